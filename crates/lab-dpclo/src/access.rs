@@ -1,4 +1,4 @@
-//! Channel access under a mesh: the DCF, EDCA or ZMAC+, chosen when a run is made.
+//! Channel access of the mesh's nodes: the DCF, EDCA or ZMAC+, selected at run time.
 
 use chappe_core::{
     Address, Duration, Instant, LinkNode, Mac, Mode, Purpose, RadioEvent, RadioRequest, Seed,
@@ -8,36 +8,36 @@ use chappe_mac::dot11::{self, Category, Counters, Dot11, Edca, ZmacPlus};
 use chappe_mac::zmac::{self, Schedule, colour};
 use chappe_sim::Medium;
 
-/// A link delivers at least this share of its frames each way, or the nodes do not count as neighbours: the router's own
-/// limit ([`Probes::ratio_min`](chappe_dpclo::Probes)).
+/// Two nodes are neighbours if the link between them delivers at least this share of frames in each direction. This is
+/// the router's own limit ([`Probes::ratio_min`](chappe_dpclo::Probes)).
 pub const NEIGHBOUR_PRR: f64 = 0.1;
 
 /// A method of channel access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
-    /// 802.11's distributed coordination function: all packets are equal.
+    /// 802.11's distributed coordination function, without priorities.
     Dcf,
-    /// 802.11e's: four categories.
+    /// 802.11e's enhanced distributed channel access, with four categories.
     Edca,
-    /// Bursts by priority, time slots among equals.
+    /// Bursts that announce priorities, and time slots among nodes of equal priority.
     ZmacPlus,
 }
 
 /// A method with its parameters.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Access {
-    /// Which.
+    /// The method of channel access.
     pub method: Method,
-    /// Frames, rates, slot time, SIFS, retry limits, RTS; windows of the DCF.
+    /// Frames, rates, slot time, SIFS, retry limits and RTS; the contention windows of the DCF.
     pub station: dot11::Config,
-    /// Length of a burst (ZMAC+).
+    /// The duration of a burst (ZMAC+).
     pub burst: Duration,
-    /// Length of a time slot (ZMAC+).
+    /// The duration of a time slot (ZMAC+).
     pub time_slot: Duration,
 }
 
 impl Method {
-    /// All of them.
+    /// All methods of channel access.
     pub const ALL: [Method; 3] = [Method::Dcf, Method::Edca, Method::ZmacPlus];
 
     /// Its name in tables and figures.
@@ -51,7 +51,7 @@ impl Method {
 }
 
 impl Access {
-    /// A method with the standard's values, data frames sent as `mode` says.
+    /// A method with the standard's parameters. `mode` is the mode of data frames.
     pub fn new(method: Method, mode: Mode) -> Access {
         let station = dot11::Config {
             data: mode,
@@ -60,7 +60,8 @@ impl Access {
         Access::on(method, station)
     }
 
-    /// A method on a station of these parameters. DPCLO hears the queues of its neighbours in frames to others.
+    /// A method on a station with these parameters. Stations overhear: DPCLO reads its neighbours' queue lengths from
+    /// frames to other nodes.
     pub fn on(method: Method, station: dot11::Config) -> Access {
         let usual = zmac::Config::dot11b(station.data.rate);
         Access {
@@ -74,8 +75,8 @@ impl Access {
         }
     }
 
-    /// The same with RTS and CTS before every data frame, as ns-2 has it unless told otherwise.
-    pub fn announced(mut self) -> Access {
+    /// The same with RTS and CTS before every data frame, which is ns-2's default.
+    pub fn with_rts(mut self) -> Access {
         self.station.rts_threshold = 0;
         self
     }
@@ -91,7 +92,7 @@ impl Access {
         }
     }
 
-    /// Stations for every node of a medium.
+    /// Creates the station of each node of a medium.
     pub fn stations(&self, medium: &Medium, octets: usize, seed: Seed) -> Vec<Channel> {
         let slots = match self.method {
             Method::ZmacPlus => schedules(medium, (self.station.data, octets), seed),
@@ -122,25 +123,25 @@ impl Access {
         }
     }
 
-    /// The time that a data frame of `octets` (check sequence included) takes with its acknowledgement and nothing between
-    /// that is not needed: what no method of access goes below.
+    /// The duration of a data frame of `octets` (check sequence included), SIFS and acknowledgement: a lower bound for
+    /// every method of access.
     pub fn exchange(&self, octets: usize) -> Duration {
         let station = &self.station;
         station.data.airtime(octets) + station.control.airtime(ACK) + station.sifs * 2
     }
 
-    /// The mean time of an exchange on a link that nobody shares: what the method of access adds to it.
-    pub fn alone(&self, octets: usize) -> Duration {
+    /// The mean duration of an exchange on an unshared link, with the waiting time of the method of access.
+    pub fn mean_exchange(&self, octets: usize) -> Duration {
         let station = &self.station;
         let announced = match octets >= station.rts_threshold {
             true => station.control.airtime(RTS) + station.control.airtime(ACK) + station.sifs * 2,
             false => Duration::ZERO,
         };
         let waits = match self.method {
-            // DIFS and the mean of the first window; an urgent frame's AIFS is the same, its window half of that.
+            // DIFS and the mean of the first window. An urgent frame's AIFS equals DIFS, and its window is half as long.
             Method::Dcf => station.slot * 2 + mean_of(station.cw_min, station.slot),
             Method::Edca => station.slot * 2 + mean_of(station.cw_min / 2, station.slot),
-            // An owner of the highest level: burst and the mean of its window.
+            // The slot's owner at the highest priority: the burst, and the mean of its window.
             Method::ZmacPlus => self.burst + mean_of(self.zmac().owner_window - 1, station.slot),
         };
         self.exchange(octets) + announced + waits
@@ -151,12 +152,12 @@ impl Access {
 const ACK: usize = 14;
 const RTS: usize = 20;
 
-/// The mean of a back-off from 0 to `window` slots.
+/// The mean duration of a back-off of 0 to `window` slots.
 fn mean_of(window: u16, slot: Duration) -> Duration {
     slot * u64::from(window) / 2
 }
 
-/// Who can talk to whom.
+/// Which nodes are neighbours: row a, column b.
 pub fn neighbours(medium: &Medium, (mode, octets): (Mode, usize)) -> Vec<Vec<bool>> {
     let nodes = medium.nodes();
     let mut hears = vec![vec![false; nodes]; nodes];
@@ -171,8 +172,8 @@ pub fn neighbours(medium: &Medium, (mode, octets): (Mode, usize)) -> Vec<Vec<boo
         .collect()
 }
 
-/// Time slots for ZMAC+: a colouring of the network in a drawn order, which is what the protocol that finds it by messages
-/// comes to ([`zmac::Drand`]).
+/// Time slots for ZMAC+: a colouring of the network in random order. The distributed protocol ([`zmac::Drand`]) arrives at
+/// the same kind of colouring by messages.
 fn schedules(medium: &Medium, ask: (Mode, usize), seed: Seed) -> Vec<Schedule> {
     let near = neighbours(medium, ask);
     let adjacent = |a: usize, b: usize| near[a][b];
@@ -185,19 +186,19 @@ fn schedules(medium: &Medium, ask: (Mode, usize), seed: Seed) -> Vec<Schedule> {
         .collect()
 }
 
-/// A station of any method.
+/// A station with any method of channel access.
 #[derive(Clone, Debug)]
 pub enum Channel {
-    /// By the DCF.
+    /// A station of the DCF.
     Dcf(Box<Dot11>),
-    /// By EDCA.
+    /// A station of EDCA.
     Edca(Box<Edca>),
-    /// By ZMAC+.
+    /// A station of ZMAC+.
     ZmacPlus(Box<ZmacPlus>),
 }
 
 impl Channel {
-    /// What the station has done so far.
+    /// The station's counters of frames, retries and failures.
     pub fn counters(&self) -> &Counters {
         match self {
             Channel::Dcf(mac) => mac.counters(),

@@ -1,68 +1,73 @@
-//! A scenario's run: flows and objects over a mesh of routers, the copies compared, counters collected.
+//! One seed of a scenario: flows and objects over a mesh, their results, fairness and counters.
 
 use chappe_core::{Duration, Instant, OverMac, Seed};
 use chappe_dpclo::{Counters, Losses};
 use chappe_lab::carry::{self, Limits, Receipt, Report, Watch};
 use chappe_lab::run::{Meter, Outcome, RunError, WORK};
-use chappe_lab::system::Job;
+use chappe_lab::system::{Job, settings};
 use chappe_results::{Bound, DATA_TRANSMISSIONS, Delay, Fairness, Flow};
 use chappe_scenario::Settings;
 use chappe_sim::{Medium, Recorder, Simulator, World};
 
 use super::load::Pace;
-use super::mesh::{Measured, Node, Setup, Stream, What, measure, routers};
+use super::mesh::{MeshSpec, Node, Stream, StreamKind, StreamResult, measure, router_counters};
 use super::optimum::{Optimum, geometric_mean, jain};
 use super::plan::{Dpclo, SYSTEM};
 use super::station::Station;
 
-/// How long flows run where a scenario sets no limit: the paper's 100 s, and 20 s in which rates come up.
+/// How long flows run if the scenario sets no limit: the paper's 100 s, and 20 s in which rates grow.
 const FLOWS_RUN: Duration = Duration::from_secs(120);
-/// How long transfers may take where a scenario sets no limit.
+/// How long transfers may take if the scenario sets no limit.
 const PATIENCE: Duration = Duration::from_secs(1800);
-/// How often the run looks whether everything has arrived.
+/// The interval at which the run checks whether everything has arrived.
 const STEP: Duration = Duration::from_millis(100);
 
-/// Carries the flows and transfers of one seed.
-pub fn carry(with: &Dpclo, job: &Job<'_>, meter: &Meter) -> Result<Outcome, RunError> {
+/// Runs one seed of a plan. Half of the work on the meter is the optimum, the other half the run.
+pub(super) fn run(job: Job<'_>, meter: &Meter) -> Result<Outcome, RunError> {
+    meter.expect(2 * WORK);
+    carry(settings(job.plan)?, &job, meter)
+}
+
+fn carry(with: &Dpclo, job: &Job<'_>, meter: &Meter) -> Result<Outcome, RunError> {
     let mut report = Report::begin((&SYSTEM, with.variant()), job.network.seed);
-    let score = Score::of(with, job);
+    let streams = ScenarioStreams::of(with, job);
     let medium = &job.network.medium;
-    let optimum = optimum(with, &score, medium)?;
+    let optimum = optimum(with, &streams, medium)?;
     meter.advance(WORK);
-    let mut lent = score.setup.lend(medium.nodes());
+    let mut memory = streams.mesh.host_memory(medium.nodes());
     let mut world = World::new(medium.clone());
-    let begin = score.begin.saturating_since(Instant::ZERO);
+    let begin = streams.begin.saturating_since(Instant::ZERO);
     world.faults = carry::faults(job.plan, &job.network, begin);
     let watch = Watch::new(medium.nodes(), job.pcap)?;
     let seed = Seed(job.network.seed);
-    let mut simulator = score.setup.launch(world, &mut lent, true, seed, watch)?;
-    revive(&mut simulator, with, &score, job);
-    drive(&mut simulator, &score, meter)?;
-    tell(&mut report, &simulator, job, (&score, optimum.as_ref()));
+    let mut simulator = streams.mesh.launch(world, &mut memory, true, seed, watch)?;
+    revive(&mut simulator, with, &streams, job);
+    drive(&mut simulator, &streams, meter)?;
+    report_run(&mut report, &simulator, job, (&streams, optimum.as_ref()));
     let (_, watch, _) = simulator.into_parts();
     watch.finish()?;
     Ok(report.finish())
 }
 
-/// Which part of the scenario a stream is.
+/// The part of the scenario that a stream belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Part {
-    /// A receiver of this transfer.
+    /// A receiver of the transfer with this index.
     Transfer(usize),
-    /// This flow.
+    /// The flow with this index.
     Flow(usize),
 }
 
-/// The streams of a run, and which part of the scenario each one is.
-struct Score {
-    setup: Setup,
+/// The streams of a scenario, and the part of the scenario that each belongs to.
+struct ScenarioStreams {
+    mesh: MeshSpec,
     parts: Vec<Part>,
     begin: Instant,
     end: Instant,
 }
 
-impl Score {
-    fn of(with: &Dpclo, job: &Job<'_>) -> Score {
+impl ScenarioStreams {
+    fn of(with: &Dpclo, job: &Job<'_>) -> ScenarioStreams {
         let begin = Instant::ZERO + with.probing;
         let (mut streams, mut parts) = (Vec::new(), Vec::new());
         for (number, transfer) in job.network.transfers.iter().enumerate() {
@@ -71,7 +76,7 @@ impl Score {
                 streams.push(Stream {
                     source: transfer.source as u16,
                     sink: receiver as u16,
-                    what: What::Object(transfer.object.clone()),
+                    kind: StreamKind::Object(transfer.object.clone()),
                     begin,
                     end: Instant::MAX,
                 });
@@ -84,26 +89,26 @@ impl Score {
         };
         let end = begin + job.plan.limit.unwrap_or(usual);
         for (number, flow) in job.plan.flows.iter().enumerate() {
-            let what = match flow.bps {
+            let kind = match flow.bps {
                 Some(bps) => {
                     let seconds = with.payload as f64 * 8.0 / bps;
                     let every = Duration::from_secs_f64(seconds).max(Duration::from_micros(1));
-                    What::Datagrams(Pace::Every(every), with.payload)
+                    StreamKind::Datagrams(Pace::Every(every), with.payload)
                 }
-                None if with.variant.is_tcp() => What::Endless,
-                None => What::Datagrams(Pace::Full, with.payload),
+                None if with.variant.is_tcp() => StreamKind::Endless,
+                None => StreamKind::Datagrams(Pace::Full, with.payload),
             };
             parts.push(Part::Flow(number));
             streams.push(Stream {
                 source: flow.source as u16,
                 sink: flow.sink as u16,
-                what,
+                kind,
                 begin: begin + flow.begin,
                 end: flow.end.map_or(end, |at| end.min(begin + at)),
             });
         }
-        Score {
-            setup: Setup {
+        ScenarioStreams {
+            mesh: MeshSpec {
                 settings: with.settings,
                 access: with.access,
                 stack: with.stack,
@@ -115,54 +120,59 @@ impl Score {
         }
     }
 
-    /// Those streams that take what they can get, with their ends: all but flows of even pace.
+    /// The streams without a given rate, which compete for capacity, with their ends.
     fn contending(&self) -> Vec<(usize, (usize, usize))> {
-        let streams = self.setup.streams.iter().enumerate();
+        let streams = self.mesh.streams.iter().enumerate();
         let ends = |stream: &Stream| (usize::from(stream.source), usize::from(stream.sink));
-        let free = |stream: &Stream| !matches!(stream.what, What::Datagrams(Pace::Every(_), _));
+        let free =
+            |stream: &Stream| !matches!(stream.kind, StreamKind::Datagrams(Pace::Every(_), _));
         let contend = streams.filter(|(_, stream)| free(stream));
         contend
             .map(|(number, stream)| (number, ends(stream)))
             .collect()
     }
 
-    /// Octets of the object that a stream carries.
+    /// The object that a stream carries, if any.
     fn object(&self, stream: usize) -> Option<&[u8]> {
-        match &self.setup.streams[stream].what {
-            What::Object(object) => Some(object),
-            What::Datagrams(..) | What::Endless => None,
+        match &self.mesh.streams[stream].kind {
+            StreamKind::Object(object) => Some(object),
+            StreamKind::Datagrams(..) | StreamKind::Endless => None,
         }
     }
 }
 
-/// What the links allow the streams that contend, if any do.
-fn optimum(with: &Dpclo, score: &Score, medium: &Medium) -> Result<Option<Optimum>, RunError> {
-    let contending = score.contending();
+/// The optimum of the competing streams, if there are any.
+fn optimum(
+    with: &Dpclo,
+    streams: &ScenarioStreams,
+    medium: &Medium,
+) -> Result<Option<Optimum>, RunError> {
+    let contending = streams.contending();
     if contending.is_empty() {
         return Ok(None);
     }
     let ends: Vec<(usize, usize)> = contending.iter().map(|(_, ends)| *ends).collect();
-    let exchange = with.access.exchange(score.setup.frame());
-    let payload = usize::from(score.setup.payload());
+    let exchange = with.access.exchange(streams.mesh.frame());
+    let payload = usize::from(streams.mesh.payload());
     Optimum::of(medium, &with.access, (payload, exchange), &ends).map(Some)
 }
 
-/// Nodes that crash and start again come back as routers that know nothing; none of them is an end of a stream.
+/// Lets restarted nodes come back as routers without any state. The plan excludes restarts at the ends of streams.
 fn revive<R: Recorder>(
     simulator: &mut Simulator<Node<'_>, R>,
     with: &Dpclo,
-    score: &Score,
+    streams: &ScenarioStreams,
     job: &Job<'_>,
 ) {
     let mut moments: Vec<Instant> = carry::restarts(job.plan)
-        .map(|at| score.begin + at)
+        .map(|at| streams.begin + at)
         .collect();
     if moments.is_empty() {
         return;
     }
     moments.sort_unstable();
-    let (setup, access, seed) = (score.setup.clone(), with.access, Seed(job.network.seed));
-    let (medium, frame) = (job.network.medium.clone(), score.setup.frame());
+    let (setup, access, seed) = (streams.mesh.clone(), with.access, Seed(job.network.seed));
+    let (medium, frame) = (job.network.medium.clone(), streams.mesh.frame());
     let settings = setup.fitted(&medium);
     let mut lives = 0u8;
     simulator.set_reviver(move |node| {
@@ -172,7 +182,7 @@ fn revive<R: Recorder>(
             .unwrap_or(Instant::ZERO);
         lives = lives.wrapping_add(1);
         let seed = seed.child(u64::from(lives));
-        // It was made once with the same values, so it can be made again.
+        // The same settings made a router at the start of the run, so they are valid.
         let router = setup
             .router(settings, (node, lives), now, seed)
             .unwrap_or_else(|error| unreachable!("a router that was made before: {error}"));
@@ -182,13 +192,13 @@ fn revive<R: Recorder>(
     });
 }
 
-/// Octets of a stream that have come.
-fn came<'n, R: Recorder>(
+/// The octets of a stream that have arrived.
+fn received<'n, R: Recorder>(
     simulator: &'n Simulator<Node<'_>, R>,
-    score: &Score,
+    streams: &ScenarioStreams,
     stream: usize,
 ) -> &'n [u8] {
-    let sink = usize::from(score.setup.streams[stream].sink);
+    let sink = usize::from(streams.mesh.streams[stream].sink);
     let host = simulator.node(sink).link.host.as_ref();
     let incoming = host.map_or(&[][..], |host| &host.streams().incoming);
     let own = incoming
@@ -199,13 +209,13 @@ fn came<'n, R: Recorder>(
 
 fn drive<R: Recorder>(
     simulator: &mut Simulator<Node<'_>, R>,
-    score: &Score,
+    streams: &ScenarioStreams,
     meter: &Meter,
 ) -> Result<(), RunError> {
-    let objects: Vec<(usize, usize)> = (0..score.parts.len())
-        .filter_map(|stream| Some((stream, score.object(stream)?.len())))
+    let objects: Vec<(usize, usize)> = (0..streams.parts.len())
+        .filter_map(|stream| Some((stream, streams.object(stream)?.len())))
         .collect();
-    let end = score.end.nanos();
+    let end = streams.end.nanos();
     let limits = Limits {
         end_s: end as f64 / 1e9,
         stall_s: None,
@@ -216,9 +226,10 @@ fn drive<R: Recorder>(
         |simulator| simulator.now(),
         |simulator, until| simulator.run_until(until),
         |simulator| {
-            let done =
-                |&(stream, octets): &(usize, usize)| came(simulator, score, stream).len() >= octets;
-            // Flows have no end, so that time is what has arrived.
+            let done = |&(stream, octets): &(usize, usize)| {
+                received(simulator, streams, stream).len() >= octets
+            };
+            // Flows have no end, so progress is measured in time.
             let over = !objects.is_empty() && objects.iter().all(done);
             (simulator.now().nanos(), end, over)
         },
@@ -226,32 +237,32 @@ fn drive<R: Recorder>(
     )
 }
 
-/// Reports the run.
-fn tell<R: Recorder>(
+/// Adds streams, bounds, fairness and counters to the report.
+fn report_run<R: Recorder>(
     report: &mut Report,
     simulator: &Simulator<Node<'_>, R>,
     job: &Job<'_>,
-    (score, optimum): (&Score, Option<&Optimum>),
+    (streams, optimum): (&ScenarioStreams, Option<&Optimum>),
 ) {
     report.air(simulator.now(), simulator.counters(), simulator.digest());
     let until = Instant::from_nanos(simulator.now().nanos());
-    let measured = measure(&score.setup, simulator);
+    let measured = measure(&streams.mesh, simulator);
     for (stream, of) in measured.iter().enumerate() {
-        match score.parts[stream] {
+        match streams.parts[stream] {
             Part::Transfer(number) => {
-                let octets = came(simulator, score, stream);
+                let octets = received(simulator, streams, stream);
                 let transfer = &job.network.transfers[number];
-                let sink = score.setup.streams[stream].sink.into();
-                let receipt = receipt(score, of, octets, transfer.object.len());
+                let sink = streams.mesh.streams[stream].sink.into();
+                let receipt = receipt(streams, of, octets, transfer.object.len());
                 report.receipt(number, transfer, sink, receipt, job.copies);
             }
             Part::Flow(number) => {
                 let place = job.network.transfers.len() + number;
-                report.stream(place, flow(job, (number, stream), (score, of, until)));
+                report.stream(place, flow(job, (number, stream), (streams, of, until)));
             }
         }
     }
-    let fairness = optimum.map(|optimum| fairness(report.flows(), &score.contending(), optimum));
+    let fairness = optimum.map(|optimum| fairness(report.flows(), &streams.contending(), optimum));
     for bound in bounds(report.flows(), job, fairness.as_ref()) {
         report.add_bound(bound);
     }
@@ -280,7 +291,7 @@ fn fairness(flows: &[Flow], contending: &[(usize, (usize, usize))], optimum: &Op
     }
 }
 
-/// One for each transfer and flow: what all that contend can have at once, or what a flow of even pace offers.
+/// One bound for each transfer and flow: the max-min fair rate of competing streams, or the rate that a flow offers.
 fn bounds(flows: &[Flow], job: &Job<'_>, fairness: Option<&Fairness>) -> Vec<Bound> {
     let objects = job.network.transfers.len();
     let shared = fairness.map(|fair| Bound {
@@ -303,28 +314,33 @@ fn bounds(flows: &[Flow], job: &Job<'_>, fairness: Option<&Fairness>) -> Vec<Bou
     whole.into_iter().chain(paced).flatten().collect()
 }
 
-/// What one receiver has of an object of `octets`.
-fn receipt<'a>(score: &Score, measured: &Measured, came: &'a [u8], octets: usize) -> Receipt<'a> {
-    let last = measured.came.last().filter(|_| came.len() == octets);
+/// The receipt of one receiver for an object of `octets`.
+fn receipt<'a>(
+    streams: &ScenarioStreams,
+    measured: &StreamResult,
+    came: &'a [u8],
+    octets: usize,
+) -> Receipt<'a> {
+    let last = measured.arrivals.last().filter(|_| came.len() == octets);
     Receipt {
         octets: came.len(),
-        completed_s: last.map(|(at, _)| at.saturating_since(score.begin).as_secs_f64()),
+        completed_s: last.map(|(at, _)| at.saturating_since(streams.begin).as_secs_f64()),
         copy: Some(came),
         delay: delay(&measured.delays),
     }
 }
 
-/// A flow without an end, over its time.
+/// The result of a flow over its duration.
 fn flow(
     job: &Job<'_>,
     (number, stream): (usize, usize),
-    (score, measured, until): (&Score, &Measured, Instant),
+    (streams, measured, until): (&ScenarioStreams, &StreamResult, Instant),
 ) -> carry::Stream {
-    let (plan, own) = (&job.plan.flows[number], &score.setup.streams[stream]);
+    let (plan, own) = (&job.plan.flows[number], &streams.mesh.streams[stream]);
     let until = own.end.min(until);
-    let packet = match own.what {
-        What::Datagrams(_, octets) => octets as u64,
-        What::Object(_) | What::Endless => u64::from(score.setup.stack.segment),
+    let packet = match own.kind {
+        StreamKind::Datagrams(_, octets) => octets as u64,
+        StreamKind::Object(_) | StreamKind::Endless => u64::from(streams.mesh.stack.segment),
     };
     carry::Stream {
         name: plan.name.clone(),
@@ -343,11 +359,11 @@ fn delay(delays: &[(Instant, f64)]) -> Option<Delay> {
     Delay::of(&delays)
 }
 
-/// A reason for lost packets, and how many a router lost for it.
+/// A counter of lost packets: its name, and its value in a router's losses.
 type Loss = (&'static str, fn(&Losses) -> u64);
 
 fn count<R: Recorder>(report: &mut Report, simulator: &Simulator<Node<'_>, R>) {
-    let all = routers(simulator);
+    let all = router_counters(simulator);
     let sum = |of: fn(&Counters) -> u64| all.iter().map(of).sum::<u64>();
     report.count(DATA_TRANSMISSIONS, sum(|node| node.data_sent));
     report.count("packets_accepted", sum(|node| node.accepted));

@@ -3,31 +3,26 @@
 use chappe_dpclo::KMax;
 
 use super::access::Method;
+use super::context::FigureContext;
 use super::plan::Variant;
-use super::scene::Place;
-use super::sheet::{Runs, Sheet, by_flow, course, lines, steps, summary};
-use super::trial::{Ran, Trial};
+use super::scene::PaperNetwork;
+use super::series::{Runs, by_flow, course, lines, paired, steps, summary};
+use super::trial::{Measured, Trial};
 use chappe_lab::run::RunError;
 use chappe_results::figure::{Claim, Figure, Panel, Series};
 use chappe_results::statistics::Summary;
 
-const SIX: Place = Place::Six { lossy: false };
+const SIX: PaperNetwork = PaperNetwork::Six { lossy: false };
 const FLOWS: [&str; 2] = ["A-E", "D-F"];
 
-/// The mean over runs of one value of each pair of runs on one seed.
-fn paired(a: &Runs, b: &Runs, value: impl Fn(&Ran, &Ran) -> f64) -> Summary {
-    let pairs = a.iter().zip(b).map(|(a, b)| value(a, b));
-    Summary::of(&pairs.collect::<Vec<_>>())
-}
-
-/// Whether the seeds show it: the whole interval, if there is one, lies above zero.
+/// Whether the gain is above zero: its whole interval, if there is one.
 fn is_above_zero(gain: &Summary) -> bool {
     gain.interval().map_or(gain.mean, |(least, _)| least) > 0.0
 }
 
 //= dpclo V-B: DCLO and DPCLO over time, two flows on six nodes
-pub fn figure2(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
-    let trial = |variant, method| Trial::new(SIX, variant, method, sheet.small());
+pub fn figure2(context: &FigureContext<'_>) -> Result<Figure, RunError> {
+    let trial = |variant, method| Trial::new(SIX, variant, method, context.small());
     let trials = [
         trial(Variant::Dclo, Method::ZmacPlus),
         trial(Variant::Paper, Method::ZmacPlus),
@@ -35,7 +30,7 @@ pub fn figure2(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
         trial(Variant::Paper, Method::Edca),
         trial(Variant::Improved, Method::ZmacPlus),
     ];
-    let runs = sheet.measure(&trials)?;
+    let runs = context.measure(&trials)?;
     let [dclo, dpclo, dclo_edca, dpclo_edca, ours] = &runs[..] else {
         return Err(RunError::Defect("five trials have five results".into()));
     };
@@ -43,39 +38,47 @@ pub fn figure2(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
     let fair = Some(2.0 * optimum.max_min_bps / 1e3);
     let panel = |id, title, runs| {
         let series = [0, 1].map(|flow| course(FLOWS[flow], runs, flow));
-        lines(id, title, "kbit/s", steps(sheet.small()), series.to_vec())
+        lines(id, title, "kbit/s", steps(context.small()), series.to_vec())
     };
-    let names = ["DCLO", "DPCLO", "DCLO, 802.11e", "DPCLO, 802.11e", "ours"];
+    let names = [
+        "DCLO",
+        "DPCLO",
+        "DCLO, 802.11e",
+        "DPCLO, 802.11e",
+        "improved",
+    ];
     let totals = names.iter().zip(&runs);
-    let totals = totals.map(|(name, runs)| Series::new(name, vec![summary(runs, Ran::total)]));
-    let unrest = paired(dpclo, dclo, |a, b| 100.0 * a.unrest().max(b.unrest()));
+    let totals = totals.map(|(name, runs)| Series::new(name, vec![summary(runs, Measured::total)]));
+    let fluctuation = paired(dpclo, dclo, |a, b| {
+        100.0 * a.fluctuation().max(b.fluctuation())
+    });
     let ratio = paired(dclo, dpclo, |a, b| 100.0 * a.total() / b.total());
     let ratio_edca = paired(dclo_edca, dpclo_edca, |a, b| 100.0 * a.total() / b.total());
     let improved = paired(ours, dpclo, |a, b| 100.0 * a.total() / b.total());
     let claims = vec![
         Claim::new(
-            "the rates of both converge: in the second half steps of 5 s lie within 25 % of their mean, on average",
+            "both converge: in the second half, rates over 5 s deviate from their mean by less than 25 %, on average",
             None,
-            unrest,
+            fluctuation,
             "% off",
-            unrest.mean < 25.0,
+            fluctuation.mean < 25.0,
         ),
         Claim::new(
-            "DCLO carries less than DPCLO (the text's \"somewhat less\": half of it or more), over ZMAC+",
+            "DCLO carries less than DPCLO over ZMAC+ (the paper's \"somewhat less\": at least half)",
             None,
             ratio,
             "% of DPCLO",
             (50.0..100.0).contains(&ratio.mean),
         ),
         Claim::new(
-            "the same over 802.11e",
+            "DCLO carries less than DPCLO over 802.11e (at least half)",
             None,
             ratio_edca,
             "% of DPCLO",
             (50.0..100.0).contains(&ratio_edca.mean),
         ),
         Claim::new(
-            "ours carries as much as DPCLO, within 5 %, over ZMAC+",
+            "the improved variant carries as much as DPCLO over ZMAC+, within 5 %",
             None,
             improved,
             "% of DPCLO",
@@ -100,27 +103,27 @@ pub fn figure2(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
         ],
         claims,
         notes: vec![
-            "bound: the rates that a schedule without collisions leaves at what ZMAC+ carries on one link".into(),
+            "bound: the max-min fair rates of both flows in a schedule without collisions, at the rate of one ZMAC+ link".into(),
         ],
     })
 }
 
 //= dpclo V-C1: one path against several
-pub fn figure3(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
+pub fn figure3(context: &FigureContext<'_>) -> Result<Figure, RunError> {
     let methods = [Method::ZmacPlus, Method::Edca, Method::Dcf];
     let mut trials = Vec::new();
     for method in methods {
-        let several = Trial::new(SIX, Variant::Paper, method, sheet.small());
+        let several = Trial::new(SIX, Variant::Paper, method, context.small());
         let one = several.clone().with(|s| s.next_hops.limit = KMax::Fixed(1));
         trials.extend([one, several]);
     }
-    let usual = |variant| Trial::new(SIX, variant, Method::ZmacPlus, sheet.small());
-    // Two next hops from the start, whatever waits there.
+    let usual = |variant| Trial::new(SIX, variant, Method::ZmacPlus, context.small());
+    // With both watermarks at zero, a router uses two next hops from the start, whatever its queues hold.
     trials.push(usual(Variant::Paper).with(|settings| {
         (settings.next_hops.high, settings.next_hops.low) = (0.0, 0.0);
     }));
     trials.push(usual(Variant::Improved));
-    let runs = sheet.measure(&trials)?;
+    let runs = context.measure(&trials)?;
     let optimum = trials[0].optimum(chappe_core::Seed(1))?;
     let fair = Some(optimum.max_min_bps / 1e3);
     let names = [
@@ -131,7 +134,7 @@ pub fn figure3(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
         "one, DCF",
         "several, DCF",
         "two always",
-        "ours",
+        "improved",
     ];
     let series = names.iter().zip(&runs);
     let series = series.map(|(name, runs)| by_flow(name, runs, 2, |ran, flow| ran.kbps[flow]));
@@ -143,7 +146,7 @@ pub fn figure3(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
         let name = method.label();
         claims.push(Claim::new(
             &format!(
-                "{name}: several paths are fairer: the slower flow's share of the faster one grows"
+                "{name}: several paths are fairer: the slower flow gets a larger share of the faster flow's rate"
             ),
             None,
             fairer,
@@ -151,7 +154,7 @@ pub fn figure3(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
             is_above_zero(&fairer),
         ));
         claims.push(Claim::new(
-            &format!("{name}: they cost half of what both carry together (30 to 60 %)"),
+            &format!("{name}: several paths cost half of the total goodput (30 to 60 %)"),
             Some(50.0),
             lost,
             "%",
@@ -161,7 +164,7 @@ pub fn figure3(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
     let (one, always) = (&runs[0], &runs[6]);
     let lost = paired(always, one, |a, b| 100.0 * (1.0 - a.total() / b.total()));
     claims.push(Claim::new(
-        "ZMAC+: two next hops from the start, without watermarks, cost more than with them",
+        "ZMAC+: two next hops from the start, without watermarks, cost more than with watermarks",
         None,
         lost,
         "%",
@@ -169,7 +172,7 @@ pub fn figure3(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
     ));
     Ok(Figure {
         id: "figure3",
-        title: "one path or several: two flows over six nodes".into(),
+        title: "one path compared with several: two flows over six nodes".into(),
         panels: vec![
             Panel::bars(
                 "3",
@@ -182,20 +185,20 @@ pub fn figure3(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
             .bounded(vec![fair; 2], vec![]),
         ],
         claims,
-        notes: vec!["bound: max-min fair, at what ZMAC+ carries on one link".into()],
+        notes: vec!["bound: the max-min fair rate, at the rate of one ZMAC+ link".into()],
     })
 }
 
 //= dpclo V-C2: links that lose up to six frames of ten, with and without ETX
-pub fn figure4(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
-    let lossy = Place::Six { lossy: true };
+pub fn figure4(context: &FigureContext<'_>) -> Result<Figure, RunError> {
+    let lossy = PaperNetwork::Six { lossy: true };
     let mut trials = Vec::new();
     for method in [Method::ZmacPlus, Method::Edca] {
-        let with = Trial::new(lossy, Variant::Paper, method, sheet.small());
+        let with = Trial::new(lossy, Variant::Paper, method, context.small());
         let without = with.clone().with(|s| s.probes.etx_max = 1.0);
         trials.extend([without, with]);
     }
-    let runs = sheet.measure(&trials)?;
+    let runs = context.measure(&trials)?;
     let names = [
         "without ETX",
         "with ETX",
@@ -209,7 +212,7 @@ pub fn figure4(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
             100.0 * (a.kbps[flow] / b.kbps[flow].max(1e-9) - 1.0)
         });
         Claim::new(
-            &format!("{text}: ETX raises {}", FLOWS[flow]),
+            &format!("{text}: ETX raises the goodput of {}", FLOWS[flow]),
             None,
             gain,
             "%",
@@ -223,7 +226,7 @@ pub fn figure4(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
     }
     Ok(Figure {
         id: "figure4",
-        title: "links with losses drawn from 0 to 0.6, once for each seed".into(),
+        title: "links with losses between 0 and 0.6, drawn once for each seed".into(),
         panels: vec![
             Panel::bars(
                 "4",
@@ -236,7 +239,7 @@ pub fn figure4(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
         ],
         claims,
         notes: vec![
-            "without ETX every link that is used counts as one transmission; the paper's axis ends at 110 kbit/s".into(),
+            "without ETX, every link in use counts as one transmission; the paper's axis ends at 110 kbit/s".into(),
         ],
     })
 }

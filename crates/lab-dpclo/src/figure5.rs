@@ -1,28 +1,29 @@
 //! Figure 5: three networks in which 802.11 starves flows (V-C3).
 
 use super::access::{Access, Method};
+use super::context::FigureContext;
 use super::plan::Variant;
-use super::scene::{MODE, Place};
-use super::sheet::{Runs, Sheet, by_flow, course, lines, steps, summary};
-use super::trial::{Ran, Trial};
+use super::scene::{MODE, PaperNetwork};
+use super::series::{Runs, by_flow, course, lines, steps, summary};
+use super::trial::{Measured, Trial};
 use chappe_lab::run::RunError;
 use chappe_results::figure::{Claim, Figure, Panel};
 use chappe_results::statistics::Summary;
 
-/// The networks: panels' names, flows.
-const NETWORKS: [(&str, Place, [&str; 2]); 3] = [
-    ("A", Place::Asymmetry, ["A-B", "C-D"]),
-    ("D", Place::Receivers, ["A-B", "D-C"]),
-    ("G", Place::Hidden, ["A-B", "C-B"]),
+/// The networks: panel, network, names of the flows.
+const NETWORKS: [(&str, PaperNetwork, [&str; 2]); 3] = [
+    ("A", PaperNetwork::Asymmetry, ["A-B", "C-D"]),
+    ("D", PaperNetwork::Receivers, ["A-B", "D-C"]),
+    ("G", PaperNetwork::Hidden, ["A-B", "C-B"]),
 ];
 
-const NAMES: [&str; 4] = ["ZMAC+", "802.11e", "802.11e, RTS", "ours, ZMAC+"];
+const NAMES: [&str; 4] = ["ZMAC+", "802.11e", "802.11e, RTS", "improved, ZMAC+"];
 
-fn trials(sheet: &Sheet<'_>, place: Place) -> [Trial; 4] {
-    let trial = |variant, method| Trial::new(place, variant, method, sheet.small());
+fn trials(context: &FigureContext<'_>, place: PaperNetwork) -> [Trial; 4] {
+    let trial = |variant, method| Trial::new(place, variant, method, context.small());
     let plain = trial(Variant::Paper, Method::Edca);
     let announced = Trial {
-        access: Access::new(Method::Edca, MODE).announced(),
+        access: Access::new(Method::Edca, MODE).with_rts(),
         ..plain.clone()
     };
     [
@@ -34,11 +35,11 @@ fn trials(sheet: &Sheet<'_>, place: Place) -> [Trial; 4] {
 }
 
 //= dpclo V-C3: information asymmetry, receivers that hear each other, hidden senders
-pub fn make(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
+pub fn make(context: &FigureContext<'_>) -> Result<Figure, RunError> {
     let (mut panels, mut claims) = (Vec::new(), Vec::new());
     for (id, place, flows) in NETWORKS {
-        let trials = trials(sheet, place);
-        let runs = sheet.measure(&trials)?;
+        let trials = trials(context, place);
+        let runs = context.measure(&trials)?;
         let optimum = trials[0].optimum(chappe_core::Seed(1))?;
         let bars = NAMES.iter().zip(&runs);
         let bars = bars.map(|(name, runs)| by_flow(name, runs, 2, |ran, flow| ran.kbps[flow]));
@@ -59,45 +60,45 @@ pub fn make(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
                 &format!("5{id} {name}"),
                 &format!("over time, {name}"),
                 "kbit/s",
-                steps(sheet.small()),
+                steps(context.small()),
                 series.to_vec(),
             ));
         }
         claims.extend(match place {
-            Place::Asymmetry => asymmetry(&runs),
-            Place::Receivers => receivers(&runs),
+            PaperNetwork::Asymmetry => asymmetry(&runs),
+            PaperNetwork::Receivers => receivers(&runs),
             _ => hidden(&runs),
         });
     }
     Ok(Figure {
         id: "figure5",
-        title: "flows that starve: DPCLO over ZMAC+ and over 802.11e".into(),
+        title: "starving flows: DPCLO over ZMAC+ and over 802.11e".into(),
         panels,
         claims,
         notes: vec![
-            "whoever is heard is also sensed, and nobody else; any overlap at a receiver destroys both frames".into(),
-            "bound: max-min fair, at what ZMAC+ carries on one link".into(),
+            "nodes sense exactly the nodes that they hear; any overlap at a receiver destroys both frames".into(),
+            "bound: the max-min fair rate, at the rate of one ZMAC+ link".into(),
         ],
     })
 }
 
-fn percent(runs: &Runs, value: impl Fn(&Ran) -> f64) -> Summary {
+fn percent(runs: &Runs, value: impl Fn(&Measured) -> f64) -> Summary {
     summary(runs, |ran| 100.0 * value(ran))
 }
 
 fn asymmetry(runs: &[Runs]) -> Vec<Claim> {
-    let share = |ran: &Ran| ran.kbps[0] / ran.kbps[1].max(1e-9);
+    let share = |ran: &Measured| ran.kbps[0] / ran.kbps[1].max(1e-9);
     let (zmac, edca) = (percent(&runs[0], share), percent(&runs[1], share));
     vec![
         Claim::new(
-            "A: over 802.11e A-B gets much less than C-D: below a quarter",
+            "A: over 802.11e, A-B gets much less than C-D: below a quarter",
             None,
             edca,
             "% of C-D",
             edca.mean < 25.0,
         ),
         Claim::new(
-            "A: over ZMAC+ the disparity is smaller, and remains",
+            "A: over ZMAC+, the disparity is smaller, but remains",
             None,
             zmac,
             "% of C-D",
@@ -107,33 +108,33 @@ fn asymmetry(runs: &[Runs]) -> Vec<Claim> {
 }
 
 fn receivers(runs: &[Runs]) -> Vec<Claim> {
-    let even = |ran: &Ran| ran.evenness();
+    let even = |ran: &Measured| ran.evenness();
     let (zmac, edca) = (percent(&runs[0], even), percent(&runs[1], even));
     let lopsided = [0, 1].map(|of| percent(&runs[of], |ran| ran.lopsided));
     vec![
         Claim::new(
-            "D: over 802.11e both have the same in the long run, within a fifth",
+            "D: over 802.11e, both get the same in the long run, within a fifth",
             None,
             edca,
             "% of the faster",
             edca.mean > 80.0,
         ),
         Claim::new(
-            "D: but each captures the channel for long: in some seconds one has three times as much as the other",
+            "D: over 802.11e, a flow captures the channel for long: in some seconds one gets three times as much as the other",
             None,
             lopsided[1],
             "% of seconds",
             lopsided[1].mean > 5.0,
         ),
         Claim::new(
-            "D: over ZMAC+ both have the same, within a tenth",
+            "D: over ZMAC+, both get the same, within a tenth",
             None,
             zmac,
             "% of the faster",
             zmac.mean > 90.0,
         ),
         Claim::new(
-            "D: and ZMAC+ is steadier than 802.11e",
+            "D: ZMAC+ is steadier than 802.11e",
             None,
             lopsided[0],
             "% of seconds",

@@ -3,18 +3,19 @@
 use chappe_core::Seed;
 
 use super::access::Method;
+use super::context::FigureContext;
 use super::plan::Variant;
-use super::scene::{Links, PAYLOAD, Place, SOURCES};
-use super::sheet::{Runs, Sheet, by_flow, summary};
-use super::trial::{Ran, Trial};
+use super::scene::{Links, PAYLOAD, PaperNetwork, SOURCES};
+use super::series::{Runs, by_flow, paired, summary};
+use super::trial::{Measured, Trial};
 use chappe_lab::run::RunError;
 use chappe_results::figure::{Claim, Figure, Panel, Series};
 use chappe_results::statistics::{Summary, mean, quantile};
 
-/// A line of what is compared: name, variant, channel access, and the queues' limit if it is not the variant's.
+/// A system of the comparison: name, variant, channel access, and the length of queues if it is not the variant's.
 type System = (&'static str, Variant, Method, Option<u16>);
 
-/// What is compared; the last ones are left out of short runs.
+/// The systems of the comparison. Short runs omit those after the first [`QUICK`].
 const SYSTEMS: [System; 8] = [
     ("DPCLO", Variant::Paper, Method::ZmacPlus, None),
     ("TCP", Variant::Tcp, Method::Dcf, None),
@@ -23,17 +24,19 @@ const SYSTEMS: [System; 8] = [
     ("queue 1", Variant::Paper, Method::ZmacPlus, Some(1)),
     ("DCLO", Variant::Dclo, Method::ZmacPlus, None),
     ("DPCLO, 802.11e", Variant::Paper, Method::Edca, None),
-    ("ours", Variant::Improved, Method::ZmacPlus, None),
+    ("improved", Variant::Improved, Method::ZmacPlus, None),
 ];
 const QUICK: usize = 5;
 
 //= dpclo V-D: 108 nodes on 1250 m by 1250 m
-pub fn figure6(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
-    let found = sheet.each(&[()], sheet.networks(), |(), seed: Seed| {
-        let scene = Place::Large.scene(seed)?;
-        let links = Links::at(scene.medium.positions());
-        Ok((links.degree(), scene.hops))
-    })?;
+pub fn figure6(context: &FigureContext<'_>) -> Result<Figure, RunError> {
+    let found = context
+        .trials
+        .measure(&[()], context.networks(), |(), seed: Seed| {
+            let scene = PaperNetwork::Large.scene(seed)?;
+            let links = Links::at(scene.medium.positions());
+            Ok((links.degree(), scene.hops))
+        })?;
     let found = found.into_iter().next().unwrap_or_default();
     let of = |value: fn(&(f64, Vec<u16>)) -> f64| summary(&found, value);
     let hops = (0..SOURCES).map(|source| summary(&found, |(_, hops)| f64::from(hops[source])));
@@ -60,11 +63,11 @@ pub fn figure6(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
                 (degree.mean - 13.0).abs() < 0.5,
             )
             .because(|| {
-                "108 uniform places have 11 on average; these are drawn until they have 12 or more".into()
+                "108 uniform positions give 11 on average; ours are redrawn until they give 12 or more".into()
             }),
         ],
         notes: vec![
-            "places are drawn until the network is connected and eight hops across; the sink is the node nearest to a corner; where the paper's stands is not said".into(),
+            "positions are redrawn until the network is connected and has a diameter of eight hops; the sink is the node nearest to a corner, since the paper does not give its position".into(),
         ],
     })
 }
@@ -74,19 +77,24 @@ fn sources() -> Vec<String> {
 }
 
 //= dpclo V-D1: many to one, throughput and delay of each source
-pub fn make(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
-    let systems = if sheet.quick() {
+pub fn make(context: &FigureContext<'_>) -> Result<Figure, RunError> {
+    let systems = if context.trials.quick() {
         &SYSTEMS[..QUICK]
     } else {
         &SYSTEMS
     };
     let trial = |&(_, variant, method, queue): &System| {
-        let usual = Trial::new(Place::Large, variant, method, sheet.large());
+        let usual = Trial::new(PaperNetwork::Large, variant, method, context.large());
         usual.with(|settings| settings.queues.limit = queue.unwrap_or(settings.queues.limit))
     };
     let trials: Vec<Trial> = systems.iter().map(trial).collect();
-    let runs = sheet.measure_large(&trials)?;
-    let optima = sheet.optima_large(&trials[0])?;
+    let runs = context.measure_large(&trials)?;
+    let optima = context
+        .trials
+        .measure(&trials[..1], context.networks(), |trial, seed| {
+            trial.optimum(seed)
+        })?;
+    let optima = optima.concat();
     let max_min = summary(&optima, |of| of.max_min_bps / 1e3);
     let fair = summary(&optima, |of| of.geometric_mean_bps() / 1e3);
     let named = || systems.iter().map(|(name, ..)| *name).zip(&runs);
@@ -94,7 +102,8 @@ pub fn make(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
     places.extend(["total", "smallest", "geometric mean"].map(String::from));
     let goodput = |(name, runs): (&str, &Runs)| {
         let mut series = by_flow(name, runs, SOURCES, |ran, flow| ran.kbps[flow]);
-        let values: [fn(&Ran) -> f64; 3] = [Ran::total, Ran::least, Ran::geometric_mean];
+        let values: [fn(&Measured) -> f64; 3] =
+            [Measured::total, Measured::least, Measured::geometric_mean];
         series.ours.extend(values.map(|value| summary(runs, value)));
         series.paper.extend([None; 3]);
         series
@@ -105,7 +114,7 @@ pub fn make(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
         Some(max_min.mean),
         Some(fair.mean),
     ]);
-    let share = |name: &str, value: &dyn Fn(&Ran, usize) -> f64| {
+    let share = |name: &str, value: &dyn Fn(&Measured, usize) -> f64| {
         let of = |runs: &Runs| {
             let values = runs
                 .iter()
@@ -115,8 +124,8 @@ pub fn make(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
         };
         Series::new(name, runs.iter().map(of).collect())
     };
-    let least = |ran: &Ran, network: usize| 1e5 * ran.least() / optima[network].max_min_bps;
-    let mean = |ran: &Ran, network: usize| {
+    let least = |ran: &Measured, network: usize| 1e5 * ran.least() / optima[network].max_min_bps;
+    let mean = |ran: &Measured, network: usize| {
         1e5 * ran.geometric_mean() / optima[network].geometric_mean_bps()
     };
     Ok(Figure {
@@ -138,7 +147,7 @@ pub fn make(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
             .on("source"),
             Panel::bars(
                 "7c",
-                "fairness, and what queues lose",
+                "fairness, and losses to full queues",
                 "%",
                 systems.iter().map(|(name, ..)| name.to_string()).collect(),
                 vec![
@@ -152,8 +161,8 @@ pub fn make(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
         ],
         claims: claims(&runs),
         notes: vec![
-            format!("sources are numbered from the farthest to the nearest; packets of {PAYLOAD} octets; TCP over the DCF, Fusion over 802.11e, the rest over ZMAC+"),
-            "bound: for the total one link, all of it to the nearest source; for the smallest the max-min fair rate, for the geometric mean that of the proportionally fair rates, at what ZMAC+ carries on one link".into(),
+            format!("sources are numbered from the farthest to the nearest; packets of {PAYLOAD} octets; TCP over the DCF, Fusion over 802.11e, the others over ZMAC+ unless named otherwise"),
+            "bounds, at the rate of one ZMAC+ link: for the total, one link used by the nearest source alone; for the smallest, the max-min fair rate; for the geometric mean, that of the proportionally fair rates".into(),
         ],
     })
 }
@@ -169,10 +178,12 @@ fn claims(runs: &[Runs]) -> Vec<Claim> {
     let kept = summary(dpclo, |ran| {
         100.0 * ran.least() / (ran.total() / SOURCES as f64)
     });
-    let less_biased = pair(few, tcp, |few, tcp| few.jain() - tcp.jain());
-    let alike = pair(fusion, tcp, |fusion, tcp| fusion.jain() - tcp.jain());
-    let most = summary(dpclo, Ran::total);
-    let others = runs[1..].iter().map(|runs| summary(runs, Ran::total).mean);
+    let less_biased = paired(few, tcp, |few, tcp| few.jain() - tcp.jain());
+    let alike = paired(fusion, tcp, |fusion, tcp| fusion.jain() - tcp.jain());
+    let most = summary(dpclo, Measured::total);
+    let others = runs[1..]
+        .iter()
+        .map(|runs| summary(runs, Measured::total).mean);
     let best_other = others.fold(0.0, f64::max);
     let beaten = summary(dpclo, |ran| {
         ran.kbps[..SOURCES - 1]
@@ -191,14 +202,14 @@ fn claims(runs: &[Runs]) -> Vec<Claim> {
     });
     let mut claims = vec![
         Claim::new(
-            "TCP favours the nearest source: it has more than half of all",
+            "TCP favours the nearest source: it gets more than half of the total",
             None,
             nearest,
             "% of all",
             nearest.mean > 50.0,
         ),
         Claim::new(
-            "TCP starves others: the slowest has less than a tenth of the mean",
+            "TCP starves other sources: the slowest gets less than a tenth of the mean",
             None,
             starved,
             "% of the mean",
@@ -219,7 +230,7 @@ fn claims(runs: &[Runs]) -> Vec<Claim> {
             alike.mean.abs() < 0.1,
         ),
         Claim::new(
-            "DPCLO starves nobody: the slowest has more than 0.3 of the mean",
+            "DPCLO starves no source: the slowest gets more than 0.3 of the mean",
             None,
             kept,
             "% of the mean",
@@ -235,7 +246,7 @@ fn claims(runs: &[Runs]) -> Vec<Claim> {
         ).because(|| {
             let [early, late] = growth(dpclo);
             format!(
-                "its rates still grow when the run ends: in total {early:.0} kbit/s in the first half of what is counted, {late:.0} in the second; and who gives nearly all to the nearest source has most"
+                "its rates still grow when the run ends: in total {early:.0} kbit/s in the first half of the counted time, {late:.0} in the second; and a system that gives nearly everything to the nearest source has the largest total"
             )
         }),
         Claim::new(
@@ -253,19 +264,19 @@ fn claims(runs: &[Runs]) -> Vec<Claim> {
             (5.0..=20.0).contains(&worst.mean),
         ),
     ];
-    let delay = |ran: &Ran| quantile(&finite(&ran.delays), 0.5).unwrap_or(f64::NAN);
-    let quick = pair(one, dpclo, |one, usual| 100.0 * delay(one) / delay(usual));
-    let less = pair(one, dpclo, |one, usual| 100.0 * one.total() / usual.total());
+    let delay = |ran: &Measured| quantile(&finite(&ran.delays), 0.5).unwrap_or(f64::NAN);
+    let quick = paired(one, dpclo, |one, usual| 100.0 * delay(one) / delay(usual));
+    let less = paired(one, dpclo, |one, usual| 100.0 * one.total() / usual.total());
     claims.extend([
         Claim::new(
-            "with queues of one packet the median source's delay falls to less than half",
+            "with queues of one packet, the median source's delay falls to less than half",
             None,
             quick,
             "% of that with ten",
             quick.mean < 50.0,
         ),
         Claim::new(
-            "and less is carried in total",
+            "with queues of one packet, less is carried in total",
             None,
             less,
             "% of that with ten",
@@ -276,22 +287,22 @@ fn claims(runs: &[Runs]) -> Vec<Claim> {
     claims
 }
 
-/// Claims about systems that short runs leave out.
+/// Claims about systems that short runs omit.
 fn long_claims(dpclo: &Runs, rest: &[Runs]) -> Vec<Claim> {
     let [dclo, _, ours] = rest else {
         return Vec::new();
     };
-    let carried = pair(dclo, dpclo, |dclo, dpclo| {
+    let carried = paired(dclo, dpclo, |dclo, dpclo| {
         100.0 * dclo.total() / dpclo.total()
     });
     let late = summary(dclo, |ran| {
         quantile(&finite(&ran.delays), 0.5).unwrap_or(f64::NAN)
     });
-    let quicker = pair(ours, dpclo, |ours, dpclo| {
-        let median = |ran: &Ran| quantile(&finite(&ran.delays), 0.5).unwrap_or(f64::NAN);
+    let quicker = paired(ours, dpclo, |ours, dpclo| {
+        let median = |ran: &Measured| quantile(&finite(&ran.delays), 0.5).unwrap_or(f64::NAN);
         100.0 * median(ours) / median(dpclo)
     });
-    let as_fair = pair(ours, dpclo, |ours, dpclo| {
+    let as_fair = paired(ours, dpclo, |ours, dpclo| {
         100.0 * ours.geometric_mean() / dpclo.geometric_mean()
     });
     vec![
@@ -310,14 +321,14 @@ fn long_claims(dpclo: &Runs, rest: &[Runs]) -> Vec<Claim> {
             late.mean > 10.0,
         ),
         Claim::new(
-            "ours is quicker than DPCLO: the median source's delay",
+            "the improved variant has less delay than DPCLO (median source)",
             None,
             quicker,
             "% of DPCLO",
             quicker.mean < 100.0,
         ),
         Claim::new(
-            "and its geometric mean is no smaller",
+            "the improved variant's geometric mean is no smaller than DPCLO's",
             None,
             as_fair,
             "% of DPCLO",
@@ -326,11 +337,11 @@ fn long_claims(dpclo: &Runs, rest: &[Runs]) -> Vec<Claim> {
     ]
 }
 
-/// Goodput of all sources in the first and in the second half of the time that is counted, kbit/s.
+/// The total goodput in the first and in the second half of the counted time, in kbit/s.
 fn growth(runs: &Runs) -> [f64; 2] {
-    let half = |ran: &Ran, late: bool| {
+    let half = |ran: &Measured, late: bool| {
         let of = |steps: &Vec<f64>| {
-            // What comes before counting begins is a quarter of the steps.
+            // Counting begins after a quarter of the steps ([`FigureContext::large`]).
             let counted = &steps[steps.len() / 4..];
             let (first, second) = counted.split_at(counted.len() / 2);
             mean(if late { second } else { first })
@@ -346,9 +357,4 @@ fn finite(values: &[f64]) -> Vec<f64> {
         .copied()
         .filter(|value| value.is_finite())
         .collect()
-}
-
-fn pair(a: &Runs, b: &Runs, value: impl Fn(&Ran, &Ran) -> f64) -> Summary {
-    let pairs = a.iter().zip(b).map(|(a, b)| value(a, b));
-    Summary::of(&pairs.collect::<Vec<_>>())
 }

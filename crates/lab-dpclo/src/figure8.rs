@@ -4,17 +4,18 @@ use chappe_core::{Duration, Purpose, Seed, Stream as Random};
 use chappe_sim::Medium;
 
 use super::access::{Access, Method};
+use super::context::FigureContext;
 use super::load::Pace;
-use super::mesh::{Setup, Stream, Times, What, run};
+use super::mesh::{MeshSpec, Stream, StreamKind, Times, run};
 use super::plan::Variant;
-use super::scene::{Links, MODE, PAYLOAD, Place};
-use super::sheet::{Sheet, lines};
+use super::scene::{Links, MODE, PAYLOAD, PaperNetwork};
+use super::series::lines;
 use super::streams::Stack;
 use chappe_lab::run::RunError;
 use chappe_results::figure::{Claim, Figure, Series};
 use chappe_results::statistics::{Summary, mean};
 
-/// What is compared.
+/// The systems of the comparison.
 const SYSTEMS: [(&str, Variant, Method); 4] = [
     ("DPCLO", Variant::Paper, Method::ZmacPlus),
     ("TCP", Variant::Tcp, Method::Dcf),
@@ -22,37 +23,39 @@ const SYSTEMS: [(&str, Variant, Method); 4] = [
     ("Fusion", Variant::Fusion, Method::Edca),
 ];
 
-/// So many of them in short runs.
+/// The number of systems in short runs.
 const QUICK: usize = 2;
 
-/// Time between two flows' begins: Weibull with this shape and mean; the paper's numbers are not given. A shape below one:
-/// flows come in bunches, as in Meng and others' traces of a campus (MobiCom 2004).
+/// Interarrival times of flows: Weibull with this shape and mean; the paper does not give its numbers. With a shape below
+/// one, flows arrive in bursts, as in the campus traces of Meng and others (MobiCom 2004).
 const SHAPE: f64 = 0.7;
 const MEAN_S: f64 = 8.0;
-/// How long a flow lasts: log-normal with this median and deviation. With both four flows run at a time, on average.
+/// Durations of flows: log-normal with this median and deviation. On average, four flows are active.
 const MEDIAN_S: f64 = 20.0;
 const SIGMA: f64 = 1.0;
-/// A flow lasts at least so long: a rate that begins at five packets a second says nothing in less.
+/// The least duration of a flow: rates start at five packets a second, so shorter flows would have no meaningful goodput.
 const LEAST_S: f64 = 2.0;
 
-/// Hops that are told apart; more count as the last.
+/// Classes of path lengths; longer paths count in the last.
 const HOPS: [&str; 5] = ["1", "2", "3", "4", "5 and more"];
-/// From here on a way is long.
+/// Paths with more hops than this are long.
 const LONG: usize = 3;
 
-/// A flow with its length in hops and its goodput.
+/// The path length of a flow in hops, and its goodput in kbit/s.
 type Carried = (u16, f64);
 
 //= dpclo V-D2: many to many, throughput over the length of the way
-pub fn make(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
-    let systems = if sheet.quick() {
+pub fn make(context: &FigureContext<'_>) -> Result<Figure, RunError> {
+    let systems = if context.trials.quick() {
         &SYSTEMS[..QUICK]
     } else {
         &SYSTEMS
     };
-    let runs = sheet.each(systems, 1, |&(_, variant, method), seed| {
-        one(variant, method, seconds(sheet), seed)
-    })?;
+    let runs = context
+        .trials
+        .measure(systems, 1, |&(_, variant, method), seed| {
+            one(variant, method, seconds(context), seed)
+        })?;
     let pooled: Vec<Vec<Carried>> = runs.into_iter().map(|runs| runs.concat()).collect();
     let series = systems.iter().zip(&pooled);
     let series = series.map(|((name, ..), flows)| Series::new(name, by_hops(flows)));
@@ -68,7 +71,7 @@ pub fn make(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
     let mut claims = Vec::new();
     for (place, (name, ..)) in systems.iter().enumerate().skip(1) {
         claims.push(Claim::value(
-            &format!("flows over four hops and more get more by DPCLO than by {name}"),
+            &format!("flows over four or more hops get more with DPCLO than with {name}"),
             None,
             100.0 * longest[0] / longest[place],
             count,
@@ -78,7 +81,7 @@ pub fn make(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
     }
     Ok(Figure {
         id: "figure8",
-        title: "flows between any two of 108 nodes, by the length of their way".into(),
+        title: "flows between any two of 108 nodes, by path length".into(),
         panels: vec![lines(
             "8",
             "mean goodput of a flow",
@@ -88,16 +91,16 @@ pub fn make(sheet: &Sheet<'_>) -> Result<Figure, RunError> {
         )],
         claims,
         notes: vec![format!(
-            "{} s of flows on one network, {} flows; the paper has 800 s; arrivals Weibull ({SHAPE}, mean {MEAN_S} s), durations log-normal (median {MEDIAN_S} s, sigma {SIGMA}), both ours: the paper's numbers are not given",
-            seconds(sheet),
+            "{} s of flows on one network, {} flows; the paper has 800 s; arrivals Weibull ({SHAPE}, mean {MEAN_S} s), durations log-normal (median {MEDIAN_S} s, sigma {SIGMA}), both our choice: the paper does not give its numbers",
+            seconds(context),
             pooled[0].len()
         )],
     })
 }
 
-/// For how long flows come.
-fn seconds(sheet: &Sheet<'_>) -> u64 {
-    if sheet.quick() { 20 } else { 160 }
+/// How long flows arrive, in seconds.
+fn seconds(context: &FigureContext<'_>) -> u64 {
+    if context.trials.quick() { 20 } else { 160 }
 }
 
 fn by_hops(flows: &[Carried]) -> Vec<Summary> {
@@ -109,39 +112,39 @@ fn by_hops(flows: &[Carried]) -> Vec<Summary> {
     (0..HOPS.len()).map(at).collect()
 }
 
-/// The same flows for every system on one seed.
+/// Runs one system. All systems have the same flows on the same seed.
 fn one(
     variant: Variant,
     method: Method,
     seconds: u64,
     seed: Seed,
 ) -> Result<Vec<Carried>, RunError> {
-    let scene = Place::Large.scene(seed)?;
+    let scene = PaperNetwork::Large.scene(seed)?;
     let times = Times {
         begin: 30,
         counted: 30,
         end: 30 + seconds,
     };
     let drawn = draw(&scene.medium, times, seed);
-    let setup = Setup {
+    let spec = MeshSpec {
         settings: variant.settings(),
         access: Access::new(method, MODE),
         stack: Stack::paper(variant == Variant::TcpFew),
         streams: drawn
             .iter()
             .map(|(stream, _)| Stream {
-                what: match variant.is_tcp() {
-                    true => What::Endless,
-                    false => What::Datagrams(Pace::Full, PAYLOAD),
+                kind: match variant.is_tcp() {
+                    true => StreamKind::Endless,
+                    false => StreamKind::Datagrams(Pace::Full, PAYLOAD),
                 },
                 ..stream.clone()
             })
             .collect(),
     };
-    let (measured, _) = run(&setup, &scene.medium, times, seed)?;
+    let (measured, _) = run(&spec, &scene.medium, times, seed)?;
     let flows = measured.iter().zip(&drawn);
     let carried = flows.map(|(of, (stream, hops))| {
-        // What is on its way when the source stops counts, too: ten seconds more are looked at.
+        // Packets that are in the network when the source stops count too, if they arrive within ten seconds.
         let lasted = stream.end.saturating_since(stream.begin).as_secs_f64();
         let octets = of.octets((stream.begin, stream.end + Duration::from_secs(10)));
         (*hops, octets as f64 * 8.0 / lasted / 1e3)
@@ -149,7 +152,7 @@ fn one(
     Ok(carried.collect())
 }
 
-/// Flows and the length of their ways in hops.
+/// Draws flows, with their path lengths in hops.
 fn draw(medium: &Medium, times: Times, seed: Seed) -> Vec<(Stream, u16)> {
     let mut random = seed.child(8).stream(Purpose::Traffic(0));
     let links = Links::at(medium.positions());
@@ -169,7 +172,7 @@ fn draw(medium: &Medium, times: Times, seed: Seed) -> Vec<(Stream, u16)> {
         let stream = Stream {
             source: source as u16,
             sink: sink as u16,
-            what: What::Endless,
+            kind: StreamKind::Endless,
             begin: at,
             end: until.min(end),
         };
@@ -177,7 +180,7 @@ fn draw(medium: &Medium, times: Times, seed: Seed) -> Vec<(Stream, u16)> {
     }
 }
 
-/// A Weibull time of [`SHAPE`] and [`MEAN_S`].
+/// Draws a Weibull time with [`SHAPE`] and [`MEAN_S`].
 fn weibull(random: &mut Random) -> f64 {
     let scale = MEAN_S / libm::tgamma(1.0 + 1.0 / SHAPE);
     scale * libm::pow(random.exponential(), 1.0 / SHAPE)
@@ -187,9 +190,9 @@ fn weibull(random: &mut Random) -> f64 {
 mod tests {
     use super::*;
 
-    /// The mean of 20,000 times is that asked for, within three standard errors (the deviation is 1.46 means).
+    /// The mean of 20,000 times is right within three standard errors (the deviation is 1.46 means).
     #[test]
-    fn times_have_their_mean() {
+    fn interarrival_times_have_their_mean() {
         let mut random = Seed(1).stream(Purpose::Trial(1));
         let times: Vec<f64> = (0..20_000).map(|_| weibull(&mut random)).collect();
         assert!((mean(&times) / MEAN_S - 1.0).abs() < 3.0 * 1.46 / 141.0);

@@ -1,7 +1,49 @@
-//! DPCLO: a mesh of routers that decide by queue differences, and the paper's evaluation of it (V).
+//! DPCLO in experiments: flows and objects over a simulated mesh, and the figures of its paper.
+//!
+//! DPCLO (Warrier, Le, Rhee) routes and paces flows by queue differences between neighbours. This crate joins
+//! `chappe-dpclo` with three methods of channel access and the simulator, and adds the baselines: plain forwarding,
+//! Fusion, DCLO, and TCP.
+//!
+//! ```
+//! use chappe_lab::{run::Meter, session};
+//! use chappe_lab_dpclo::{DPCLO, SYSTEM};
+//! use chappe_results::provenance::Program;
+//! use chappe_scenario::Plan;
+//!
+//! let text = r#"
+//! [network]
+//! links = [[0, 1, 0], [1, 0, 1], [0, 1, 0]]
+//! [protocol]
+//! system = "dpclo"
+//! variant = "improved"
+//! probing = "30 s"
+//! [[flow]]
+//! source = 0
+//! sink = 2
+//! [run]
+//! limit = "5 s"
+//! "#;
+//! let plan = Plan::parse(&[&SYSTEM], "line", text).expect("a valid scenario");
+//! let (program, options) = (Program::unknown("example"), session::Options::default());
+//! let session = session::run(&[&DPCLO], &plan, program, options, &Meter::default()).expect("a run");
+//! let run = &session.document.runs[0];
+//! assert!(run.flows[0].goodput_bps > 0.0 && run.fairness.is_some());
+//! ```
+//!
+//! | module | content |
+//! |---|---|
+//! | `plan` | keys, variants and limits of scenarios; the checked settings ([`Dpclo`]) |
+//! | [`access`] | channel access of a node: the DCF, EDCA or ZMAC+ with its time slots |
+//! | `load`, `streams`, `station` | sources and sinks of datagrams; TCP hosts; a router with both |
+//! | [`mesh`] | routers on a medium, the streams between them, and their results |
+//! | `carry` | one seed of a scenario |
+//! | `optimum` | max-min and proportionally fair rates of the same flows |
+//! | `scene`, `trial`, `context`, `series` | the paper's networks, a run on them, the scale of an order, its series |
+//! | `figure2` to `figure8`, `paper` | the figures and the paper's claims ([`PAPER`]) |
 
 pub mod access;
 mod carry;
+mod context;
 mod figure2;
 mod figure5;
 mod figure7;
@@ -12,7 +54,8 @@ mod optimum;
 mod paper;
 mod plan;
 mod scene;
-mod sheet;
+mod series;
+
 mod station;
 mod streams;
 mod trial;
@@ -20,10 +63,10 @@ mod trial;
 pub use paper::PAPER;
 pub use plan::{Dpclo, SYSTEM, Variant};
 
-/// Its line in the table of systems.
+/// DPCLO's entry in the table of systems.
 pub static DPCLO: chappe_lab::system::System = chappe_lab::system::System {
     scenario: &SYSTEM,
-    carry: plan::run,
+    carry: carry::run,
     paper: Some(&PAPER),
     demo: None,
 };

@@ -1,41 +1,42 @@
-//! Datagrams: who makes them and when, and what is kept of those that came.
+//! Sources and sinks of datagrams.
 
 use std::collections::VecDeque;
 
 use chappe_core::{Duration, Instant, Wake};
 use chappe_dpclo::{Delivery, Router};
 
-/// Octets at the front of each datagram: when it was made, and its number.
+/// Octets at the start of each datagram: its time of creation and its number.
 pub const STAMP: usize = 16;
 
-/// Datagrams that wait in a source of even pace while the router takes none; more are lost there. ns-2's queues hold as many.
+/// Datagrams that a source of even pace keeps while the router accepts none. It drops further ones. ns-2's queues have the
+/// same length.
 const BACKLOG: usize = 50;
 
-/// When datagrams are made.
+/// When a source creates datagrams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pace {
-    /// Whenever there is room for one.
+    /// As soon as the router has room for one.
     Full,
-    /// At even intervals.
+    /// At even intervals of this length.
     Every(Duration),
 }
 
-/// A source of datagrams.
+/// A source of datagrams on one node.
 #[derive(Clone, Debug)]
 pub struct Source {
-    /// Its stream's number.
+    /// The number of the stream.
     pub stream: u16,
-    /// Where they go.
+    /// The node that receives the datagrams.
     pub to: u16,
-    /// Octets in each.
+    /// Octets of payload in each datagram.
     pub payload: usize,
-    /// From when on.
+    /// The time of the first datagram.
     pub begin: Instant,
-    /// Until when.
+    /// The time after which no datagram is created.
     pub end: Instant,
-    /// Datagrams that the router took.
+    /// Datagrams that the router accepted.
     pub accepted: u64,
-    /// Datagrams for which there was no place in the source.
+    /// Datagrams dropped because the source's queue was full.
     pub overdue: u64,
     pace: Pace,
     next: Instant,
@@ -43,7 +44,7 @@ pub struct Source {
 }
 
 impl Source {
-    /// A source of `payload` octets, at least [`STAMP`], between `begin` and `end`.
+    /// Creates a source of datagrams of `payload` octets, at least [`STAMP`], between `begin` and `end`.
     pub fn new(
         (stream, to): (u16, u16),
         (pace, payload): (Pace, usize),
@@ -63,7 +64,8 @@ impl Source {
         }
     }
 
-    /// Offers what is due; whether the router took any. `limit`: packets that may wait for one destination.
+    /// Offers the datagrams that are due, and returns whether the router accepted any. `limit` is the length of the
+    /// router's queue for a destination.
     pub fn serve(&mut self, now: Instant, router: &mut Router, limit: u16) -> bool {
         let before = self.accepted;
         match self.pace {
@@ -95,7 +97,8 @@ impl Source {
         }
     }
 
-    /// An application waits while the queue is full, and is woken when its rate allows the next packet.
+    /// Offers one datagram, unless the queue for its destination is full. The router refuses it if its rate does not allow
+    /// it yet.
     fn offer(&mut self, now: Instant, made: Instant, router: &mut Router, limit: u16) -> bool {
         if router.queue(self.to) >= limit {
             return false;
@@ -110,7 +113,7 @@ impl Source {
         taken
     }
 
-    /// When it has something to do by itself. `now` is the last time it was served.
+    /// When the source must be served next. `now` is the last time it was served.
     pub fn poll_timeout(&self, now: Instant) -> Option<Wake> {
         let at = match self.pace {
             Pace::Full => self.begin,
@@ -124,32 +127,32 @@ impl Source {
     }
 }
 
-/// What came of a stream of datagrams.
+/// The receiving end of a stream of datagrams.
 #[derive(Clone, Debug, Default)]
 pub struct Sink {
-    /// Its stream's number.
+    /// The number of the stream.
     pub stream: u16,
-    /// Where it begins.
+    /// The node that sends the stream.
     pub from: u16,
-    /// Datagrams whose contents were not what was sent.
+    /// Datagrams that arrived with wrong contents.
     pub wrong: u64,
-    /// When each one came, how long it took in seconds, and its octets.
-    pub came: Vec<(Instant, f64, u32)>,
+    /// Time of arrival, delay in seconds, and octets of each datagram.
+    pub arrivals: Vec<(Instant, f64, u32)>,
 }
 
 impl Sink {
-    /// Counts a datagram, its contents being those of `datagram`.
+    /// Checks and counts a datagram with the contents `datagram`.
     pub fn take(&mut self, now: Instant, delivery: &Delivery, datagram: &[u8]) {
         let Some(made) = read(datagram) else {
             self.wrong += 1;
             return;
         };
         let delay = now.saturating_since(made).as_secs_f64();
-        self.came.push((now, delay, delivery.len as u32));
+        self.arrivals.push((now, delay, delivery.len as u32));
     }
 }
 
-/// A datagram that any receiver can check: its time and number, and octets that follow from the number.
+/// Writes a datagram that any receiver can check: its time, its number, and octets that follow from the number.
 fn write(made: Instant, number: u64, datagram: &mut [u8]) {
     let (stamp, rest) = datagram.split_at_mut(STAMP);
     stamp[..8].copy_from_slice(&made.nanos().to_be_bytes());
@@ -159,7 +162,7 @@ fn write(made: Instant, number: u64, datagram: &mut [u8]) {
     }
 }
 
-/// When a datagram was made, if it is one and whole.
+/// Returns when a datagram was created, or `None` if its contents are wrong.
 fn read(datagram: &[u8]) -> Option<Instant> {
     let (stamp, rest) = datagram.split_at_checked(STAMP)?;
     let word = |at: usize| Some(u64::from_be_bytes(*stamp.get(at..)?.first_chunk()?));
@@ -178,7 +181,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_changed_octet_is_noticed() {
+    fn changed_and_short_datagrams_are_rejected() {
         let mut datagram = [0; 40];
         write(Instant::from_millis(7), 9, &mut datagram);
         assert_eq!(read(&datagram), Some(Instant::from_millis(7)));

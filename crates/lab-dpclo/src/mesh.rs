@@ -1,4 +1,4 @@
-//! One run: routers on a medium, streams between them, and what became of these.
+//! One run: routers on a medium, the streams between them, and the results of the streams.
 
 use std::sync::Arc;
 
@@ -9,69 +9,69 @@ use chappe_sim::{AirTime, Medium, Recorder, Simulator, World};
 use super::access::{Access, Channel};
 use super::load::{Pace, STAMP, Sink, Source};
 use super::station::Station;
-use super::streams::{Behind, Incoming, Lent, Outgoing, Stack, Streams};
+use super::streams::{HostMemory, Incoming, Outgoing, Stack, Streams, TcpHost};
 use chappe_lab::run::RunError;
 
-/// A node of the mesh on its radio.
+/// A node of the mesh: channel access with a router on it.
 pub type Node<'a> = OverMac<Channel, Station<'a>>;
 
-/// Random numbers of routers, apart from those of channel access: node n's stream stands this far up.
+/// The router of node n uses random stream `ROUTERS + n`; stream n belongs to its channel access.
 const ROUTERS: u32 = 1 << 16;
 
-/// A link of less than this share of frames is not heard of within a window of ten probes, but for one in ten.
+/// Links below this delivery ratio do not count: of ten such links, at most one delivers a probe in a window of ten.
 const HEARD: f64 = 0.01;
 
-/// Everything that decides a run.
+/// The description of a run: everything but medium, times and seed.
 #[derive(Clone, Debug)]
-pub struct Setup {
-    /// How packets find their way.
+pub struct MeshSpec {
+    /// The settings of the routers.
     pub settings: Settings,
-    /// How nodes share the channel.
+    /// The method of channel access and its parameters.
     pub access: Access,
-    /// What TCP streams are made by.
+    /// The TCP of the streams that use one.
     pub stack: Stack,
-    /// What is sent.
+    /// The streams; a stream's index is its number.
     pub streams: Vec<Stream>,
 }
 
-/// Traffic from one node to another; its number is its place.
+/// Traffic from one node to another.
 #[derive(Clone, Debug)]
 pub struct Stream {
-    /// Where it begins.
+    /// The node that sends.
     pub source: u16,
-    /// Where it ends.
+    /// The node that receives.
     pub sink: u16,
-    /// What it is.
-    pub what: What,
-    /// When it begins.
+    /// Datagrams or TCP, and their contents.
+    pub kind: StreamKind,
+    /// When the source starts.
     pub begin: Instant,
-    /// When its source stops.
+    /// When the source stops.
     pub end: Instant,
 }
 
-/// What a stream is.
+/// The kind of a stream.
 #[derive(Clone, Debug)]
-pub enum What {
-    /// Datagrams of so many octets.
+pub enum StreamKind {
+    /// Datagrams with this number of octets.
     Datagrams(Pace, usize),
     /// An object over TCP.
     Object(Arc<[u8]>),
-    /// Octets without end over TCP.
+    /// An unlimited number of octets over TCP.
     Endless,
 }
 
-impl What {
+impl StreamKind {
     fn is_tcp(&self) -> bool {
-        !matches!(self, What::Datagrams(..))
+        !matches!(self, StreamKind::Datagrams(..))
     }
 }
 
-impl Setup {
-    /// Octets of the longest packet that an application hands to a router.
+impl MeshSpec {
+    /// Octets of the longest packet that an application offers to a router.
     pub fn payload(&self) -> u16 {
-        let longest = self.streams.iter().map(|stream| match stream.what {
-            What::Datagrams(_, octets) => octets as u16,
-            What::Object(_) | What::Endless => self.stack.packet(),
+        let longest = self.streams.iter().map(|stream| match stream.kind {
+            StreamKind::Datagrams(_, octets) => octets as u16,
+            StreamKind::Object(_) | StreamKind::Endless => self.stack.packet(),
         });
         longest.max().unwrap_or(0).max(STAMP as u16)
     }
@@ -81,7 +81,7 @@ impl Setup {
         frame(usize::from(self.payload()))
     }
 
-    /// The settings with as much memory as the network and the streams need.
+    /// The routers' settings with enough memory for the network and the streams.
     pub fn fitted(&self, medium: &Medium) -> Settings {
         let nodes = medium.nodes();
         let mut settings = self.settings;
@@ -94,14 +94,15 @@ impl Setup {
         let room = &mut settings.room;
         room.payload = self.payload();
         room.destinations = room.destinations.max(nodes as u16);
-        room.neighbours = room.neighbours.max(self.audience(medium));
+        room.neighbours = room.neighbours.max(self.most_heard(medium));
         room.flows = room.flows.max(most.saturating_mul(2));
         room.sources = room.sources.max(most);
         settings
     }
 
-    /// The largest number of nodes of which one node hears a frame now and then: each takes a place among its neighbours.
-    fn audience(&self, medium: &Medium) -> u8 {
+    /// The largest number of nodes that any node hears at least occasionally. Each one occupies a row of the router's
+    /// neighbour table.
+    fn most_heard(&self, medium: &Medium) -> u8 {
         let mut heard = vec![0u8; medium.nodes()];
         for from in 0..medium.nodes() {
             for to in medium.hearers(from) {
@@ -112,7 +113,8 @@ impl Setup {
         heard.into_iter().max().unwrap_or(0)
     }
 
-    /// The router of a node in its n-th life, which begins `now`; `settings` are [`fitted`](Self::fitted).
+    /// Creates the router of a node. `life` counts its restarts, `now` is its start, and `settings` are
+    /// [`fitted`](Self::fitted).
     pub fn router(
         &self,
         settings: Settings,
@@ -126,22 +128,22 @@ impl Setup {
             .map_err(|error| RunError::Defect(format!("router: {error}")))
     }
 
-    /// What the hosts of a run are lent: for each node with an end of a TCP stream.
-    pub fn lend(&self, nodes: usize) -> Vec<Option<Lent>> {
+    /// Allocates the memory of TCP hosts, for each node at an end of a TCP stream.
+    pub fn host_memory(&self, nodes: usize) -> Vec<Option<HostMemory>> {
         let needs = |node: u16| {
             let mut streams = self.streams.iter();
-            streams.any(|s| s.what.is_tcp() && (s.source == node || s.sink == node))
+            streams.any(|s| s.kind.is_tcp() && (s.source == node || s.sink == node))
         };
         (0..nodes as u16)
-            .map(|node| needs(node).then(|| Lent::new(node, self.stack)))
+            .map(|node| needs(node).then(|| HostMemory::new(node, self.stack)))
             .collect()
     }
 
-    /// The simulator with every node at its place.
+    /// Creates the simulator with all nodes. `keep`: whether hosts keep copies of objects.
     pub fn launch<'a, R: Recorder>(
         &self,
         world: World,
-        lent: &'a mut [Option<Lent>],
+        memory: &'a mut [Option<HostMemory>],
         keep: bool,
         seed: Seed,
         recorder: R,
@@ -149,10 +151,10 @@ impl Setup {
         let settings = self.fitted(&world.medium);
         let channels = self.access.stations(&world.medium, self.frame(), seed);
         let mut stations = Vec::new();
-        for ((node, channel), lent) in channels.into_iter().enumerate().zip(lent) {
+        for ((node, channel), memory) in channels.into_iter().enumerate().zip(memory) {
             let router = self.router(settings, (node, 0), Instant::ZERO, seed)?;
             let mut station = Station::new(router, self.settings.queues.limit);
-            self.load(&mut station, node as u16, lent.as_mut(), keep);
+            self.load(&mut station, node as u16, memory.as_mut(), keep);
             stations.push(Box::new(OverMac::new(channel, station)));
         }
         Simulator::new(world, stations, seed, recorder)
@@ -163,15 +165,15 @@ impl Setup {
         &self,
         station: &mut Station<'a>,
         node: u16,
-        lent: Option<&'a mut Lent>,
+        memory: Option<&'a mut HostMemory>,
         keep: bool,
     ) {
         let mut streams = Streams::default();
         for (number, stream) in self.streams.iter().enumerate() {
             let number = number as u16;
             let (begins, ends) = (stream.source == node, stream.sink == node);
-            let object = match &stream.what {
-                &What::Datagrams(pace, octets) => {
+            let object = match &stream.kind {
+                &StreamKind::Datagrams(pace, octets) => {
                     if begins {
                         let span = (stream.begin, stream.end);
                         let to = (number, stream.sink);
@@ -186,8 +188,8 @@ impl Setup {
                     }
                     continue;
                 }
-                What::Object(object) => Some(object.clone()),
-                What::Endless => None,
+                StreamKind::Object(object) => Some(object.clone()),
+                StreamKind::Endless => None,
             };
             if ends {
                 streams.incoming.push(Incoming {
@@ -202,45 +204,45 @@ impl Setup {
                 streams.outgoing.push(outgoing);
             }
         }
-        station.host = lent.map(|lent| Behind::new(node, lent, streams));
+        station.host = memory.map(|memory| TcpHost::new(node, memory, streams));
     }
 }
 
-/// Octets on the air of a packet with so many octets of payload: MAC header 24, LLC 8, router 16, check sequence 4.
+/// Octets on the air of a packet with `payload` octets: MAC header 24, LLC 8, router 16, check sequence 4.
 pub fn frame(payload: usize) -> usize {
     24 + 8 + chappe_dpclo::header::DATA + payload + 4
 }
 
-/// What became of a stream.
+/// The result of a stream.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Measured {
-    /// When octets came in order, and how many.
-    pub came: Vec<(Instant, u32)>,
-    /// How long packets took in seconds, by when they came.
+pub struct StreamResult {
+    /// When octets arrived in order, and how many.
+    pub arrivals: Vec<(Instant, u32)>,
+    /// Time of arrival and delay in seconds of each packet.
     pub delays: Vec<(Instant, f64)>,
-    /// Datagrams that the router took, and those for which the source had no place.
+    /// Packets that the router accepted.
     pub accepted: u64,
-    /// See `accepted`.
+    /// Datagrams dropped because the source's queue was full.
     pub overdue: u64,
-    /// Datagrams that were not what had been sent.
+    /// Datagrams that arrived with wrong contents.
     pub wrong: u64,
 }
 
-impl Measured {
-    /// Octets that came between two moments.
+impl StreamResult {
+    /// Octets that arrived between two instants.
     pub fn octets(&self, (from, until): (Instant, Instant)) -> u64 {
         let within = |&&(at, _): &&(Instant, u32)| from <= at && at < until;
-        let came = self.came.iter().filter(within);
+        let came = self.arrivals.iter().filter(within);
         came.map(|&(_, octets)| u64::from(octets)).sum()
     }
 
-    /// Bits a second between two moments.
+    /// Goodput between two instants in bit/s.
     pub fn bps(&self, span: (Instant, Instant)) -> f64 {
         let seconds = span.1.saturating_since(span.0).as_secs_f64();
         self.octets(span) as f64 * 8.0 / seconds.max(1e-9)
     }
 
-    /// Delays of what came between two moments, in seconds.
+    /// Delays in seconds of the packets that arrived between two instants.
     pub fn delays(&self, (from, until): (Instant, Instant)) -> Vec<f64> {
         let within = |&&(at, _): &&(Instant, f64)| from <= at && at < until;
         let came = self.delays.iter().filter(within);
@@ -248,32 +250,35 @@ impl Measured {
     }
 }
 
-/// What became of the streams of a run.
-pub fn measure<R: Recorder>(setup: &Setup, simulator: &Simulator<Node<'_>, R>) -> Vec<Measured> {
+/// Collects the results of all streams, in the order of the streams.
+pub fn measure<R: Recorder>(
+    spec: &MeshSpec,
+    simulator: &Simulator<Node<'_>, R>,
+) -> Vec<StreamResult> {
     let one = |(number, stream): (usize, &Stream)| {
         let (source, sink) = (usize::from(stream.source), usize::from(stream.sink));
         let ends = [source, sink].map(|node| &simulator.node(node).link);
-        match stream.what.is_tcp() {
+        match stream.kind.is_tcp() {
             true => connection(number as u16, stream, ends),
             false => datagrams(number as u16, stream, ends),
         }
     };
-    setup.streams.iter().enumerate().map(one).collect()
+    spec.streams.iter().enumerate().map(one).collect()
 }
 
-fn datagrams(number: u16, stream: &Stream, [source, sink]: [&Station<'_>; 2]) -> Measured {
+fn datagrams(number: u16, stream: &Stream, [source, sink]: [&Station<'_>; 2]) -> StreamResult {
     let from = source.sources.iter().find(|own| own.stream == number);
     let mut sinks = sink.sinks.iter();
     let to = sinks.find(|own| (own.stream, own.from) == (number, stream.source));
-    Measured {
-        came: to.map_or_else(Vec::new, |sink| {
-            sink.came
+    StreamResult {
+        arrivals: to.map_or_else(Vec::new, |sink| {
+            sink.arrivals
                 .iter()
                 .map(|&(at, _, octets)| (at, octets))
                 .collect()
         }),
         delays: to.map_or_else(Vec::new, |sink| {
-            sink.came
+            sink.arrivals
                 .iter()
                 .map(|&(at, delay, _)| (at, delay))
                 .collect()
@@ -284,10 +289,10 @@ fn datagrams(number: u16, stream: &Stream, [source, sink]: [&Station<'_>; 2]) ->
     }
 }
 
-fn connection(number: u16, stream: &Stream, [source, sink]: [&Station<'_>; 2]) -> Measured {
+fn connection(number: u16, stream: &Stream, [source, sink]: [&Station<'_>; 2]) -> StreamResult {
     let left = source.left.iter().find(|(name, _)| *name == number);
     let left = left.map_or(&[][..], |(_, times)| times);
-    let came = sink.came.iter();
+    let came = sink.arrivals.iter();
     let delays = came
         .filter(|(name, from, ..)| (*name, *from) == (number, stream.source))
         .filter_map(|&(_, _, count, at)| {
@@ -297,53 +302,53 @@ fn connection(number: u16, stream: &Stream, [source, sink]: [&Station<'_>; 2]) -
     let host = sink.host.as_ref();
     let mut incoming = host.into_iter().flat_map(|host| &host.streams().incoming);
     let received = incoming.find(|own| own.stream == number);
-    Measured {
-        came: received.map_or_else(Vec::new, |own| own.came.clone()),
+    StreamResult {
+        arrivals: received.map_or_else(Vec::new, |own| own.arrivals.clone()),
         delays: delays.collect(),
         accepted: left.len() as u64,
-        ..Measured::default()
+        ..StreamResult::default()
     }
 }
 
-/// The counters of all routers, added up.
-pub fn routers<R: Recorder>(simulator: &Simulator<Node<'_>, R>) -> Vec<Counters> {
+/// The counters of each router.
+pub fn router_counters<R: Recorder>(simulator: &Simulator<Node<'_>, R>) -> Vec<Counters> {
     let nodes = simulator.nodes();
     nodes.map(|node| node.link.router.counters()).collect()
 }
 
-/// When something is counted, in seconds from the start of the run.
+/// The phases of a run, in seconds from its start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Times {
-    /// Streams begin: routes are there by then.
+    /// When streams begin. Routes exist by then.
     pub begin: u64,
-    /// Counting begins.
+    /// When counting begins.
     pub counted: u64,
-    /// The run ends.
+    /// When the run ends.
     pub end: u64,
 }
 
 impl Times {
-    /// So many seconds after the start.
+    /// The instant `seconds` after the start.
     pub fn at(seconds: u64) -> Instant {
         Instant::ZERO + Duration::from_secs(seconds)
     }
 
-    /// What is counted.
+    /// The interval that is counted.
     pub fn span(&self) -> (Instant, Instant) {
         (Times::at(self.counted), Times::at(self.end))
     }
 }
 
-/// Runs a setup on a medium until `times` are over: what became of its streams, and the routers' counters.
+/// Runs a spec on a medium until `times.end`. Returns the results of the streams and the routers' counters.
 pub fn run(
-    setup: &Setup,
+    spec: &MeshSpec,
     medium: &Medium,
     times: Times,
     seed: Seed,
-) -> Result<(Vec<Measured>, Vec<Counters>), RunError> {
-    let mut lent = setup.lend(medium.nodes());
+) -> Result<(Vec<StreamResult>, Vec<Counters>), RunError> {
+    let mut memory = spec.host_memory(medium.nodes());
     let world = World::new(medium.clone());
-    let mut simulator = setup.launch(world, &mut lent, false, seed, ())?;
+    let mut simulator = spec.launch(world, &mut memory, false, seed, ())?;
     simulator.run_until(AirTime::ZERO + Duration::from_secs(times.end));
-    Ok((measure(setup, &simulator), routers(&simulator)))
+    Ok((measure(spec, &simulator), router_counters(&simulator)))
 }

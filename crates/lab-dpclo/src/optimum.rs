@@ -1,8 +1,8 @@
-//! What the links of a mesh allow its flows at best: max-min fair and proportionally fair rates.
+//! The best rates that a mesh allows its flows: max-min fair and proportionally fair.
 //!
-//! A model, since carrier sense is one: two links exclude each other if they share a node, if their senders sense each
-//! other, or if one sender's signal would destroy what the other one's receiver hears. Frames stand back to back with their
-//! acknowledgements, headers and probes are free, and routing and schedule are the best possible.
+//! The optimum is that of a model. Two links exclude each other if they share a node, if their senders sense each other, or
+//! if one sender's signal would destroy a frame at the other's receiver. Frames follow their acknowledgements without gaps,
+//! probes take no airtime, and routing and schedule are the best possible.
 
 use chappe_bound::graph::Graph;
 use chappe_bound::{Mesh, MeshBound, MeshFlow, MeshLink, MeshOptions, Objective, mesh_bound};
@@ -13,28 +13,28 @@ use super::access::{Access, NEIGHBOUR_PRR};
 use super::mesh::frame;
 use chappe_lab::run::RunError;
 
-/// From this probability on a node counts as sensed.
+/// The least probability with which a node counts as sensed, or heard.
 const SENSED: f64 = 0.5;
 
-/// The largest relative gap between what is shown and what is proven.
+/// The largest relative gap between a reported optimum and its proven bound.
 const GAP: f64 = 0.01;
 
 /// The optima of one network's flows.
 #[derive(Clone, Debug)]
 pub struct Optimum {
-    /// The largest rate that all flows can have at once, bit/s.
+    /// The largest rate that all flows can have simultaneously, in bit/s.
     pub max_min_bps: f64,
-    /// The rates whose product is largest, bit/s.
+    /// The rates with the largest product, in bit/s, one for each flow.
     pub sum_log_bps: Vec<f64>,
 }
 
 impl Optimum {
-    /// The geometric mean of the proportionally fair rates, bit/s: no rates have a larger one.
+    /// The geometric mean of the proportionally fair rates in bit/s, which no other rates exceed.
     pub fn geometric_mean_bps(&self) -> f64 {
         geometric_mean(&self.sum_log_bps)
     }
 
-    /// For flows of `payload` octets a packet. `exchange`: how long a link is taken by one.
+    /// Computes the optima of flows with packets of `payload` octets. `exchange` is the time that a packet occupies a link.
     pub fn of(
         medium: &Medium,
         access: &Access,
@@ -65,7 +65,7 @@ fn defect(error: chappe_bound::Error) -> RunError {
     RunError::Defect(format!("bound: {error}"))
 }
 
-/// Links that can be used, and which exclude each other.
+/// The usable links, and the pairs that exclude each other.
 fn mesh(
     medium: &Medium,
     access: &Access,
@@ -84,11 +84,11 @@ fn mesh(
             }
         }
     }
-    let air = Air::new(medium, access, octets);
+    let interference = Interference::new(medium, access, octets);
     let mut conflicts = Graph::new(links.len());
     for (b, other) in links.iter().enumerate() {
         for (a, link) in links[..b].iter().enumerate() {
-            if air.exclude(link, other) {
+            if interference.exclude(link, other) {
                 conflicts.connect(a, b);
             }
         }
@@ -96,17 +96,18 @@ fn mesh(
     Mesh::with_conflicts(nodes, links, conflicts).map_err(defect)
 }
 
-/// Who disturbs whom.
-struct Air<'a> {
+/// Which transmissions disturb each other.
+struct Interference<'a> {
     medium: &'a Medium,
     sensed: Vec<Vec<bool>>,
-    /// Power over an interferer's that a frame needs, dB, where that alone decides; a matrix of ratios knows no powers.
+    /// The power ratio in dB that a frame needs over an interferer, if the medium decides by it. A matrix of delivery ratios
+    /// has no powers.
     margin: Option<f64>,
     hears: Vec<Vec<bool>>,
 }
 
-impl<'a> Air<'a> {
-    fn new(medium: &'a Medium, access: &Access, octets: usize) -> Air<'a> {
+impl<'a> Interference<'a> {
+    fn new(medium: &'a Medium, access: &Access, octets: usize) -> Interference<'a> {
         let nodes = medium.nodes();
         let table = |of: &dyn Fn(usize, usize) -> bool| -> Vec<Vec<bool>> {
             (0..nodes)
@@ -118,7 +119,7 @@ impl<'a> Air<'a> {
             Rule::ErrorCurves | Rule::Overlap => None,
         };
         let mode = access.station.data;
-        Air {
+        Interference {
             medium,
             sensed: table(&|from, to| medium.sense_probability(from, to) >= SENSED),
             margin,
@@ -137,14 +138,14 @@ impl<'a> Air<'a> {
             || self.destroys(b.from, a)
     }
 
-    /// Whether a frame of `from` destroys one on `link`.
+    /// Whether a frame from `from` destroys a frame on `link`.
     fn destroys(&self, from: usize, link: &MeshLink) -> bool {
         match self.margin {
             Some(margin) => {
                 let power = |tx: usize| self.medium.mean_power(tx, link.to).0;
                 power(link.from) - power(from) < margin
             }
-            // Without a ratio that decides: a frame that could be received there.
+            // Without powers, any frame that the receiver could hear destroys another.
             None => self.hears[from][link.to],
         }
     }
@@ -175,9 +176,9 @@ mod tests {
     use chappe_core::{Mode, Rate};
     use chappe_sim::Matrix;
 
-    /// Four nodes in a row that all sense each other: a third of a link over three hops.
+    /// Four nodes in a row that all sense each other carry a third of a link's rate over three hops.
     #[test]
-    fn a_chain_in_one_cell_has_a_third() {
+    fn three_hops_in_one_cell_carry_a_third() {
         let mut matrix = Matrix::silent(4).with_link(0, 1, 1.0).with_link(1, 2, 1.0);
         matrix = matrix.with_link(2, 3, 1.0);
         matrix.senses = vec![vec![true; 4]; 4];

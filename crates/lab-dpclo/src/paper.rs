@@ -1,12 +1,12 @@
-//! The paper's figures and what makes them.
+//! The table of the paper's figures (V).
 
-use super::sheet::Sheet;
+use super::context::FigureContext;
 use super::{figure2, figure5, figure7, figure8};
-use chappe_lab::paper::{self, FigureSet, Item, Order, Paper};
+use chappe_lab::paper::{self, Item, FigureSet, Order, Paper};
 use chappe_lab::run::RunError;
 use chappe_results::figure::Figure;
 
-/// Its line in the table of papers.
+/// The figures of DPCLO's paper.
 pub static PAPER: Paper = Paper {
     name: "dpclo",
     about: "a mesh that routes and paces flows by queue differences (Warrier, Le, Rhee)",
@@ -15,8 +15,8 @@ pub static PAPER: Paper = Paper {
     make,
 };
 
-/// A figure, made of its trials.
-type Recipe = paper::Recipe<fn(&Sheet<'_>) -> Result<Figure, RunError>>;
+/// A figure, and the function that runs its trials and makes it.
+type Recipe = paper::Recipe<fn(&FigureContext<'_>) -> Result<Figure, RunError>>;
 
 const FIGURES: [Recipe; 7] = [
     Recipe::new(
@@ -24,15 +24,19 @@ const FIGURES: [Recipe; 7] = [
         "DCLO and DPCLO over time, two flows on six nodes",
         figure2::figure2,
     ),
-    Recipe::new("figure3", "one path or several", figure2::figure3),
+    Recipe::new(
+        "figure3",
+        "one path compared with several",
+        figure2::figure3,
+    ),
     Recipe::new(
         "figure4",
-        "links with losses, with and without ETX",
+        "lossy links, with and without ETX",
         figure2::figure4,
     ),
     Recipe::new(
         "figure5",
-        "where 802.11 starves flows: ZMAC+ and 802.11e",
+        "networks in which 802.11 starves flows: ZMAC+ and 802.11e",
         figure5::make,
     ),
     Recipe::new("figure6", "the network of 108 nodes", figure7::figure6),
@@ -43,7 +47,7 @@ const FIGURES: [Recipe; 7] = [
     ),
     Recipe::new(
         "figure8",
-        "flows between any two nodes, by length of way",
+        "flows between any two nodes, by path length",
         figure8::make,
     ),
 ];
@@ -51,9 +55,9 @@ const FIGURES: [Recipe; 7] = [
 const ITEMS: [Item; FIGURES.len()] = paper::items(&FIGURES, &[]);
 
 fn make(order: &Order<'_>) -> Result<FigureSet, RunError> {
-    let sheet = Sheet::new(order);
-    let make = |place: usize| (FIGURES[place].make)(&sheet);
-    let mut made = FigureSet::each(order, &ITEMS, sheet.scale(), make)?;
-    made.runs = sheet.runs();
+    let context = FigureContext::new(order);
+    let make = |place: usize| (FIGURES[place].make)(&context);
+    let mut made = FigureSet::each(order, &ITEMS, context.scale(), make)?;
+    made.runs = context.trials.runs();
     Ok(made)
 }

@@ -1,11 +1,9 @@
-//! What carries a scenario of DPCLO: routers, the channel under them, TCP for objects.
+//! DPCLO's entry in the table of systems, its keys in scenarios, and the checked settings of a run.
 
 use std::sync::Arc;
 
 use chappe_core::{Duration, Mode};
 use chappe_dpclo::{KMax, NEXT_HOPS_MAX, Settings as Router};
-use chappe_lab::run::{Meter, Outcome, RunError, WORK};
-use chappe_lab::system::{Job, settings};
 use chappe_scenario::format::{AccessName, FaultKind, FlowTable, Located, Receivers, Scenario};
 use chappe_scenario::plan::{Check, mac, radio};
 use chappe_scenario::quantity::{Size, Time};
@@ -16,12 +14,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::access::{Access, Method};
-use super::carry::carry;
 use super::load::STAMP;
 use super::mesh::frame;
 use super::streams::{CONNECTIONS, Stack};
 
-/// What scenarios may say of it.
+/// DPCLO's name, variants, keys and limits in scenarios.
 pub static SYSTEM: System = System {
     name: "dpclo",
     title: "DPCLO",
@@ -47,36 +44,36 @@ pub static SYSTEM: System = System {
     plan: |scenario| Ok(Arc::new(Dpclo::new(scenario)?)),
 };
 
-/// DPCLO's keys of `[protocol]`. What is omitted is as in the paper.
+/// DPCLO's keys in `[protocol]`. An omitted key has the paper's value.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct DpcloKeys {
-    /// Data in one packet.
+    /// The amount of data in one packet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub payload: Option<Located<Size>>,
     /// How long the nodes send probes before the first flow; 60 s if omitted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub probing: Option<Located<Time>>,
-    /// Packets that may wait in a node for one destination, or for all where a variant has one queue.
+    /// The length of a queue in packets. A node has one queue for each destination, or a single one in some variants.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queue: Option<Located<u16>>,
-    /// The largest number of next hops for one destination; a tenth of the neighbours and two at least, if omitted.
+    /// The largest number of next hops for one destination; a tenth of the neighbours, but at least two, if omitted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_hops: Option<Located<u8>>,
 }
 
-/// How packets find their way, and how fast sources send.
+/// A variant of routing and flow control.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Variant {
-    /// DPCLO as in the paper.
+    /// DPCLO with the paper's parameters.
     Paper,
-    /// Our own: see [`Router::improved`].
+    /// The improved variant, see [`Router::improved`].
     Improved,
-    /// The best route and one queue: plain forwarding.
+    /// Plain forwarding: one queue, and the best route.
     ShortestPath,
-    /// The same with Fusion's flow control.
+    /// Plain forwarding with Fusion's flow control.
     Fusion,
-    /// DCLO: pairs of nodes in rounds.
+    /// DCLO, in which pairs of nodes transmit in rounds.
     Dclo,
     /// TCP over plain forwarding.
     Tcp,
@@ -98,7 +95,7 @@ impl Variants for Variant {
 }
 
 impl Variant {
-    /// What its routers do.
+    /// The settings of the variant's routers.
     pub fn settings(self) -> Router {
         match self {
             Variant::Paper => Router::paper(),
@@ -109,32 +106,32 @@ impl Variant {
         }
     }
 
-    /// Whether flows are TCP connections and not datagrams.
+    /// Whether flows are TCP connections instead of datagrams.
     pub fn is_tcp(self) -> bool {
         matches!(self, Variant::Tcp | Variant::TcpFew)
     }
 }
 
-/// Octets of payload in a datagram (Table I), and of a segment that carries an object.
+/// Octets of payload in a datagram (Table I), and in a segment that carries an object.
 const DATAGRAM: u16 = 200;
 const SEGMENT: u16 = 1000;
-/// How long probes are sent before anything else: two periods in which routes spread, four in which they settle.
+/// How long nodes only send probes: two periods in which routes spread, and four in which they settle.
 const PROBING: Duration = Duration::from_secs(60);
 
-/// A mesh with everything that a scenario says about it.
+/// The checked settings of a run: DPCLO or a baseline on a method of channel access.
 #[derive(Clone, Debug)]
 pub struct Dpclo {
-    /// Which form.
+    /// The variant of routing and flow control.
     pub variant: Variant,
-    /// What its routers do.
+    /// The settings of the routers.
     pub settings: Router,
-    /// How nodes share the channel.
+    /// The method of channel access and its parameters.
     pub access: Access,
-    /// What objects, and the flows of TCP variants, are carried by.
+    /// The TCP that carries objects, and the flows of TCP variants.
     pub stack: Stack,
     /// Octets of payload in a datagram.
     pub payload: usize,
-    /// When flows and transfers begin.
+    /// The time before flows and transfers begin.
     pub probing: Duration,
 }
 
@@ -168,7 +165,7 @@ impl Dpclo {
     }
 }
 
-/// The method of access and its parameters.
+/// Reads the method of channel access and its parameters.
 fn access(scenario: &Scenario, mode: Mode, check: &Check<'_>) -> Result<Access, InputError> {
     let given = scenario.mac.as_deref().cloned().unwrap_or_default();
     let station = mac::station(&given, mode, check)?;
@@ -190,25 +187,25 @@ fn access(scenario: &Scenario, mode: Mode, check: &Check<'_>) -> Result<Access, 
         *target = check.time(time)?;
         let range = Duration::from_micros(least)..=Duration::from_micros(most);
         if !range.contains(target) {
-            let message = format!("{} makes no sense here", **time);
+            let message = format!("{} is out of range", **time);
             let help = format!("from {least} us to {most} us");
             return Err(check.at(time, "out of range", message).help(help));
         }
     }
     let windows = given.cw_min.as_ref().or(given.cw_max.as_ref());
     if let Some(window) = windows.filter(|_| method != Method::Dcf) {
-        let message = format!("{} has contention windows of its own", method.label());
+        let message = format!("{} defines its own contention windows", method.label());
         return Err(check.at(window, "no use here", message));
     }
     Ok(access)
 }
 
-/// The routers' settings with what the scenario changes.
+/// The settings of the variant's routers, with the scenario's changes.
 fn router(variant: Variant, protocol: &DpcloKeys, check: &Check<'_>) -> Result<Router, InputError> {
     let mut settings = variant.settings();
     if let Some(queue) = &protocol.queue {
         if !(1..=1000).contains(&**queue) {
-            let message = format!("a queue of {} packets makes no sense", **queue);
+            let message = format!("a queue of {} packets is not possible", **queue);
             return Err(check.at(queue, "out of range", message).help("1 to 1000"));
         }
         settings.queues.limit = **queue;
@@ -221,8 +218,11 @@ fn router(variant: Variant, protocol: &DpcloKeys, check: &Check<'_>) -> Result<R
             return Err(check.at(most, "out of range", message).help(help));
         }
         if !matches!(variant, Variant::Paper | Variant::Improved) {
-            let message = format!("{} has one next hop, or any", variant.label());
-            let help = "it belongs to variant = \"paper\" and \"improved\"";
+            let message = format!(
+                "`next_hops` means nothing for the variant {}",
+                variant.name()
+            );
+            let help = "it belongs to variant = \"paper\" or \"improved\"";
             return Err(check.at(most, "no use here", message).help(help));
         }
         settings.next_hops.limit = KMax::Fixed(**most);
@@ -230,22 +230,22 @@ fn router(variant: Variant, protocol: &DpcloKeys, check: &Check<'_>) -> Result<R
     Ok(settings)
 }
 
-/// Octets of payload in a packet, if the scenario says so.
+/// Octets of payload in a packet, if the scenario gives them.
 fn payload(protocol: &DpcloKeys, check: &Check<'_>) -> Result<Option<u16>, InputError> {
     let Some(given) = &protocol.payload else {
         return Ok(None);
     };
-    // With the headers of TCP, router and 802.11 a packet of 2000 octets is well below the longest frame.
+    // With the headers of TCP, router and 802.11, a packet of 2000 octets is well below the longest frame.
     let range = STAMP as f64..=2000.0;
     if !range.contains(&given.value()) {
         let message = format!("packets of {} cannot be sent", **given);
-        let help = format!("{STAMP} B, for a time and a number, to 2000 B");
+        let help = format!("{STAMP} B (a time and a number) to 2000 B");
         return Err(check.at(given, "out of range", message).help(help));
     }
     Ok(Some(given.value() as u16))
 }
 
-/// Refuses what a host has no connections for.
+/// Refuses scenarios in which a host needs more connections than it has.
 fn ends(scenario: &Scenario, variant: Variant, check: &Check<'_>) -> Result<(), InputError> {
     let mut ends: Vec<usize> = Vec::new();
     let mut add = |at: std::ops::Range<usize>, nodes: &[usize]| {
@@ -285,7 +285,7 @@ fn ends(scenario: &Scenario, variant: Variant, check: &Check<'_>) -> Result<(), 
     Ok(())
 }
 
-/// A node that starts over as an end of a stream would forget what was counted, and its connections.
+/// Refuses restarts of nodes that send or receive: such a node would lose its connections and counters.
 fn restarts(scenario: &Scenario, check: &Check<'_>) -> Result<(), InputError> {
     let is_end = |node: usize| {
         let flows = scenario.flow.iter();
@@ -314,10 +314,10 @@ fn restarts(scenario: &Scenario, check: &Check<'_>) -> Result<(), InputError> {
         };
         if is_end(**node) {
             let message = format!(
-                "node {} is, or may be drawn as, an end of a flow or transfer; one that starts over forgets what it has counted and its connections",
+                "node {} is, or may be drawn as, an end of a flow or transfer; a restarted end would lose its connections and counters",
                 **node
             );
-            let help = "crash, or restart a node in between";
+            let help = "crash the node for good, or restart a relay";
             return Err(check.at(node, "this node", message).help(help));
         }
     }
@@ -341,10 +341,4 @@ impl Settings for Dpclo {
     fn frame(&self) -> (Mode, usize) {
         (self.access.station.data, frame(self.payload))
     }
-}
-
-/// Carries the flows and transfers of one seed.
-pub(super) fn run(job: Job<'_>, meter: &Meter) -> Result<Outcome, RunError> {
-    meter.expect(2 * WORK);
-    carry(settings(job.plan)?, &job, meter)
 }

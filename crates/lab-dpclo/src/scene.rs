@@ -1,29 +1,29 @@
-//! The paper's networks: six nodes, three in which flows starve, and 108 at random.
+//! The paper's networks: one of six nodes, three in which flows starve, and one of 108 random nodes.
 
 use chappe_core::{Mode, Purpose, Rate, Seed};
 use chappe_sim::{Matrix, Medium, Position, Profile, topology};
 
 use chappe_lab::run::RunError;
 
-/// How all data frames are sent (Table I).
+/// The mode of all data frames (Table I).
 pub const MODE: Mode = Mode::long(Rate::Dsss2);
 /// Octets of payload in a packet (Table I).
 pub const PAYLOAD: usize = 200;
 
-/// Figure 6's network: nodes, and the side of its square in metres.
+/// Nodes of Figure 6's network, and the side of its square in metres.
 const NODES: usize = 108;
 const SIDE_M: f64 = 1250.0;
-/// How far radios are heard, m (Table I).
+/// The range of the radios in metres (Table I).
 const RANGE_M: f64 = 250.0;
-/// Draws of places before giving up.
+/// The largest number of topologies drawn for a seed.
 const DRAWS: u64 = 20_000;
-/// Figure 6's sources.
+/// The number of sources in Figure 6.
 pub const SOURCES: usize = 7;
 
 /// A network of the paper.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
-    /// Figure 2 (A): A and D send, to E and F. Everybody senses everybody.
+pub enum PaperNetwork {
+    /// Figure 2 (A): A sends to E, and D to F. Every node senses every other.
     Six {
         /// Whether each link loses a share of its frames that is drawn from 0 to 0.6 (Figure 4).
         lossy: bool,
@@ -38,32 +38,32 @@ pub enum Place {
     Large,
 }
 
-/// A network and who sends what to whom.
+/// A network of the paper with its flows.
 #[derive(Clone, Debug)]
 pub struct Scene {
-    /// What lies between the antennas.
+    /// The medium between the nodes.
     pub medium: Medium,
-    /// Sources and sinks.
+    /// The source and sink of each flow.
     pub flows: Vec<(u16, u16)>,
-    /// How many hops apart they are.
+    /// The distance in hops between source and sink of each flow.
     pub hops: Vec<u16>,
 }
 
-impl Place {
-    /// The network of a seed.
+impl PaperNetwork {
+    /// Creates the network of a seed.
     pub fn scene(self, seed: Seed) -> Result<Scene, RunError> {
         match self {
-            Place::Six { lossy } => small(&six(lossy.then_some(seed)), &[(0, 4), (3, 5)]),
-            Place::Asymmetry => small(&chain(4), &[(0, 1), (2, 3)]),
-            Place::Receivers => small(&chain(4), &[(0, 1), (3, 2)]),
-            Place::Hidden => small(&chain(3), &[(0, 1), (2, 1)]),
-            Place::Large => large(seed),
+            PaperNetwork::Six { lossy } => small(&six(lossy.then_some(seed)), &[(0, 4), (3, 5)]),
+            PaperNetwork::Asymmetry => small(&chain(4), &[(0, 1), (2, 3)]),
+            PaperNetwork::Receivers => small(&chain(4), &[(0, 1), (3, 2)]),
+            PaperNetwork::Hidden => small(&chain(3), &[(0, 1), (2, 1)]),
+            PaperNetwork::Large => large(seed),
         }
     }
 }
 
-/// Links A-D, D-E, A-B, B-C, C-E and E-F. Where F stands is lost in print: behind E the fair share of two flows fits the
-/// axis of Figure 4 best.
+/// Links A-D, D-E, A-B, B-C, C-E and E-F. The printed figure does not show the links of F. Behind E, the fair share of
+/// two flows fits the axis of Figure 4 best.
 fn six(lossy: Option<Seed>) -> Matrix {
     let mut random = lossy.map(|seed| seed.stream(Purpose::Topology));
     let mut matrix = Matrix::silent(6);
@@ -77,7 +77,7 @@ fn six(lossy: Option<Seed>) -> Matrix {
     matrix
 }
 
-/// A row in which neighbours hear and sense each other, and nobody else does.
+/// A row of nodes in which each node hears and senses only its neighbours.
 fn chain(nodes: usize) -> Matrix {
     let links = 1..nodes;
     links.fold(Matrix::silent(nodes), |matrix, to| {
@@ -97,7 +97,7 @@ fn small(matrix: &Matrix, flows: &[(u16, u16)]) -> Result<Scene, RunError> {
     })
 }
 
-/// Who hears whom.
+/// The nodes that each node hears.
 pub struct Links(Vec<Vec<usize>>);
 
 impl Links {
@@ -106,7 +106,7 @@ impl Links {
         Links((0..nodes).map(others).collect())
     }
 
-    /// Nodes that stand at these places, with the paper's range.
+    /// The links between nodes at these positions, with the paper's range.
     pub fn at(places: &[Position]) -> Links {
         let near = |a: usize, b: usize| {
             let (a, b) = (places[a], places[b]);
@@ -115,7 +115,7 @@ impl Links {
         Links::of(near, places.len())
     }
 
-    /// Hops from each node to `to`; the largest number where there is no way.
+    /// Hops from each node to `to`; `u16::MAX` if there is no path.
     pub fn hops(&self, to: usize) -> Vec<u16> {
         let mut hops = vec![u16::MAX; self.0.len()];
         let mut edge = vec![to];
@@ -148,8 +148,8 @@ impl Links {
     }
 }
 
-/// Places that are drawn until the network is like the paper's: connected, eight hops across, and with at least twelve
-/// neighbours on average; the paper's thirteen come of hardly any uniform draw.
+/// Draws positions until the network is like the paper's: connected, with a diameter of eight hops and at least twelve
+/// neighbours on average. Uniform draws hardly ever give the paper's thirteen.
 pub fn places(seed: Seed) -> Option<Vec<Position>> {
     let drawn = (0..DRAWS).map(|draw| topology::random(NODES, SIDE_M, SIDE_M, seed.child(draw)));
     let fits = |places: &Vec<Position>| {
@@ -159,10 +159,11 @@ pub fn places(seed: Seed) -> Option<Vec<Position>> {
     drawn.into_iter().find(fits)
 }
 
-/// The sink is the node nearest to a corner; the sources are spread over the distances that occur, farthest first.
+/// The sink is the node nearest to a corner. The sources are spread evenly over the distances, farthest first.
 fn large(seed: Seed) -> Result<Scene, RunError> {
-    let places = places(seed)
-        .ok_or_else(|| RunError::Defect("no draw of places is like the paper's".into()))?;
+    let places = places(seed).ok_or_else(|| {
+        RunError::Defect("no draw of positions is like the paper's network".into())
+    })?;
     let profile = Profile::ns2_threshold();
     let medium = Medium::geometric(&places, &profile, seed);
     let medium = medium.map_err(|error| RunError::Defect(error.to_string()))?;
@@ -190,12 +191,12 @@ fn large(seed: Seed) -> Result<Scene, RunError> {
 mod tests {
     use super::*;
 
-    /// The networks are what they are called.
+    /// Flows, distances and degrees match the descriptions of the networks.
     #[test]
-    fn scenes_are_as_described() {
-        let six = Place::Six { lossy: false }.scene(Seed(1)).unwrap();
+    fn networks_match_their_descriptions() {
+        let six = PaperNetwork::Six { lossy: false }.scene(Seed(1)).unwrap();
         assert_eq!((six.flows, six.hops), (vec![(0, 4), (3, 5)], vec![2, 2]));
-        let large = Place::Large.scene(Seed(1)).unwrap();
+        let large = PaperNetwork::Large.scene(Seed(1)).unwrap();
         assert_eq!(large.medium.nodes(), NODES);
         assert!(large.hops.is_sorted_by(|a, b| a >= b) && large.hops[SOURCES - 1] == 1);
         assert!(large.hops[0] > 5 && large.hops[0] <= 8, "{:?}", large.hops);

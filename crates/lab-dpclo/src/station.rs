@@ -1,4 +1,4 @@
-//! A node of the mesh: its router, and what sends and receives on it.
+//! A node of the mesh: its router, its datagram sources and sinks, and its TCP host.
 
 use std::collections::VecDeque;
 
@@ -6,37 +6,37 @@ use chappe_core::{Classes, Instant, LinkEvent, LinkNode, LinkSend, TraceEvent, W
 use chappe_dpclo::{Delivery, Router};
 
 use super::load::{Sink, Source};
-use super::streams::Behind;
+use super::streams::TcpHost;
 
-/// Streams of TCP are told from datagrams by their flow's name: stream n is flow `TCP + n`.
+/// The flow number distinguishes TCP from datagrams: TCP stream n is flow `TCP + n`.
 const TCP: u16 = 0x4000;
-/// Segments that wait between host and router. Few: the router's own queue is what its prices are made of.
+/// Segments that wait between host and router. There are few, because the router computes its prices from its own queue.
 const OUTBOX: usize = 16;
-/// Room for any packet.
+/// The largest packet in octets.
 const PACKET: usize = 2304;
 
-/// A router with its load.
+/// A router with its sources, sinks and TCP host.
 #[derive(Debug)]
 pub struct Station<'a> {
-    /// The router.
+    /// The router of this node.
     pub router: Router,
-    /// Where datagrams are made.
+    /// The sources of datagrams on this node.
     pub sources: Vec<Source>,
-    /// Where they end.
+    /// The sinks of datagrams on this node.
     pub sinks: Vec<Sink>,
-    /// TCP, if any stream of it begins or ends here.
-    pub host: Option<Behind<'a>>,
-    /// When each of the host's segments went to the router, by stream, in the order of the router's numbers.
+    /// The TCP host, if a TCP stream begins or ends here.
+    pub host: Option<TcpHost<'a>>,
+    /// For each stream, when the host created each segment, in the order of the router's numbers.
     pub left: Vec<(u16, Vec<Instant>)>,
-    /// When each segment came: by stream, with the node where it was made and the router's number.
-    pub came: Vec<(u16, u16, u32, Instant)>,
+    /// The segments that arrived: stream, source node, the router's number, time.
+    pub arrivals: Vec<(u16, u16, u32, Instant)>,
     outbox: VecDeque<Segment>,
     /// Packets that may wait for one destination.
     limit: u16,
     now: Instant,
 }
 
-/// A segment that the router did not take yet.
+/// A segment that the router has not accepted yet.
 #[derive(Debug)]
 struct Segment {
     to: u16,
@@ -46,7 +46,7 @@ struct Segment {
 }
 
 impl<'a> Station<'a> {
-    /// A router without a load. `limit`: packets that its settings let wait for one destination.
+    /// Creates a station without traffic. `limit` is the length of the router's queue for a destination.
     pub fn new(router: Router, limit: u16) -> Station<'a> {
         Station {
             router,
@@ -54,7 +54,7 @@ impl<'a> Station<'a> {
             sinks: Vec::new(),
             host: None,
             left: Vec::new(),
-            came: Vec::new(),
+            arrivals: Vec::new(),
             outbox: VecDeque::new(),
             limit,
             now: Instant::ZERO,
@@ -76,14 +76,14 @@ impl<'a> Station<'a> {
             moved |= self.serve_host(now, &mut room);
         }
         if moved {
-            // The router decides anew what it would send.
+            // With new packets, the router must choose its next transmission again.
             self.router.handle_timeout(now);
         }
     }
 
     fn deliver(&mut self, now: Instant, delivery: &Delivery, octets: &[u8], room: &mut [u8]) {
         if let Some(stream) = delivery.flow.checked_sub(TCP) {
-            self.came
+            self.arrivals
                 .push((stream, delivery.source, delivery.number, now));
             if let Some(host) = &mut self.host {
                 host.take(now, delivery.source, octets, room);
@@ -97,7 +97,7 @@ impl<'a> Station<'a> {
         }
     }
 
-    /// Segments go from the host to the router; whether the router took any.
+    /// Moves segments from the host to the router, and returns whether the router accepted any.
     fn serve_host(&mut self, now: Instant, room: &mut [u8]) -> bool {
         let Some(host) = &mut self.host else {
             return false;
@@ -161,14 +161,14 @@ impl LinkNode for Station<'_> {
     }
 
     fn poll_timeout(&self) -> Option<Wake> {
-        // A host that finds no room asks again when the router next does something.
+        // While the outbox is full, the host's timers would fire without effect. The router's next event serves it again.
         let room = self.outbox.len() < OUTBOX;
         let host = self.host.as_ref().filter(|_| room);
         let wakes = self
             .sources
             .iter()
             .map(|source| source.poll_timeout(self.now))
-            .chain([host.and_then(Behind::poll_timeout)]);
+            .chain([host.and_then(TcpHost::poll_timeout)]);
         wakes.fold(self.router.poll_timeout(), Wake::earlier)
     }
 

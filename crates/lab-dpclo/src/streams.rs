@@ -1,7 +1,7 @@
-//! TCP over the mesh: a host behind a router, its connections, and the memory that they are lent.
+//! TCP over the mesh: a host behind a router, its connections, and their memory.
 //!
-//! The router's header says from which node to which node a packet goes, as IP's would. So the IPv6 header that this
-//! project's TCP writes is left out on the air and made anew at the other end.
+//! The router's header names source and destination, as an IP header does. So the IPv6 header that this project's TCP
+//! writes is omitted on the air, and rebuilt at the other end.
 
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::Arc;
@@ -11,33 +11,33 @@ use chappe_tcplp::host::{Application, Host};
 use chappe_tcplp::tcp::congestion::Any;
 use chappe_tcplp::tcp::{self, Endpoint, Few, Local, Memory, NewReno, Range, Secret, Sent, Socket};
 
-/// Octets of the header that is left out.
+/// Octets of the omitted IPv6 header.
 const V6: usize = 40;
-/// Connections that begin or end at one node at most.
+/// The largest number of connections of one node.
 pub const CONNECTIONS: usize = 8;
-/// Where hosts listen; stream n comes from `FROM + n`.
+/// The port on which hosts listen; stream n comes from port `FROM + n`.
 const PORT: u16 = 5001;
 const FROM: u16 = 50_000;
-/// Ranges of data that came out of order, for each connection.
+/// Ranges of out-of-order data that each connection keeps.
 const RANGES: usize = 16;
 
-/// A TCP of which several are compared.
+/// The parameters of a TCP.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Stack {
-    /// Whether the window grows by a hundredth of a segment a round trip, and not by one (TCP-FeW).
+    /// Whether the window grows by a hundredth of a segment each round trip instead of by one (TCP-FeW).
     pub fractional: bool,
     /// Octets of data in a segment.
     pub segment: u16,
-    /// Octets of both buffers.
+    /// Octets of the send buffer, and of the receive buffer.
     pub window: usize,
-    /// Whether what came after the paper is missing: selective acknowledgements, timestamps, loss detection by time, tail
+    /// Whether extensions are off that ns-2's TCP of the paper lacks: selective acknowledgements, timestamps, RACK, tail
     /// loss probes.
     pub old: bool,
 }
 
 impl Stack {
-    /// What the paper compares with: ns-2's one-way TCP with its window of 20 segments and every segment acknowledged,
-    /// segments as long as the packets of all others (Table I).
+    /// The paper's baseline: ns-2's one-way TCP with a window of 20 segments, an acknowledgement for every segment, and
+    /// segments as long as all other packets (Table I).
     pub const fn paper(fractional: bool) -> Stack {
         Stack {
             fractional,
@@ -47,7 +47,7 @@ impl Stack {
         }
     }
 
-    /// Today's TCP, for an object in segments of so many octets; a window of 16 KiB fills any path of this radio.
+    /// Today's TCP, for objects, with segments of this length. A window of 16 KiB fills any path of this radio.
     pub const fn today(segment: u16) -> Stack {
         Stack {
             fractional: false,
@@ -57,12 +57,12 @@ impl Stack {
         }
     }
 
-    /// Octets of options in each segment of data.
+    /// Octets of options in each data segment: the timestamps option, padded (RFC 7323).
     const fn options(&self) -> u16 {
         if self.old { 0 } else { 12 }
     }
 
-    /// Octets that a segment with its header takes in a packet of the router.
+    /// Octets of a segment with its header in a packet of the router.
     pub const fn packet(&self) -> u16 {
         20 + self.options() + self.segment
     }
@@ -78,7 +78,7 @@ impl Stack {
             prr: !self.old,
             undo: !self.old,
             ack_every: if self.old { 1 } else { 2 },
-            // ns-2's `minrto_`.
+            // The default of ns-2's `minrto_`.
             rto_min: Duration::from_millis(200),
             ..tcp::Config::STANDARD
         }
@@ -92,8 +92,8 @@ impl Stack {
     }
 }
 
-/// What a host's connections are lent, and its address.
-pub struct Lent {
+/// The memory of a host's connections, and its address.
+pub struct HostMemory {
     local: Local,
     stack: Stack,
     rings: Vec<u8>,
@@ -101,10 +101,10 @@ pub struct Lent {
     flight: Vec<Sent>,
 }
 
-impl Lent {
-    /// For the host behind a node.
-    pub fn new(node: u16, stack: Stack) -> Lent {
-        Lent {
+impl HostMemory {
+    /// Allocates the memory of the host behind `node`.
+    pub fn new(node: u16, stack: Stack) -> HostMemory {
+        HostMemory {
             local: Local {
                 address: address(node),
                 secret: Secret::new([node as u8; 16]),
@@ -118,7 +118,8 @@ impl Lent {
     }
 }
 
-/// Segments that can be in flight: windows are counted in octets, and the last segment of a burst may be short.
+/// The largest number of segments in flight. The window counts octets, and the last segment of a burst may be short, so
+/// there may be up to twice as many as full segments fit.
 fn segments(stack: &Stack) -> usize {
     2 * stack.window / usize::from(stack.segment) + 2
 }
@@ -127,18 +128,18 @@ fn address(node: u16) -> IpAddr {
     IpAddr::V6(Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, node))
 }
 
-/// A stream that begins at this host.
+/// A stream that this host sends.
 #[derive(Clone, Debug)]
 pub struct Outgoing {
-    /// Its number.
+    /// The number of the stream.
     pub stream: u16,
     /// The node at its other end.
     pub to: u16,
-    /// What is sent; without it octets without end.
+    /// The object to send; if there is none, an unlimited number of octets.
     pub object: Option<Arc<[u8]>>,
-    /// When the connection is opened.
+    /// When the host opens the connection.
     pub begin: Instant,
-    /// When no more is written to it.
+    /// When the host stops writing to it.
     pub end: Instant,
     opened: bool,
     stopped: bool,
@@ -146,7 +147,7 @@ pub struct Outgoing {
 }
 
 impl Outgoing {
-    /// Stream `stream` to a node.
+    /// Creates stream number `stream` to node `to`.
     pub fn new(
         (stream, to): (u16, u16),
         object: Option<Arc<[u8]>>,
@@ -169,7 +170,7 @@ impl Outgoing {
         object.map_or(u64::MAX, |object| object.len() as u64)
     }
 
-    /// Whether all is written.
+    /// Whether everything is written.
     fn done(&self) -> bool {
         self.stopped || self.sent == self.len()
     }
@@ -205,25 +206,25 @@ impl Outgoing {
     }
 }
 
-/// A stream that ends at this host.
+/// A stream that this host receives.
 #[derive(Clone, Debug, Default)]
 pub struct Incoming {
-    /// Its number.
+    /// The number of the stream.
     pub stream: u16,
-    /// Whether what comes is kept.
+    /// Whether to keep a copy of the data.
     pub keep: bool,
-    /// What came, if it is kept.
+    /// The received data, if a copy is kept.
     pub copy: Vec<u8>,
-    /// Octets that came in order, and when.
-    pub came: Vec<(Instant, u32)>,
+    /// When octets arrived in order, and how many.
+    pub arrivals: Vec<(Instant, u32)>,
 }
 
 /// The streams of one host.
 #[derive(Clone, Debug, Default)]
 pub struct Streams {
-    /// Those that begin here.
+    /// The streams that this host sends.
     pub outgoing: Vec<Outgoing>,
-    /// Those that end here.
+    /// The streams that this host receives.
     pub incoming: Vec<Incoming>,
 }
 
@@ -254,7 +255,7 @@ impl<'a> Application<'a, Any> for Streams {
             let (front, back) = socket.readable();
             let read = front.len() + back.len();
             if let Some(incoming) = incoming.filter(|_| read > 0) {
-                incoming.came.push((now, read as u32));
+                incoming.arrivals.push((now, read as u32));
                 if incoming.keep {
                     incoming.copy.extend_from_slice(front);
                     incoming.copy.extend_from_slice(back);
@@ -268,23 +269,23 @@ impl<'a> Application<'a, Any> for Streams {
     }
 }
 
-/// A host behind a router, without its headers on the air.
+/// A TCP host behind a router. Its IPv6 headers are not sent on the air.
 #[derive(Debug)]
-pub struct Behind<'a> {
+pub struct TcpHost<'a> {
     host: Box<Host<'a, Streams, CONNECTIONS, Any>>,
     node: u16,
 }
 
-impl<'a> Behind<'a> {
-    /// The host behind `node`.
-    pub fn new(node: u16, lent: &'a mut Lent, streams: Streams) -> Behind<'a> {
-        let Lent {
+impl<'a> TcpHost<'a> {
+    /// Creates the host behind `node` with its streams.
+    pub fn new(node: u16, memory: &'a mut HostMemory, streams: Streams) -> TcpHost<'a> {
+        let HostMemory {
             local,
             stack,
             rings,
             ranges,
             flight,
-        } = lent;
+        } = memory;
         let local: &'a Local = local;
         let mut rings = rings.chunks_exact_mut(stack.window);
         let mut ranges = ranges.chunks_exact_mut(RANGES);
@@ -302,15 +303,15 @@ impl<'a> Behind<'a> {
         let mut host = Host::new(local, Ipv6Addr::LOCALHOST, sockets, streams);
         host.listen(PORT);
         let host = Box::new(host);
-        Behind { host, node }
+        TcpHost { host, node }
     }
 
-    /// Its streams.
+    /// The streams of this host.
     pub fn streams(&self) -> &Streams {
         self.host.app()
     }
 
-    /// Opens the connections whose time has come, and meets deadlines.
+    /// Opens the connections that are due, and handles expired timers.
     pub fn tick(&mut self, now: Instant) {
         for place in 0..self.host.app().outgoing.len() {
             let own = &mut self.host.app_mut().outgoing[place];
@@ -327,7 +328,7 @@ impl<'a> Behind<'a> {
         }
     }
 
-    /// A segment came from a node.
+    /// Handles a segment from node `from`. `room` is scratch space for the rebuilt packet.
     pub fn take(&mut self, now: Instant, from: u16, segment: &[u8], room: &mut [u8]) {
         let len = V6 + segment.len();
         let Some(packet) = room.get_mut(..len) else {
@@ -339,7 +340,7 @@ impl<'a> Behind<'a> {
         self.host.handle_packet(now, packet);
     }
 
-    /// The next segment to send, with its receiver and stream; it stands in `room` behind the header that is left out.
+    /// Returns the next segment to send, with its destination and stream. `room` is scratch space.
     pub fn poll<'r>(&mut self, now: Instant, room: &'r mut [u8]) -> Option<(u16, u16, &'r [u8])> {
         let len = self.host.poll_packet(now, room)?;
         let packet = room.get(..len)?;
@@ -350,7 +351,7 @@ impl<'a> Behind<'a> {
         Some((to, stream, &packet[V6..]))
     }
 
-    /// Its next deadline.
+    /// When the host must be served next.
     pub fn poll_timeout(&self) -> Option<Wake> {
         let streams = self.host.app().outgoing.iter();
         let opens = streams.filter(|own| !own.opened).map(|own| Wake {
@@ -363,7 +364,7 @@ impl<'a> Behind<'a> {
     }
 }
 
-/// The header that was left out.
+/// Rebuilds the omitted IPv6 header.
 fn head(from: u16, to: u16, len: usize) -> [u8; V6] {
     let mut head = [0; V6];
     head[0] = 0x60;

@@ -28,10 +28,10 @@ fn run(rest: &str) -> Run {
     outcome(&plan(rest).unwrap()).run
 }
 
-/// Every variant carries two flows over every method of access, and none more than the links allow; what a flow of even pace
-/// offers arrives.
+/// Every variant carries two flows over every method of access, and none exceeds the optimum. The flow with a given rate
+/// arrives.
 #[test]
-fn flows_are_carried_by_every_variant() {
+fn every_variant_carries_flows_on_every_access() {
     for variant in SYSTEM.variants {
         for access in ["dcf", "edca", "zmac+"] {
             let run = run(&format!(
@@ -44,7 +44,7 @@ fn flows_are_carried_by_every_variant() {
             let name = format!("{} over {access}: {:?}", variant.name, run.flows);
             assert!(free.complete && free.digest_ok && paced.digest_ok, "{name}");
             assert!(free.goodput_bps > 20e3, "{name}");
-            // Where queues are full of the free flow's packets, plain forwarding drops the others.
+            // With a single queue full of the first flow's packets, plain forwarding drops those of the second.
             let own_queues = ["paper", "improved"].contains(&variant.name);
             let share = if own_queues { 0.7 } else { 0.1 };
             assert!(paced.goodput_bps > share * 8e3, "{name}");
@@ -56,9 +56,9 @@ fn flows_are_carried_by_every_variant() {
     }
 }
 
-/// An object comes whole over TCP while a relay dies in between and comes back: the other one takes over.
+/// An object arrives intact over TCP while a relay crashes and restarts: the other relay takes over.
 #[test]
-fn an_object_arrives_though_a_relay_dies() {
+fn an_object_survives_the_crash_of_a_relay() {
     let plan = plan(
         "variant = \"improved\"\n[[transfer]]\nsource = 0\nreceivers = [3, 2]\nbytes = \"60 kB\"\n[[fault]]\nat = \"2 s\"\nkind = \"crash\"\nnode = 1\n[[fault]]\nat = \"4 s\"\nkind = \"restart\"\nnode = 1\n",
     );
@@ -70,15 +70,15 @@ fn an_object_arrives_though_a_relay_dies() {
     }
 }
 
-/// The same scenario and seed twice: the same run.
+/// The same scenario and seed give the same run.
 #[test]
-fn a_run_is_decided_by_its_seed() {
+fn runs_are_reproducible() {
     let text =
         "[mac]\naccess = \"zmac+\"\n[[flow]]\nsource = 0\nsink = 3\n[run]\nlimit = \"5 s\"\n";
     assert_eq!(run(text).digest, run(text).digest);
 }
 
-/// The example runs in its short form: every flow gets something, and what has an even pace nearly all of it.
+/// Goal: the example works. Method: a short form of it; every flow gets something, and the paced flow most of its rate.
 #[test]
 fn the_example_runs() {
     let file =
@@ -100,7 +100,7 @@ fn the_example_runs() {
     assert!(run.bounds[4].fraction > 0.6, "{:?}", run.bounds);
 }
 
-/// What makes no sense is refused, with what would.
+/// Invalid scenarios are refused, with a message that names the mistake.
 #[test]
 fn mistakes_are_explained() {
     let flow = "[[flow]]\nsource = 0\nsink = 3\n";
@@ -111,7 +111,7 @@ fn mistakes_are_explained() {
         (format!("next_hops = 9\n{flow}"), "9 next hops"),
         (
             format!("variant = \"dclo\"\nnext_hops = 2\n{flow}"),
-            "one next hop, or any",
+            "`next_hops` means nothing",
         ),
         (format!("payload = \"3 kB\"\n{flow}"), "cannot be sent"),
         (format!("knob = 1.0\n{flow}"), "means nothing"),
@@ -126,15 +126,15 @@ fn mistakes_are_explained() {
         ),
         (
             format!("[mac]\naccess = \"zmac+\"\nburst = \"2 ms\"\n{flow}"),
-            "makes no sense",
+            "is out of range",
         ),
         (
             format!("[mac]\naccess = \"edca\"\ncw_min = 15\n{flow}"),
-            "windows of its own",
+            "its own contention windows",
         ),
         (
             format!("{flow}[[fault]]\nat = \"1 s\"\nkind = \"restart\"\nnode = 3\n"),
-            "starts over",
+            "restarted end",
         ),
         (
             "[[transfer]]\nsource = 0\nreceivers = 9\nbytes = \"1 kB\"\n".into(),
@@ -146,7 +146,7 @@ fn mistakes_are_explained() {
     }
 }
 
-/// The short form of what takes least: flows by every access, on networks in which 802.11 starves some.
+/// Goal: figures can be made. Method: the short form of the three quickest ones.
 #[test]
 fn short_forms_of_figures_hold() {
     let meter = Meter::default();
@@ -164,7 +164,8 @@ fn short_forms_of_figures_hold() {
         let figure = made.figures.iter().find(|figure| figure.id == id).unwrap();
         figure.claims.iter()
     };
-    let mut dclo = claims("figure2").filter(|claim| claim.text.contains("less than DPCLO"));
+    let mut dclo =
+        claims("figure2").filter(|claim| claim.text.contains("less than DPCLO over ZMAC+"));
     assert!(dclo.all(|claim| claim.ours.mean < 100.0));
     for figure in &made.figures {
         for panel in &figure.panels {

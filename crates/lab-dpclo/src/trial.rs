@@ -1,56 +1,56 @@
-//! One run of a figure: a network of the paper, what routes on it, over which access.
+//! One run of a figure: a network of the paper, a variant, a method of channel access.
 
 use chappe_core::{Duration, Instant, Seed};
 use chappe_dpclo::Settings;
 
 use super::access::{Access, Method};
 use super::load::Pace;
-use super::mesh::{Measured, Setup, Stream, Times, What, frame, run};
+use super::mesh::{MeshSpec, Stream, StreamKind, StreamResult, Times, frame, run};
 use super::optimum::{Optimum, geometric_mean, jain};
 use super::plan::Variant;
-use super::scene::{MODE, PAYLOAD, Place, Scene};
+use super::scene::{MODE, PAYLOAD, PaperNetwork, Scene};
 use super::streams::Stack;
 use chappe_lab::run::RunError;
 use chappe_results::statistics::mean;
 
-/// A run, but for its seed.
+/// The description of a run, without its seed.
 #[derive(Clone, Debug)]
 pub struct Trial {
-    /// Where.
-    pub place: Place,
-    /// What.
+    /// The network and its flows.
+    pub network: PaperNetwork,
+    /// The variant of routing and flow control.
     pub variant: Variant,
-    /// With which parameters, if not the variant's usual ones.
+    /// The settings of the routers: the variant's, unless changed by [`Trial::with`].
     pub settings: Settings,
-    /// Over what.
+    /// The method of channel access and its parameters.
     pub access: Access,
-    /// When.
+    /// When flows begin, and when they are counted.
     pub times: Times,
 }
 
-/// What came of a run.
+/// The result of a run.
 #[derive(Clone, Debug)]
-pub struct Ran {
-    /// Goodput of each flow in kbit/s over the time that is counted.
+pub struct Measured {
+    /// Goodput of each flow in kbit/s over the counted interval.
     pub kbps: Vec<f64>,
-    /// Mean delay of each flow's packets in s; not a number if none came.
+    /// Mean delay of each flow's packets in seconds; NaN if none arrived.
     pub delays: Vec<f64>,
-    /// Goodput of each flow in kbit/s, in steps of [`STEP`] from the flows' begin on.
+    /// Goodput of each flow in kbit/s, in steps of [`STEP`] from the start of the flows.
     pub course: Vec<Vec<f64>>,
-    /// Share of seconds in which one of two flows got less than a third of the other's packets.
+    /// Share of seconds in which one of two flows got less than a third of the other's octets.
     pub lopsided: f64,
-    /// Packets lost to full queues, as a share of those that routers accepted from applications.
+    /// Packets lost to full queues, as a share of the packets that routers accepted from applications.
     pub overflow: f64,
 }
 
-/// Length of a step of [`Ran::course`].
+/// The duration of a step of [`Measured::course`].
 pub const STEP: Duration = Duration::from_secs(5);
 
 impl Trial {
-    /// The usual form of a variant.
-    pub fn new(place: Place, variant: Variant, method: Method, times: Times) -> Trial {
+    /// A trial with the variant's usual settings.
+    pub fn new(network: PaperNetwork, variant: Variant, method: Method, times: Times) -> Trial {
         Trial {
-            place,
+            network,
             variant,
             settings: variant.settings(),
             access: Access::new(method, MODE),
@@ -58,20 +58,20 @@ impl Trial {
         }
     }
 
-    /// The same with changed parameters.
+    /// The same trial with changed settings.
     pub fn with(mut self, change: impl FnOnce(&mut Settings)) -> Trial {
         change(&mut self.settings);
         self
     }
 
-    /// Makes the run.
-    pub fn run(&self, seed: Seed) -> Result<Ran, RunError> {
-        let scene = self.place.scene(seed)?;
-        let setup = self.setup(&scene);
-        let (measured, counters) = run(&setup, &scene.medium, self.times, seed)?;
+    /// Runs the trial with a seed.
+    pub fn run(&self, seed: Seed) -> Result<Measured, RunError> {
+        let scene = self.network.scene(seed)?;
+        let spec = self.mesh(&scene);
+        let (measured, counters) = run(&spec, &scene.medium, self.times, seed)?;
         let accepted: u64 = counters.iter().map(|node| node.accepted).sum();
         let full: u64 = counters.iter().map(|node| node.losses.queue_full).sum();
-        Ok(Ran {
+        Ok(Measured {
             kbps: measured
                 .iter()
                 .map(|of| of.bps(self.times.span()) / 1e3)
@@ -86,18 +86,18 @@ impl Trial {
         })
     }
 
-    fn setup(&self, scene: &Scene) -> Setup {
+    fn mesh(&self, scene: &Scene) -> MeshSpec {
         let stream = |&(source, sink): &(u16, u16)| Stream {
             source,
             sink,
-            what: match self.variant.is_tcp() {
-                true => What::Endless,
-                false => What::Datagrams(Pace::Full, PAYLOAD),
+            kind: match self.variant.is_tcp() {
+                true => StreamKind::Endless,
+                false => StreamKind::Datagrams(Pace::Full, PAYLOAD),
             },
             begin: Times::at(self.times.begin),
             end: Times::at(self.times.end),
         };
-        Setup {
+        MeshSpec {
             settings: self.settings,
             access: self.access,
             stack: Stack::paper(self.variant == Variant::TcpFew),
@@ -105,31 +105,31 @@ impl Trial {
         }
     }
 
-    /// What the links allow the flows, at the rate that this access has on a link that nobody shares.
+    /// The optimum of the flows, at the rate that this channel access has on an unshared link.
     pub fn optimum(&self, seed: Seed) -> Result<Optimum, RunError> {
-        let scene = self.place.scene(seed)?;
+        let scene = self.network.scene(seed)?;
         let flows: Vec<(usize, usize)> = scene
             .flows
             .iter()
             .map(|&(from, to)| (from.into(), to.into()))
             .collect();
-        let exchange = self.access.alone(frame(PAYLOAD));
+        let exchange = self.access.mean_exchange(frame(PAYLOAD));
         Optimum::of(&scene.medium, &self.access, (PAYLOAD, exchange), &flows)
     }
 
-    /// What one link carries that nobody shares, kbit/s.
+    /// The goodput of an unshared link in kbit/s.
     pub fn link_kbps(&self) -> f64 {
-        PAYLOAD as f64 * 8.0 / self.access.alone(frame(PAYLOAD)).as_secs_f64() / 1e3
+        PAYLOAD as f64 * 8.0 / self.access.mean_exchange(frame(PAYLOAD)).as_secs_f64() / 1e3
     }
 }
 
-impl Ran {
-    /// Goodput of all flows together, kbit/s.
+impl Measured {
+    /// The total goodput of all flows in kbit/s.
     pub fn total(&self) -> f64 {
         self.kbps.iter().sum()
     }
 
-    /// That of the slowest.
+    /// The goodput of the slowest flow in kbit/s.
     pub fn least(&self) -> f64 {
         self.kbps.iter().copied().fold(f64::INFINITY, f64::min)
     }
@@ -140,19 +140,18 @@ impl Ran {
         if most > 0.0 { self.least() / most } else { 0.0 }
     }
 
-    /// Jain's index.
+    /// Jain's fairness index of the flows.
     pub fn jain(&self) -> f64 {
         jain(&self.kbps)
     }
 
-    /// The geometric mean of the flows' goodput, kbit/s.
+    /// The geometric mean of the flows' goodput in kbit/s.
     pub fn geometric_mean(&self) -> f64 {
         geometric_mean(&self.kbps)
     }
 
-    /// How far the flows' steps in the second half of the run lie from their means, as a share of these: the mean over steps
-    /// and flows.
-    pub fn unrest(&self) -> f64 {
+    /// The mean deviation of the flows' steps in the second half of the run from their mean, as a share of that mean.
+    pub fn fluctuation(&self) -> f64 {
         let of = |steps: &Vec<f64>| {
             let late = &steps[steps.len() / 2..];
             let middle = mean(late);
@@ -163,14 +162,14 @@ impl Ran {
     }
 }
 
-fn mean_delay(of: &Measured, times: Times) -> f64 {
+fn mean_delay(of: &StreamResult, times: Times) -> f64 {
     match of.delays(times.span()) {
         none if none.is_empty() => f64::NAN,
         delays => mean(&delays),
     }
 }
 
-fn course(of: &Measured, times: Times) -> Vec<f64> {
+fn course(of: &StreamResult, times: Times) -> Vec<f64> {
     let (begin, end) = (Times::at(times.begin), Times::at(times.end));
     let steps = end.saturating_since(begin).nanos() / STEP.nanos();
     (0..steps)
@@ -181,7 +180,7 @@ fn course(of: &Measured, times: Times) -> Vec<f64> {
         .collect()
 }
 
-fn lopsided(measured: &[Measured], times: Times) -> f64 {
+fn lopsided(measured: &[StreamResult], times: Times) -> f64 {
     let [first, second] = measured else {
         return 0.0;
     };

@@ -1,4 +1,4 @@
-//! What a stage could carry at best.
+//! The throughput that no protocol can exceed on a network: a linear program over loss, broadcast and carrier sense.
 
 use chappe_bound::{Medium as Region, Options, mean_bound_cheap, multicast, single_receivers};
 use chappe_core::Duration;
@@ -8,48 +8,48 @@ use chappe_scenario::{Network, Transfer};
 
 use super::Pacifier;
 
-/// Where fades outlast a frame, two nodes keep their transmissions apart, for the bound, if each senses more than
-/// this share of the other's.
+/// Where fades outlast a frame, the bound separates the transmissions of two nodes only if each senses more than this
+/// share of the other's frames.
 const SENSES: f64 = 0.99;
 
-/// How close the computed bound must come to the true optimum; what is returned is proven in any case.
+/// Relative gap between the computed bound and the true optimum. The result is a proven bound whatever the gap.
 const GAP: f64 = 1e-2;
 
 /// The bounds of one transfer, in bits of payload per second.
 #[derive(Clone, Debug, PartialEq)]
-pub struct StageBound {
-    /// What all receivers can have at once: the bound of the slowest one.
+pub struct TransferBound {
+    /// The largest rate that all receivers can have simultaneously: the bound of the slowest one.
     pub worst_bps: f64,
-    /// What each receiver could have alone; empty if not computed.
+    /// The largest rate of each receiver if it were alone; empty if not computed.
     pub single_bps: Vec<f64>,
-    /// What the mean over the receivers cannot exceed, if computed.
+    /// The bound of the receivers' mean rate, if computed.
     pub mean_bps: Option<f64>,
 }
 
 /// Which bounds to compute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Depth {
-    /// That of all receivers at once only.
+    /// Only the bound of all receivers together.
     Slowest,
-    /// That of each receiver alone too, which takes as many times longer as there are receivers.
+    /// Also the bound of each receiver alone: one more linear program for each receiver.
     Each,
 }
 
-impl StageBound {
-    /// Its name in results.
+impl TransferBound {
+    /// The name of this bound in results.
     pub const NAME: &'static str = "multicast LP, carrier sense";
 
-    /// Computes the bounds of a transfer on its net.
+    /// Computes the bounds of a transfer on a network.
     pub fn of(
         with: &Pacifier,
         net: &Network,
         transfer: &Transfer,
         depth: Depth,
-    ) -> Result<StageBound, RunError> {
+    ) -> Result<TransferBound, RunError> {
         let failed = |error: chappe_bound::Error| RunError::Defect(format!("the bound: {error}"));
         let network = network(with, net).map_err(failed)?;
-        // Counting also that each radio does one thing at a time makes it hardly tighter on such meshes, and takes
-        // two to three times as long.
+        // `CarrierSense` ignores that a radio cannot send and receive at once. Adding that constraint hardly tightens the
+        // bound on such meshes, and takes two to three times as long.
         let options = Options {
             medium: Region::CarrierSense,
             gap: GAP,
@@ -62,19 +62,19 @@ impl StageBound {
             Depth::Each => single_receivers(&network, from, to, &options).map_err(failed)?,
         };
         let mean = (depth == Depth::Each).then(|| mean_bound_cheap(&singles, Some(&worst)));
-        Ok(StageBound {
+        Ok(TransferBound {
             worst_bps: worst.goodput_bps(),
             single_bps: singles.iter().map(|bound| bound.goodput_bps()).collect(),
             mean_bps: mean.map(|mean| mean.goodput_bps()),
         })
     }
 
-    /// For the first transfer: the fewest transmissions that a packet takes by any protocol, which is what the bound
-    /// of one collision domain says, and how many frames are on the air at once where our bound is reached.
+    /// For the first transfer: the least transmissions that a packet needs with any protocol, and the number of
+    /// simultaneous frames at the bound. The former is the bound of a network in which every node senses every other.
     pub fn least(with: &Pacifier, net: &Network) -> Result<(f64, f64), RunError> {
         let failed = |error: chappe_bound::Error| RunError::Defect(format!("the bound: {error}"));
         let Some(transfer) = net.transfers.first() else {
-            return Err(RunError::Defect("a stage without a transfer".into()));
+            return Err(RunError::Defect("a network without a transfer".into()));
         };
         let options = Options {
             medium: Region::CarrierSense,
@@ -102,11 +102,10 @@ impl StageBound {
         Ok((frames, crowd))
     }
 
-    /// A sentence if a receiver got more than the network could carry, which no run may.
+    /// An error message if a receiver got more than the network can carry.
     ///
-    /// The bound holds on average over a long transfer. A transfer of n packets may be luckier: the number of
-    /// transmissions that n packets take has a relative deviation of at most 1 / sqrt(n). Four of those are
-    /// allowed.
+    /// The bound holds for the mean of a long transfer. The number of transmissions of n packets has a relative standard
+    /// deviation of at most 1 / sqrt(n), so a short transfer may exceed the bound by chance. Four deviations are allowed.
     pub fn exceeded(&self, flows: &[&Flow], payload: usize) -> Option<String> {
         let lucky = |flow: &Flow, bound: f64| {
             let packets = (flow.offered_bytes as f64 / payload.max(1) as f64).max(1.0);
@@ -129,12 +128,12 @@ impl StageBound {
     }
 }
 
-/// The stage as plain numbers: true delivery ratios, least airtimes, and how often who senses whom.
+/// The network as the bound needs it: true delivery ratios, least airtimes, probabilities of sensing.
 fn network(with: &Pacifier, net: &Network) -> Result<chappe_bound::Network, chappe_bound::Error> {
     let nodes = net.medium.nodes();
     let airtime: Duration = with.mode.airtime(with.protocol.frame_octets());
-    // The bound takes each frame's fade as new. If it is not, one that always senses can still be told from one that
-    // may not.
+    // The bound assumes independent fading for each frame. Where fades last longer, only pairs that practically always
+    // sense each other may count as sensing.
     let lasting = net.medium.profile().coherence > airtime;
     let sensing = (0..nodes * nodes)
         .map(|pair| (pair / nodes, pair % nodes))
@@ -147,7 +146,7 @@ fn network(with: &Pacifier, net: &Network) -> Result<chappe_bound::Network, chap
                 f64::from(u8::from(both > SENSES))
             }
         });
-    // The least that stands between two frames: DIFS without any back-off.
+    // The least time between two frames: DIFS without back-off.
     let difs = with.mac.sifs + with.mac.slot * 2;
     chappe_bound::Network::new(
         net.delivery.clone(),
@@ -178,39 +177,39 @@ mod tests {
         }
     }
 
-    /// A long transfer above its bound is told, a short lucky one is not.
+    /// A long transfer above its bound is an error; a short one may exceed it by chance.
     #[test]
-    fn what_exceeds_its_bound_is_told() {
-        let bound = StageBound {
+    fn transfers_above_their_bound_are_reported() {
+        let bound = TransferBound {
             worst_bps: 1e6,
             single_bps: vec![2e6, 1e6],
             mean_bps: None,
         };
-        let told = |first: f64, second: f64, bytes: u64| {
+        let reported = |first: f64, second: f64, bytes: u64| {
             let flows = [flow(first, bytes), flow(second, bytes)];
             bound
                 .exceeded(&flows.iter().collect::<Vec<_>>(), 1500)
                 .is_some()
         };
-        assert!(!told(1.9e6, 0.9e6, 12_000_000));
+        assert!(!reported(1.9e6, 0.9e6, 12_000_000));
         assert!(
-            told(2.2e6, 0.9e6, 12_000_000),
+            reported(2.2e6, 0.9e6, 12_000_000),
             "one receiver above its own bound"
         );
         assert!(
-            told(1.9e6, 1.1e6, 12_000_000),
+            reported(1.9e6, 1.1e6, 12_000_000),
             "the slowest above the bound of all"
         );
-        assert!(!told(1.9e6, 1.1e6, 15_000), "ten packets may be lucky");
+        assert!(!reported(1.9e6, 1.1e6, 15_000), "ten packets may be lucky");
     }
 
     /// Two nodes, one link of 0.5: the bound is half the frames that fit, by hand.
     #[test]
-    fn one_link_by_hand() {
+    fn the_bound_of_one_link_matches_a_hand_calculation() {
         let text = "[network]\nlinks = [[0, 0.5], [0.5, 0]]\n[[transfer]]\nsource = 0\nreceivers = [1]\nbytes = \"3 kB\"\n";
         let plan = Plan::parse(&[&SYSTEM], "pair", text).unwrap();
         let network = plan.network(1).unwrap();
-        let bound = StageBound::of(
+        let bound = TransferBound::of(
             Pacifier::of(&plan).unwrap(),
             &network,
             &network.transfers[0],
@@ -272,12 +271,12 @@ mod tests {
         )
     }
 
-    /// Goal: carrier sense in the simulator keeps the rows that the bound is made of. Method: ten saturated
+    /// Goal: the simulator's carrier sense satisfies the constraints (rows) of the bound. Method: ten saturated
     /// broadcasters, Rayleigh fading, cells from dense to wide. With a contention window of 8191 slots ties are rare
-    /// (about n / cw), and no row may be exceeded by more than those and statistics. With 31 slots, ties alone put
+    /// (about n / cw), and no row may be exceeded by more than ties and statistics explain. With 31 slots, ties alone put
     /// n tau / (1 - (1 - tau)^n) = 1.29 frames into a busy period of a cell where all sense all (tau = 2 / 33).
     #[test]
-    fn the_simulator_keeps_the_rows() {
+    fn simulated_carrier_sense_satisfies_the_rows_of_the_bound() {
         for (side, seed) in [(200.0, 1), (400.0, 2), (600.0, 3), (800.0, 4), (1000.0, 5)] {
             let (rare, air) = saturated(side, 8191, Fading::Rayleigh, seed);
             let (usual, more) = saturated(side, 31, Fading::Rayleigh, seed);

@@ -1,32 +1,64 @@
-//! What Pacifier gives the carrying engine: stations, offers, progress, counters, its bounds.
+//! One seed of a scenario: Pacifier's part of the run loop (stations, offers, progress, counters, bounds).
 
 use std::sync::Arc;
 
 use chappe_core::{Address, Instant, OverMac, Purpose, Seed};
 use chappe_lab::carry::{self, Begun, Carry, Limits, Receipt, Report, RunSpec, Running};
-use chappe_lab::run::{Meter, Outcome, RunError};
+use chappe_lab::run::{Meter, Outcome, RunError, WORK};
+use chappe_lab::system::Job;
 use chappe_mac::dot11::{self, Dot11};
 use chappe_pacifier::paper::{self, Variant, more};
 use chappe_pacifier::{Config, Links, Node, Offered};
-use chappe_results::DATA_TRANSMISSIONS;
+use chappe_results::{DATA_TRANSMISSIONS, Run};
 use chappe_scenario::{self as scenario, Plan, Settings, System, Transfer};
 
-use super::{Pacifier, Prepared, SYSTEM, StageBound};
+use super::{Depth, Pacifier, Prepared, SYSTEM, TransferBound, prepare};
 
 /// A Pacifier node on 802.11.
 type Station = OverMac<Dot11, Node>;
 
-/// Streams of coding vectors, apart from those of back-offs: node n's stands this far up.
+/// Node n draws coding vectors from random stream `CODING + n`; streams 0 to n are those of back-offs.
 const CODING: u32 = 1 << 16;
 
-/// A run whose scenario sets no limit ends when nobody has decoded a batch for this long, and half an hour longer on
-/// networks that need a minute or more. MORE with a receiver cut off stalls permanently.
+/// A run without a limit ends when no node has decoded a batch for this long, plus up to half an hour on slow
+/// networks ([`STALL_FACTOR`]). MORE with a receiver that is cut off stalls permanently.
 const STALL_S: f64 = 120.0;
 
-/// How much longer a stall is for each second that the bound asks for, of which a minute counts.
+/// Seconds added to [`STALL_S`] for each second that the transfer takes at its bound, of which at most 60 count.
 const STALL_FACTOR: f64 = 30.0;
 
-/// Carries the transfers of a prepared seed.
+/// Runs one seed: prepares its network, carries its transfers, and compares the result with the bound.
+pub(super) fn run(job: Job<'_>, meter: &Meter) -> Result<Outcome, RunError> {
+    let with = Pacifier::of(job.plan)?;
+    let prepared = prepare(with, job.network, Depth::Slowest, meter)?;
+    meter.advance(WORK);
+    let spec = RunSpec {
+        plan: job.plan,
+        network: &prepared.network,
+        copies: job.copies,
+        pcap: job.pcap,
+    };
+    let outcome = carry(with, &prepared, spec, meter)?;
+    check(with, &prepared, &outcome.run)?;
+    Ok(outcome)
+}
+
+/// Fails if a run carried more than its bound allows. Such a run is a defect of Chappe: the bound holds for every protocol.
+pub fn check(with: &Pacifier, prepared: &Prepared, run: &Run) -> Result<(), RunError> {
+    for (index, bound) in prepared.bounds.iter().enumerate() {
+        let flows: Vec<_> = run
+            .flows
+            .iter()
+            .filter(|flow| flow.transfer == index)
+            .collect();
+        if let Some(excess) = bound.exceeded(&flows, with.protocol.config.common().payload) {
+            return Err(RunError::Defect(format!("seed {}: {excess}", run.seed)));
+        }
+    }
+    Ok(())
+}
+
+/// Carries the transfers of a prepared seed on simulated 802.11.
 pub fn carry(
     with: &Pacifier,
     prepared: &Prepared,
@@ -36,7 +68,7 @@ pub fn carry(
     carry::carry(PacifierRun::new(with, prepared), spec, meter)
 }
 
-/// One run: everything about the nodes' jobs that is known when the transfer starts.
+/// One run: everything that is known when the transfer starts.
 #[derive(Clone)]
 struct PacifierRun {
     config: Config,
@@ -45,7 +77,7 @@ struct PacifierRun {
     links: Arc<Links>,
     seed: Seed,
     transfers: Arc<[Transfer]>,
-    bounds: Arc<[StageBound]>,
+    bounds: Arc<[TransferBound]>,
     forwarders: usize,
 }
 
@@ -101,7 +133,7 @@ impl Carry for PacifierRun {
         (&SYSTEM, self.variant)
     }
 
-    /// A node that starts again has what its disk holds: the object that it sends, and what it shall receive.
+    /// A restarted node keeps what its disk holds: the object that it sends, and which objects it expects.
     fn station(&self, node: usize, life: u32) -> Result<Box<Station>, RunError> {
         let seed = match life {
             0 => self.seed,
@@ -143,7 +175,7 @@ impl Carry for PacifierRun {
         let mut notes = Vec::new();
         for lost in &offered.unreachable {
             notes.push(format!(
-                "the probes found no path from {} to receiver {lost} and back, so it is not waited for",
+                "the probes found no path from {} to receiver {lost} and back, so the source does not wait for it",
                 transfer.source
             ));
         }
@@ -214,12 +246,12 @@ impl Carry for PacifierRun {
 
     fn bound(&self, report: &mut Report) {
         for (transfer, bound) in self.bounds.iter().enumerate() {
-            report.bound(StageBound::NAME, bound.worst_bps, transfer);
+            report.bound(TransferBound::NAME, bound.worst_bps, transfer);
         }
     }
 }
 
-/// What a node has received.
+/// What a node has received: octets, time of completion, and the copy.
 pub(super) fn receipt(link: &Node) -> Receipt<'_> {
     let received = link.received();
     Receipt {

@@ -1,12 +1,12 @@
-//! A scenario's transfer by the processes of `chappe cast` in the emulator, and why it takes as long as it does.
+//! Explains the throughput of `chappe cast` in the emulator by a series of simulations.
 //!
-//! `chappe sim` runs Pacifier alone: its nodes know their links from ten minutes of probing, take a frame when the MAC
-//! has room for one, and hear each other's unicast frames. A member of `chappe cast` measures its links in seconds,
-//! seals its frames, talks of itself, confirms unicast frames itself, and sends at a pace, since no socket tells it when
-//! the radio is free. [`Step`] adds these one after the other to the simulated nodes; what remains after the last one is
-//! what only real time and the kernel do.
+//! `chappe sim` runs Pacifier alone: its nodes know their links from ten minutes of probing, hand over a frame when the
+//! MAC has room, and overhear each other's unicast frames. A member of `chappe cast` measures its links in seconds, seals
+//! its frames, sends hellos and records, and confirms unicast frames itself. It sends at a pace, because no socket reports
+//! when the radio is free. [`Step`] adds these differences one by one to the simulated nodes. The difference that remains
+//! after the last step is due to real time and the kernel.
 
-mod dressed;
+mod member;
 
 use std::sync::Arc;
 
@@ -19,27 +19,28 @@ use chappe_sim::{AirTime, Simulator, World};
 
 use crate::{Depth, Pacifier, Prepared, prepare};
 
-pub use dressed::{AROUND, Chatter, Clothes, Dressed};
+pub use member::{AROUND, Additions, Chatter, MemberNode};
 
-/// What a member of `chappe cast` differs in from a simulated node, one after the other: each step has all before it.
+/// A difference between a member of `chappe cast` and a simulated node. Each step includes all earlier ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Step {
-    /// Nothing: `chappe sim`.
+    /// No difference: the run of `chappe sim`.
     Simulator,
-    /// The links that the members measured, in two seconds and then by every broadcast.
+    /// Delivery ratios as the members measured them, in two seconds and then with every broadcast.
     Links,
-    /// Chappe's, UDP's and IP's headers around each frame.
+    /// Chappe's header and tag, UDP's and IP's headers around each frame.
     Around,
-    /// Unicast frames of others are not overheard, and are confirmed by a frame of their own beside the MAC's.
+    /// No overhearing of unicast frames, and a separate frame that confirms each, besides the MAC's acknowledgement.
     Confirmations,
-    /// Hellos and records.
+    /// Broadcasts of hellos and records, besides the data.
     Chatter,
-    /// Frames leave the node at a pace and wait in the station's queue; nobody says when a broadcast is on the air.
+    /// Frames leave the node at a fixed pace and wait in the station's queue. The node does not learn when a broadcast is
+    /// on the air.
     Pace,
 }
 
 impl Step {
-    /// In their order.
+    /// All steps, in their order.
     pub const ALL: [Step; 6] = [
         Step::Simulator,
         Step::Links,
@@ -49,37 +50,37 @@ impl Step {
         Step::Pace,
     ];
 
-    /// In a few words.
+    /// A short description for reports.
     pub const fn name(self) -> &'static str {
         match self {
             Step::Simulator => "Pacifier, as simulated",
             Step::Links => "links as the processes measured them",
             Step::Around => "headers and seals",
-            Step::Confirmations => "confirmed by frames, not overheard",
+            Step::Confirmations => "confirmation frames, no overhearing",
             Step::Chatter => "hellos and records",
-            Step::Pace => "a pace and a queue, no push-back",
+            Step::Pace => "a pace and a queue, no back-pressure",
         }
     }
 }
 
-/// What was seen in an emulated run.
+/// Measurements of an emulated run that the steps use.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Facts {
-    /// The delivery ratios that the members had measured: (from, to, ratio).
+    /// The delivery ratios that the members measured: (from, to, ratio).
     pub links: Vec<(u16, u16, f64)>,
-    /// What a member sends that has nothing to pass on.
+    /// The broadcasts of a member that carries no data.
     pub chatter: Chatter,
-    /// The rate of each member, and the frames that may wait at a station.
+    /// The sending rate of each member, and the queue length of its station in frames.
     pub pace: (Bitrate, usize),
 }
 
-/// How long a simulated transfer may take, in seconds of air.
+/// The limit of a simulated transfer, in simulated seconds.
 const LIMIT_S: u64 = 600;
-/// Streams of coding vectors and of chatter, apart from those of back-offs.
+/// Random streams of coding vectors and of chatter, distinct from those of back-offs.
 const CODING: u32 = 1 << 16;
 const CHATTER: u32 = 1 << 17;
 
-/// What all steps of a seed share: the network, the transfers, the probed links.
+/// The part of a seed that all steps share: the network, its transfers, the probed links.
 #[derive(Clone, Debug)]
 pub struct Ladder {
     with: Pacifier,
@@ -87,7 +88,7 @@ pub struct Ladder {
 }
 
 impl Ladder {
-    /// Of a plan and a seed.
+    /// Prepares one seed of a plan. Fails if the plan is not Pacifier's.
     pub fn new(plan: &Plan, seed: u64) -> Result<Ladder, RunError> {
         let with = Pacifier::of(plan)?.clone();
         let prepared = prepare(
@@ -104,7 +105,7 @@ impl Ladder {
         self.prepared.bounds.first().map(|bound| bound.worst_bps)
     }
 
-    /// The goodput in bit/s of each receiver of the first transfer, 0 if it was not done in time.
+    /// The goodput in bit/s of each receiver of the first transfer; 0 if the receiver did not finish in time.
     pub fn goodput(&self, step: Step, facts: &Facts) -> Result<Vec<f64>, RunError> {
         let defect = |error: &dyn std::fmt::Debug| RunError::Defect(format!("{error:?}"));
         let Some(transfer) = self.prepared.network.transfers.first() else {
@@ -172,19 +173,22 @@ impl Ladder {
         };
         let random = seed.stream(Purpose::Node(node as u32));
         let mac = Dot11::new(mac, Address::node(node as u16), random);
-        let clothes = Clothes {
+        let additions = Additions {
             around: if step >= Step::Around { AROUND } else { 0 },
             confirms: step >= Step::Confirmations,
             chatter: (step >= Step::Chatter).then_some(facts.chatter),
             pace: (step >= Step::Pace).then_some(facts.pace),
         };
         let chatter = seed.stream(Purpose::Node(CHATTER + node as u32));
-        Ok(OverMac::new(mac, Dressed::new(inner, clothes, chatter)))
+        Ok(OverMac::new(
+            mac,
+            MemberNode::new(inner, additions, chatter),
+        ))
     }
 }
 
-/// A dressed node on 802.11.
-type Station = OverMac<Dot11, Dressed>;
+/// A member's node on 802.11.
+type Station = OverMac<Dot11, MemberNode>;
 
 #[cfg(test)]
 mod tests;

@@ -1,25 +1,25 @@
-//! Claims that several figures make, with their predicates.
+//! Kinds of claims that several figures make, and the rules by which they hold.
 //!
-//! "On average" is ambiguous for ratios. [`gain`] averages the scenarios' own ratios and gives the ratio of the
-//! averages beside it; its predicate is the geometric mean, which no single scenario can carry.
+//! "On average" is ambiguous for ratios. [`gain`] gives the mean of the scenarios' ratios and the ratio of the means. The
+//! claim is decided by the geometric mean, which no single scenario dominates.
 
 use chappe_results::figure::Claim;
 use chappe_results::statistics::{Summary, mean, ratio};
 
-/// How far from the paper's a number may lie that is said to be the paper's.
+/// The largest relative deviation at which a number counts as equal to the paper's.
 const NEAR: f64 = 0.25;
 
-/// What a gain is claimed to be.
+/// The claimed direction of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sign {
-    /// Above zero.
+    /// The change is above zero.
     More,
-    /// Below zero.
+    /// The change is below zero.
     Less,
 }
 
 /// The change from `a` to `b` in per cent, scenario by scenario; holds if the 95 % interval of the geometric mean of
-/// the ratios lies wholly on the claimed side. Scenarios in which either got nothing are left out of the ratios.
+/// the ratios lies entirely on the claimed side. Scenarios in which either got nothing are excluded from the ratios.
 pub fn gain(text: &str, paper: Option<f64>, a: &[f64], b: &[f64], sign: Sign) -> Claim {
     let pairs: Vec<(f64, f64)> = a
         .iter()
@@ -45,18 +45,18 @@ pub fn gain(text: &str, paper: Option<f64>, a: &[f64], b: &[f64], sign: Sign) ->
     })
 }
 
-/// The change in each scenario, in per cent. A scenario in which `a` got nothing has none.
+/// The change in each scenario in per cent. Scenarios in which `a` got nothing are excluded.
 pub fn gains(a: &[f64], b: &[f64]) -> Vec<f64> {
     let usable = a.iter().zip(b).filter(|(a, _)| **a > 0.0);
     usable.map(|(a, b)| 100.0 * (b / a - 1.0)).collect()
 }
 
-/// In how many scenarios `b` is above `a`.
+/// The number of scenarios in which `b` exceeds `a`.
 pub fn better(a: &[f64], b: &[f64]) -> usize {
     a.iter().zip(b).filter(|(a, b)| b > a).count()
 }
 
-/// A number that the paper gives; holds if our mean lies within a quarter of it.
+/// A value that the paper gives; the claim holds if our mean is within a quarter of it.
 pub fn near(text: &str, paper: f64, ours: &[f64], unit: &'static str) -> Claim {
     let ours = Summary::of(ours);
     let text = format!("{text}, to within a quarter");
@@ -64,7 +64,7 @@ pub fn near(text: &str, paper: f64, ours: &[f64], unit: &'static str) -> Claim {
         .because(|| format!("ours is {:.2} times the paper's", ours.mean / paper))
 }
 
-/// Whether a number lies within a quarter of the paper's.
+/// Whether a value is within a quarter of the paper's.
 pub fn is_near(ours: f64, paper: f64) -> bool {
     (ours / paper - 1.0).abs() <= NEAR
 }
@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn gains_are_averaged_in_both_ways() {
+    fn a_gain_has_the_mean_of_ratios_and_the_ratio_of_means() {
         let claim = gain(
             "t",
             None,
@@ -89,9 +89,9 @@ mod tests {
         assert_eq!(better(&[1.0, 2.0], &[2.0, 2.0]), 1);
     }
 
-    /// Ratios 2 and 2.1 are surely above 1, and their inverses surely below.
+    /// The intervals of ratios 2 and 2.1 exclude 1, and so do those of their inverses.
     #[test]
-    fn a_gain_holds_when_it_is_beyond_doubt() {
+    fn a_gain_holds_if_its_interval_excludes_one() {
         let (a, b) = ([100.0, 100.0, 100.0], [200.0, 210.0, 205.0]);
         assert!(gain("t", None, &a, &b, Sign::More).holds);
         assert!(gain("t", None, &b, &a, Sign::Less).holds);
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn near_is_a_quarter() {
+    fn values_within_a_quarter_are_near() {
         assert!(near("t", 100.0, &[124.0], "x").holds && !near("t", 100.0, &[126.0], "x").holds);
     }
 }

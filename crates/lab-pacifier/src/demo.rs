@@ -1,7 +1,7 @@
 //! Pacifier's part of the demo: one file to nine receivers over bad meshes.
 
 use chappe_lab::carry::RunSpec;
-use chappe_lab::demo::{DemoResult, Order, Part, Row};
+use chappe_lab::demo::{Order, Part, Row, DemoResult};
 use chappe_lab::run::{RunError, WORK};
 use chappe_lab::seeds;
 use chappe_results::Run;
@@ -9,7 +9,7 @@ use chappe_scenario::Variants as _;
 
 use super::{Depth, Pacifier, Prepared, ProtocolPlan, SYSTEM, Variant, carry, check, prepare};
 
-/// Its line in the table of parts.
+/// Pacifier's entry in the table of demo parts.
 pub static DEMO: Part = Part {
     name: "pacifier",
     protocols: PROTOCOLS.len(),
@@ -19,7 +19,7 @@ pub static DEMO: Part = Part {
 /// The network: Pacifier's simulation set-up (IV-A) with a smaller object.
 const SCENARIO: &str = include_str!("demo.toml");
 
-/// What is compared, the baseline first.
+/// The variants of the demo, the baseline first.
 const PROTOCOLS: [Variant; 4] = [
     Variant::More,
     Variant::Tree,
@@ -74,7 +74,7 @@ fn run(order: &Order<'_>) -> Result<DemoResult, RunError> {
             .iter()
             .map(|prepared| prepared.bounds[0].worst_bps)
             .collect(),
-        bound: "The bound is what no protocol can exceed whose nodes wait while they sense another (a linear program with a checked proof).",
+        bound: "No protocol whose nodes defer to frames that they sense can exceed the bound (a linear program with a checked proof).",
         unfinished: order.seeds().len() - finished.len(),
     })
 }

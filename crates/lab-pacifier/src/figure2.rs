@@ -3,22 +3,22 @@
 use chappe_results::figure::{Claim, Figure, Panel, Series};
 
 use super::claims::near;
-use super::runs::{Cell, Cells, Scale, Site, System};
+use super::runs::{Runs, Scale, Site, System, Trial};
 
 const SITE: Site = Site::OUTDOOR;
 
-pub fn needs(scale: &Scale) -> Vec<Cell> {
-    scale.cells(SITE, &[System::MoreOriginal, System::More])
+pub fn needs(scale: &Scale) -> Vec<Trial> {
+    scale.trials(SITE, &[System::MoreOriginal, System::More])
 }
 
-pub fn make(cells: &Cells, scale: &Scale) -> Figure {
-    let of = |system| cells.forwarders(SITE, system);
-    let thresholds = cells.each(SITE, System::More, |run| {
+pub fn make(runs: &Runs, scale: &Scale) -> Figure {
+    let of = |system| runs.forwarders(SITE, system);
+    let thresholds = runs.each(SITE, System::More, |run| {
         run.counter("prune_percent") as f64
     });
     let (original, tuned) = (
-        cells.mean(SITE, System::MoreOriginal),
-        cells.mean(SITE, System::More),
+        runs.mean(SITE, System::MoreOriginal),
+        runs.mean(SITE, System::More),
     );
     let forwarders = vec![
         Series::with_mean("MORE_orig", &of(System::MoreOriginal), Some(11.2)),
@@ -36,24 +36,24 @@ pub fn make(cells: &Cells, scale: &Scale) -> Figure {
         panels: vec![
             bars("2a", "forwarding nodes", "nodes", forwarders),
             bars("2b", "mean throughput", "kbit/s", throughput)
-                .bounded(cells.mean_bound(SITE), cells.worst_bound(SITE)),
+                .bounded(runs.mean_bound(SITE), runs.worst_bound(SITE)),
             bars(
                 "2 thresholds",
-                "largest pruning threshold that leaves nobody out",
+                "largest pruning threshold that serves every receiver",
                 "%",
                 threshold,
             ),
         ],
-        claims: claims(cells, &original, &tuned, &thresholds),
+        claims: claims(runs, &original, &tuned, &thresholds),
         notes: vec![
-            "zero: a receiver never finished the first batch, so that nobody got a second one; \
-             the run was ended when nothing had been decoded for two minutes and more"
+            "zero: one receiver never decoded the first batch, so the source never sent a second one; \
+             such a run ends when no node has decoded a batch for two minutes or more"
                 .into(),
         ],
     }
 }
 
-fn claims(cells: &Cells, original: &[f64], tuned: &[f64], thresholds: &[f64]) -> Vec<Claim> {
+fn claims(runs: &Runs, original: &[f64], tuned: &[f64], thresholds: &[f64]) -> Vec<Claim> {
     let n = original.len();
     let silent = original.iter().filter(|goodput| **goodput == 0.0).count();
     let served = tuned.iter().filter(|goodput| **goodput > 0.0).count();
@@ -63,26 +63,26 @@ fn claims(cells: &Cells, original: &[f64], tuned: &[f64], thresholds: &[f64]) ->
         .iter()
         .filter(|percent| **percent == 10.0)
         .count();
-    let forwarders = cells.forwarders(SITE, System::MoreOriginal);
+    let forwarders = runs.forwarders(SITE, System::MoreOriginal);
     vec![
         Claim::count(
-            "at 10 % throughput is zero in most scenarios",
+            "with a threshold of 10 %, throughput is zero in most scenarios",
             Some(8.0),
             silent,
             n,
             2 * silent > n,
         )
         .because(|| {
-            format!("at 10 % the belts still reach everybody in {at_ten} scenarios of ours")
+            format!("with 10 %, the belts still reach every receiver in {at_ten} of our scenarios")
         }),
         near(
-            "at 10 % MORE uses few forwarding nodes, on average",
+            "with a threshold of 10 %, MORE uses few forwarding nodes, on average",
             11.2,
             &forwarders,
             "nodes",
         ),
         Claim::count(
-            "with the tuned threshold everybody is served",
+            "with the tuned threshold, every receiver is served",
             Some(10.0),
             served,
             n,
@@ -90,18 +90,18 @@ fn claims(cells: &Cells, original: &[f64], tuned: &[f64], thresholds: &[f64]) ->
         )
         .because(|| {
             format!(
-                "in {} scenarios somebody is left out even at 0 %",
+                "in {} scenarios a receiver is cut off even with 0 %",
                 n - served
             )
         }),
         Claim::value(
-            "tuned thresholds go down to 3 %, not lower",
+            "the lowest tuned threshold is 3 % or more",
             Some(3.0),
             lowest,
             n,
             "%",
             lowest >= 3.0,
         )
-        .because(|| format!("ours lie between {lowest} and {highest} %")),
+        .because(|| format!("ours are between {lowest} and {highest} %")),
     ]
 }

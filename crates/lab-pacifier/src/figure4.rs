@@ -1,42 +1,42 @@
-//! Figure 4: what limiting the source's rate adds to the tree.
+//! Figure 4: the effect of limiting the source's rate on the tree.
 
 use chappe_results::figure::{Claim, Figure};
 use chappe_results::statistics::mean;
 
 use super::claims::{Sign, better, gain, near};
 use super::figure3::Pair;
-use super::runs::{Cell, Cells, Scale, Site, System};
+use super::runs::{Runs, Scale, Site, System, Trial};
 
 const SITE: Site = Site::OUTDOOR;
 
-pub fn needs(scale: &Scale) -> Vec<Cell> {
-    scale.cells(SITE, &[System::Tree, System::TreeRl])
+pub fn needs(scale: &Scale) -> Vec<Trial> {
+    scale.trials(SITE, &[System::Tree, System::TreeRl])
 }
 
-pub fn make(cells: &Cells, scale: &Scale) -> Figure {
+pub fn make(runs: &Runs, scale: &Scale) -> Figure {
     let pair = Pair {
-        cells,
+        runs,
         scale,
         of: [System::Tree, System::TreeRl],
     };
-    let both = |values: fn(&Cells, Site, System) -> Vec<f64>| {
+    let both = |values: fn(&Runs, Site, System) -> Vec<f64>| {
         (
-            values(cells, SITE, System::Tree),
-            values(cells, SITE, System::TreeRl),
+            values(runs, SITE, System::Tree),
+            values(runs, SITE, System::TreeRl),
         )
     };
-    let (tree, limited) = both(Cells::mean);
+    let (tree, limited) = both(Runs::mean);
     let (n, ahead) = (tree.len(), better(&tree, &limited));
-    let (sent, redundancy) = (both(Cells::transmissions), both(Cells::redundancy));
+    let (sent, redundancy) = (both(Runs::transmissions), both(Runs::redundancy));
     let mut throughput = gain(
-        "TREE+RL's throughput over TREE's, on average",
+        "TREE+RL's throughput compared with TREE's, on average",
         Some(20.0),
         &tree,
         &limited,
         Sign::More,
     );
     if let Some(why) = &mut throughput.why {
-        *why += &format!("; {}", waits(cells));
+        *why += &format!("; {}", waits(runs));
     }
     Figure {
         id: "figure4",
@@ -54,39 +54,39 @@ pub fn make(cells: &Cells, scale: &Scale) -> Figure {
                 n,
                 ahead == n,
             )
-            .because(|| waits(cells)),
+            .because(|| waits(runs)),
             throughput,
             gain(
-                "TREE+RL's data frames over TREE's: fewer",
+                "TREE+RL sends fewer data frames than TREE",
                 Some(-28.0),
                 &sent.0,
                 &sent.1,
                 Sign::Less,
             ),
             gain(
-                "TREE+RL's source redundancy over TREE's: less",
+                "TREE+RL has less source redundancy than TREE",
                 Some(-52.0),
                 &redundancy.0,
                 &redundancy.1,
                 Sign::Less,
             ),
             near(
-                "TREE+RL's source sends the file 5.84 times over",
+                "TREE+RL's source sends 5.84 times the file's octets",
                 5.84,
                 &redundancy.1,
                 "times",
             ),
         ],
-        notes: vec![waits(cells)],
+        notes: vec![waits(runs)],
     }
 }
 
 /// How the source's waits ended.
-fn waits(cells: &Cells) -> String {
-    let late = cells.timed_out(SITE, System::TreeRl);
+fn waits(runs: &Runs) -> String {
+    let late = runs.timed_out(SITE, System::TreeRl);
     format!(
-        "{:.0} % of the source's waits ended by the time limit (8 T_p for each transmission expected of its \
-         children), not by hearing a child forward",
+        "{:.0} % of the source's waits reached the time limit (8 T_p for each transmission expected of its \
+         children); the others ended when the source heard a child forward",
         mean(&late)
     )
 }

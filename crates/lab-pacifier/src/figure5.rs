@@ -1,23 +1,23 @@
-//! Figure 5: what round-robin batches add, with the knob at 0.
+//! Figure 5: the effect of round-robin batches, with the knob at 0.
 
 use chappe_results::figure::{Claim, Figure, Panel, Series};
 use chappe_results::statistics::Summary;
 
 use super::claims::{Sign, gain, gains};
-use super::runs::{Cell, Cells, Scale, Site, System};
+use super::runs::{Runs, Scale, Site, System, Trial};
 
 const SITE: Site = Site::OUTDOOR;
 const ROUND_ROBIN: System = System::Pacifier { knob: 0 };
 
-pub fn needs(scale: &Scale) -> Vec<Cell> {
-    scale.cells(SITE, &[System::TreeRl, ROUND_ROBIN])
+pub fn needs(scale: &Scale) -> Vec<Trial> {
+    scale.trials(SITE, &[System::TreeRl, ROUND_ROBIN])
 }
 
-pub fn make(cells: &Cells, scale: &Scale) -> Figure {
-    let of = |values: fn(&Cells, Site, System) -> Vec<f64>| values(cells, SITE, ROUND_ROBIN);
-    let (mean, best, worst) = (of(Cells::mean), of(Cells::best), of(Cells::worst));
+pub fn make(runs: &Runs, scale: &Scale) -> Figure {
+    let of = |values: fn(&Runs, Site, System) -> Vec<f64>| values(runs, SITE, ROUND_ROBIN);
+    let (mean, best, worst) = (of(Runs::mean), of(Runs::best), of(Runs::worst));
     let series = vec![
-        Series::with_mean("TREE+RL", &cells.mean(SITE, System::TreeRl), None),
+        Series::with_mean("TREE+RL", &runs.mean(SITE, System::TreeRl), None),
         Series::with_mean("TREE+RL+RRB", &mean, None),
         Series::with_mean("its best receiver", &best, None),
         Series::with_mean("its worst receiver", &worst, None),
@@ -29,32 +29,32 @@ pub fn make(cells: &Cells, scale: &Scale) -> Figure {
         scale.places(),
         series,
     )
-    .bounded(cells.mean_bound(SITE), cells.worst_bound(SITE));
+    .bounded(runs.mean_bound(SITE), runs.worst_bound(SITE));
     Figure {
         id: "figure5",
         title: "round-robin batches, knob 0".into(),
         panels: vec![panel],
-        claims: claims(cells, &mean, &best, &worst),
+        claims: claims(runs, &mean, &best, &worst),
         notes: Vec::new(),
     }
 }
 
-fn claims(cells: &Cells, mean: &[f64], best: &[f64], worst: &[f64]) -> Vec<Claim> {
-    let before = cells.mean(SITE, System::TreeRl);
-    let of_worst = gains(&cells.worst(SITE, System::TreeRl), worst);
+fn claims(runs: &Runs, mean: &[f64], best: &[f64], worst: &[f64]) -> Vec<Claim> {
+    let before = runs.mean(SITE, System::TreeRl);
+    let of_worst = gains(&runs.worst(SITE, System::TreeRl), worst);
     let n = mean.len();
     let hardly_worse = of_worst.iter().filter(|gain| **gain >= -10.0).count();
     let change = Summary::of(&of_worst);
     vec![
         gain(
-            "round robin's mean throughput over TREE+RL's",
+            "TREE+RL+RRB's mean throughput compared with TREE+RL's",
             Some(47.0),
             &before,
             mean,
             Sign::More,
         ),
         gain(
-            "the best receiver over the mean of all",
+            "the best receiver compared with the mean of all",
             Some(58.0),
             mean,
             best,
@@ -69,7 +69,7 @@ fn claims(cells: &Cells, mean: &[f64], best: &[f64], worst: &[f64]) -> Vec<Claim
         )
         .because(|| {
             format!(
-                "its changes lie between {:.0} and {:.0} %",
+                "its changes are between {:.0} and {:.0} %",
                 change.min, change.max
             )
         }),
@@ -82,7 +82,7 @@ fn claims(cells: &Cells, mean: &[f64], best: &[f64], worst: &[f64]) -> Vec<Claim
         )
         .because(|| {
             format!(
-                "its changes lie between {:.0} and {:.0} %",
+                "its changes are between {:.0} and {:.0} %",
                 change.min, change.max
             )
         }),

@@ -1,30 +1,30 @@
-//! Figure 6: throughput over the knob.
+//! Figure 6: throughput for each value of the knob.
 
 use chappe_results::figure::{Claim, Figure, Panel, PanelKind, Series};
 use chappe_results::statistics::{Summary, mean};
 
-use super::runs::{Cell, Cells, Scale, Site, System};
+use super::runs::{Runs, Scale, Site, System, Trial};
 
 const SITE: Site = Site::OUTDOOR;
 
-pub fn needs(scale: &Scale) -> Vec<Cell> {
+pub fn needs(scale: &Scale) -> Vec<Trial> {
     let systems: Vec<System> = scale
         .knobs
         .iter()
         .map(|&knob| System::Pacifier { knob })
         .collect();
-    scale.cells(SITE, &systems)
+    scale.trials(SITE, &systems)
 }
 
-type Values = fn(&Cells, Site, System) -> Vec<f64>;
+type Values = fn(&Runs, Site, System) -> Vec<f64>;
 
-pub fn make(cells: &Cells, scale: &Scale) -> Figure {
+pub fn make(runs: &Runs, scale: &Scale) -> Figure {
     let rows: [(&str, Values); 3] = [
-        ("best receiver", Cells::best),
-        ("mean", Cells::mean),
-        ("worst receiver", Cells::worst),
+        ("best receiver", Runs::best),
+        ("mean", Runs::mean),
+        ("worst receiver", Runs::worst),
     ];
-    let at = |values: Values, knob: u8| values(cells, SITE, System::Pacifier { knob });
+    let at = |values: Values, knob: u8| values(runs, SITE, System::Pacifier { knob });
     let series = rows.map(|(name, values)| {
         let over = |&knob: &u8| Summary::of(&at(values, knob));
         Series::new(name, scale.knobs.iter().map(over).collect())
@@ -38,14 +38,14 @@ pub fn make(cells: &Cells, scale: &Scale) -> Figure {
         |bound: Vec<Option<f64>>| vec![bound.last().copied().flatten(); scale.knobs.len()];
     let panel = Panel::bars(
         "6",
-        "throughput over the knob, averaged over scenarios",
+        "throughput for each value of the knob, averaged over scenarios",
         "kbit/s",
         places,
         series.to_vec(),
     )
     .bounded(
-        everywhere(cells.mean_bound(SITE)),
-        everywhere(cells.worst_bound(SITE)),
+        everywhere(runs.mean_bound(SITE)),
+        everywhere(runs.worst_bound(SITE)),
     );
     let curve = |values: Values| {
         scale
@@ -56,7 +56,7 @@ pub fn make(cells: &Cells, scale: &Scale) -> Figure {
     };
     Figure {
         id: "figure6",
-        title: "throughput over the knob".into(),
+        title: "throughput for each value of the knob".into(),
         panels: vec![Panel {
             kind: PanelKind::Lines,
             axis: "knob",
@@ -64,12 +64,12 @@ pub fn make(cells: &Cells, scale: &Scale) -> Figure {
         }],
         claims: claims(
             scale,
-            &curve(Cells::best),
-            &curve(Cells::mean),
-            &curve(Cells::worst),
+            &curve(Runs::best),
+            &curve(Runs::mean),
+            &curve(Runs::worst),
         ),
         notes: vec![
-            "the paper shows its values only in the drawing; its text gives the order".into(),
+            "the paper gives these values only as a drawing; its text gives their order".into(),
         ],
     }
 }
@@ -118,8 +118,8 @@ fn claims(scale: &Scale, best: &[f64], average: &[f64], worst: &[f64]) -> Vec<Cl
         ),
         claim("knob 0 is the lowest in all three", average, all_worst).because(|| {
             let names = [("best", best), ("mean", average), ("worst", worst)];
-            let told = names.map(|(name, curve)| format!("{name}: {}", spread(scale, curve)));
-            told.join("; ")
+            let spreads = names.map(|(name, curve)| format!("{name}: {}", spread(scale, curve)));
+            spreads.join("; ")
         }),
     ]
 }

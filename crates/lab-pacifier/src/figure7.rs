@@ -1,10 +1,10 @@
-//! Figure 7: the four systems side by side, and the distribution over all receivers.
+//! Figure 7: the four protocols compared, and the distribution over all receivers.
 
 use chappe_results::figure::{Claim, Figure, Panel, Series};
 use chappe_results::statistics::{mean, quantile};
 
 use super::claims::{Sign, better, gain, is_near};
-use super::runs::{Cell, Cells, PACIFIER, Scale, Site, System};
+use super::runs::{PACIFIER, Runs, Scale, Site, System, Trial};
 
 const SITE: Site = Site::OUTDOOR;
 const SYSTEMS: [System; 4] = [System::More, System::Tree, System::TreeRl, PACIFIER];
@@ -12,41 +12,41 @@ const SYSTEMS: [System; 4] = [System::More, System::Tree, System::TreeRl, PACIFI
 /// The paper's 90th percentiles in kbit/s: 223 for Pacifier, which is 159, 77 and 70 % above the others (IV-B.6).
 const PAPER_P90: [f64; 4] = [223.0 / 2.59, 223.0 / 1.77, 223.0 / 1.70, 223.0];
 
-pub fn needs(scale: &Scale) -> Vec<Cell> {
-    scale.cells(SITE, &SYSTEMS)
+pub fn needs(scale: &Scale) -> Vec<Trial> {
+    scale.trials(SITE, &SYSTEMS)
 }
 
-pub fn make(cells: &Cells, scale: &Scale) -> Figure {
-    let mut claims = averages(cells);
-    claims.extend(distribution(cells));
+pub fn make(runs: &Runs, scale: &Scale) -> Figure {
+    let mut claims = averages(runs);
+    claims.extend(distribution(runs));
     Figure {
         id: "figure7",
         title: "MORE, TREE, TREE+RL and Pacifier".into(),
-        panels: panels(cells, scale),
+        panels: panels(runs, scale),
         claims,
         notes: vec![
-            "the paper's other values are in the drawing only; its text gives ratios".into(),
+            "the paper gives its other values only as a drawing; its text gives ratios".into(),
         ],
     }
 }
 
-fn panels(cells: &Cells, scale: &Scale) -> Vec<Panel> {
-    let series = |values: fn(&Cells, Site, System) -> Vec<f64>| {
+fn panels(runs: &Runs, scale: &Scale) -> Vec<Panel> {
+    let series = |values: fn(&Runs, Site, System) -> Vec<f64>| {
         SYSTEMS
-            .map(|system| Series::with_mean(&system.label(), &values(cells, SITE, system), None))
+            .map(|system| Series::with_mean(&system.label(), &values(runs, SITE, system), None))
             .to_vec()
     };
     let bars = |id, title, series| Panel::bars(id, title, "kbit/s", scale.places(), series);
     let cdf = SYSTEMS.into_iter().zip(PAPER_P90).map(|(system, p90)| {
         let paper = [None, None, None, None, Some(p90)];
-        Series::distribution(&system.label(), cells.pooled(SITE, system), paper)
+        Series::distribution(&system.label(), runs.pooled(SITE, system), paper)
     });
-    let worst = cells.worst_bound(SITE);
+    let worst = runs.worst_bound(SITE);
     vec![
-        bars("7a", "mean throughput", series(Cells::mean))
-            .bounded(cells.mean_bound(SITE), worst.clone()),
-        bars("7a max", "best receiver", series(Cells::best)),
-        bars("7a min", "worst receiver", series(Cells::worst)).bounded(worst, Vec::new()),
+        bars("7a", "mean throughput", series(Runs::mean))
+            .bounded(runs.mean_bound(SITE), worst.clone()),
+        bars("7a max", "best receiver", series(Runs::best)),
+        bars("7a min", "worst receiver", series(Runs::worst)).bounded(worst, Vec::new()),
         Panel::cdf(
             "7b",
             "throughput of all receivers of all scenarios",
@@ -56,8 +56,8 @@ fn panels(cells: &Cells, scale: &Scale) -> Vec<Panel> {
     ]
 }
 
-fn averages(cells: &Cells) -> Vec<Claim> {
-    let ours = cells.mean(SITE, PACIFIER);
+fn averages(runs: &Runs) -> Vec<Claim> {
+    let ours = runs.mean(SITE, PACIFIER);
     let n = ours.len();
     let paper = [
         (System::TreeRl, 60.0),
@@ -68,34 +68,34 @@ fn averages(cells: &Cells) -> Vec<Claim> {
         .into_iter()
         .map(|(other, paper)| {
             let text = format!(
-                "Pacifier's mean throughput over {}'s, on average",
+                "Pacifier's mean throughput compared with {}'s, on average",
                 other.label()
             );
             gain(
                 &text,
                 Some(paper),
-                &cells.mean(SITE, other),
+                &runs.mean(SITE, other),
                 &ours,
                 Sign::More,
             )
         })
         .collect();
-    let times = |values: fn(&Cells, Site, System) -> Vec<f64>| {
-        let pairs = values(cells, SITE, System::More)
+    let times = |values: fn(&Runs, Site, System) -> Vec<f64>| {
+        let pairs = values(runs, SITE, System::More)
             .into_iter()
-            .zip(values(cells, SITE, PACIFIER));
+            .zip(values(runs, SITE, PACIFIER));
         pairs
             .map(|(more, ours)| ours / more.max(1e-9))
             .fold(0.0, f64::max)
     };
-    let (best, worst) = (times(Cells::best), times(Cells::worst));
+    let (best, worst) = (times(Runs::best), times(Runs::worst));
     let others = [System::More, System::Tree, System::TreeRl];
-    let worst_ours = cells.worst(SITE, PACIFIER);
-    let ahead = |other| better(&cells.worst(SITE, other), &worst_ours);
+    let worst_ours = runs.worst(SITE, PACIFIER);
+    let ahead = |other| better(&runs.worst(SITE, other), &worst_ours);
     let least = others.iter().map(|&other| ahead(other)).min().unwrap_or(0);
     claims.push(
         Claim::value(
-            "the best receiver's largest gain over MORE: tenfold or more",
+            "the best receiver's largest gain over MORE is tenfold or more",
             Some(20.0),
             best,
             n,
@@ -106,7 +106,7 @@ fn averages(cells: &Cells) -> Vec<Claim> {
     );
     claims.push(
         Claim::value(
-            "the worst receiver's largest gain over MORE: twofold or more",
+            "the worst receiver's largest gain over MORE is twofold or more",
             Some(4.5),
             worst,
             n,
@@ -124,21 +124,21 @@ fn averages(cells: &Cells) -> Vec<Claim> {
             least == n,
         )
         .because(|| {
-            let told =
+            let counts =
                 others.map(|other| format!("{} of {n} against {}", ahead(other), other.label()));
-            let late = mean(&cells.timed_out(SITE, PACIFIER));
+            let late = mean(&runs.timed_out(SITE, PACIFIER));
             format!(
-                "better in {}; {late:.0} % of the source's waits ended by the time limit",
-                told.join(", ")
+                "better in {}; {late:.0} % of the source's waits reached the time limit",
+                counts.join(", ")
             )
         }),
     );
     claims
 }
 
-fn distribution(cells: &Cells) -> Vec<Claim> {
-    let at = |system: System, p: f64| quantile(&cells.pooled(SITE, system), p).unwrap_or(0.0);
-    let pooled = cells.pooled(SITE, PACIFIER).len();
+fn distribution(runs: &Runs) -> Vec<Claim> {
+    let at = |system: System, p: f64| quantile(&runs.pooled(SITE, system), p).unwrap_or(0.0);
+    let pooled = runs.pooled(SITE, PACIFIER).len();
     let mut claims = Vec::new();
     let rows = [
         ("median", 0.5, [178.0, 49.0, 20.0]),
@@ -152,9 +152,9 @@ fn distribution(cells: &Cells) -> Vec<Claim> {
         {
             let (theirs, ours) = (at(other, p), at(PACIFIER, p));
             let gain = 100.0 * (ours / theirs.max(1e-9) - 1.0);
-            let text = format!("Pacifier's {name} over {}'s", other.label());
+            let text = format!("Pacifier's {name} compared with {}'s", other.label());
             let claim = Claim::value(&text, Some(paper), gain, pooled, "%", gain > 0.0);
-            claims.push(claim.because(|| format!("{ours:.0} against {theirs:.0} kbit/s")));
+            claims.push(claim.because(|| format!("{ours:.0} and {theirs:.0} kbit/s")));
         }
     }
     let ours = at(PACIFIER, 0.9);

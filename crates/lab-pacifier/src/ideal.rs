@@ -1,16 +1,17 @@
-//! The bound's own model of a medium, made to run: what is left of a bound when channel access is ideal.
+//! Runs on an ideal channel access: the medium of the bound as a simulator.
 //!
-//! The bound of carrier sense (`chappe_bound::Medium::CarrierSense`) knows loss, broadcast and who senses whom, and
-//! neither collisions nor back-off. A run here has the same air and nothing else:
+//! The bound (`chappe_bound::Medium::CarrierSense`) models loss, broadcast and carrier sense, but neither collisions nor
+//! back-off. Runs here use the same model:
 //!
-//! - a frame reaches each other node with its delivery ratio, whatever else is on the air; only a node that transmits
-//!   meanwhile does not hear it;
-//! - a node begins a frame when it has one and senses none, and has not for DIFS; it senses each frame with the
-//!   probability that the network gives, drawn anew for each frame;
-//! - of several that could begin at the same instant one is drawn, then the others look again: no ties, no back-off;
-//! - unicast frames are repeated until they arrive, seven times at most, and confirmed at no cost.
+//! - a frame reaches each other node with the link's delivery ratio, whatever else is on the air, except nodes that
+//!   transmit meanwhile;
+//! - a node with a frame transmits once it has sensed no other frame for DIFS; whether it senses a frame is drawn for
+//!   each frame, with the network's probability;
+//! - nodes that are ready at the same instant transmit in random order, and each senses those before it: there are no
+//!   ties and no back-off;
+//! - unicast frames are sent up to seven times, until they arrive, and acknowledgements take no airtime.
 //!
-//! Nobody can build such a MAC. It separates what a protocol decides from what collisions take.
+//! Such a MAC cannot be built. It separates the losses of a protocol from those of collisions.
 
 use chappe_core::{
     Address, Arrival, Classes, Duration, Instant, LinkEvent, LinkNode, Outcome, Purpose, Seed,
@@ -31,13 +32,13 @@ const FRAME_MAX: usize = 2304;
 /// Attempts for a unicast frame: 802.11's short retry limit.
 const ATTEMPTS: u8 = 7;
 
-/// Streams of coding vectors, apart from all others of a seed.
+/// Node n draws coding vectors from random stream `CODING + n`, which no other part of a seed uses.
 const CODING: u32 = 1 << 17;
 
-/// A run ends after this many times what the bound says that it must take, and ten minutes.
+/// A run ends after ten minutes plus this many times its duration at the bound.
 const PATIENCE: f64 = 100.0;
 
-/// Carries the first transfer of a prepared seed on ideal air.
+/// Carries the first transfer of a prepared seed on ideal channel access.
 pub fn carry_ideally(with: &Pacifier, prepared: &Prepared, meter: &Meter) -> Result<Run, RunError> {
     let network = &prepared.network;
     let Some(transfer) = network.transfers.first() else {
@@ -89,16 +90,16 @@ fn nodes(with: &Pacifier, prepared: &Prepared, transfer: &Transfer) -> Result<Ve
     Ok(nodes)
 }
 
-/// Nodes and what is on the air between them.
+/// The nodes and the frames on the air.
 struct Air<'a> {
     network: &'a Network,
     nodes: Vec<Node>,
     now: Instant,
     gap: Duration,
     with: &'a Pacifier,
-    /// When each node last began and will end to transmit.
+    /// Begin and end of each node's last transmission.
     own: Vec<(Instant, Instant)>,
-    /// Until when each node senses the channel busy, DIFS included.
+    /// When the channel becomes free for each node: the end of the last sensed frame plus DIFS.
     busy: Vec<Instant>,
     flying: Vec<Flying>,
     sensing: Vec<f64>,
@@ -140,7 +141,7 @@ impl<'a> Air<'a> {
         transfer.receivers.iter().all(complete) && self.nodes[transfer.source].source_done()
     }
 
-    /// All that happens at this instant, and on to the next; false if nothing will ever happen again.
+    /// Handles this instant and advances to the next one. Returns false if no event is left.
     fn step(&mut self) -> bool {
         self.land();
         for node in &mut self.nodes {
@@ -167,7 +168,7 @@ impl<'a> Air<'a> {
         true
     }
 
-    /// Whoever may transmits, in an order drawn at random.
+    /// Starts the transmissions of ready nodes in random order: each one sets the later nodes' channel busy.
     fn begin(&mut self) {
         let mut order: Vec<usize> = (0..self.nodes.len()).collect();
         self.random.shuffle(&mut order);
@@ -219,7 +220,7 @@ impl<'a> Air<'a> {
         });
     }
 
-    /// Frames that end now arrive.
+    /// Delivers the frames that end now.
     fn land(&mut self) {
         while let Some(place) = self.flying.iter().position(|frame| frame.end <= self.now) {
             let frame = self.flying.remove(place);

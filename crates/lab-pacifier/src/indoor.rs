@@ -5,7 +5,7 @@
 //! | what | value | source |
 //! |---|---|---|
 //! | nodes | 22, half in each building; floors are not modelled | V-A |
-//! | buildings | 90 m by 30 m, 15 m apart | a judgement: campus buildings |
+//! | buildings | 90 m by 30 m, 15 m apart | our choice: campus buildings |
 //! | path loss | 40 dB at 1 m, exponent from the longest path, see [`exponent`] | free space at 2.4 GHz; V-C: 1 to 6 hops |
 //! | shadowing | 7 dB | the same, table 4.6: offices with hard partitions |
 //! | fading | Rayleigh, 1 ms | V-A: no line of sight, multipath |
@@ -13,8 +13,8 @@
 //! | object, packets | 2.3 MB, 1460 B | V-C |
 //!
 //! The paper's days differ because "the quality of some links varies substantially from day to day": our second day
-//! keeps the places and draws all shadowing anew. Walls and floors are in the exponent, not drawn one by one. What
-//! the links are like stands beside the testbed's in Figure 8.
+//! keeps the places and redraws all shadowing. The exponent stands for walls and floors, which are not modelled one by
+//! one. Figure 8 compares the links with the testbed's.
 
 use std::fmt::Write as _;
 use std::sync::OnceLock;
@@ -27,26 +27,26 @@ use chappe_scenario::Plan;
 use super::SYSTEM;
 use super::links::LinkStatistics;
 
-/// The seed of the building: the nodes' places, and the shadowing between them on the first day.
+/// The seed of the nodes' places, and of the shadowing on the first day.
 const BUILDING: u64 = 22;
 
-/// Nodes.
+/// The number of nodes (V-A).
 const NODES: usize = 22;
 
-/// The longest of the testbed's shortest ETX paths, in hops (V-C).
+/// The length of the testbed's longest shortest ETX path, in hops (V-C).
 pub const HOPS: u16 = 6;
 
 /// Path loss exponents inside obstructed buildings, in tenths, from the lowest (Rappaport, *Wireless
 /// Communications*, 2nd ed., table 4.2).
 const EXPONENTS: std::ops::RangeInclusive<u32> = 40..=60;
 
-/// The plan of the indoor scenarios; the seed of a stage decides source and receivers.
+/// The plan of the indoor scenarios. A seed selects source and receivers.
 pub fn plan(bytes: usize, day: u8) -> Result<Plan, InputError> {
     plan_with(bytes, day, exponent()?)
 }
 
-/// The smallest exponent, in tenths, with which the longest shortest ETX path of the first day has the testbed's
-/// [`HOPS`]. With smaller ones our buildings would be better connected than the testbed's.
+/// The smallest path loss exponent, in tenths, for which the longest shortest ETX path of the first day has [`HOPS`]
+/// hops. With a smaller one, our network would be better connected than the testbed.
 pub fn exponent() -> Result<u32, InputError> {
     static FOUND: OnceLock<u32> = OnceLock::new();
     if let Some(&found) = FOUND.get() {
@@ -55,8 +55,8 @@ pub fn exponent() -> Result<u32, InputError> {
     for tenths in EXPONENTS {
         let plan = plan_with(1, 1, tenths)?;
         // A day without enough receivers has no statistics; larger exponents would have fewer still.
-        let stage = plan.network(BUILDING)?;
-        let links = Links::new(NODES, stage.delivery);
+        let network = plan.network(BUILDING)?;
+        let links = Links::new(NODES, network.delivery);
         if links.is_ok_and(|links| LinkStatistics::of(&links).hops_max >= HOPS) {
             return Ok(*FOUND.get_or_init(|| tenths));
         }
@@ -97,8 +97,8 @@ bytes = "{bytes} B"
     Plan::parse(&[&SYSTEM], "indoor", &text)
 }
 
-/// Places in metres: buildings side by side along x. The floors' 4 m change distances by less than the places'
-/// own uncertainty and are left out.
+/// Positions in metres: two buildings side by side along x. Floors 4 m apart are not modelled: they change distances by
+/// less than the unknown positions do.
 fn places_of(seed: u64) -> Vec<[f64; 2]> {
     let mut random = Seed(seed).stream(Purpose::Topology);
     let mut place = |node: usize| {

@@ -1,8 +1,47 @@
-//! Pacifier in scenarios ([`Pacifier`], [`prepare`], [`carry`]), and its evaluation: Figures 2 to 7 by simulation (IV), 8 and 9 on an indoor network like its testbed's (V).
+//! Pacifier in experiments: scenarios on simulated 802.11b, and the figures of its paper.
 //!
-//! A figure says which runs it needs ([`runs`]); what several figures need is run once. Nothing is tuned so that a
-//! number of the paper comes out: the set-up is the paper's ([`outdoor`], [`indoor`]), and what the paper leaves
-//! open is listed there.
+//! Pacifier (Koutsonikolas, Hu, Wang) carries one object to many receivers over a lossy mesh. This crate joins
+//! `chappe-pacifier` with the MAC and the simulator, and adds the baselines MORE, TREE and TREE+RL.
+//!
+//! ```
+//! use chappe_lab::{run::Meter, session};
+//! use chappe_lab_pacifier::{PACIFIER, SYSTEM};
+//! use chappe_results::provenance::Program;
+//! use chappe_scenario::Plan;
+//!
+//! let text = r#"
+//! [network]
+//! links = [[0.0, 0.8, 0.0], [0.8, 0.0, 0.8], [0.0, 0.8, 0.0]]
+//! [protocol]
+//! system = "pacifier"
+//! variant = "improved"
+//! probing = "20 s"
+//! [[transfer]]
+//! source = 0
+//! receivers = [1, 2]
+//! bytes = "20 kB"
+//! "#;
+//! let plan = Plan::parse(&[&SYSTEM], "line", text).expect("a valid scenario");
+//! let (program, options) = (Program::unknown("example"), session::Options::default());
+//! let session = session::run(&[&PACIFIER], &plan, program, options, &Meter::default()).expect("a run");
+//! assert!(session.document.runs[0].all_complete());
+//! ```
+//!
+//! | module | content |
+//! |---|---|
+//! | `plan` | keys, variants and limits of scenarios; the checked settings ([`Pacifier`]) |
+//! | `bound` | the throughput that no protocol can exceed on a network ([`TransferBound`]) |
+//! | `prepare` | a seed's network, its bounds, and the link probes ([`prepare()`]) |
+//! | `carry` | the transfers of a seed on 802.11 ([`carry()`]) |
+//! | `ideal` | the same transfers on an ideal channel access ([`carry_ideally`]) |
+//! | [`outdoor`], [`indoor`], [`links`] | the paper's networks (IV, V), and statistics of their links |
+//! | [`runs`] | the runs that the figures share |
+//! | `figure2` to `figure9`, `sensitivity`, `improved`, [`claims`] | the figures and the paper's claims ([`PAPER`]) |
+//! | [`cast`] | how each addition of `chappe cast` changes a simulated transfer |
+//! | `demo` | Pacifier's part of `chappe demo` ([`DEMO`]) |
+//!
+//! No parameter is tuned to reproduce a number of the paper. [`outdoor`] and [`indoor`] list the paper's values, and
+//! our choices where the paper says nothing.
 
 mod bound;
 mod carry;
@@ -27,28 +66,28 @@ mod prepare;
 pub mod runs;
 mod sensitivity;
 
-use chappe_lab::paper::{self, FigureSet, Item, Order, Paper};
+use chappe_lab::paper::{self, Item, FigureSet, Order, Paper};
 use chappe_lab::run::RunError;
 use chappe_results::figure::Figure;
 
-pub use bound::{Depth, StageBound};
-pub use carry::carry;
+pub use bound::{Depth, TransferBound};
+pub use carry::{carry, check};
 pub use demo::DEMO;
 pub use ideal::carry_ideally;
-pub use plan::{Pacifier, ProtocolPlan, SYSTEM, Variant, check};
+pub use plan::{Pacifier, ProtocolPlan, SYSTEM, Variant};
 pub use prepare::{Prepared, prepare};
 
-use runs::{Cell, Cells, Scale};
+use runs::{Runs, Scale, Trial};
 
-/// Its line in the table of systems.
+/// Pacifier's entry in the table of systems.
 pub static PACIFIER: chappe_lab::system::System = chappe_lab::system::System {
     scenario: &SYSTEM,
-    carry: plan::run,
+    carry: carry::run,
     paper: Some(&PAPER),
     demo: Some(&DEMO),
 };
 
-/// Its line in the table of papers.
+/// The figures of Pacifier's paper.
 pub static PAPER: Paper = Paper {
     name: "pacifier",
     about: "reliable multicast over lossy meshes (Koutsonikolas, Hu, Wang)",
@@ -64,10 +103,10 @@ pub static PAPER: Paper = Paper {
     },
 };
 
-/// A figure of the paper: the runs it needs, and how it is made of them.
+/// A figure of the paper: the trials it needs, and the function that makes it from their runs.
 type Recipe = paper::Recipe<(Needs, Make)>;
-type Needs = fn(&Scale) -> Vec<Cell>;
-type Make = fn(&Cells, &Scale) -> Figure;
+type Needs = fn(&Scale) -> Vec<Trial>;
+type Make = fn(&Runs, &Scale) -> Figure;
 
 const ITEMS: [Item; FIGURES.len()] = paper::items(&FIGURES, &[]);
 
@@ -75,12 +114,12 @@ const ITEMS: [Item; FIGURES.len()] = paper::items(&FIGURES, &[]);
 const FIGURES: [Recipe; 10] = [
     Recipe {
         name: "figure2",
-        about: "MORE's pruning threshold: forwarders and throughput",
+        about: "MORE's pruning threshold: forwarding nodes and throughput",
         make: (figure2::needs, figure2::make),
     },
     Recipe {
         name: "figure3",
-        about: "tree against belts: throughput, forwarders, transmissions, redundancy",
+        about: "tree and belts compared: throughput, forwarders, transmissions, redundancy",
         make: (figure3::needs, figure3::make),
     },
     Recipe {
@@ -95,7 +134,7 @@ const FIGURES: [Recipe; 10] = [
     },
     Recipe {
         name: "figure6",
-        about: "throughput over the knob",
+        about: "throughput for each value of the knob",
         make: (figure6::needs, figure6::make),
     },
     Recipe {
@@ -115,25 +154,25 @@ const FIGURES: [Recipe; 10] = [
     },
     Recipe {
         name: "sensitivity",
-        about: "what the paper leaves open: how much our answers matter",
+        about: "choices that the paper leaves open, and their effect",
         make: (sensitivity::needs, sensitivity::make),
     },
     Recipe {
         name: "improved",
-        about: "our variant beside Pacifier and MORE, on 802.11 and on ideal air",
+        about: "the improved variant, Pacifier and MORE, on 802.11 and on ideal air",
         make: (improved::needs, improved::make),
     },
 ];
 
-/// Makes the wanted figures.
+/// Makes the figures of an order. An interrupted order returns the figures whose runs are complete.
 pub fn make(order: &Order<'_>, scale: &Scale) -> Result<FigureSet, RunError> {
     let wanted = FIGURES.iter().filter(|recipe| order.wants(recipe.name));
     let needed = wanted.flat_map(|recipe| (recipe.make.0)(scale)).collect();
-    let cells = Cells::run(needed, scale, order.threads, order.meter)?;
+    let runs = Runs::run(needed, scale, order.threads, order.meter)?;
     let make = |place: usize| {
         let (needs, make) = FIGURES[place].make;
-        match needs(scale).iter().all(|cell| cells.has(cell)) {
-            true => Ok(make(&cells, scale)),
+        match needs(scale).iter().all(|trial| runs.has(trial)) {
+            true => Ok(make(&runs, scale)),
             false => Err(RunError::Interrupted),
         }
     };
@@ -143,7 +182,7 @@ pub fn make(order: &Order<'_>, scale: &Scale) -> Result<FigureSet, RunError> {
         ("indoor_bytes", scale.indoor_bytes as u64),
     ];
     let mut made = FigureSet::each(order, &ITEMS, done, make)?;
-    made.runs = cells.len();
+    made.runs = runs.len();
     Ok(made)
 }
 

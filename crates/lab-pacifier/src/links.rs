@@ -1,24 +1,24 @@
-//! How bad a network's links are, to be held against what the paper tells of its own.
+//! Statistics of a network's links, for comparison with the paper's testbed (V-C).
 
 use chappe_pacifier::Links;
 use chappe_results::statistics::mean;
 
-/// The worst link that the paper counts loses this share (V-C).
+/// The loss of the worst link that the paper counts (V-C).
 pub const LOSS_MAX: f64 = 0.88;
 
 /// Statistics over the directed links of a network, as its nodes measured them by probes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LinkStatistics {
-    /// Directed links that lose at most [`LOSS_MAX`].
+    /// The number of directed links that lose at most [`LOSS_MAX`].
     pub links: usize,
-    /// Their mean loss, from 0 to 1.
+    /// The mean loss of these links, from 0 to 1.
     pub mean_loss: f64,
-    /// The longest of the shortest ETX paths, in hops.
+    /// The length of the longest shortest ETX path, in hops.
     pub hops_max: u16,
 }
 
 impl LinkStatistics {
-    /// Of these links.
+    /// Computes the statistics from measured delivery ratios.
     pub fn of(links: &Links) -> LinkStatistics {
         let nodes = links.nodes() as u16;
         let pairs = (0..nodes)
@@ -48,7 +48,7 @@ mod tests {
 
     /// A line of three nodes with losses 0.5 and 0.2 in both directions, and 0.9 end to end, which does not count.
     #[test]
-    fn a_line_by_hand() {
+    fn statistics_of_a_line_match_a_hand_calculation() {
         let ratios = vec![0.0, 0.5, 0.1, 0.5, 0.0, 0.8, 0.1, 0.8, 0.0];
         let statistics = LinkStatistics::of(&Links::new(3, ratios).unwrap());
         assert_eq!((statistics.links, statistics.hops_max), (4, 2));

@@ -7,7 +7,7 @@
 //! | transmit power, carrier sense | from 250 m and 460 m, see [`Reading`] | IV-A |
 //! | object, packets, batch | 12 MB, 1500 B, 32 | IV-A |
 //! | MAC | 802.11b DCF, 2 Mbit/s, no RTS | IV-A; V-C for RTS |
-//! | topology | connected by links of at least 20 %, drawn again otherwise | a judgement: the paper's scenarios could all be served |
+//! | topology | connected by links of at least 20 %, redrawn otherwise | our choice: all receivers of the paper's scenarios can be reached |
 
 use chappe_core::{Db, Dbm, Seed};
 use chappe_scenario::InputError;
@@ -23,40 +23,39 @@ pub const RANGE: f64 = 250.0;
 /// The paper's average sensing range in metres (IV-A).
 pub const SENSING: f64 = 460.0;
 
-/// The probability of hearing a neighbour at [`RANGE`], where the paper calls it "very low" (IV-A), and of sensing
-/// one at [`SENSING`], if a range is read as [`Reading::Edge`].
+/// With [`Reading::Edge`], the probability of hearing a node at [`RANGE`], which the paper calls "very low" (IV-A), and
+/// of sensing one at [`SENSING`].
 pub const AT_RANGE: f64 = 0.05;
 
-/// Two nodes are neighbours, for the question whether a topology hangs together, if each hears at least this share
-/// of the other's frames.
+/// A topology counts as connected over links on which each node hears at least this share of the other's frames.
 pub const NEIGHBOUR_PRR: f64 = 0.2;
 
-/// Topologies drawn before giving up.
+/// The largest number of topologies drawn for a seed.
 const DRAWS: u64 = 1000;
 
-/// What the paper means by a range, which it does not say.
+/// The meaning of a "range", which the paper does not define.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Reading {
-    /// Where a frame is heard, or sensed, with a probability of [`AT_RANGE`]: after "at a distance of 250 m the
-    /// probability of hearing a neighbour is very low".
+    /// The distance at which a frame is heard, or sensed, with a probability of [`AT_RANGE`]. It follows "at a distance
+    /// of 250 m the probability of hearing a neighbour is very low".
     Edge,
-    /// Where the mean power, fading left out, reaches the threshold.
+    /// The distance at which the mean power, without fading, equals the threshold.
     MeanPower,
 }
 
-/// What the figures are made with, and what the sensitivity table changes.
+/// The choices that the paper leaves open; the sensitivity table varies them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Setting {
-    /// What a range is.
+    /// The meaning of the paper's ranges.
     pub reading: Reading,
-    /// Whether fading is Rayleigh's instead of GloMoSim's milder law.
+    /// Whether fading follows Rayleigh's law instead of GloMoSim's milder one.
     pub rayleigh: bool,
     /// Whether a frame that becomes ready while the medium is idle for less than DIFS starts with a back-off.
     pub difs_backoff: bool,
 }
 
 impl Setting {
-    /// What the figures are made with.
+    /// The setting of all figures but the sensitivity table.
     pub const FIGURES: Setting = Setting {
         reading: Reading::Edge,
         rayleigh: false,
@@ -70,9 +69,8 @@ impl Setting {
         }
     }
 
-    /// Transmit power and carrier sense threshold such that a frame is heard at [`RANGE`] and sensed at [`SENSING`]
-    /// as often as the reading says, with GloMoSim's reception threshold of -81 dBm. Rounded to a thousandth of a
-    /// decibel.
+    /// The transmit power and carrier sense threshold for which [`RANGE`] and [`SENSING`] have the meaning of the reading,
+    /// with GloMoSim's reception threshold of -81 dBm. Rounded to a thousandth of a decibel.
     pub fn radio(self) -> (Dbm, Dbm) {
         let profile = Profile::glomosim();
         let margin = match self.reading {
@@ -97,7 +95,7 @@ fn exceeded(fading: Fading, p: f64) -> Db {
     }
 }
 
-/// The plan of the outdoor scenarios; the seed of a network decides which one.
+/// The plan of the outdoor scenarios. A seed selects one of them.
 pub fn plan(bytes: usize, setting: Setting) -> Result<Plan, InputError> {
     let (power, sense) = setting.radio();
     let fading = setting.fading().1;
@@ -126,9 +124,9 @@ bytes = "{bytes} B"
     Plan::parse(&[&SYSTEM], "outdoor", &text)
 }
 
-/// The first connected topology of a seed: that of the seed itself, or of its children in turn.
+/// The first connected topology of a seed: its own, or that of one of its children in turn.
 pub fn network(plan: &Plan, seed: u64) -> Result<Network, InputError> {
-    // Looking at a topology should not take an object as large as the paper's.
+    // Rejected topologies should not generate an object of 12 MB each.
     let mut light = plan.clone();
     for transfer in &mut light.transfers {
         transfer.payload = Payload::Random(1);
@@ -146,7 +144,7 @@ pub fn network(plan: &Plan, seed: u64) -> Result<Network, InputError> {
     plan.network(found.unwrap_or(seed))
 }
 
-/// Whether paths of neighbours lead from every node to every other.
+/// Whether links of [`NEIGHBOUR_PRR`] connect all nodes.
 fn connected(network: &Network) -> bool {
     let nodes = network.medium.nodes();
     let heard = |a: usize, b: usize| network.delivery[a * nodes + b] >= NEIGHBOUR_PRR;
@@ -174,7 +172,7 @@ mod tests {
     /// By hand: two-ray loss at 250 m is 88.87 dB; 5 % of GloMoSim's gains exceed 1.953 (2.91 dB), 5 % of Rayleigh's
     /// 2.996 (4.77 dB); 460 m lie 40 log10(460 / 250) = 10.59 dB beyond 250 m.
     #[test]
-    fn powers_follow_from_the_readings() {
+    fn powers_match_the_readings() {
         let setting = Setting::FIGURES;
         let (power, sense) = setting.radio();
         assert!(near(power, 4.97) && near(sense, -91.59), "{power} {sense}");
@@ -192,10 +190,10 @@ mod tests {
         assert!(near(power, 7.87) && near(sense, -91.59), "{power} {sense}");
     }
 
-    /// Goal: what the radios do is what the reading says. Method: two nodes 250 m apart; the delivery ratio and the
+    /// Goal: simulated radios have the ranges of the reading. Method: two nodes 250 m apart; the delivery ratio and the
     /// probability of sensing at 460 m, as the simulator computes them.
     #[test]
-    fn a_range_is_where_one_frame_in_twenty_is_heard() {
+    fn one_frame_in_twenty_is_heard_at_the_range() {
         for rayleigh in [false, true] {
             let plan = plan(
                 100_000,

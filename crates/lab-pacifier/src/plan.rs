@@ -1,14 +1,12 @@
-//! What carries the data in a scenario of Pacifier: its parameters, and the MAC under it.
+//! Pacifier's entry in the table of systems, its keys in scenarios, and the checked settings of a run.
 
 use std::sync::Arc;
 
 use chappe_core::{Duration, Mode};
-use chappe_lab::carry::RunSpec;
-use chappe_lab::run::{Meter, Outcome, RunError, WORK};
-use chappe_lab::system::{Job, settings};
+use chappe_lab::run::RunError;
+use chappe_lab::system::settings;
 use chappe_mac::dot11;
 use chappe_pacifier::{Config, ConfigError, NODES_MAX, improved, paper};
-use chappe_results::Run;
 use chappe_scenario::format::{LinkKnowledge, Located};
 use chappe_scenario::plan::{Check, mac, radio};
 use chappe_scenario::quantity::{Size, Time};
@@ -19,9 +17,7 @@ use chappe_scenario::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Depth, carry, prepare};
-
-/// What scenarios may say of it.
+/// Pacifier's name, variants, keys and limits in scenarios.
 pub static SYSTEM: System = System {
     name: "pacifier",
     title: "Pacifier",
@@ -45,21 +41,21 @@ pub static SYSTEM: System = System {
     plan: |scenario| Ok(Arc::new(Pacifier::new(scenario)?)),
 };
 
-/// Pacifier's keys of `[protocol]`. What is omitted is as in the paper.
+/// Pacifier's keys in `[protocol]`. An omitted key has the paper's value.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct PacifierKeys {
-    /// Pacifier's share between the best child (0) and every child (1) in the transmission credits.
+    /// Whether transmission credits serve the best child (0), every child (1), or a mixture.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub knob: Option<Located<f64>>,
     /// MORE drops forwarders with less than this share of all transmissions, or `"tuned"`: the largest share from
     /// 0.10 down in steps of 0.01 that leaves no receiver without a forwarder.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prune: Option<Located<Prune>>,
-    /// Packets coded together.
+    /// The number of packets coded together.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub batch: Option<Located<usize>>,
-    /// Data in one packet.
+    /// The amount of data in one packet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub payload: Option<Located<Size>>,
     /// How the nodes learn the delivery ratios of their links; `probed` if omitted.
@@ -76,13 +72,13 @@ pub struct PacifierKeys {
     pub ack_overheard_other: Option<Located<u32>>,
 }
 
-/// MORE's pruning threshold.
+/// MORE's pruning threshold, or how it is found.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged, expecting = "expected a share such as 0.1, or \"tuned\"")]
 pub enum Prune {
-    /// This share of all transmissions.
+    /// A share of all transmissions, from 0 to 1.
     Share(f64),
-    /// Found for each network.
+    /// A threshold found for each network.
     Rule(PruneRule),
 }
 
@@ -90,22 +86,22 @@ pub enum Prune {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum PruneRule {
-    /// From 0.10 down by 0.01 until no receiver is cut off.
+    /// Lowered from 0.10 in steps of 0.01 until no receiver is cut off.
     Tuned,
 }
 
-/// Which form of Pacifier.
+/// A variant of Pacifier, or a baseline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Variant {
     /// The whole protocol of the paper: TREE+RL+RRB.
     Paper,
-    /// MORE, the baseline: belts of forwarders, one batch until everybody has it.
+    /// The baseline MORE: belts of forwarders, and one batch at a time until every receiver has it.
     More,
     /// Tree-based opportunistic routing only.
     Tree,
     /// The tree and the source's rate limit.
     TreeRl,
-    /// Our own: ranks in every frame, many batches in flight.
+    /// The improved variant: ranks in every frame, many batches in flight.
     Improved,
 }
 
@@ -120,14 +116,14 @@ impl Variants for Variant {
     ];
 }
 
-/// Pacifier on 802.11b, with everything that a scenario says about both.
+/// The checked settings of a run: Pacifier on 802.11b.
 #[derive(Clone, Debug)]
 pub struct Pacifier {
-    /// How data frames are sent.
+    /// The rate and preamble of data frames.
     pub mode: Mode,
-    /// Channel access.
+    /// The parameters of channel access.
     pub mac: dot11::Config,
-    /// The protocol.
+    /// The variant and its parameters.
     pub protocol: ProtocolPlan,
 }
 
@@ -137,7 +133,7 @@ impl Pacifier {
         let mode = radio::mode(&scenario.radio, check)?;
         let given = scenario.mac.as_deref().cloned().unwrap_or_default();
         let mut mac = mac::station(&given, mode, check)?;
-        // Pacifier hears its own acknowledgements confirmed in frames to others.
+        // A node learns that its acknowledgement arrived by overhearing frames to other nodes (V-B.2).
         mac.overhear = true;
         let variant = Variant::of(checked.variant);
         let keys = scenario
@@ -151,12 +147,12 @@ impl Pacifier {
         })
     }
 
-    /// That of a plan; a plan of another system is the caller's defect.
+    /// Returns the settings in a plan. Fails if the plan belongs to another system.
     pub fn of(plan: &Plan) -> Result<&Pacifier, RunError> {
         settings(plan)
     }
 
-    /// The same in another form: what belongs to the variant is taken from `protocol`, rate, payload and batch stay.
+    /// Returns these settings with the variant of `protocol`. Rate, payload and batch size stay.
     pub fn carried_by(&self, protocol: &ProtocolPlan) -> Pacifier {
         let mut with = self.clone();
         with.protocol.variant = protocol.variant;
@@ -186,52 +182,21 @@ impl Settings for Pacifier {
     }
 }
 
-/// Carries the transfers of one seed, and compares the result with its bound.
-pub(super) fn run(job: Job<'_>, meter: &Meter) -> Result<Outcome, RunError> {
-    let with = Pacifier::of(job.plan)?;
-    let prepared = prepare(with, job.network, Depth::Slowest, meter)?;
-    meter.advance(WORK);
-    let spec = RunSpec {
-        plan: job.plan,
-        network: &prepared.network,
-        copies: job.copies,
-        pcap: job.pcap,
-    };
-    let outcome = carry(with, &prepared, spec, meter)?;
-    check(with, &prepared, &outcome.run)?;
-    Ok(outcome)
-}
-
-/// No run exceeds its bound: otherwise Chappe is wrong.
-pub fn check(with: &Pacifier, prepared: &super::Prepared, run: &Run) -> Result<(), RunError> {
-    for (index, bound) in prepared.bounds.iter().enumerate() {
-        let flows: Vec<_> = run
-            .flows
-            .iter()
-            .filter(|flow| flow.transfer == index)
-            .collect();
-        if let Some(excess) = bound.exceeded(&flows, with.protocol.config.common().payload) {
-            return Err(RunError::Defect(format!("seed {}: {excess}", run.seed)));
-        }
-    }
-    Ok(())
-}
-
-/// How long the paper probes, and what is probed each second (pacifier IV-A).
+/// How long the nodes send probes, one each second (pacifier IV-A).
 const PROBING: Duration = Duration::from_secs(600);
 
-/// What carries the data.
+/// A variant of the protocol, and how its nodes learn their links.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ProtocolPlan {
-    /// Which form of Pacifier.
+    /// A variant of Pacifier, or a baseline.
     pub variant: Variant,
-    /// Its parameters. MORE's threshold is the scenario's, unless it is tuned.
+    /// The variant's parameters. MORE's threshold is the scenario's, unless it is tuned.
     pub config: Config,
-    /// Whether MORE's threshold is found for each network.
+    /// Whether MORE's threshold is tuned for each network.
     pub tuned: bool,
-    /// How the nodes learn their links.
+    /// How the nodes learn the delivery ratios of their links.
     pub knowledge: LinkKnowledge,
-    /// How long they probe, if they do.
+    /// How long they send probes, if they do.
     pub probing: Duration,
 }
 
@@ -254,8 +219,8 @@ impl ProtocolPlan {
         }
     }
 
-    /// Octets of the paper's shortest data frame on the air, with every header and the check sequence. The improved
-    /// variant's frames count the same, so that both have the same bound.
+    /// Length of the paper's shortest data frame on the air in octets, with all headers and the check sequence. The
+    /// improved variant uses the same length, so that both have the same bound.
     pub fn frame_octets(&self) -> usize {
         let common = self.config.common();
         paper::header::frame_len(0, common.k, common.payload) + common.link_overhead
@@ -270,20 +235,34 @@ fn plan(
     check: &Check<'_>,
 ) -> Result<ProtocolPlan, InputError> {
     let mut plan = ProtocolPlan::paper(variant);
-    let misplaced = |given: Option<std::ops::Range<usize>>, what: &str, owner: Variant| match given
-    {
-        Some(span) if plan.variant != owner => {
-            let message = format!(
-                "`{what}` means nothing for the variant {}",
-                plan.variant.name()
-            );
-            let help = format!("it belongs to variant = \"{}\"", owner.name());
-            Err(check.error(span, "no use here", message).help(help))
-        }
-        _ => Ok(()),
+    let misplaced = |given: Option<std::ops::Range<usize>>, what: &str, owners: &[Variant]| {
+        let Some(span) = given.filter(|_| !owners.contains(&plan.variant)) else {
+            return Ok(());
+        };
+        let name = plan.variant.name();
+        let message = format!("`{what}` means nothing for the variant {name}");
+        let owners: Vec<String> = owners
+            .iter()
+            .map(|owner| format!("\"{}\"", owner.name()))
+            .collect();
+        let help = format!("it belongs to variant = {}", owners.join(" or "));
+        Err(check.error(span, "no use here", message).help(help))
     };
-    misplaced(span_of(&protocol.knob), "knob", Variant::Paper)?;
-    misplaced(span_of(&protocol.prune), "prune", Variant::More)?;
+    misplaced(span_of(&protocol.knob), "knob", &[Variant::Paper])?;
+    misplaced(span_of(&protocol.prune), "prune", &[Variant::More])?;
+    // The improved variant has no acknowledgements that nodes repeat: ranks in every frame take their place.
+    let acknowledging = [
+        Variant::Paper,
+        Variant::More,
+        Variant::Tree,
+        Variant::TreeRl,
+    ];
+    for (given, what) in [
+        (&protocol.ack_overheard_next_hop, "ack_overheard_next_hop"),
+        (&protocol.ack_overheard_other, "ack_overheard_other"),
+    ] {
+        misplaced(span_of(given), what, &acknowledging)?;
+    }
     if let Some(knob) = &protocol.knob {
         plan.config = paper::Variant::Pacifier { knob: **knob }.into();
     }
@@ -325,7 +304,7 @@ fn plan(
     Ok(plan)
 }
 
-/// Points at the key that a configuration error is about.
+/// Points to the key that caused a configuration error.
 fn invalid(protocol: &Located<PacifierKeys>, error: &ConfigError, check: &Check<'_>) -> InputError {
     let span = match error {
         ConfigError::BatchSize { .. } => span_of(&protocol.batch),

@@ -1,4 +1,4 @@
-//! The first phase: the network of a seed, its bound, and what its nodes learn about their links.
+//! The first phase of a run: bounds of the network, and link probes.
 
 use std::sync::Arc;
 
@@ -10,23 +10,23 @@ use chappe_scenario::Network;
 use chappe_scenario::format::LinkKnowledge;
 use chappe_sim::{AirTime, Simulator, World};
 
-use super::{Depth, Pacifier, StageBound};
+use super::{Depth, Pacifier, TransferBound};
 
-/// Part of a run's seed that belongs to the probing phase, so that its fading is not that of the transfer.
+/// Derives the seed of the probing phase, so that probes and transfer see independent fading.
 const PROBING: u64 = 0x70726f6265;
 
-/// What runs of one seed share, whatever the protocol's variant.
+/// The part of a seed that all variants share.
 #[derive(Clone, Debug)]
 pub struct Prepared {
-    /// The network and the transfers.
+    /// The network and its transfers.
     pub network: Network,
-    /// What the nodes know about their links.
+    /// The delivery ratios that the nodes know.
     pub links: Arc<Links>,
-    /// One bound for each transfer.
-    pub bounds: Vec<StageBound>,
+    /// The bounds, one for each transfer.
+    pub bounds: Vec<TransferBound>,
 }
 
-/// Computes a network's bounds and lets its nodes probe their links.
+/// Computes the bounds of a network, and simulates the probes of its nodes.
 pub fn prepare(
     with: &Pacifier,
     network: Network,
@@ -36,7 +36,7 @@ pub fn prepare(
     let bounds = network
         .transfers
         .iter()
-        .map(|transfer| StageBound::of(with, &network, transfer, depth));
+        .map(|transfer| TransferBound::of(with, &network, transfer, depth));
     let bounds = bounds.collect::<Result<Vec<_>, _>>()?;
     let links = match with.protocol.knowledge {
         LinkKnowledge::True => Links::new(network.medium.nodes(), network.delivery.clone()),

@@ -1,4 +1,4 @@
-//! The runs that figures are made of, each made once.
+//! The runs that the figures use. Each run is made once, however many figures use it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,36 +16,36 @@ use super::indoor;
 use super::links::LinkStatistics;
 use super::outdoor::{self, Setting};
 use super::{
-    Depth, Pacifier, Prepared, ProtocolPlan, StageBound, Variant, carry, carry_ideally, check,
+    Depth, Pacifier, Prepared, ProtocolPlan, TransferBound, Variant, carry, carry_ideally, check,
     prepare,
 };
 
-/// Where a run takes place.
+/// The network that a run uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Site {
-    /// The simulation set-up.
+    /// The outdoor network of the simulations ([`outdoor`]).
     Outdoor {
-        /// What the paper leaves open.
+        /// The choices that the paper leaves open.
         setting: Setting,
-        /// How many T_p the source waits for each transmission that it expects; 8 in the paper (III-B).
+        /// The source's waiting time for each expected transmission, in units of T_p; 8 in the paper (III-B).
         pace: u32,
     },
-    /// The indoor network, on one of its days.
+    /// The indoor network ([`indoor`]) on one of its two days.
     Indoor {
-        /// 1 or 2.
+        /// The day: 1 or 2.
         day: u8,
     },
 }
 
 impl Site {
-    /// Where Figures 2 to 7 are made.
+    /// The network of Figures 2 to 7.
     pub const OUTDOOR: Site = Site::Outdoor {
         setting: Setting::FIGURES,
         pace: PACE,
     };
 
-    /// The site with the same network, probes and bounds: pacing changes none of them.
-    fn ground(self) -> Site {
+    /// The site that stands for all sites with the same network, probes and bounds: pacing changes none of them.
+    fn shared_network(self) -> Site {
         match self {
             Site::Outdoor { setting, .. } => Site::Outdoor {
                 setting,
@@ -56,67 +56,67 @@ impl Site {
     }
 }
 
-/// The paper's waiting time of the source (III-B).
+/// The paper's waiting time of the source, in units of T_p (III-B).
 pub const PACE: u32 = 8;
 
-/// What runs there.
+/// A protocol of the figures, with its parameters and its channel access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum System {
     /// MORE with its published threshold of 10 %.
     MoreOriginal,
     /// MORE with its threshold tuned to each scenario.
     More,
-    /// TREE.
+    /// Tree-based opportunistic routing alone (TREE).
     Tree,
-    /// TREE+RL.
+    /// TREE with the source's rate limit (TREE+RL).
     TreeRl,
     /// TREE+RL+RRB with a knob in per cent.
     Pacifier {
-        /// 0 to 100.
+        /// The knob in per cent, 0 to 100.
         knob: u8,
     },
-    /// Our variant.
+    /// The improved variant on 802.11.
     Improved,
-    /// One of the two on ideal air ([`carry_ideally`]).
+    /// Pacifier or the improved variant on ideal air ([`carry_ideally`]).
     Ideal {
-        /// Our variant, or Pacifier with knob 1.
+        /// True for the improved variant, false for Pacifier with knob 1.
         ours: bool,
     },
 }
 
-/// The complete protocol with the knob that the paper settles on.
+/// Complete Pacifier with the knob at 1, the paper's choice.
 pub const PACIFIER: System = System::Pacifier { knob: 100 };
 
-/// One run.
+/// The description of one run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Cell {
-    /// Where.
+pub struct Trial {
+    /// The network that it uses.
     pub site: Site,
-    /// Which of the scenarios, from 1.
+    /// The number of the scenario, from 1.
     pub scenario: u8,
-    /// What.
+    /// The protocol that carries the object.
     pub system: System,
 }
 
-/// How much of the paper's work to do.
+/// How many scenarios to run, and how large their objects are.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scale {
-    /// Scenarios; 10 in the paper.
+    /// The number of scenarios; 10 in the paper.
     pub scenarios: u8,
-    /// Octets carried outdoors; 12 MB in the paper.
+    /// The size of the outdoor object in bytes; 12 MB in the paper.
     pub outdoor_bytes: usize,
-    /// Octets carried indoors; 2.3 MB in the paper.
+    /// The size of the indoor object in bytes; 2.3 MB in the paper.
     pub indoor_bytes: usize,
-    /// Knobs of Figure 6 in per cent.
+    /// The knobs of Figure 6, in per cent.
     pub knobs: Vec<u8>,
     /// Whether the sensitivity table has all its rows.
     pub all_settings: bool,
-    /// The first seed: scenario n outdoors has the n-th seed from here on.
+    /// The first seed: scenario n has seed `seed + n - 1`.
     pub seed: u64,
 }
 
 impl Scale {
-    /// The paper's.
+    /// The paper's scenarios and object sizes.
     pub fn full(seed: u64) -> Scale {
         Scale {
             scenarios: 10,
@@ -139,11 +139,11 @@ impl Scale {
         }
     }
 
-    /// Every scenario with each of `systems`.
-    pub fn cells(&self, site: Site, systems: &[System]) -> Vec<Cell> {
+    /// The trials of every scenario with each of `systems`.
+    pub fn trials(&self, site: Site, systems: &[System]) -> Vec<Trial> {
         let scenarios = 1..=self.scenarios;
         let one = |scenario| {
-            systems.iter().map(move |&system| Cell {
+            systems.iter().map(move |&system| Trial {
                 site,
                 scenario,
                 system,
@@ -152,7 +152,7 @@ impl Scale {
         scenarios.flat_map(one).collect()
     }
 
-    /// What stands under the bars: the scenarios, and their mean.
+    /// The labels under the bars: the scenarios' numbers, then the mean.
     pub fn places(&self) -> Vec<String> {
         (1..=self.scenarios)
             .map(|n| n.to_string())
@@ -195,82 +195,81 @@ impl System {
     }
 }
 
-/// Finished runs.
+/// The finished runs, and what is known of their networks.
 #[derive(Clone, Debug, Default)]
-pub struct Cells {
-    runs: BTreeMap<Cell, Run>,
-    grounds: BTreeMap<(Site, u8), Ground>,
+pub struct Runs {
+    runs: BTreeMap<Trial, Run>,
+    networks: BTreeMap<(Site, u8), NetworkFacts>,
 }
 
-/// What is known of a network beside its runs.
+/// What is known of a network besides its runs.
 #[derive(Clone, Debug)]
-struct Ground {
-    bound: StageBound,
+struct NetworkFacts {
+    bound: TransferBound,
     links: LinkStatistics,
-    /// Octets of file in a packet.
+    /// The file's octets in a packet.
     payload: usize,
-    /// Seconds of a frame on the air.
+    /// The airtime of a data frame in seconds.
     airtime_s: f64,
-    /// The fewest transmissions that a packet takes, and how many frames are on the air at once when the bound is
-    /// reached; only computed where our variant runs.
+    /// The least transmissions that a packet needs, and the number of simultaneous frames at the bound. Computed only
+    /// where the improved variant runs.
     least: Option<(f64, f64)>,
 }
 
-impl Cells {
-    /// Makes the needed runs, network by network: what several figures need is run once. A request to stop leaves
-    /// some out; an error of any ends the whole.
+impl Runs {
+    /// Makes the needed runs, network by network. A request to stop omits the rest; the first error ends everything.
     pub fn run(
-        needed: BTreeSet<Cell>,
+        needed: BTreeSet<Trial>,
         scale: &Scale,
         threads: usize,
         meter: &Meter,
-    ) -> Result<Cells, RunError> {
-        let mut jobs: BTreeMap<(Site, u8), Vec<Cell>> = BTreeMap::new();
-        for cell in needed {
-            jobs.entry((cell.site.ground(), cell.scenario))
+    ) -> Result<Runs, RunError> {
+        let mut jobs: BTreeMap<(Site, u8), Vec<Trial>> = BTreeMap::new();
+        for trial in needed {
+            jobs.entry((trial.site.shared_network(), trial.scenario))
                 .or_default()
-                .push(cell);
+                .push(trial);
         }
-        meter.expect(STAGE_WORK * jobs.len() as u64);
+        meter.expect(NETWORK_WORK * jobs.len() as u64);
         // Those with most runs first, so that the threads finish together.
-        let mut jobs: Vec<((Site, u8), Vec<Cell>)> = jobs.into_iter().collect();
-        jobs.sort_by_key(|(_, cells)| std::cmp::Reverse(cells.len()));
-        let done = seeds::finished(&jobs, threads, meter, |((site, scenario), cells)| {
-            network(*site, *scenario, cells, scale, meter)
+        let mut jobs: Vec<((Site, u8), Vec<Trial>)> = jobs.into_iter().collect();
+        jobs.sort_by_key(|(_, trials)| std::cmp::Reverse(trials.len()));
+        let done = seeds::finished(&jobs, threads, meter, |((site, scenario), trials)| {
+            network(*site, *scenario, trials, scale, meter)
         })?;
-        let mut cells = Cells::default();
-        for ((place, _), (ground, runs)) in done {
-            cells.grounds.insert(*place, ground);
-            cells.runs.extend(runs);
+        let mut finished = Runs::default();
+        for ((place, _), (facts, runs)) in done {
+            finished.networks.insert(*place, facts);
+            finished.runs.extend(runs);
         }
-        Ok(cells)
+        Ok(finished)
     }
 
-    /// Whether a run is there.
-    pub fn has(&self, cell: &Cell) -> bool {
-        self.runs.contains_key(cell)
+    /// Whether the run of this trial is finished.
+    pub fn has(&self, trial: &Trial) -> bool {
+        self.runs.contains_key(trial)
     }
 
-    /// How many runs are there.
+    /// The number of finished runs.
     pub fn len(&self) -> usize {
         self.runs.len()
     }
 
-    /// Whether there is none.
+    /// Whether no run is finished.
     pub fn is_empty(&self) -> bool {
         self.runs.is_empty()
     }
 
-    /// The runs of one system on one site, by scenario.
+    /// The runs of one protocol on one site, in the order of the scenarios.
     pub fn of(&self, site: Site, system: System) -> Vec<&Run> {
         let here = self
             .runs
             .iter()
-            .filter(|(cell, _)| cell.site == site && cell.system == system);
+            .filter(|(trial, _)| trial.site == site && trial.system == system);
         here.map(|(_, run)| run).collect()
     }
 
-    /// One value of each run of a system, by scenario.
+    /// One value of each of these runs, by scenario.
     pub fn each(&self, site: Site, system: System, value: impl Fn(&Run) -> f64) -> Vec<f64> {
         self.of(site, system).into_iter().map(value).collect()
     }
@@ -290,25 +289,25 @@ impl Cells {
         self.each(site, system, |run| run.best_goodput() / 1e3)
     }
 
-    /// Forwarding nodes, by scenario.
+    /// The number of forwarding nodes, by scenario.
     pub fn forwarders(&self, site: Site, system: System) -> Vec<f64> {
         self.each(site, system, |run| run.counter("forwarders") as f64)
     }
 
-    /// Data frames of the source and the forwarders in thousands, by scenario.
+    /// The data frames of source and forwarders in thousands, by scenario.
     pub fn transmissions(&self, site: Site, system: System) -> Vec<f64> {
         self.each(site, system, |run| {
             run.counter(DATA_TRANSMISSIONS) as f64 / 1e3
         })
     }
 
-    /// Data frames of the source over those of the file, by scenario.
+    /// Data frames sent by the source, as a multiple of the file's, by scenario.
     pub fn redundancy(&self, site: Site, system: System) -> Vec<f64> {
         let here = self
-            .grounds
+            .networks
             .iter()
-            .find(|((at, _), _)| *at == site.ground());
-        let payload = here.map_or(1.0, |(_, ground)| ground.payload as f64);
+            .find(|((at, _), _)| *at == site.shared_network());
+        let payload = here.map_or(1.0, |(_, facts)| facts.payload as f64);
         self.each(site, system, |run| {
             let file = run
                 .flows
@@ -325,23 +324,27 @@ impl Cells {
             .collect()
     }
 
-    /// The bound of the receivers' mean throughput in kbit/s for each scenario, then their mean.
+    /// The bounds of the receivers' mean throughput in kbit/s, one for each scenario, then their mean.
     pub fn mean_bound(&self, site: Site) -> Vec<Option<f64>> {
         self.bounds(site, |bound| bound.mean_bps)
     }
 
-    /// The bound of the slowest receiver's throughput in kbit/s for each scenario, then their mean.
+    /// The bounds of the slowest receiver's throughput in kbit/s, one for each scenario, then their mean.
     pub fn worst_bound(&self, site: Site) -> Vec<Option<f64>> {
         self.bounds(site, |bound| Some(bound.worst_bps))
     }
 
-    fn bounds(&self, site: Site, value: impl Fn(&StageBound) -> Option<f64>) -> Vec<Option<f64>> {
+    fn bounds(
+        &self,
+        site: Site,
+        value: impl Fn(&TransferBound) -> Option<f64>,
+    ) -> Vec<Option<f64>> {
         let here = self
-            .grounds
+            .networks
             .iter()
-            .filter(|((at, _), _)| *at == site.ground());
+            .filter(|((at, _), _)| *at == site.shared_network());
         let mut bounds: Vec<Option<f64>> = here
-            .map(|(_, ground)| Some(value(&ground.bound)? / 1e3))
+            .map(|(_, facts)| Some(value(&facts.bound)? / 1e3))
             .collect();
         let known: Vec<f64> = bounds.iter().copied().flatten().collect();
         let whole = known.len() == bounds.len() && !known.is_empty();
@@ -349,17 +352,17 @@ impl Cells {
         bounds
     }
 
-    /// How bad the links of a site are, as the probes of all its scenarios found them.
+    /// The link statistics of a site as its probes found them, one for each scenario.
     pub fn links(&self, site: Site) -> Vec<LinkStatistics> {
         let here = self
-            .grounds
+            .networks
             .iter()
-            .filter(|((at, _), _)| *at == site.ground());
-        here.map(|(_, ground)| ground.links).collect()
+            .filter(|((at, _), _)| *at == site.shared_network());
+        here.map(|(_, facts)| facts.links).collect()
     }
 
-    /// The share of a paced source's waits that ended by the time limit, in per cent, by scenario: no child was
-    /// heard forwarding.
+    /// The share of a paced source's waits that reached the time limit, in per cent, by scenario: the source heard no
+    /// child forward.
     pub fn timed_out(&self, site: Site, system: System) -> Vec<f64> {
         self.each(site, system, |run| {
             let (late, heard) = (run.counter("pace_timeouts"), run.counter("children_heard"));
@@ -376,35 +379,32 @@ impl Cells {
             .collect()
     }
 
-    /// Data frames of all nodes for each packet of the file, by scenario.
+    /// Data frames sent by all nodes for each packet of the file, by scenario.
     pub fn per_packet(&self, site: Site, system: System) -> Vec<f64> {
-        let payload = self
-            .grounds_of(site)
-            .next()
-            .map_or(1, |ground| ground.payload);
+        let payload = self.facts_of(site).next().map_or(1, |facts| facts.payload);
         self.each(site, system, |run| {
             let file = run.flows.first().map_or(1, |flow| flow.offered_bytes);
             run.counter(DATA_TRANSMISSIONS) as f64 * payload as f64 / file as f64
         })
     }
 
-    /// Data frames on the air at the same time, on average over a run, by scenario.
+    /// The mean number of data frames that are on the air simultaneously, by scenario.
     pub fn at_once(&self, site: Site, system: System) -> Vec<f64> {
         let airtime = self
-            .grounds_of(site)
+            .facts_of(site)
             .next()
-            .map_or(0.0, |ground| ground.airtime_s);
+            .map_or(0.0, |facts| facts.airtime_s);
         self.each(site, system, |run| {
             run.counter(DATA_TRANSMISSIONS) as f64 * airtime / run.simulated_s.max(1e-9)
         })
     }
 
-    /// The fewest transmissions that a packet takes, and the frames on the air at once when the bound is reached,
-    /// averaged over the scenarios.
+    /// The least transmissions that a packet needs, and the number of simultaneous frames at the bound, averaged over
+    /// the scenarios.
     pub fn least(&self, site: Site) -> (f64, f64) {
         let all: Vec<(f64, f64)> = self
-            .grounds_of(site)
-            .filter_map(|ground| ground.least)
+            .facts_of(site)
+            .filter_map(|facts| facts.least)
             .collect();
         let (frames, crowd): (Vec<f64>, Vec<f64>) = all.into_iter().unzip();
         (
@@ -413,29 +413,29 @@ impl Cells {
         )
     }
 
-    fn grounds_of(&self, site: Site) -> impl Iterator<Item = &Ground> {
-        let here = self.grounds.iter();
-        here.filter(move |((at, _), _)| *at == site.ground())
-            .map(|(_, ground)| ground)
+    fn facts_of(&self, site: Site) -> impl Iterator<Item = &NetworkFacts> {
+        let here = self.networks.iter();
+        here.filter(move |((at, _), _)| *at == site.shared_network())
+            .map(|(_, facts)| facts)
     }
 
-    /// A series of throughputs with their mean.
+    /// The mean throughputs of a protocol as a series of a figure, with their mean.
     pub fn throughput(&self, site: Site, system: System, paper: Option<f64>) -> Series {
         Series::with_mean(&system.label(), &self.mean(site, system), paper)
     }
 }
 
-/// What preparing a network is worth on the meter: about as much as a run.
-const STAGE_WORK: u64 = 1000;
+/// Progress that preparing a network counts for: it takes about as long as a run.
+const NETWORK_WORK: u64 = 1000;
 
-/// All runs on one network. The object of the paper's size is large, so that networks are not kept.
+/// Makes all runs on one network. Networks are not kept: each holds an object of up to 12 MB.
 fn network(
     site: Site,
     scenario: u8,
-    cells: &[Cell],
+    trials: &[Trial],
     scale: &Scale,
     meter: &Meter,
-) -> Result<(Ground, Vec<(Cell, Run)>), RunError> {
+) -> Result<(NetworkFacts, Vec<(Trial, Run)>), RunError> {
     let seed = scale.seed.wrapping_add(u64::from(scenario) - 1);
     let (plan, network) = match site {
         Site::Outdoor { setting, .. } => {
@@ -449,17 +449,17 @@ fn network(
             (plan, network)
         }
     };
-    // The bound of the mean takes a program for each receiver, and the sensitivity table does not show it.
+    // The bound of the mean needs a linear program for each receiver, and the sensitivity table does not show it.
     let figures = site == Site::OUTDOOR || matches!(site, Site::Indoor { .. });
     let depth = if figures { Depth::Each } else { Depth::Slowest };
     let with = Pacifier::of(&plan)?;
     let mut prepared = prepare(with, network, depth, meter)?;
     if let Site::Indoor { day } = site {
-        // The same source and receivers every day, and another day's air.
+        // Both days have the same source and receivers; only the fading differs.
         prepared.network.seed = Seed(seed).child(u64::from(day)).0;
     }
-    meter.advance(STAGE_WORK);
-    let ground = Ground {
+    meter.advance(NETWORK_WORK);
+    let facts = NetworkFacts {
         bound: prepared.bounds[0].clone(),
         links: LinkStatistics::of(&prepared.links),
         payload: with.protocol.config.common().payload,
@@ -467,28 +467,28 @@ fn network(
             .mode
             .airtime(with.protocol.frame_octets())
             .as_secs_f64(),
-        least: match cells.iter().any(|cell| cell.system == System::Improved) {
-            true => Some(StageBound::least(with, &prepared.network)?),
+        least: match trials.iter().any(|trial| trial.system == System::Improved) {
+            true => Some(TransferBound::least(with, &prepared.network)?),
             false => None,
         },
     };
-    let runs = cells
+    let runs = trials
         .iter()
-        .map(|cell| Ok((*cell, carried(&plan, &prepared, *cell, meter)?)));
-    Ok((ground, runs.collect::<Result<_, RunError>>()?))
+        .map(|trial| Ok((*trial, carried(&plan, &prepared, *trial, meter)?)));
+    Ok((facts, runs.collect::<Result<_, RunError>>()?))
 }
 
-/// One run.
+/// Makes one run. With tuned MORE, repeats it with a lower threshold until every receiver is served.
 //= pacifier IV-B.1: the threshold is lowered by 0.01 and the simulation repeated until no receiver is left out
-fn carried(plan: &Plan, prepared: &Prepared, cell: Cell, meter: &Meter) -> Result<Run, RunError> {
-    let mut with = Pacifier::of(plan)?.carried_by(&cell.system.protocol());
-    if let Site::Outdoor { pace, .. } = cell.site
+fn carried(plan: &Plan, prepared: &Prepared, trial: Trial, meter: &Meter) -> Result<Run, RunError> {
+    let mut with = Pacifier::of(plan)?.carried_by(&trial.system.protocol());
+    if let Site::Outdoor { pace, .. } = trial.site
         && let Config::Paper(config) = &mut with.protocol.config
     {
         config.pace_factor = pace;
     }
     loop {
-        let run = match cell.system {
+        let run = match trial.system {
             System::Ideal { .. } => carry_ideally(&with, prepared, meter)?,
             _ => {
                 let spec = RunSpec::plain(plan, &prepared.network);
@@ -507,7 +507,7 @@ fn carried(plan: &Plan, prepared: &Prepared, cell: Cell, meter: &Meter) -> Resul
             )));
         }
         let percent = run.counter("prune_percent") as u32;
-        if cell.system != System::More || run.all_complete() || percent == 0 {
+        if trial.system != System::More || run.all_complete() || percent == 0 {
             return Ok(run);
         }
         with.protocol.tuned = false;

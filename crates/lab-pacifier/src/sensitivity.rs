@@ -1,20 +1,20 @@
-//! What the paper leaves open, and one parameter that it fixes: how much each changes the results.
+//! Sensitivity of the results to the choices that the paper leaves open, and to one parameter that it fixes.
 //!
-//! Every row is the same five scenarios with one thing changed. The figures are made with the first row, which
-//! was chosen for its reading of the paper before any result was known, not for its numbers.
+//! Every row runs the same five scenarios with one change. The figures use the first row. We chose it from the paper's text
+//! before any result was known.
 
 use chappe_results::figure::{Figure, Panel, Series};
 use chappe_results::statistics::{Summary, mean};
 
 use super::outdoor::{Reading, Setting};
-use super::runs::{Cell, Cells, PACE, PACIFIER, Scale, Site, System};
+use super::runs::{PACE, PACIFIER, Runs, Scale, Site, System, Trial};
 
 const SYSTEMS: [System; 4] = [System::More, System::Tree, System::TreeRl, PACIFIER];
 
-/// The first so many scenarios.
+/// The number of scenarios of the table: the first ones of the figures.
 const SCENARIOS: u8 = 5;
 
-/// The rows: what stands at the axis, what it means, where it runs. Pacing changes nothing for MORE and TREE.
+/// The rows: name, meaning, site. Pacing has no effect on MORE and TREE.
 fn rows(scale: &Scale) -> Vec<(&'static str, &'static str, Site)> {
     let figures = Setting::FIGURES;
     let site = |setting, pace| Site::Outdoor { setting, pace };
@@ -57,7 +57,7 @@ fn rows(scale: &Scale) -> Vec<(&'static str, &'static str, Site)> {
         ),
         (
             "mean power",
-            "250 m is where the mean power reaches the threshold",
+            "at 250 m the mean power equals the threshold",
             mean_power,
         ),
         (
@@ -74,7 +74,7 @@ fn rows(scale: &Scale) -> Vec<(&'static str, &'static str, Site)> {
     all[..if scale.all_settings { all.len() } else { 3 }].to_vec()
 }
 
-/// Where a system runs for a row: what is not paced is run once for all paces.
+/// The site of a protocol in a row. Protocols without pacing run once for all paces.
 fn place(site: Site, system: System) -> Site {
     match (site, system) {
         (Site::Outdoor { setting, .. }, System::More | System::MoreOriginal | System::Tree) => {
@@ -87,20 +87,20 @@ fn place(site: Site, system: System) -> Site {
     }
 }
 
-pub fn needs(scale: &Scale) -> Vec<Cell> {
+pub fn needs(scale: &Scale) -> Vec<Trial> {
     let row = |(_, _, site): (&str, &str, Site)| {
         SYSTEMS
             .into_iter()
-            .flat_map(move |system| scale.cells(place(site, system), &[system]))
+            .flat_map(move |system| scale.trials(place(site, system), &[system]))
     };
     rows(scale)
         .into_iter()
         .flat_map(row)
-        .filter(|cell| cell.scenario <= SCENARIOS)
+        .filter(|trial| trial.scenario <= SCENARIOS)
         .collect()
 }
 
-pub fn make(cells: &Cells, scale: &Scale) -> Figure {
+pub fn make(runs: &Runs, scale: &Scale) -> Figure {
     let rows = rows(scale);
     let places: Vec<String> = rows.iter().map(|(name, ..)| name.to_string()).collect();
     let over_rows = |value: &dyn Fn(Site) -> Summary| {
@@ -108,7 +108,7 @@ pub fn make(cells: &Cells, scale: &Scale) -> Figure {
             .map(|&(_, _, site)| value(site))
             .collect::<Vec<_>>()
     };
-    let throughput = |site: Site, system: System| first(cells.mean(place(site, system), system));
+    let throughput = |site: Site, system: System| first(runs.mean(place(site, system), system));
     let means = SYSTEMS.map(|system| {
         Series::new(
             &system.label(),
@@ -129,12 +129,12 @@ pub fn make(cells: &Cells, scale: &Scale) -> Figure {
         series
     });
     let share = |site: Site, system: System| {
-        Summary::of(&first(cells.timed_out(place(site, system), system)))
+        Summary::of(&first(runs.timed_out(place(site, system), system)))
     };
     let waits = [System::TreeRl, PACIFIER]
         .map(|system| Series::new(&system.label(), over_rows(&|site| share(site, system))));
     let bounds = |site: Site| {
-        let mut all = cells.worst_bound(site);
+        let mut all = runs.worst_bound(site);
         all.pop();
         let known: Vec<f64> = first(all).into_iter().flatten().collect();
         (!known.is_empty()).then(|| mean(&known))
@@ -147,11 +147,11 @@ pub fn make(cells: &Cells, scale: &Scale) -> Figure {
     notes.push("ratios: geometric means over scenarios; the paper's are its averages".into());
     notes.extend(
         rows.iter()
-            .filter_map(|&(name, _, site)| links(cells, name, site)),
+            .filter_map(|&(name, _, site)| links(runs, name, site)),
     );
     Figure {
         id: "sensitivity",
-        title: "what the paper leaves open".into(),
+        title: "sensitivity to choices that the paper leaves open".into(),
         panels: [
             Panel::bars(
                 "S1",
@@ -170,7 +170,7 @@ pub fn make(cells: &Cells, scale: &Scale) -> Figure {
             ),
             Panel::bars(
                 "S3",
-                "source's waits that ended by the time limit",
+                "source's waits that reached the time limit",
                 "%",
                 places,
                 waits.to_vec(),
@@ -186,13 +186,13 @@ pub fn make(cells: &Cells, scale: &Scale) -> Figure {
     }
 }
 
-/// The values of the table's scenarios: the figures have more.
+/// Keeps the values of the table's scenarios: the figures have more scenarios.
 fn first<T>(mut values: Vec<T>) -> Vec<T> {
     values.truncate(usize::from(SCENARIOS));
     values
 }
 
-/// The geometric mean of the ratios; a half width is given where the interval is that of the ratio itself.
+/// The geometric mean of the ratios. It has no interval: a summary's interval is that of the arithmetic mean.
 fn ratio(a: &[f64], b: &[f64]) -> Summary {
     let pairs: Vec<(f64, f64)> = a
         .iter()
@@ -209,17 +209,17 @@ fn ratio(a: &[f64], b: &[f64]) -> Summary {
     }
 }
 
-/// What the links of a row's networks are like; nothing where they are another row's.
-fn links(cells: &Cells, name: &str, site: Site) -> Option<String> {
-    let all = first(cells.links(site));
+/// Statistics of the links in a row's networks; none if the networks are those of another row.
+fn links(runs: &Runs, name: &str, site: Site) -> Option<String> {
+    let all = first(runs.links(site));
     let own = matches!(site, Site::Outdoor { pace: PACE, .. });
     let over = |value: &dyn Fn(&super::links::LinkStatistics) -> f64| {
         mean(&all.iter().map(value).collect::<Vec<f64>>())
     };
     own.then(|| {
         format!(
-            "{name}: on average {:.0} directed links that lose at most 88 %, mean loss {:.0} %, shortest ETX paths of up \
-             to {} hops",
+            "{name}: on average {:.0} directed links that lose at most 88 %, mean loss {:.0} %, longest \
+             shortest ETX path {} hops",
             over(&|links| links.links as f64),
             100.0 * over(&|links| links.mean_loss),
             all.iter().map(|links| links.hops_max).max().unwrap_or(0)

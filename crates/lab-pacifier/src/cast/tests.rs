@@ -1,4 +1,5 @@
-//! Goal: the ladder begins at the simulator and ends below it for the right reasons. Method: a short transfer over three hops.
+//! Goal: the ladder starts at the simulator's result, and each step lowers it for its own reason. Method: a short
+//! transfer over a line of three nodes.
 
 use chappe_core::{Bitrate, Duration};
 use chappe_lab::run::Meter;
@@ -24,9 +25,9 @@ bytes = "200 kB"
 "#;
 
 fn facts(plan: &Plan) -> Facts {
-    let stage = plan.network(1).unwrap();
+    let network = plan.network(1).unwrap();
     let links = (0..3).flat_map(|from| (0..3).map(move |to| (from, to)));
-    let ratio = |(from, to): (u16, u16)| stage.delivery[usize::from(from) * 3 + usize::from(to)];
+    let ratio = |(from, to): (u16, u16)| network.delivery[usize::from(from) * 3 + usize::from(to)];
     Facts {
         links: links.map(|link| (link.0, link.1, ratio(link))).collect(),
         chatter: Chatter {
@@ -37,9 +38,9 @@ fn facts(plan: &Plan) -> Facts {
     }
 }
 
-/// The first step is `chappe sim` to the bit.
+/// The first step has exactly the goodput of `chappe sim`.
 #[test]
-fn without_clothes_it_is_the_simulator() {
+fn the_first_step_equals_the_simulator() {
     let plan = Plan::parse(&[&SYSTEM], "line", LINE).unwrap();
     let ladder = Ladder::new(&plan, 1).unwrap();
     let bare = ladder.goodput(Step::Simulator, &facts(&plan)).unwrap();
@@ -60,15 +61,15 @@ fn without_clothes_it_is_the_simulator() {
     assert_eq!(bare, [run.flows[0].goodput_bps]);
 }
 
-/// Longer frames cost their octets, and a pace that is slower than the air is the bound of what gets through.
+/// Headers cost their airtime, and a pace below the channel's rate limits the goodput.
 #[test]
-fn every_step_completes_and_a_slow_pace_is_a_bound() {
+fn every_step_completes_and_a_slow_pace_limits_goodput() {
     let plan = Plan::parse(&[&SYSTEM], "line", LINE).unwrap();
     let (ladder, facts) = (Ladder::new(&plan, 1).unwrap(), facts(&plan));
     let all = Step::ALL.map(|step| ladder.goodput(step, &facts).unwrap()[0]);
     println!("{all:?}");
     assert!(all.iter().all(|rate| *rate > 0.0));
-    // 58 octets more on 1600 make a frame 3 % longer; the air's chance moves a short transfer by a few per cent more.
+    // 58 octets more on 1600 make a frame 3 % longer; chance moves a short transfer by a few per cent more.
     let around = all[2] / all[1];
     assert!((0.8..1.05).contains(&around), "{around}");
     let rate = 500_000;

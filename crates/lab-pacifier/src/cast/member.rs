@@ -1,4 +1,4 @@
-//! Pacifier in the clothes of `chappe cast`: what a live member adds to the protocol's own frames, each thing by itself.
+//! A Pacifier node with the additions of `chappe cast` to the protocol's own frames, each of them optional.
 
 use std::collections::VecDeque;
 
@@ -8,83 +8,83 @@ use chappe_core::{
 };
 use chappe_pacifier::Node;
 
-/// What a live member adds to each frame: Chappe's header (14) and tag (16), UDP (8) and IPv4 (20).
+/// Octets that a live member adds to each frame: Chappe's header (14) and tag (16), UDP (8) and IPv4 (20).
 pub const AROUND: usize = 14 + 16 + 8 + 20;
-/// What a confirmation has inside: a number and an epoch.
+/// Octets inside a confirmation: a number and an epoch.
 const CONFIRMATION: usize = 12;
 
-/// What is added.
+/// The additions to a node's own frames.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Clothes {
-    /// Octets around each frame. Not none if anything else is added.
+pub struct Additions {
+    /// Octets around each frame. Must not be 0 if there is any other addition: the last octet tells the kinds apart.
     pub around: usize,
-    /// Whether each unicast frame is answered with a confirmation by a frame of its own.
+    /// Whether a separate frame confirms each unicast frame.
     pub confirms: bool,
-    /// Hellos and records.
+    /// Broadcasts of hellos and records, if any.
     pub chatter: Option<Chatter>,
-    /// The rate at which frames leave the node, into a queue of so many frames before the MAC.
+    /// The rate at which frames leave the node, and the length in frames of the queue before the MAC.
     pub pace: Option<(Bitrate, usize)>,
 }
 
-/// Broadcasts beside the data.
+/// Broadcasts besides the data: hellos and records.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Chatter {
-    /// The mean time between two of them.
+    /// The mean time between two broadcasts.
     pub every: Duration,
-    /// Octets of each, headers of ours included.
+    /// Octets of each broadcast, Chappe's headers included.
     pub octets: usize,
 }
 
-/// A node with clothes on.
-pub struct Dressed {
-    /// The protocol.
+/// A Pacifier node with additions, as a link node.
+pub struct MemberNode {
+    /// The node that runs the protocol.
     pub node: Node,
-    clothes: Clothes,
-    /// Frames that have left the node or stand beside it; waiting for the MAC.
+    additions: Additions,
+    /// Frames of the node and of the additions that wait for the MAC.
     queue: VecDeque<(LinkSend, Vec<u8>)>,
-    /// When the pace lets the next frame out.
+    /// When the pace allows the next frame.
     free_at: Instant,
     chatter_at: Instant,
     random: Stream,
     buffer: Vec<u8>,
-    /// Whether the node, asked last, had no frame although it had said so.
+    /// Whether the node, when last polled, had no frame although one was pending.
     declined: bool,
-    /// Frames that found the queue full.
-    pub crowded: u64,
+    /// Frames dropped because the queue was full.
+    pub queue_drops: u64,
 }
 
-/// The last octet of a frame with clothes on.
+/// The last octet of a frame: its kind.
 const DATA: u8 = 0;
 const CHATTER: u8 = 1;
 const CONFIRMS: u8 = 2;
-/// The token of frames that the node knows nothing of.
+/// The token of frames that the additions send.
 const OURS: u32 = u32::MAX;
-/// How much a late pace may make good, as in `chappe-live`.
+/// The time that a delayed pace may catch up, as in `chappe-live`.
 const BURST: Duration = Duration::from_millis(8);
-/// Largest frame.
+/// The largest frame in octets.
 const FRAME_MAX: usize = 2304;
 
-impl Dressed {
-    /// Puts `clothes` on `node`.
-    pub fn new(node: Node, clothes: Clothes, mut random: Stream) -> Dressed {
+impl MemberNode {
+    /// Adds `additions` to `node`. `random` draws the times of broadcasts.
+    pub fn new(node: Node, additions: Additions, mut random: Stream) -> MemberNode {
         let first = |chatter: Chatter| Duration::from_nanos(random.below(chatter.every.nanos()));
-        Dressed {
+        MemberNode {
             node,
-            clothes,
+            additions,
             queue: VecDeque::new(),
             free_at: Instant::ZERO,
-            chatter_at: Instant::ZERO + clothes.chatter.map_or(Duration::ZERO, first),
+            chatter_at: Instant::ZERO + additions.chatter.map_or(Duration::ZERO, first),
             random,
             buffer: vec![0; FRAME_MAX],
             declined: false,
-            crowded: 0,
+            queue_drops: 0,
         }
     }
 
     fn enqueue(&mut self, now: Instant, send: LinkSend, octets: Vec<u8>) {
-        let most = self.clothes.pace.map_or(usize::MAX, |(_, queue)| queue);
+        let most = self.additions.pace.map_or(usize::MAX, |(_, queue)| queue);
         if self.queue.len() >= most {
-            self.crowded += 1;
+            self.queue_drops += 1;
             if !send.to.is_broadcast() {
                 let (token, outcome) = (send.token, Outcome::Failed { attempts: 0 });
                 self.hear(now, token, outcome);
@@ -101,7 +101,7 @@ impl Dressed {
         }
     }
 
-    /// A frame of our own, of `len` octets.
+    /// Queues a frame of the additions, of `len` octets.
     fn add(&mut self, now: Instant, to: Address, len: usize, kind: u8) {
         let mut octets = vec![0; len.max(1)];
         if let Some(last) = octets.last_mut() {
@@ -118,17 +118,17 @@ impl Dressed {
         self.enqueue(now, send, octets);
     }
 
-    /// Does what is due.
+    /// Sends what is due: broadcasts, and frames that the pace allows.
     fn go_on(&mut self, now: Instant) {
         self.declined = false;
-        if let Some(chatter) = self.clothes.chatter
+        if let Some(chatter) = self.additions.chatter
             && self.chatter_at <= now
         {
             self.add(now, Address::BROADCAST, chatter.octets, CHATTER);
             let jitter = Duration::from_nanos(self.random.below(chatter.every.nanos()));
             self.chatter_at = now + chatter.every / 2 + jitter;
         }
-        let Some((rate, _)) = self.clothes.pace else {
+        let Some((rate, _)) = self.additions.pace else {
             return;
         };
         while self.free_at <= now && !self.node.pending().is_empty() {
@@ -140,39 +140,39 @@ impl Dressed {
                 self.declined = true;
                 return;
             };
-            octets.resize(send.len + self.clothes.around, DATA);
+            octets.resize(send.len + self.additions.around, DATA);
             let len = octets.len();
             let cost = rate.time_of((len as u64 + ETHERNET) * 8);
             self.free_at = self.free_at.max(now.saturating_before(BURST)) + cost;
             let class = Class::Data;
             self.enqueue(now, LinkSend { len, class, ..send }, octets);
             if send.to.is_broadcast() {
-                // The kernel has it, and nobody says when it is on the air.
+                // A socket does not report when a broadcast leaves the radio, so the node counts it as sent now.
                 self.hear(now, send.token, Outcome::Unconfirmed);
             }
         }
     }
 }
 
-/// Octets of Ethernet's header, which count in a rate.
+/// Octets of Ethernet's header, which count towards the rate.
 const ETHERNET: u64 = 14;
 
-impl LinkNode for Dressed {
+impl LinkNode for MemberNode {
     fn handle_link(&mut self, now: Instant, event: LinkEvent<'_>) {
         match event {
             LinkEvent::Sent { token, outcome } => {
-                // Told before, when it left the node.
-                let told = self.clothes.pace.is_some() && outcome == Outcome::Unconfirmed;
-                if !told {
+                // With a pace, the node was notified when the broadcast left it.
+                let notified = self.additions.pace.is_some() && outcome == Outcome::Unconfirmed;
+                if !notified {
                     self.hear(now, token, outcome);
                 }
             }
-            LinkEvent::Received(arrival) if self.clothes.around > 0 => {
-                let inner = arrival.sdu.len().saturating_sub(self.clothes.around);
+            LinkEvent::Received(arrival) if self.additions.around > 0 => {
+                let inner = arrival.sdu.len().saturating_sub(self.additions.around);
                 let (sdu, kind) = (arrival.sdu.get(..inner), arrival.sdu.last());
                 if let (Some(sdu), Some(&DATA)) = (sdu, kind) {
-                    if self.clothes.confirms && !arrival.to.is_broadcast() {
-                        let len = self.clothes.around + CONFIRMATION;
+                    if self.additions.confirms && !arrival.to.is_broadcast() {
+                        let len = self.additions.around + CONFIRMATION;
                         self.add(now, arrival.from, len, CONFIRMS);
                     }
                     let arrival = Arrival { sdu, ..arrival };
@@ -186,7 +186,7 @@ impl LinkNode for Dressed {
 
     fn pending(&self) -> Classes {
         let waits = |class| self.queue.iter().any(|(send, _)| send.class == class);
-        let mut classes = match self.clothes.pace {
+        let mut classes = match self.additions.pace {
             Some(_) => Classes::NONE,
             None => self.node.pending(),
         };
@@ -203,11 +203,11 @@ impl LinkNode for Dressed {
             sdu.get_mut(..octets.len())?.copy_from_slice(&octets);
             return Some(send);
         }
-        if self.clothes.pace.is_some() {
+        if self.additions.pace.is_some() {
             return None;
         }
         let send = self.node.poll_link(now, allowed, sdu)?;
-        let len = send.len + self.clothes.around;
+        let len = send.len + self.additions.around;
         sdu.get_mut(send.len..len)?.fill(DATA);
         Some(LinkSend { len, ..send })
     }
@@ -221,11 +221,11 @@ impl LinkNode for Dressed {
 
     fn poll_timeout(&self) -> Option<Wake> {
         let mut wake = self.node.poll_timeout();
-        if self.clothes.chatter.is_some() {
+        if self.additions.chatter.is_some() {
             let (at, why) = (self.chatter_at, "a hello");
             wake = Wake::earlier(wake, Some(Wake { at, why }));
         }
-        if self.clothes.pace.is_some() && !self.declined && !self.node.pending().is_empty() {
+        if self.additions.pace.is_some() && !self.declined && !self.node.pending().is_empty() {
             let (at, why) = (self.free_at, "the pace");
             wake = Wake::earlier(wake, Some(Wake { at, why }));
         }
