@@ -17,7 +17,7 @@
 //! | comparisons paired by seed | [`compare`] |
 //! | a paper's figure: series with the paper's values and the bound, claims | [`figure`] |
 //!
-//! **Architecture invariant:** plain data; no file is read or written here, nothing is drawn.
+//! **Architecture invariant:** plain data; no result is read or written here, nothing is drawn.
 
 pub mod compare;
 pub mod document;

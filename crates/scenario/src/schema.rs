@@ -49,3 +49,6 @@ fn object(value: Value) -> Map<String, Value> {
         _ => Map::new(),
     }
 }
+
+#[cfg(test)]
+mod tests;

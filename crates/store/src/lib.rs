@@ -1,7 +1,22 @@
 //! Results on disk: one Parquet file for each run, a row for each flow.
 //!
-//! A file is named by the hash of (scenario, seed, program), written under a temporary name and renamed, so that
-//! what is there is whole. Provenance and what belongs to the whole run stand in the file's key-value metadata.
+//! ```
+//! use chappe_results::Run;
+//! use chappe_results::provenance::{Program, Provenance};
+//!
+//! let folder = std::env::temp_dir().join(format!("chappe-store-example-{}", std::process::id()));
+//! let from = Provenance::here(Program::unknown("chappe sim pair.toml"), "{}");
+//! let run = Run::new(7);
+//! chappe_store::write(&folder, "two nodes", &from, &run)?;
+//!
+//! let document = chappe_store::read(&folder)?;
+//! assert_eq!((document.scenario.as_str(), document.runs), ("two nodes", vec![run]));
+//! # std::fs::remove_dir_all(&folder).unwrap();
+//! # Ok::<(), chappe_store::StoreError>(())
+//! ```
+//!
+//! A file's name is the hash of scenario, seed and program ([`Provenance::key`]). It is written under a temporary name
+//! and renamed, so a file that is there is complete. Provenance, counters and bounds are in the file's key-value metadata.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -25,15 +40,15 @@ use chappe_results::{Delay, Document, Flow, Run};
 /// A result that could not be written or read.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// The file system said no.
+    /// The file system refused it.
     #[error("{}: {error}", path.display())]
     Io {
         /// The file or folder.
         path: PathBuf,
-        /// What it said.
+        /// The reason that the system gives.
         error: io::Error,
     },
-    /// Not a result of Chappe.
+    /// The file is not a result of Chappe.
     #[error("{}: {why}", path.display())]
     Format {
         /// The file.
@@ -162,7 +177,8 @@ const COLUMNS: [Column; 19] = [
     }),
 ];
 
-/// Writes one run into `folder`, which is made if needed, and returns the file's path.
+/// Writes one run into `folder`, which is created if needed, and returns the path of its file. An older file of the same
+/// scenario, seed and program is replaced.
 pub fn write(
     folder: &Path,
     scenario: &str,
@@ -176,7 +192,7 @@ pub fn write(
     Ok(path)
 }
 
-/// Makes a file appear whole or not at all: written beside its place, flushed to the disk, then renamed.
+/// Writes a file completely or not at all: under a temporary name in the same folder, synced to the disk, then renamed.
 pub fn write_whole(
     path: &Path,
     fill: impl FnOnce(&mut File) -> io::Result<()>,
@@ -199,7 +215,7 @@ pub fn write_whole(
     });
     let renamed = written.and_then(|()| fs::rename(&beside, path));
     renamed.map_err(|error| {
-        // What is left of a failed attempt is of no use; that it cannot be removed changes nothing.
+        // The first error is the one to report, whether or not the remains can be removed.
         let _ = fs::remove_file(&beside);
         StoreError::Io {
             path: path.to_path_buf(),
@@ -216,6 +232,7 @@ fn encode(
 ) -> Result<(), ParquetError> {
     let json =
         |value: serde_json::Result<String>| value.map_err(|e| ParquetError::General(e.to_string()));
+    // Flows are the rows; everything else of a run is metadata.
     let whole = Run {
         flows: Vec::new(),
         ..run.clone()
@@ -400,7 +417,7 @@ fn read_run(path: &Path) -> Result<(String, Provenance, Run), StoreError> {
         found.value.clone()
     };
     let need = |key: &str| {
-        note(key).ok_or_else(|| wrong(format!("no result of chappe: it lacks `{key}`")))
+        note(key).ok_or_else(|| wrong(format!("not a result of chappe: it lacks `{key}`")))
     };
     let from =
         serde_json::from_str(&need(PROVENANCE)?).map_err(|error| wrong(error.to_string()))?;
@@ -525,7 +542,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read_again() {
+    fn written_runs_are_read_again() {
         let folder = std::env::temp_dir().join(format!("chappe-store-{}", std::process::id()));
         let from = Provenance::here(Program::unknown("chappe sim"), "{\"a\": 1}");
         for seed in [2, 1] {
