@@ -144,7 +144,7 @@ fn claims(
         )
         .because(|| format!("it is {faster:.2} times as fast")),
         Claim::value(
-            "for 1024 octets HTTP keeps the radio on longer, by up to 40 %",
+            "for 1024 octets HTTP keeps the radio on longer, by about a third at most",
             Some(35.0),
             longer,
             n,
