@@ -199,6 +199,7 @@ impl Measured {
             let here = jobs.entry((trial.site, trial.route)).or_default();
             here.push(trial.workload);
         }
+        // A share of the work for the network of each route, and one for each run.
         meter.plan_work(WORK * (jobs.len() + needed.len()) as u64);
         let mut plans: BTreeMap<Site, Plan> = BTreeMap::new();
         for &(site, _) in jobs.keys() {
@@ -335,6 +336,7 @@ fn one(
     let mut runs = Vec::new();
     for &workload in workloads {
         let transfer = &mut prepared.network.transfers[0];
+        // Objects of one size are equal for all protocols of a route.
         if transfer.object.len() != workload.octets as usize {
             let mut object = vec![0; workload.octets as usize];
             let mut random = Seed(seed).stream(Purpose::Traffic(0));

@@ -271,6 +271,7 @@ impl Carry for P3Run {
     fn is_over(&mut self, running: &dyn Running<Role>, _: bool) -> bool {
         let (source, destination) = self.ends(running);
         let progress = destination.progress();
+        // Updated until the second round begins, so that it keeps the count at the end of the first.
         if source.counts().rounds <= 1 {
             self.first_round = progress.packets;
         }

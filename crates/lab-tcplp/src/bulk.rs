@@ -86,6 +86,7 @@ impl Trial {
         while Instant::ZERO + lln.now() < end {
             lln.run(LOOK.min(end.saturating_since(Instant::ZERO + lln.now())));
             let info = lln.info(self.from, 0);
+            // Before and after the connection, window and round trip are not those of a transfer.
             if info.state == State::Established {
                 trips.push(info.srtt.as_secs_f64() * 1e3);
                 windows.push(f64::from(info.cwnd) / f64::from(info.send_mss.max(1)));

@@ -53,6 +53,7 @@ pub fn carry(with: &Tcplp, job: &Job<'_>, meter: &Meter) -> Result<Outcome, RunE
     let parents = tree(job.network.medium.nodes(), &job.network.delivery);
     let experiment = set_up(with, job, &parents);
     let paths = paths(job, &parents);
+    // Connections are opened in the order of `paths` on ascending ports, so a port identifies its transfer at both ends.
     let mut roles = vec![Role::default(); parents.len()];
     for path in &paths {
         let object = job.network.transfers[path.transfer].object.clone();
@@ -151,6 +152,7 @@ fn revive<'a, R: Recorder>(lln: &mut Lln<'a, Role, R>, experiment: &Experiment, 
         let memory: &'static mut SocketMemory = Box::leak(Box::new(experiment.memory()));
         let lent = memory.each().nth(node);
         let lent = lent.unwrap_or_else(|| unreachable!("the experiment has no node {node}"));
+        // A seed for each life: the node does not repeat the back-offs of the life before.
         Box::new(experiment.node(node, lent, seed.child(lives), Role::default()))
     });
 }

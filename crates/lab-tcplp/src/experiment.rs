@@ -291,6 +291,7 @@ impl Experiment {
         app: A,
     ) -> Node<'a, A> {
         let here = Address::node(number as u16);
+        // MAC, 6LoWPAN and injected loss draw from streams of their own, so that a change of one does not move the others.
         let stream = |of: u32| seed.stream(Purpose::Node(number as u32 * 4 + of));
         let mut mac_config = self.mac;
         mac_config.sleep = self.sleep(number);
@@ -303,6 +304,7 @@ impl Experiment {
         let (local, sockets) = memory.sockets();
         let mut host = Host::new(local, config.link_local(), sockets, app);
         host.listen(PORT);
+        // With a wire, node 0's host is the one in the cloud. Motes have no cable.
         let delay = self
             .wire
             .filter(|_| number == 0)

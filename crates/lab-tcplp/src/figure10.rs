@@ -1,4 +1,4 @@
-//! Figure 10: sense-and-send while packets are lost at the border router (8.2.2).
+//! Figure 10: sense-and-send with injected loss of packets at the border router (8.2.2).
 
 use chappe_core::Duration;
 use chappe_lab::run::RunError;
@@ -46,11 +46,11 @@ pub fn make(context: &FigureContext<'_>) -> Result<Figure, RunError> {
     radio.bound = losses.iter().map(|&loss| floor(loss)).collect();
     let mut late = panel(
         "10b timeouts",
-        "of these, by timeouts",
-        "in 10 minutes",
+        "retransmissions after timeouts",
+        "per 10 minutes",
         |run| run.timeouts,
     );
-    // CoAP knows no others.
+    // All of CoAP's retransmissions follow timeouts, so its series would repeat panel 10b.
     late.series.retain(|series| {
         [Protocol::Tcp.name(), Protocol::Improved.name()].contains(&series.name.as_str())
     });
@@ -61,7 +61,7 @@ pub fn make(context: &FigureContext<'_>) -> Result<Figure, RunError> {
         panel(
             "10b",
             "retransmissions of the transport",
-            "in 10 minutes",
+            "per 10 minutes",
             |run| run.retransmissions,
         ),
         late,
@@ -70,13 +70,13 @@ pub fn make(context: &FigureContext<'_>) -> Result<Figure, RunError> {
     ];
     Ok(Figure {
         id: "figure10",
-        title: "readings in batches, packets lost at the border router both ways".into(),
+        title: "readings in batches, with packet loss at the border router both ways".into(),
         panels,
         claims: claims(losses, &by),
         notes: vec![
-            "loss is that of whole packets, each way, after link retries and reassembly; links lose what hidden senders take".into(),
-            "the bound is the paper's ideal protocol, which knows for nothing what was lost; its frames are TCPlp's".into(),
-            "the loss of the paper's testbed without injection is not known; ours has what the tree's hidden senders cost".into(),
+            "packets are dropped in each direction, after link retries and reassembly; links also lose frames to hidden terminals".into(),
+            "the bound is the paper's ideal protocol, which learns of losses at no cost; its frames are TCPlp's".into(),
+            "the loss of the paper's testbed without injection is not known; ours is that of the tree's hidden terminals".into(),
         ],
     })
 }
@@ -85,7 +85,7 @@ fn claims(losses: &[u32], by: &[&[Vec<Measured>]]) -> Vec<Claim> {
     let [tcp, coap, cocoa, improved] = by else {
         return Vec::new();
     };
-    // Over the places for which `which` holds.
+    // The least mean reliability over the loss rates for which `which` holds.
     let least = |runs: &[Vec<Measured>], which: fn(u32) -> bool| {
         let places = losses.iter().zip(runs).filter(|(loss, _)| which(**loss));
         let means = places.map(|(_, runs)| 100.0 * summary(runs, |run| run.reliability).mean);
@@ -115,23 +115,23 @@ fn claims(losses: &[u32], by: &[&[Vec<Measured>]]) -> Vec<Claim> {
     let variant = at(improved, last, |run| run.radio) / at(tcp, last, |run| run.radio);
     let again = at(coap, last, |run| run.retransmissions);
     vec![
-        Claim::value("below 15 % loss TCP delivers nearly all: 99 % or more", Some(100.0), tcp_low, n, "%", tcp_low >= 99.0)
+        Claim::value("below 15 % loss TCP delivers nearly all readings: 99 % or more", Some(100.0), tcp_low, n, "%", tcp_low >= 99.0)
             .because(|| format!("it delivers {tcp_low:.2} %")),
-        Claim::value("and so does CoAP", Some(100.0), coap_low, n, "%", coap_low >= 99.0)
+        Claim::value("below 15 % loss CoAP delivers nearly all readings: 99 % or more", Some(100.0), coap_low, n, "%", coap_low >= 99.0)
             .because(|| format!("it delivers {coap_low:.2} %")),
-        Claim::value("beyond 9 % CoCoA does poorly: below 95 %", None, cocoa_high, n, "%", cocoa_high < 95.0)
-            .because(|| format!("it delivers {cocoa_high:.1} %: the draft's weak estimator takes no exchange with more than two retransmissions and weighs a quarter, so its timeout stays near CoAP's; which CoCoA the paper ran is not known")),
-        Claim::value("beyond 15 % CoAP delivers more than TCP, which backs off further", None, high_coap - high_tcp, n, "%", high_coap > high_tcp)
-            .because(|| format!("at {} % TCP delivers {high_tcp:.1} %, CoAP {high_coap:.1} % with {again:.0} retransmissions in 10 minutes: RACK and tail loss probes, which the paper's TCP has not, and a queue that holds what waits; CoAP loses messages that five transmissions did not bring", losses[last])),
-        Claim::value("at moderate loss TCP's radio is on about as long as CoAP's, or less", Some(1.0), moderate, n, "times", moderate < 1.05)
+        Claim::value("above 9 % loss CoCoA delivers few readings: below 95 %", None, cocoa_high, n, "%", cocoa_high < 95.0)
+            .because(|| format!("it delivers {cocoa_high:.1} %: the draft's weak estimator ignores exchanges with more than two retransmissions and has a weight of a quarter, so its timeout stays near CoAP's; the paper's version of CoCoA is not known")),
+        Claim::value("above 15 % loss CoAP delivers more than TCP, whose timeout grows longer", None, high_coap - high_tcp, n, "%", high_coap > high_tcp)
+            .because(|| format!("at {} % TCP delivers {high_tcp:.1} %, CoAP {high_coap:.1} % with {again:.0} retransmissions per 10 minutes: this TCP has RACK and tail loss probes, which the paper's does not, and a queue for the readings that wait; CoAP loses a message after five transmissions", losses[last])),
+        Claim::value("at moderate loss TCP's radio is on about as long as CoAP's, or shorter", Some(1.0), moderate, n, "times", moderate < 1.05)
             .because(|| format!("{moderate:.2} times")),
-        Claim::value("not all of TCP's retransmissions follow timeouts: a fifth or more at 9 % do not", None, 100.0 * others, n, "%", others >= 0.2)
+        Claim::value("a fifth or more of TCP's retransmissions at 9 % loss do not follow timeouts", None, 100.0 * others, n, "%", others >= 0.2)
             .because(|| format!("{:.0} % do not", 100.0 * others)),
-        Claim::value("goal: every run delivers all readings by TCPlp's TCP, up to 21 % loss", Some(100.0), tcp_all, n, "%", tcp_all == 100.0)
-            .because(|| format!("the worst run delivered {tcp_all:.2} %: after several losses in a row its timeout grows to a minute, and the queue beside a batch holds less")),
-        Claim::value("goal, improved: every run delivers all readings, up to 21 % loss", Some(100.0), chappe_all, n, "%", chappe_all == 100.0)
+        Claim::value("goal: TCPlp's TCP delivers all readings in every run, up to 21 % loss", Some(100.0), tcp_all, n, "%", tcp_all == 100.0)
+            .because(|| format!("the worst run delivered {tcp_all:.2} %: after several consecutive losses its timeout grows to a minute, and the queue has no room for a minute's readings besides a batch")),
+        Claim::value("goal, improved: all readings are delivered in every run, up to 21 % loss", Some(100.0), chappe_all, n, "%", chappe_all == 100.0)
             .because(|| format!("the worst run delivered {chappe_all:.2} %")),
-        Claim::value("improved: at the highest loss its radio is on for three fifths of TCPlp's time or less", None, variant, n, "times", variant <= 0.6)
+        Claim::value("improved: at the highest loss the radio is on for at most three fifths of TCPlp's time", None, variant, n, "times", variant <= 0.6)
             .because(|| format!("{variant:.2} times")),
     ]
 }

@@ -1,4 +1,4 @@
-//! Figure 11: the radio over the hours of a day, TCPlp beside CoAP (8.2.3).
+//! Figure 11: the radio duty cycle by hour of the day, of TCPlp and CoAP (8.2.3).
 
 use chappe_lab::run::RunError;
 use chappe_results::figure::{Claim, Figure};
@@ -8,13 +8,13 @@ use super::study::sense::{Measured, Trial};
 use super::study::{Frames, Interference, Protocol, disturbed};
 
 const PROTOCOLS: [Protocol; 3] = [Protocol::Tcp, Protocol::Coap, Protocol::Improved];
-/// Hours in which people work: [`DAY`](super::study::DAY).
+/// The hours in which people work: [`DAY`](super::study::DAY).
 const WORK: std::ops::Range<u32> = 9..18;
 
 pub fn make(context: &FigureContext<'_>) -> Result<Figure, RunError> {
     let (hours, rounds): (Vec<u32>, u32) = match context.quick() {
         true => (vec![0, 12, 20], 2),
-        // Some four minutes of each hour; an hour's interference is the same all along.
+        // About four minutes of each hour are enough, since interference is constant over an hour.
         false => ((0..24).collect(), 4),
     };
     let trials: Vec<Hour> = PROTOCOLS
@@ -28,7 +28,7 @@ pub fn make(context: &FigureContext<'_>) -> Result<Figure, RunError> {
         })
         .collect();
     let runs = context.measure(&trials, |trial, seed| {
-        // Each hour has an air of its own, the same for all protocols.
+        // Each hour has other random numbers, but the same ones for all protocols.
         trial.of().run(seed.child(u64::from(trial.hour)))
     })?;
     let by: Vec<&[Vec<Measured>]> = runs.chunks(hours.len()).collect();
@@ -51,7 +51,7 @@ pub fn make(context: &FigureContext<'_>) -> Result<Figure, RunError> {
         ],
         claims: claims(&hours, &by),
         notes: vec![format!(
-            "batches of 64, three frames a segment; {} batches of each hour, by table7's interference: links are lost for {} % of the time at night and {} % at noon",
+            "batches of 64, three frames per segment; {} batches of each hour, with table7's interference: links are disturbed for {} % of the time at night and {} % at noon",
             rounds,
             disturbed(0) * 100.0,
             disturbed(12) * 100.0,
@@ -59,7 +59,7 @@ pub fn make(context: &FigureContext<'_>) -> Result<Figure, RunError> {
     })
 }
 
-/// Some of an hour.
+/// The trial of one hour.
 struct Hour {
     protocol: Protocol,
     hour: u32,
@@ -97,7 +97,7 @@ fn claims(hours: &[u32], by: &[&[Vec<Measured>]]) -> Vec<Claim> {
         .fold(0.0, f64::max);
     vec![
         Claim::value(
-            "by night CoAP's radio is on for less time than TCP's",
+            "by night CoAP's radio is on shorter than TCP's",
             None,
             quiet,
             n,
@@ -106,7 +106,7 @@ fn claims(hours: &[u32], by: &[&[Vec<Measured>]]) -> Vec<Claim> {
         )
         .because(|| format!("TCP's is on {quiet:.2} times as long")),
         Claim::value(
-            "while people work TCP's is on for less",
+            "while people work TCP's radio is on shorter than CoAP's",
             None,
             busy,
             n,
@@ -115,13 +115,13 @@ fn claims(hours: &[u32], by: &[&[Vec<Measured>]]) -> Vec<Claim> {
         )
         .because(|| format!("TCP's is on {busy:.2} times as long")),
         Claim::value(
-            "improved: no hour costs more than 1.5 %",
+            "improved: the radio duty cycle is at most 1.5 % in every hour",
             None,
             worst,
             n,
             "%",
             worst <= 1.5,
         )
-        .because(|| format!("the worst costs {worst:.2} %")),
+        .because(|| format!("it is {worst:.2} % in the worst hour")),
     ]
 }

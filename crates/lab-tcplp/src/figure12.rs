@@ -1,4 +1,4 @@
-//! Figure 12: four flows at once (8.3).
+//! Figure 12: goodput and fairness of four flows at once (8.3).
 
 use chappe_lab::run::RunError;
 use chappe_results::figure::{Claim, Figure, Series};
@@ -47,7 +47,7 @@ pub fn make(context: &FigureContext<'_>) -> Result<Figure, RunError> {
             series.collect(),
         )
     };
-    let mut median = quantiles("12", "goodput of a flow in 40 s: median", 0.5);
+    let mut median = quantiles("12", "goodput of a flow over 40 s: median", 0.5);
     median.bound = loads.iter().map(|&load| Some(load)).collect();
     let fairness = |name: &str, runs: &[Vec<Measured>]| {
         let of = |runs: &Vec<Measured>| {
@@ -79,8 +79,8 @@ pub fn make(context: &FigureContext<'_>) -> Result<Figure, RunError> {
         ],
         claims: claims(loads, &by),
         notes: vec![
-            "each leaf has so many readings to send; segments and messages of three frames; RED with ECN at relays; leaves ask every 100 ms while an answer is due".into(),
-            "the bound is what is offered; 802.15.4 bears about 28 kbit/s over three hops and more together".into(),
+            "each leaf makes readings at the offered rate; segments and messages of three frames; RED with ECN at relays; a data request every 100 ms while a leaf expects an answer".into(),
+            "the bound is the offered load; 802.15.4 carries about 28 kbit/s over three and more hops, all flows together".into(),
         ],
     })
 }
@@ -129,15 +129,15 @@ fn claims(loads: &[f64], by: &[&[Vec<Measured>]]) -> Vec<Claim> {
     let best = |medians: &[f64]| medians.iter().copied().fold(0.0, f64::max);
     let gain = best(&ours) / best(&t);
     vec![
-        Claim::value("small loads are carried whole", Some(1.0), carried, n, "of what is offered", carried > 0.95)
+        Claim::value("small loads are carried in full", Some(1.0), carried, n, "of what is offered", carried > 0.95)
             .because(|| format!("{carried:.2} of {} kbit/s", loads[small])),
-        Claim::value("TCP does about as well as CoAP and CoCoA: within 30 % of their mean at every load", None, off, n, "% at most", off < 30.0)
-            .because(|| format!("the medians are {t:.1?} against {others:.1?} kbit/s")),
-        Claim::value("beyond what the mesh carries the flows drift apart: the quartiles' distance grows", None, after, n, "kbit/s", after > before)
+        Claim::value("TCP's goodput is within 30 % of the mean of CoAP's and CoCoA's at every load", None, off, n, "% at most", off < 30.0)
+            .because(|| format!("the medians are {t:.1?} and {others:.1?} kbit/s")),
+        Claim::value("above the capacity of the mesh the flows differ more: the interquartile range grows", None, after, n, "kbit/s", after > before)
             .because(|| format!("{after:.2} kbit/s at {} kbit/s, {before:.2} at {}", loads[last], loads[small])),
-        Claim::value("RED with ECN makes the flows fairer", None, with - without, n, "of Jain's index", with > without + 0.01)
-            .because(|| format!("{with:.3} with it, {without:.3} without; {marked} marks in all runs: flows lose to hidden senders on the air, queues are short")),
-        Claim::value("improved: it carries a tenth more at its best", None, gain, n, "times TCPlp's best", gain >= 1.1)
+        Claim::value("RED with ECN increases fairness", None, with - without, n, "of Jain's index", with > without + 0.01)
+            .because(|| format!("{with:.3} with it, {without:.3} without; {marked} marks in all runs: flows lose frames to hidden terminals, and queues stay short")),
+        Claim::value("improved: its highest median is 1.1 times TCPlp's", None, gain, n, "times TCPlp's best", gain >= 1.1)
             .because(|| format!("{gain:.2} times")),
     ]
 }

@@ -11,7 +11,7 @@ use super::experiment::{Experiment, Wire};
 use super::frames::Form;
 use super::transport::{MSS, Transport, WINDOW};
 
-/// Segments of one to so many frames, buffers of one to so many segments.
+/// The most frames of a segment, and the most segments of a buffer.
 const MOST: usize = 8;
 
 pub fn make(context: &FigureContext<'_>) -> Result<Figure, RunError> {
@@ -37,7 +37,7 @@ pub fn make(context: &FigureContext<'_>) -> Result<Figure, RunError> {
     let names = |what: &str| sizes.iter().map(|size| format!("{size} {what}")).collect();
     let mut a = lines(
         "3a",
-        "goodput over the size of segments",
+        "goodput by size of segments",
         "kbit/s",
         ("segment", names("frames")),
         vec![
@@ -48,7 +48,7 @@ pub fn make(context: &FigureContext<'_>) -> Result<Figure, RunError> {
     a.bound = sizes.iter().map(|&frames| Some(bound(frames))).collect();
     let mut b = lines(
         "3b",
-        "goodput over the size of the mote's buffer",
+        "goodput by size of the mote's buffer",
         "kbit/s",
         ("buffer", names("segments")),
         vec![
@@ -62,19 +62,19 @@ pub fn make(context: &FigureContext<'_>) -> Result<Figure, RunError> {
         title: "TCP over one hop".into(),
         panels: vec![a, b],
         claims: vec![
-            Claim::value("segments of five frames carry 4 to 5 times what those of one carry (Table 1)", Some(4.5), gain, n, "times", (4.0..=5.0).contains(&gain))
-                .because(|| format!("the bounds allow {:.1}: {:.0} against {:.0} kbit/s, by 48 octets in a frame with addresses in line; the rest must be time for each segment that motes take and a simulated host does not", bound(5) / bound(1), bound(5), bound(1))),
-            Claim::value("beyond five frames little is gained: under a tenth by eight", None, further, n, "times", further < 1.1)
-                .because(|| format!("eight frames carry {further:.2} times as much")),
-            Claim::value("four to five segments of buffer are enough: 95 % of what eight carry", None, 100.0 * level, n, "%", level >= 0.95)
-                .because(|| format!("five segments carry {:.0} % of what eight do", 100.0 * level)),
-            Claim::value("with buffers of one segment a full receive buffer, which is acknowledged at once, beats a full send buffer", Some(1.86), stop, n, "times", stop > 1.2)
-                .because(|| format!("{:.1} against {:.1} kbit/s", mean(&receive, 1), mean(&send, 1))),
+            Claim::value("segments of five frames have 4 to 5 times the goodput of segments of one (Table 1)", Some(4.5), gain, n, "times", (4.0..=5.0).contains(&gain))
+                .because(|| format!("the bounds allow {:.1} times: {:.0} and {:.0} kbit/s, with 48 octets in a frame with addresses in line; the rest must be processing time per segment, which motes need and a simulated host does not", bound(5) / bound(1), bound(5), bound(1))),
+            Claim::value("eight frames have less than 1.1 times the goodput of five", None, further, n, "times", further < 1.1)
+                .because(|| format!("eight frames have {further:.2} times the goodput")),
+            Claim::value("four to five segments of buffer are enough: 95 % of the goodput with eight", None, 100.0 * level, n, "%", level >= 0.95)
+                .because(|| format!("five segments have {:.0} % of the goodput with eight", 100.0 * level)),
+            Claim::value("with a buffer of one segment, downlink (where a full receive buffer is acknowledged at once) is faster than uplink", Some(1.86), stop, n, "times", stop > 1.2)
+                .because(|| format!("{:.1} and {:.1} kbit/s", mean(&receive, 1), mean(&send, 1))),
         ],
         notes: vec![
-            "3a: two motes; segments fill their frames, addresses in line, timestamps; buffers of 1848 octets, or of four segments if those are more".into(),
+            "3a: two motes; segments fill their frames; addresses in line, timestamps; buffers of 1848 octets, or of four segments if that is more".into(),
             "3b: a server 12 ms behind the border router; the mote's send buffer (uplink) or receive buffer (downlink) varies".into(),
-            format!("no pauses between link retries (d = 0); a window of {WINDOW} is the paper's; the paper's curves are pictures whose points are not available"),
+            format!("no pauses between link retries (d = 0); the paper's window is {WINDOW}; the paper's curves are pictures without available values"),
         ],
     })
 }
@@ -84,7 +84,7 @@ type Runs = Vec<Vec<Measured>>;
 fn by_size(context: &FigureContext<'_>, sizes: &[usize]) -> Result<(Runs, Runs), RunError> {
     let experiment = |frames: usize| {
         let mss = Form::TCPLP.mss(frames);
-        // The paper's 1848 octets, and four segments if those are more.
+        // The paper's 1848 octets, or four segments if that is more.
         let payload = usize::from(mss) - 12;
         let segments = WINDOW.max(WINDOW * 462 / payload);
         Experiment {
@@ -137,7 +137,7 @@ fn both(context: &FigureContext<'_>, trials: &[Trial]) -> Result<(Runs, Runs), R
     Ok((up, down))
 }
 
-/// One hop without pauses.
+/// One hop, without pauses between link retries.
 fn plain() -> Experiment {
     let mut experiment = Experiment::row(1);
     experiment.mac.retry_delay = chappe_core::Duration::ZERO;

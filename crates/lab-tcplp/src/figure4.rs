@@ -1,4 +1,4 @@
-//! Figure 4: where the time of a frame goes, and what keeps TCP below 250 kbit/s (6.3).
+//! Figure 4: the time of a frame by part, and the overheads that keep TCP below 250 kbit/s (6.3).
 
 use chappe_bound::closed::lowpan::{self, Segments};
 use chappe_core::{Duration, Seed};
@@ -18,13 +18,13 @@ use super::transport::MSS;
 const FULL: usize = 127;
 const WARM_UP: Duration = Duration::from_secs(3);
 
-/// One run: what its frames took, seconds.
+/// The time of one run's frames, in seconds.
 #[derive(Clone, Debug)]
 struct Budget {
     kbps: f64,
-    /// Of a full frame, from one to the next.
+    /// The time from one full frame to the next.
     cycle: f64,
-    /// Of a segment that was delivered, by [`PARTS`].
+    /// The time of a delivered segment, by [`PARTS`].
     parts: [f64; PARTS.len()],
 }
 
@@ -35,7 +35,7 @@ const PARTS: [&str; 8] = [
     "assessment",
     "back-off (mean)",
     "load over SPI",
-    "TCP's ACK, all of it",
+    "TCP's ACK, all parts",
     "overlap",
 ];
 
@@ -83,9 +83,9 @@ pub fn make(context: &FigureContext<'_>) -> Result<Figure, RunError> {
             .unwrap_or(0)
     };
     left.paper[at("TCP headers")] = Some(95.0);
-    left.paper[at("unused places")] = Some(100.0);
+    left.paper[at("unused octets")] = Some(100.0);
     left.paper[steps.len()] = Some(75.0);
-    // 20 octets and 12 of timestamps are no header then, but payload.
+    // TCP's 20 octets and 12 of timestamps count as payload here.
     let headless = lowpan::one_by_one(
         &HAMILTON,
         &Segments {
@@ -101,31 +101,31 @@ pub fn make(context: &FigureContext<'_>) -> Result<Figure, RunError> {
     names.push("measured".into());
     Ok(Figure {
         id: "figure4",
-        title: "where the time goes".into(),
+        title: "time by part".into(),
         panels: vec![
             Panel::bars("4a", "a full frame", "ms", places, vec![beside(Series::new("time", spans), &paper_frame)]).on("part"),
-            Panel::bars("4b", "goodput that is left after each overhead", "kbit/s", names, vec![left]).on("after"),
-            Panel::bars("4 budget", "a segment that was delivered, one hop", "ms", PARTS.map(String::from).to_vec(), vec![Series::new("time", parts.collect())]).on("part"),
+            Panel::bars("4b", "goodput that remains after each overhead", "kbit/s", names, vec![left]).on("after"),
+            Panel::bars("4 budget", "a delivered segment, one hop", "ms", PARTS.map(String::from).to_vec(), vec![Series::new("time", parts.collect())]).on("part"),
         ],
         claims: vec![
             Claim::new("a full frame takes 7.2 ms, to within 3 %", Some(7.2), cycle, "ms", (cycle.mean / 7.2 - 1.0).abs() < 0.03)
                 .because(|| format!("it takes {:.2} ms", cycle.mean)),
-            Claim::value("the bound, by the paper's counts: 95 kbit/s", Some(95.0), bound, 1, "kbit/s", (bound - 95.0).abs() < 0.5)
+            Claim::value("the bound with the paper's counts is 95 kbit/s", Some(95.0), bound, 1, "kbit/s", (bound - 95.0).abs() < 0.5)
                 .because(|| format!("the formula gives {bound:.1}")),
-            Claim::value("and 100 kbit/s without TCP's headers, to within 3 %", Some(100.0), without, 1, "kbit/s", (without / 100.0 - 1.0).abs() < 0.03)
+            Claim::value("without TCP's headers the bound is 100 kbit/s, to within 3 %", Some(100.0), without, 1, "kbit/s", (without / 100.0 - 1.0).abs() < 0.03)
                 .because(|| format!("the formula gives {without:.1}")),
-            Claim::new("TCP gets within 25 % of the bound", Some(75.0), kbps, "kbit/s", kbps.mean >= 0.75 * bound)
-                .because(|| format!("it gets {:.1}", kbps.mean)),
+            Claim::new("TCP reaches 75 % of the bound", Some(75.0), kbps, "kbit/s", kbps.mean >= 0.75 * bound)
+                .because(|| format!("its goodput is {:.1} kbit/s", kbps.mean)),
         ],
         notes: vec![
-            format!("a segment takes {whole:.2} ms; what is above the sum of the parts before it is negative overlap: the ends load and back off at the same time, and {n} runs get {:.1} where frames one after the other make {serial:.1}", kbps.mean),
-            "no frame of a segment is full, since parts end at multiples of 8 octets: the measured time is from a frame to its sender's next one, and the octets that it lacks are added".into(),
-            "d = 0; 4b divides the time of two segments and their acknowledgement, by the frames that the encoder writes".into(),
+            format!("a segment takes {whole:.2} ms; overlap is this time minus the other parts: the ends load and back off at the same time, so {n} runs reach {:.1} kbit/s, where frames one after the other would reach {serial:.1}", kbps.mean),
+            "no frame of a segment is full, since fragments end at multiples of 8 octets; the measured time is from a frame to its sender's next one, plus the airtime of the missing octets".into(),
+            "d = 0; 4b is computed from two segments and their acknowledgement, as the encoder writes their frames".into(),
         ],
     })
 }
 
-/// Goodput in kbit/s that is left after each overhead, by the frames of two segments and an acknowledgement.
+/// Goodput in kbit/s that remains after each overhead, for the frames of two segments and one acknowledgement.
 fn steps() -> Vec<(&'static str, f64)> {
     let form = Form::TCPLP;
     let segments = bounds::segments(&form, MSS, 2);
@@ -134,7 +134,7 @@ fn steps() -> Vec<(&'static str, f64)> {
     let data = 2.0 * count * HAMILTON.whole_s(segments.frames);
     let all = data + HAMILTON.whole_s(segments.ack);
     let link = form.link() as f64 * count;
-    // What a segment's frames would hold if all were full, and what they hold.
+    // The octets that full frames would have, and the octets of the headers between link and TCP.
     let room = FULL as f64 * count;
     let below = octets - link - (20.0 + f64::from(MSS));
     let rate = |octets: f64, time: f64| 2.0 * octets * 8.0 / time / 1e3;
@@ -153,7 +153,7 @@ fn steps() -> Vec<(&'static str, f64)> {
             "IPv6, fragments",
             rate(room - link - below, full + HAMILTON.whole_s(segments.ack)),
         ),
-        ("unused places", rate(20.0 + f64::from(MSS), all)),
+        ("unused octets", rate(20.0 + f64::from(MSS), all)),
         ("TCP headers", rate(segments.payload, all)),
     ]
 }

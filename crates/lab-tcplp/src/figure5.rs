@@ -1,4 +1,4 @@
-//! Figure 5: pauses of up to d between link retries, over one hop and three (7.1), and the models of 7.4.
+//! Figure 5: random pauses of up to d between link retries, over one hop and three (7.1), and the models of 7.4.
 
 use chappe_bound::closed::lowpan;
 use chappe_core::Duration;
@@ -16,13 +16,13 @@ use super::transport::MSS;
 type Runs = Vec<Vec<Measured>>;
 type Value = fn(&Measured) -> f64;
 
-/// Payload of a segment.
+/// Octets of payload of a segment.
 const PAYLOAD: f64 = 462.0;
-/// Metres between motes of the corridor, and others to compare with.
+/// Metres between motes of the corridor, and the distances of the sensitivity study.
 pub const SPACING: f64 = 30.0;
 const SPACINGS: [f64; 6] = [8.0, 15.0, 20.0, 25.0, SPACING, 35.0];
 
-/// The pauses, in ms: from the paper's 0 to its 100.
+/// The pauses d in ms, over the paper's range.
 pub fn pauses(context: &FigureContext<'_>) -> Vec<u64> {
     match context.quick() {
         true => vec![0, 30, 40, 100],
@@ -30,7 +30,7 @@ pub fn pauses(context: &FigureContext<'_>) -> Vec<u64> {
     }
 }
 
-/// A row with pauses of up to so many milliseconds.
+/// The experiment with pauses of up to `ms` milliseconds.
 pub fn with_pause(mut experiment: Experiment, ms: u64) -> Experiment {
     experiment.mac.retry_delay = Duration::from_millis(ms);
     experiment
@@ -127,10 +127,10 @@ impl Sweep {
                 ],
             ),
             self.panel("5 loss", "segments lost", "%", None, pair(LOSS)),
-            self.panel("5c", "round trip", "ms", None, pair(RTT)),
+            self.panel("5c", "round-trip time", "ms", None, pair(RTT)),
             self.panel(
                 "5d",
-                "data frames sent by all nodes in a second",
+                "data frames per second, all nodes",
                 "frames",
                 None,
                 pair(FRAMES),
@@ -155,20 +155,20 @@ impl Sweep {
         vec![
             Claim::new("three hops: without pauses about 6 % of the segments are lost (3 to 12 %)", Some(6.0), none, "%", (3.0..=12.0).contains(&none.mean))
                 .because(|| hidden(self.at(&self.three, 0))),
-            Claim::new("with d = 30 ms under 1 % are", Some(1.0), some, "%", some.mean < 1.0)
+            Claim::new("three hops: with d = 30 ms less than 1 % of the segments are lost", Some(1.0), some, "%", some.mean < 1.0)
                 .because(|| hidden(self.at(&self.three, 30))),
-            Claim::value("goodput over three hops is the same at d = 0 and 30 ms, to within 10 %", Some(1.0), level, n, "times", (level - 1.0).abs() <= 0.1)
+            Claim::value("three hops: goodput is the same at d = 0 and 30 ms, to within 10 %", Some(1.0), level, n, "times", (level - 1.0).abs() <= 0.1)
                 .because(|| format!("{:.1} and {:.1} kbit/s", three(0, KBPS).mean, three(30, KBPS).mean)),
-            Claim::value("over one hop goodput falls as d grows", None, slow, n, "times", slow < 1.0)
+            Claim::value("one hop: goodput falls as d grows", None, slow, n, "times", slow < 1.0)
                 .because(|| format!("at d = 100 ms it is {slow:.3} times that at 0")),
-            Claim::new("over three hops the round trip grows with d", None, long, "ms", long.mean > short.mean)
+            Claim::new("three hops: the round-trip time grows with d", None, long, "ms", long.mean > short.mean)
                 .because(|| format!("from {:.0} to {:.0} ms", short.mean, long.mean)),
-            Claim::value("and a kilobit takes fewer frames: more at d = 0 than at 40 ms", None, again, n, "times", again > 1.0)
+            Claim::value("three hops: a kilobit takes more frames at d = 0 than at 40 ms", None, again, n, "times", again > 1.0)
                 .because(|| format!("{again:.2} times as many")),
-            Claim::new("equation 1 matches measured goodput, over three hops: off by at most a quarter on average", None, far, "%", far.mean <= 25.0)
+            Claim::new("three hops: equation 1 is within a quarter of the measured goodput, on average", None, far, "%", far.mean <= 25.0)
                 .because(|| format!("off by {:.0} to {:.0} %", far.min, far.max)),
-            Claim::new("and over both", None, fit, "%", fit.mean <= 25.0)
-                .because(|| format!("off by {:.0} to {:.0} %: over one hop the window is not always full", fit.min, fit.max)),
+            Claim::new("one hop and three: equation 1 is within a quarter of the measured goodput, on average", None, fit, "%", fit.mean <= 25.0)
+                .because(|| format!("off by {:.0} to {:.0} %; over one hop the window is not always full", fit.min, fit.max)),
         ]
     }
 }
@@ -183,16 +183,16 @@ pub fn make(context: &FigureContext<'_>) -> Result<Figure, RunError> {
         panels,
         claims: sweep.claims(context),
         notes: vec![
-            format!("motes {SPACING} m apart at the paper's -8 dBm: neighbours have some 8 dB to spare, their neighbours are seldom understood and often noticed; three retries; windows of four segments of 462 octets"),
-            "the bare row is a worst case: second neighbours notice nothing of each other, and any overlap kills both frames".into(),
-            "the last panel shows how much depends on the distance".into(),
-            "equations 1 and 2 take the measured round trip and loss of segments; equation 2 has no value without loss and is cut at what a window allows".into(),
-            "the paper's curves are pictures whose points are not available".into(),
+            format!("motes {SPACING} m apart at the paper's -8 dBm: neighbours have a margin of some 8 dB, and second neighbours are often sensed but rarely decoded; three retries; windows of four segments of 462 octets"),
+            "the bare row is a worst case: second neighbours do not sense each other, and any overlap destroys both frames".into(),
+            "the last panel shows the effect of the distance".into(),
+            "equations 1 and 2 use the measured round-trip time and segment loss; equation 2 is infinite without loss, so it is limited to one window per round trip".into(),
+            "the paper's curves are pictures without available values".into(),
         ],
     })
 }
 
-/// What the distance between motes does to the loss of segments.
+/// The loss of segments by distance between motes.
 fn spacing(context: &FigureContext<'_>) -> Result<Panel, RunError> {
     let over = |ms: u64| -> Result<Runs, RunError> {
         let trials = SPACINGS.map(|metres| {
@@ -215,19 +215,19 @@ fn spacing(context: &FigureContext<'_>) -> Result<Panel, RunError> {
     ))
 }
 
-/// Equation 1 on a run, kbit/s.
+/// Equation 1 for a run, in kbit/s.
 fn first(run: &Measured) -> f64 {
     lowpan::goodput_model(PAYLOAD, run.rtt_ms / 1e3, 4.0, 2.0, run.segment_loss) / 1e3
 }
 
-/// Equation 2 on a run, kbit/s; at most what a window in a round trip makes, since it knows none.
+/// Equation 2 for a run, in kbit/s. It has no window, so it is limited to one window per round trip.
 fn second(run: &Measured) -> f64 {
     let loss = run.segment_loss.max(1e-9);
     let window = lowpan::goodput_model(PAYLOAD, run.rtt_ms / 1e3, 4.0, 0.0, 0.0);
     lowpan::square_root_model(PAYLOAD, run.rtt_ms / 1e3, loss).min(window) / 1e3
 }
 
-/// How far equation 1 is off, %, for each place.
+/// The relative error of equation 1 in per cent, for each pause.
 fn off(runs: &Runs) -> impl Iterator<Item = f64> + '_ {
     runs.iter().map(|runs| {
         let (model, ours) = (summary(runs, first).mean, summary(runs, KBPS).mean);
@@ -235,7 +235,7 @@ fn off(runs: &Runs) -> impl Iterator<Item = f64> + '_ {
     })
 }
 
-/// What collides, and what becomes of it.
+/// The link retries and losses of these runs, in a sentence.
 fn hidden(runs: &[Measured]) -> String {
     let mean = |value: Value| summary(runs, value).mean;
     let given_up = |run: &Measured| {
@@ -244,7 +244,7 @@ fn hidden(runs: &[Measured]) -> String {
         100.0 * failed as f64 / (run.frames - again as f64).max(1.0)
     };
     format!(
-        "of the data frames {:.0} % are sent again and {:.2} % given up after three retries; a segment of five frames over three hops can meet that fifteen times",
+        "{:.0} % of the data frames are sent again and {:.2} % are given up after three retries; this can happen to a segment of five frames over three hops fifteen times",
         100.0 * mean(|run| run.frame_loss),
         summary(runs, given_up).mean,
     )

@@ -1,4 +1,4 @@
-//! Figure 6: the congestion window over 100 s, and what moves it (7.3).
+//! Figure 6: the congestion window over 100 s, and its recoveries and timeouts (7.3).
 
 use chappe_core::Duration;
 use chappe_lab::run::RunError;
@@ -11,13 +11,13 @@ use super::experiment::Experiment;
 use super::figure5::{SPACING, pauses, with_pause};
 use super::transport::WINDOW;
 
-/// Looks at the window in a second.
+/// Samples of the window per second.
 const LOOKS: usize = 10;
-/// Seconds between two places of the trace.
+/// Seconds between two points of the plotted window.
 const STEP: usize = 4;
 
 pub fn make(context: &FigureContext<'_>) -> Result<Figure, RunError> {
-    // The paper's 100 s, whatever the others take.
+    // The paper gives 100 s for this figure, so it does not use the length of the other runs.
     let seconds = if context.quick() { 40 } else { 100 };
     let pauses = pauses(context);
     let trials: Vec<Trial> = pauses
@@ -59,24 +59,24 @@ pub fn make(context: &FigureContext<'_>) -> Result<Figure, RunError> {
         id: "figure6",
         title: "the congestion window over three hops".into(),
         panels: vec![
-            lines("6a", "window without pauses, at most the buffer", "segments", ("s", seconds_of), vec![Series::new("cwnd", capped)]),
-            lines("6b", "recoveries and timeouts in 100 s", "", ("d, ms", pauses.iter().map(u64::to_string).collect()), vec![
+            lines("6a", "congestion window without pauses, limited to the buffer", "segments", ("s", seconds_of), vec![Series::new("cwnd", capped)]),
+            lines("6b", "recoveries and timeouts per 100 s", "", ("d, ms", pauses.iter().map(u64::to_string).collect()), vec![
                 line("fast recoveries", &runs, fast),
                 line("timeouts", &runs, slow),
             ]),
-            lines("6 share", "time with the whole buffer as window", "%", ("d, ms", pauses.iter().map(u64::to_string).collect()), vec![line("share", &runs, full)]),
+            lines("6 share", "share of time with a window as large as the buffer", "%", ("d, ms", pauses.iter().map(u64::to_string).collect()), vec![line("share", &runs, full)]),
         ],
         claims: vec![
-            Claim::new("without pauses the window is the whole buffer for most of the time: at least 80 %", None, share, "%", share.mean >= 80.0)
-                .because(|| format!("{lost:.0} % of the segments are lost, {:.0} recoveries and {:.0} timeouts in 100 s each halve it or more, and it takes two round trips of {:.0} ms to grow back from two segments to four", fast_none.mean, slow_none.mean, summary(&runs[0], |run| run.rtt_ms).mean)),
+            Claim::new("without pauses the window is as large as the buffer most of the time: at least 80 %", None, share, "%", share.mean >= 80.0)
+                .because(|| format!("{lost:.0} % of the segments are lost; each of {:.0} recoveries and {:.0} timeouts per 100 s at least halves the window, and it takes two round trips of {:.0} ms to grow from two segments to four", fast_none.mean, slow_none.mean, summary(&runs[0], |run| run.rtt_ms).mean)),
             Claim::value("fast recoveries become fewer with d: at 40 ms at most half of those at 0", None, fast_some.mean / fast_none.mean.max(1e-9), n, "times", fast_some.mean <= 0.5 * fast_none.mean)
-                .because(|| format!("{:.1} and {:.1} in 100 s", fast_none.mean, fast_some.mean)),
-            Claim::value("timeouts do not", None, slow_some.mean / slow_none.mean.max(1e-9), n, "times", slow_some.mean >= 0.5 * slow_none.mean)
-                .because(|| format!("{:.1} at d = 0 and {:.1} at 40 ms in 100 s: what times out here is what repeated collisions leave, and pauses prevent those", slow_none.mean, slow_some.mean)),
+                .because(|| format!("{:.1} and {:.1} per 100 s", fast_none.mean, fast_some.mean)),
+            Claim::value("timeouts do not become fewer with d: at 40 ms at least half of those at 0", None, slow_some.mean / slow_none.mean.max(1e-9), n, "times", slow_some.mean >= 0.5 * slow_none.mean)
+                .because(|| format!("{:.1} at d = 0 and {:.1} at 40 ms per 100 s; here timeouts follow repeated collisions, which pauses prevent", slow_none.mean, slow_some.mean)),
         ],
         notes: vec![
             format!("motes {SPACING} m apart, as in Figure 5"),
-            "6a is the first seed's run; the paper's stack shows one segment during fast recovery, ours what PRR allows".into(),
+            "6a is the first seed's run; during fast recovery the paper's stack reports a window of one segment, ours the window of PRR".into(),
         ],
     })
 }

@@ -1,4 +1,4 @@
-//! Figure 7: how long a page of 82 octets on a mote takes, by HTTP and by CoAP (8.1.1).
+//! Figure 7: the latency of a page of 82 octets on a mote, by HTTP and by CoAP (8.1.1).
 
 use chappe_core::Duration;
 use chappe_lab::run::RunError;
@@ -10,7 +10,7 @@ use super::study::web::{By, Measured, Trial};
 use super::study::{LEAVES, READING, Sleeping};
 
 const SECOND: Duration = Duration::from_secs(1);
-/// The interval of an adaptive leaf while something is expected (8.1.1).
+/// The interval of an adaptive leaf while it expects a packet (8.1.1).
 const SHORT: Duration = Duration::from_millis(100);
 
 /// The paper's three cases.
@@ -18,7 +18,7 @@ const CASES: [(&str, &str, Option<Sleeping>); 3] = [
     ("7a", "radio always on", None),
     (
         "7b",
-        "a data request each second",
+        "a data request every second",
         Some(Sleeping {
             base: SECOND,
             short: SECOND,
@@ -26,7 +26,7 @@ const CASES: [(&str, &str, Option<Sleeping>); 3] = [
     ),
     (
         "7c",
-        "each second, each 100 ms while something is expected",
+        "every second, every 100 ms while the leaf expects a packet",
         Some(Sleeping {
             base: SECOND,
             short: SHORT,
@@ -62,12 +62,12 @@ pub fn make(context: &FigureContext<'_>) -> Result<Figure, RunError> {
     }
     Ok(Figure {
         id: "figure7",
-        title: "a page of 82 octets on a mote, asked for from behind the border router".into(),
+        title: "a page of 82 octets on a mote, requested from behind the border router".into(),
         panels,
         claims: claims(&latencies),
         notes: vec![
-            "leaves three to five hops from the border router, 12 ms from it to the client; each request at a random moment, over a connection of its own by HTTP".into(),
-            "the tree and its hidden senders are ours, since the paper's stands in a drawing that is not available".into(),
+            "leaves three to five hops from the border router, and a round trip of 12 ms from there to the client; each request at a random time; HTTP opens a connection for each".into(),
+            "the tree and its hidden terminals are ours; the paper's tree is in a drawing that is not available".into(),
         ],
     })
 }
@@ -79,18 +79,18 @@ fn claims(latencies: &[(Vec<f64>, Vec<f64>)]) -> Vec<Claim> {
     let at = |samples: &[f64], p: f64| quantile(samples, p).unwrap_or(f64::NAN);
     let (slow, n) = (at(&on.0, 0.9), on.0.len());
     let ratio = at(&on.0, 0.5) / at(&on.1, 0.5);
-    // The least latency beyond what the further round trip itself takes.
+    // Differences of least latencies, so that the extra round trip itself does not count.
     let worst = at(&fixed.0, 0.0) - at(&on.0, 0.0);
     let least = at(&fixed.1, 0.0) - at(&on.1, 0.0);
     let more = at(&adaptive.0, 0.5) - at(&adaptive.1, 0.5);
     vec![
-        Claim::value("with the radio always on, nine of ten pages come by HTTP within a second", None, slow, n, "ms", slow < 1000.0)
-            .because(|| format!("the ninth tenth takes {slow:.0} ms")),
-        Claim::value("CoAP is quicker then: it needs one round trip, HTTP two", Some(2.0), ratio, n, "times", ratio > 1.5)
+        Claim::value("with the radio always on, HTTP delivers nine of ten pages within a second", None, slow, n, "ms", slow < 1000.0)
+            .because(|| format!("the ninth decile is {slow:.0} ms")),
+        Claim::value("CoAP is faster then: it needs one round trip, HTTP two", Some(2.0), ratio, n, "times", ratio > 1.5)
             .because(|| format!("HTTP takes {ratio:.1} times as long")),
-        Claim::value("with a request each second HTTP waits a whole second even at best (the second round trip is the worst case), CoAP does not", Some(1000.0), worst, n, "ms", worst > 900.0 && least < 300.0)
-            .because(|| format!("the quickest page takes {worst:.0} ms more by HTTP, {least:.0} ms by CoAP, than with the radio on")),
-        Claim::value("woken by the connection, HTTP costs little more than CoAP: less than half a second in the median", None, more, n, "ms", more < 500.0)
-            .because(|| format!("it costs {more:.0} ms more")),
+        Claim::value("with a data request every second, HTTP waits a whole second even at best (for its second round trip); CoAP does not", Some(1000.0), worst, n, "ms", worst > 900.0 && least < 300.0)
+            .because(|| format!("compared with the radio on, the fastest page takes {worst:.0} ms more by HTTP and {least:.0} ms more by CoAP")),
+        Claim::value("with the adaptive interval, HTTP takes little longer than CoAP: less than half a second in the median", None, more, n, "ms", more < 500.0)
+            .because(|| format!("it takes {more:.0} ms longer")),
     ]
 }

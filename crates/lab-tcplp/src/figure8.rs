@@ -1,4 +1,4 @@
-//! Figure 8: pages of different sizes from a leaf that asks every 100 ms, by HTTP and by CoAP (8.1.2, 8.1.3).
+//! Figure 8: pages of different sizes on a leaf with a data request every 100 ms, by HTTP and by CoAP (8.1.2, 8.1.3).
 
 use chappe_core::Duration;
 use chappe_lab::run::RunError;
@@ -9,16 +9,16 @@ use super::context::{FigureContext, beside, line, lines};
 use super::study::web::{By, Measured, Trial};
 use super::study::{LEAVES, Sleeping};
 
-/// 8.1.2: a short interval, as an adaptive leaf has it during a transfer.
+/// A short interval, as an adaptive leaf has during a transfer (8.1.2).
 const SHORT: Sleeping = Sleeping {
     base: Duration::from_millis(100),
     short: Duration::from_millis(100),
 };
-/// The page of which the paper gives the time that the radio is on (8.1.3).
+/// The page for which the paper gives the radio time (8.1.3), in octets.
 const KIB: usize = 1024;
-/// The page of Figure 8b.
+/// The page of Figure 8b, in octets.
 const LARGE: usize = 50 * 1024;
-/// How often somebody asks for a page (8.1.3), s.
+/// Seconds between two requests (8.1.3).
 const EACH: f64 = 100.0;
 
 fn trials(by: By, octets: usize) -> Vec<Trial> {
@@ -38,7 +38,7 @@ pub fn make(context: &FigureContext<'_>) -> Result<Figure, RunError> {
         true => &[82, KIB],
         false => &[82, 256, 512, KIB, 2048, 4096, 8192],
     };
-    // All leaves' runs of a size together.
+    // The runs of all leaves for one size form one sample.
     let over = |by, sizes: &[usize]| -> Result<Vec<Vec<Measured>>, RunError> {
         let all: Vec<Trial> = sizes
             .iter()
@@ -56,7 +56,7 @@ pub fn make(context: &FigureContext<'_>) -> Result<Figure, RunError> {
     let rate = |run: &Measured| LARGE as f64 * 8.0 / run.latency / 1e3;
     let a = lines(
         "8a",
-        "time for a page",
+        "latency of a page",
         "s",
         (
             "page",
@@ -83,7 +83,7 @@ pub fn make(context: &FigureContext<'_>) -> Result<Figure, RunError> {
         |name: &str, runs: &[Measured]| beside(Series::new(name, vec![awake(runs)]), &[None]);
     let c = Panel::bars(
         "8.1.3",
-        "time that the leaf's radio is awake for a page of 1024 octets",
+        "radio time of the leaf for a page of 1024 octets",
         "ms",
         vec!["1024 octets".into()],
         vec![radio("HTTP", &http[kib]), radio("CoAP", &coap[kib])],
@@ -91,11 +91,11 @@ pub fn make(context: &FigureContext<'_>) -> Result<Figure, RunError> {
     .on("page");
     Ok(Figure {
         id: "figure8",
-        title: "pages of a leaf that asks for its frames every 100 ms".into(),
+        title: "pages on a leaf with a data request every 100 ms".into(),
         claims: claims(&(http, coap), kib, &http_large[0], &coap_large[0]),
         panels: vec![a, b, c],
         notes: vec![
-            "segments of five frames, windows of four; CoAP in blocks of 512 octets, the power of two next to them".into(),
+            "segments of five frames, windows of four; CoAP in blocks of 512 octets, the power of two next to the segments".into(),
             "means and intervals over four leaves, three to five hops away, and all seeds".into(),
         ],
     })
@@ -125,13 +125,52 @@ fn claims(
     let idle = resting * EACH;
     let seldom = 100.0 * ((radio_http + idle) / (radio_coap + idle) - 1.0);
     vec![
-        Claim::value("small pages take longer by HTTP: it opens a connection first", None, small, n, "times", small > 1.0)
-            .because(|| format!("it takes {small:.2} times as long")),
-        Claim::value("50 KiB come faster by TCP's window than by CoAP's one block at a time", Some(1.4), faster, n, "times", faster > 1.1)
-            .because(|| format!("by {faster:.2} times")),
-        Claim::value("for 1024 octets HTTP keeps the radio on longer, by a third or less", Some(35.0), longer, n, "%", (0.0..=40.0).contains(&longer))
-            .because(|| format!("{:.0} against {:.0} ms: {longer:+.0} %", radio_http * 1e3, radio_coap * 1e3)),
-        Claim::value("with one such request in 100 s that is lost in what an idle radio takes: below one per cent", Some(0.35), seldom, n, "%", seldom.abs() < 1.0)
-            .because(|| format!("{seldom:+.2} %, an idle radio being awake for {:.1} % of the time", resting * 100.0)),
+        Claim::value(
+            "small pages take longer by HTTP, which opens a connection first",
+            None,
+            small,
+            n,
+            "times",
+            small > 1.0,
+        )
+        .because(|| format!("it takes {small:.2} times as long")),
+        Claim::value(
+            "50 KiB are faster by HTTP, with TCP's window, than by CoAP, with one block at a time",
+            Some(1.4),
+            faster,
+            n,
+            "times",
+            faster > 1.1,
+        )
+        .because(|| format!("it is {faster:.2} times as fast")),
+        Claim::value(
+            "for 1024 octets HTTP keeps the radio on longer, by about a third at most",
+            Some(35.0),
+            longer,
+            n,
+            "%",
+            (0.0..=40.0).contains(&longer),
+        )
+        .because(|| {
+            format!(
+                "{:.0} and {:.0} ms: {longer:+.0} %",
+                radio_http * 1e3,
+                radio_coap * 1e3
+            )
+        }),
+        Claim::value(
+            "with one such request in 100 s the difference in radio time is below one per cent",
+            Some(0.35),
+            seldom,
+            n,
+            "%",
+            seldom.abs() < 1.0,
+        )
+        .because(|| {
+            format!(
+                "{seldom:+.2} %; an idle radio is awake for {:.1} % of the time",
+                resting * 100.0
+            )
+        }),
     ]
 }

@@ -1,4 +1,4 @@
-//! Figure 9: sense-and-send by night, reading by reading and in batches of 64 (8.2.1).
+//! Figure 9: sense-and-send by night, without batches and in batches of 64 (8.2.1).
 
 use chappe_core::Duration;
 use chappe_lab::run::RunError;
@@ -51,13 +51,13 @@ pub fn make(context: &FigureContext<'_>) -> Result<Figure, RunError> {
     let reliability = bars("9", "readings delivered", |run| 100.0 * run.reliability);
     Ok(Figure {
         id: "figure9",
-        title: "readings of 82 octets each second, no interference".into(),
+        title: "a reading of 82 octets every second, no interference".into(),
         panels: vec![radio, cpu, reliability],
         claims: claims(single, batched),
         notes: vec![
-            "segments of five frames, CoAP messages of as many; four minutes between data requests, 100 ms while an answer is due".into(),
-            "the radio counts as awake while it receives, sends, is loaded or backs off; the bound is the paper's ideal protocol (8.2.2) by its 7.2 ms a frame, for batches".into(),
-            "the processor copies frames and works on packets here; an operating system's share is not in it".into(),
+            "segments and CoAP messages of five frames; four minutes between data requests, 100 ms while the leaf expects an answer".into(),
+            "the radio counts as awake while it receives, sends, loads a frame or backs off; the bound is the paper's ideal protocol (8.2.2) with 7.2 ms per frame, for batches".into(),
+            "the processor's time is for copying frames and processing packets; an operating system's share is not included".into(),
         ],
     })
 }
@@ -67,7 +67,7 @@ fn claims(single: &[Vec<Measured>], batched: &[Vec<Measured>]) -> Vec<Claim> {
     let all = single.iter().chain(batched).flatten();
     let least = 100.0 * all.map(|run| run.reliability).fold(1.0, f64::min);
     let n = single.iter().chain(batched).map(Vec::len).sum();
-    // TCPlp stands behind CoAP and CoCoA.
+    // Indices into PROTOCOLS: 0 is CoAP, 2 is TCPlp, 3 the improved variant.
     let radio = |runs: &[Vec<Measured>], at: usize| mean(&runs[at], |run| run.radio);
     let beside = |runs: &[Vec<Measured>]| radio(runs, 2) / radio(runs, 0);
     let (alone, together) = (beside(single), beside(batched));
@@ -77,7 +77,7 @@ fn claims(single: &[Vec<Measured>], batched: &[Vec<Measured>]) -> Vec<Claim> {
     let seeds = batched[2].len();
     vec![
         Claim::value(
-            "all readings are delivered, by all protocols",
+            "all protocols deliver all readings",
             Some(100.0),
             least,
             n,
@@ -86,16 +86,16 @@ fn claims(single: &[Vec<Measured>], batched: &[Vec<Measured>]) -> Vec<Claim> {
         )
         .because(|| format!("the worst run delivered {least:.2} %")),
         Claim::value(
-            "TCP's radio is on about as long as CoAP's: within a third, in batches",
+            "with batches, TCP's radio is on about as long as CoAP's: to within a third",
             Some(1.0),
             together,
             seeds,
             "times",
             (0.75..1.34).contains(&together),
         )
-        .because(|| format!("{together:.2} times in batches, {alone:.2} times reading by reading")),
+        .because(|| format!("{together:.2} times with batches, {alone:.2} times without")),
         Claim::value(
-            "batches save TCP's radio half of its time or more",
+            "batches halve the time that TCP's radio is on, or better",
             None,
             saved,
             seeds,
@@ -104,16 +104,16 @@ fn claims(single: &[Vec<Measured>], batched: &[Vec<Measured>]) -> Vec<Claim> {
         )
         .because(|| format!("it is on {saved:.2} times as long without them")),
         Claim::value(
-            "and the processor's",
+            "without batches TCP's processor is busy 1.5 times as long, or longer",
             None,
             processor,
             seeds,
             "times",
             processor >= 1.5,
         )
-        .because(|| format!("it works {processor:.2} times as long without them")),
+        .because(|| format!("it is busy {processor:.2} times as long without them")),
         Claim::value(
-            "improved: the improved variant's radio sleeps more: at most three quarters of the time",
+            "improved: the radio is on for at most three quarters of TCPlp's time",
             None,
             better,
             seeds,

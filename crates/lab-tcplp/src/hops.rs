@@ -1,4 +1,4 @@
-//! Goodput over several hops (7.2) with the paper's pause of 40 ms, and where the time of a segment goes on three.
+//! Goodput over several hops (7.2) with the paper's pause of 40 ms, and the time of a segment by part over three hops.
 
 use chappe_bound::closed::lowpan;
 use chappe_lab::run::RunError;
@@ -13,16 +13,16 @@ use super::figure5::SPACING;
 use super::frames::Form;
 use super::transport::MSS;
 
-/// The paper's goodput over one to four hops, kbit/s.
+/// The paper's goodput over one to four hops, in kbit/s.
 const PAPER: [Option<f64>; 5] = [Some(64.1), Some(28.3), Some(19.5), Some(17.5), None];
 /// Octets of payload of a segment.
 const PAYLOAD: f64 = 462.0;
 
 type Runs = Vec<Vec<Measured>>;
-/// An experiment of so many hops.
+/// An experiment as a function of the number of hops.
 type Row = fn(usize) -> Experiment;
 
-/// The experiments: what the paper did and what gets out of the way, in its building and in the worst row.
+/// The paper's sources and paced ones, in a building's corridor and in the worst-case row.
 const EXPERIMENTS: [(&str, Row); 4] = [
     ("TCPlp", |hops| Experiment::corridor(hops, SPACING)),
     ("paced", |hops| Experiment::corridor(hops, SPACING).paced()),
@@ -72,11 +72,11 @@ pub fn make(context: &FigureContext<'_>) -> Result<Figure, RunError> {
         claims: claims(&all),
         notes: vec![
             format!(
-                "frames one after the other (6.3, 7.2) make {:.1}, {:.1}, {:.1} and from there on as much; the bound counts only what must not overlap",
+                "frames one after the other (6.3, 7.2) reach {:.1}, {:.1} and {:.1} kbit/s over one, two, and three or more hops; the bound counts only the exchanges that must not overlap",
                 serial(1), serial(2), serial(3)
             ),
-            format!("TCPlp: three retries, motes {SPACING} m apart at -8 dBm; paced: a source leaves its frame two frame times to get out of the way (RFC 8930, 5), and there are seven retries, the standard's most"),
-            "a bare row: second neighbours notice nothing of each other, and any overlap kills both frames".into(),
+            format!("TCPlp: three retries, motes {SPACING} m apart at -8 dBm; paced: a source pauses for two frame times after each frame (RFC 8930, 5), and has seven retries, the standard's most"),
+            "bare row: second neighbours do not sense each other, and any overlap destroys both frames".into(),
         ],
     })
 }
@@ -94,39 +94,39 @@ fn claims(all: &[Runs]) -> Vec<Claim> {
     let n = all[0][0].len();
     vec![
         claim(
-            "one hop at the paper's timing and headers",
+            "one hop with the paper's timing and headers",
             PAPER[0],
             0,
             1,
             90.0,
         ),
         claim("three hops, paced", PAPER[2], 1, 3, 28.0),
-        claim("and in a bare row", PAPER[2], 3, 3, 28.0),
+        claim("three hops of a bare row, paced", PAPER[2], 3, 3, 28.0),
         Claim::value(
-            "two hops carry half of one, to within 15 %",
+            "two hops have half the goodput of one, to within 15 %",
             Some(0.5),
             two,
             n,
             "times",
             (two / 0.5 - 1.0).abs() <= 0.15,
         )
-        .because(|| format!("{two:.2} times")),
+        .because(|| format!("ours is {two:.2} times")),
         Claim::value(
-            "three carry a third of one, to within 15 %",
+            "three hops have a third of the goodput of one, to within 15 %",
             Some(1.0 / 3.0),
             three,
             n,
             "times",
             (three * 3.0 - 1.0).abs() <= 0.15,
         )
-        .because(|| format!("{three:.2} times")),
+        .because(|| format!("ours is {three:.2} times")),
     ]
 }
 
 fn reason(runs: &[Measured]) -> String {
     let mean = |value: fn(&Measured) -> f64| summary(runs, value).mean;
     format!(
-        "of the frames {:.0} % are sent again, of the segments {:.1} % are lost, the round trip is {:.0} ms, timeouts in a minute: {:.1}",
+        "{:.0} % of the frames are sent again, {:.1} % of the segments are lost, the round trip is {:.0} ms, timeouts per minute: {:.1}",
         100.0 * mean(|run| run.frame_loss),
         100.0 * mean(|run| run.segment_loss),
         mean(|run| run.rtt_ms),
@@ -134,8 +134,8 @@ fn reason(runs: &[Measured]) -> String {
     )
 }
 
-/// Milliseconds of a segment that was delivered over three hops: all frames for the first time, one after the other; those
-/// sent again; and the rest, in which nobody loads, contends or sends, or (below zero) several do at once.
+/// Milliseconds of a segment that is delivered over three hops: first attempts of its frames, one after the other; retries;
+/// and the rest. The rest is idle time if positive, and overlap of several senders if negative.
 fn budget(all: &[Runs]) -> Panel {
     let parts = |run: &Measured| {
         let sum = |of: fn(&super::lln::NodeCounts) -> u64| -> f64 {
@@ -157,6 +157,6 @@ fn budget(all: &[Runs]) -> Panel {
         Series::new(name, (0..places.len()).map(part).collect())
     });
     let places = places.map(String::from).to_vec();
-    let title = "where the time of a segment goes over three hops";
+    let title = "time of a segment over three hops, by part";
     Panel::bars("7.2 budget", title, "ms", places, series.collect()).on("part")
 }

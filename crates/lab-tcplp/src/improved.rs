@@ -1,4 +1,5 @@
-//! What the paper does not have: contexts, pacing, fewer acknowledgements, larger segments, a second frame buffer.
+//! Improvements that the paper does not have: pacing, contexts, compressed TCP headers, fewer acknowledgements, larger
+//! segments, a second frame buffer.
 
 use chappe_bound::closed::lowpan::{self, Frame};
 use chappe_core::Duration;
@@ -15,7 +16,7 @@ use super::figure5::SPACING;
 use super::frames::Form;
 use super::transport::{MSS, Transport, WINDOW};
 
-/// One step: its name, the frames of a segment, segments for each acknowledgement, and what is on.
+/// One step: its name, the frames of a segment, the segments per acknowledgement, and the mechanisms in use.
 #[derive(Clone, Copy)]
 struct Step {
     name: &'static str,
@@ -63,7 +64,7 @@ const LONG: Step = Step {
     ..THINNED
 };
 
-/// Each adds something to the one before.
+/// The steps. Each adds one improvement to the one before.
 const STEPS: [Step; 7] = [
     PAPER,
     PACED,
@@ -78,7 +79,7 @@ const STEPS: [Step; 7] = [
     },
 ];
 
-/// The step that keeps the paper's radio and size of segments.
+/// The last step with the paper's radio and segment size.
 const BEST: usize = 4;
 
 impl Step {
@@ -98,18 +99,18 @@ impl Step {
         }
     }
 
-    /// An experiment, with what this step adds to it.
+    /// The experiment with the mechanisms of this step.
     fn on(&self, experiment: Experiment) -> Experiment {
         let hops = experiment.nodes() - 1;
         let plain = Transport::tcplp(self.mss(hops), WINDOW);
-        // An acknowledgement for four must wait for four, over three hops too.
+        // An ACK for four segments must wait until four have arrived, over three hops too.
         let wait = if self.each > 2 { 200 } else { 100 };
         let config = tcp::Config {
             ack_every: self.each,
             delayed_ack: Duration::from_millis(wait),
             ..plain.config
         };
-        // An acknowledgement for four needs eight in flight, or the sender waits for it.
+        // With an ACK for four segments, a sender with fewer than eight in flight would wait for it.
         let window = WINDOW.max(2 * usize::from(self.each));
         let mut experiment = Experiment {
             contexts: self.contexts,
@@ -133,12 +134,12 @@ impl Step {
     }
 }
 
-/// TCPlp's radio and five frames, with what costs nothing there.
+/// The experiment with all improvements that TCPlp's radio and segments of five frames allow.
 pub fn best(row: Experiment) -> Experiment {
     STEPS[BEST].on(row)
 }
 
-/// What no channel access exceeds with its segments, kbit/s.
+/// The bound for the segments of [`best`], in kbit/s.
 pub fn best_bound(hops: usize) -> f64 {
     STEPS[BEST].bound(hops)
 }
@@ -171,7 +172,7 @@ pub fn make(context: &FigureContext<'_>) -> Result<Figure, RunError> {
     let (far, farther) = (summary(&three[BEST], kbps), summary(&bare[BEST], kbps));
     Ok(Figure {
         id: "improved",
-        title: "beyond the paper".into(),
+        title: "improvements beyond the paper".into(),
         panels: vec![
             panel("improved 1", 1, &[("goodput", &one)], 64.1),
             panel("improved 3", 3, &[("goodput", &three), ("bare row", &bare)], 19.5),
@@ -181,17 +182,17 @@ pub fn make(context: &FigureContext<'_>) -> Result<Figure, RunError> {
                 .because(|| {
                     let segments = bounds::segments(&STEPS[BEST].form(1), STEPS[BEST].mss(1), 4);
                     let serial = lowpan::one_by_one(&HAMILTON, &segments, 1) / 1e3;
-                    format!("frames one after the other make {serial:.1}; of the frames {:.1} % are sent again, each after up to 40 ms", 100.0 * summary(&one[BEST], |run| run.frame_loss).mean)
+                    format!("frames one after the other reach {serial:.1} kbit/s; {:.1} % of the frames are sent again, each after up to 40 ms", 100.0 * summary(&one[BEST], |run| run.frame_loss).mean)
                 }),
             Claim::new("three hops: at least 28 kbit/s in a bare row", None, farther, "kbit/s", farther.mean >= 28.0)
                 .because(|| format!("a round trip of {:.0} ms, {:.1} % of the frames sent again", summary(&bare[BEST], |run| run.rtt_ms).mean, 100.0 * summary(&bare[BEST], |run| run.frame_loss).mean)),
-            Claim::new("three hops of the building: more than frames one after the other would make of the paper's segments, 31.7 kbit/s", None, far, "kbit/s", far.mean >= 31.7)
+            Claim::new("three hops of the building: more than the paper's segments reach with frames one after the other, 31.7 kbit/s", None, far, "kbit/s", far.mean >= 31.7)
                 .because(|| format!("a round trip of {:.0} ms, {:.1} % of the frames sent again", summary(&three[BEST], |run| run.rtt_ms).mean, 100.0 * summary(&three[BEST], |run| run.frame_loss).mean)),
         ],
         notes: vec![
-            format!("motes {SPACING} m apart at -8 dBm, as in Figure 5; in a bare row second neighbours notice nothing of each other"),
-            "each row adds to the one above; d = 40 ms; windows of four segments, of eight with an acknowledgement for four".into(),
-            "a second buffer (or a radio that needs no copy) takes the 0.96 ms of load out of each frame".into(),
+            format!("motes {SPACING} m apart at -8 dBm, as in Figure 5; in a bare row second neighbours do not sense each other"),
+            "each row adds to the one above; d = 40 ms; windows of four segments, and of eight with an acknowledgement for four".into(),
+            "a second buffer (or a radio that reads memory directly) saves the 0.96 ms of load of each frame".into(),
         ],
     })
 }

@@ -217,6 +217,7 @@ impl<'a, A: Application<'a>, R: Recorder> Lln<'a, A, R> {
 
     /// Opens a connection from one node's host to another's. The result is false if no socket is free.
     pub fn connect(&mut self, from: usize, to: usize) -> bool {
+        // 16,384 dynamic ports, up to 65,535.
         self.opened = self.opened.wrapping_add(1) & 0x3fff;
         let (port, peer) = (PORTS + self.opened, self.addresses[to]);
         let peer = Endpoint::new(IpAddr::V6(peer), PORT);

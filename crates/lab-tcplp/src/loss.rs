@@ -1,4 +1,4 @@
-//! Goodput over the loss of segments: the paper's model (7.4, appendix C), and windows of four and eight.
+//! Goodput by loss of segments: the paper's model (7.4, appendix C), and windows of four and eight.
 
 use chappe_bound::closed::lowpan::share_under_loss;
 use chappe_lab::run::RunError;
@@ -10,7 +10,7 @@ use super::context::{FigureContext, line, lines, summary};
 use super::experiment::Experiment;
 use super::transport::{MSS, Transport};
 
-/// Round trips that a loss costs, in the paper's equation 1.
+/// Round trips per loss, in the paper's equation 1.
 const ROUND_TRIPS: f64 = 2.0;
 
 pub fn make(context: &FigureContext<'_>) -> Result<Figure, RunError> {
@@ -21,8 +21,8 @@ pub fn make(context: &FigureContext<'_>) -> Result<Figure, RunError> {
     let mut panels = Vec::new();
     let mut claims = Vec::new();
     let mut notes = vec![
-        "segments are lost at the receiver after the link has delivered them, each for itself; acknowledgements are not".into(),
-        "equation 1 says what share of the goodput without loss is left: 1 / (1 + 2 w p)".into(),
+        "segments are dropped at the receiver, independently of each other, after the link has delivered them; acknowledgements are not dropped".into(),
+        "equation 1: the goodput relative to that without loss is 1 / (1 + 2 w p)".into(),
     ];
     for (hops, letter) in [(1, 'a'), (3, 'b')] {
         let over = |window: usize| -> Result<Vec<Vec<Measured>>, RunError> {
@@ -48,7 +48,7 @@ pub fn make(context: &FigureContext<'_>) -> Result<Figure, RunError> {
         for (window, runs, goal) in [(4, &four, 0.68), (8, &eight, 0.8)] {
             let ours = Summary::of(&share(runs, six));
             let text = format!(
-                "{hops} hop{}, a window of {window}: at 6 % loss at least {goal} of the goodput without",
+                "{hops} hop{}, a window of {window}: at 6 % loss at least {goal} times the goodput without loss",
                 if hops > 1 { "s" } else { "" }
             );
             let paper = (window == 4).then(|| share_under_loss(4.0, ROUND_TRIPS, 0.06));
@@ -79,7 +79,7 @@ pub fn make(context: &FigureContext<'_>) -> Result<Figure, RunError> {
             ],
         ));
         notes.push(format!(
-            "{hops} hop{}: a loss costs a window of four {:.1} round trips, of {:.0} ms, fitted over all losses (equation 4's l)",
+            "{hops} hop{}: with a window of four, a loss costs {:.1} round trips of {:.0} ms, fitted over all loss rates (equation 4's l)",
             if hops > 1 { "s" } else { "" },
             fitted(&four, losses, 4.0),
             summary(&four[six], |run| run.rtt_ms).mean,
@@ -87,14 +87,14 @@ pub fn make(context: &FigureContext<'_>) -> Result<Figure, RunError> {
     }
     Ok(Figure {
         id: "loss",
-        title: "goodput over the loss of segments".into(),
+        title: "goodput by loss of segments".into(),
         panels,
         claims,
         notes,
     })
 }
 
-/// Equation 4's round trips for each loss that fit best: least squares of `clean / lossy - 1 = l w p`.
+/// Equation 4's round trips per loss, by least squares of `clean / lossy - 1 = l w p`.
 fn fitted(runs: &[Vec<Measured>], losses: &[f64], window: f64) -> f64 {
     let clean = summary(&runs[0], |run| run.kbps).mean;
     let (mut over, mut under) = (0.0, 0.0);
@@ -106,7 +106,7 @@ fn fitted(runs: &[Vec<Measured>], losses: &[f64], window: f64) -> f64 {
     over / under.max(1e-12)
 }
 
-/// Where the time of lossy runs goes, beside clean ones.
+/// The time that each loss costs, compared with runs without loss, in a sentence.
 fn reason(lossy: &[Measured], clean: &[Measured]) -> String {
     let mean = |value: fn(&Measured) -> f64| summary(lossy, value).mean;
     let lost = mean(|run| {

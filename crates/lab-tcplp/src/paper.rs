@@ -25,12 +25,16 @@ type Recipe = paper::Recipe<fn(&FigureContext<'_>) -> Result<Figure, RunError>>;
 const RECIPES: [Recipe; 19] = [
     Recipe::new(
         "table3",
-        "memory, and instructions for a segment",
+        "memory, and instructions per segment",
         table3::make,
     ),
     Recipe::new("table4", "links of TCP/IP networks", table4::make),
     Recipe::new("table5", "headers of a segment in frames", table5::make),
-    Recipe::new("table6", "goodput beside simple stacks", table6::make),
+    Recipe::new(
+        "table6",
+        "goodput compared with simple stacks",
+        table6::make,
+    ),
     Recipe::new(
         "figure3",
         "goodput by size of segments and buffers",
@@ -69,7 +73,11 @@ const RECIPES: [Recipe; 19] = [
         figure10::make,
     ),
     Recipe::new("table7", "a day of sense-and-send", table7::make),
-    Recipe::new("figure11", "the same hour by hour", figure11::make),
+    Recipe::new(
+        "figure11",
+        "a day of sense-and-send, hour by hour",
+        figure11::make,
+    ),
     Recipe::new("figure12", "four flows at once", figure12::make),
     Recipe::new("table9", "features of TCP stacks", table9::make),
     Recipe::new(

@@ -74,6 +74,7 @@ impl Outgoing {
         if octets >= self.object.len() {
             return self.object.len();
         }
+        // Only complete batches; the last one may be shorter, and is released above.
         made / sensing.batch * sensing.batch * sensing.octets
     }
 

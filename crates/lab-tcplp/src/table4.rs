@@ -43,7 +43,7 @@ pub fn make(_: &FigureContext<'_>) -> Result<Figure, RunError> {
         panels: vec![
             Panel::bars(
                 "4 time",
-                "to send the largest frame",
+                "time to send the largest frame",
                 "ms",
                 places,
                 vec![time],
@@ -51,7 +51,7 @@ pub fn make(_: &FigureContext<'_>) -> Result<Figure, RunError> {
             .on("link"),
             Panel::bars(
                 "4 room",
-                "octets of an 802.15.4 frame for what lies above",
+                "octets of an 802.15.4 frame for the layers above",
                 "octets",
                 vec!["64-bit addresses".into(), "16-bit addresses".into()],
                 vec![rooms],
@@ -67,9 +67,9 @@ pub fn make(_: &FigureContext<'_>) -> Result<Figure, RunError> {
                 "octets",
                 room == [104.0, 116.0],
             )
-            .because(|| format!("it has {} to {}", room[0], room[1])),
+            .because(|| format!("it has room for {} to {}", room[0], room[1])),
             Claim::value(
-                "the largest takes 4.1 ms, to within 5 %",
+                "the largest 802.15.4 frame takes 4.1 ms, to within 5 %",
                 Some(4.1),
                 air,
                 1,
@@ -79,7 +79,7 @@ pub fn make(_: &FigureContext<'_>) -> Result<Figure, RunError> {
             .because(|| format!("it takes {air:.2} ms")),
         ],
         notes: vec![format!(
-            "the paper's 4.1 ms are 127 octets at 250 kbit/s; with preamble, delimiter and length on the air for {air:.3} ms"
+            "the paper's 4.1 ms are 127 octets at 250 kbit/s; with preamble, delimiter and length the frame takes {air:.3} ms"
         )],
     })
 }

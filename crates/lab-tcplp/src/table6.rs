@@ -1,4 +1,4 @@
-//! Table 6: goodput of TCP beside simple stacks: one segment in flight, small segments.
+//! Table 6: goodput of TCP compared with simple stacks: one segment in flight, small segments.
 
 use chappe_core::Duration;
 use chappe_lab::run::RunError;
@@ -14,7 +14,7 @@ use super::frames::Form;
 use super::improved;
 use super::transport::{MSS, Transport, WINDOW};
 
-/// Hops: one, and the paper's several.
+/// The numbers of hops: one, and three for the paper's multihop column.
 const HOPS: [usize; 2] = [1, 3];
 
 pub fn make(context: &FigureContext<'_>) -> Result<Figure, RunError> {
@@ -73,27 +73,27 @@ pub fn make(context: &FigureContext<'_>) -> Result<Figure, RunError> {
         .collect();
     Ok(Figure {
         id: "table6",
-        title: "goodput beside simple stacks".into(),
+        title: "goodput compared with simple stacks".into(),
         panels: vec![panel],
         claims: vec![
-            Claim::value("over one hop TCPlp carries 5 to 40 times what a stack with one segment of one frame in flight carries to a server that delays its acknowledgements", Some(5.0), gain[0], n, "times", gain[0] >= 5.0)
+            Claim::value("over one hop TCPlp has 5 to 40 times the goodput of a stack with one segment of one frame in flight, to a server that delays its acknowledgements", Some(5.0), gain[0], n, "times", gain[0] >= 5.0)
                 .because(|| reason(&paper[0], &one_frame_far[0])),
-            Claim::value("and over three hops", Some(5.0), gain[1], n, "times", gain[1] >= 5.0)
+            Claim::value("over three hops TCPlp has 5 to 40 times the goodput of that stack", Some(5.0), gain[1], n, "times", gain[1] >= 5.0)
                 .because(|| reason(&paper[1], &one_frame_far[1])),
-            Claim::value("over three hops a paced window carries more than one segment in flight", None, kbps(&kept, 1) / kbps(&one_segment, 1), n, "times", kbps(&kept, 1) > kbps(&one_segment, 1))
-                .because(|| format!("{:.1} and {:.1} kbit/s: with one segment of five frames in flight nothing collides with an acknowledgement", kbps(&kept, 1), kbps(&one_segment, 1))),
+            Claim::value("over three hops a paced window has more goodput than one segment in flight", None, kbps(&kept, 1) / kbps(&one_segment, 1), n, "times", kbps(&kept, 1) > kbps(&one_segment, 1))
+                .because(|| format!("{:.1} and {:.1} kbit/s: with one segment of five frames in flight, no frame collides with an acknowledgement", kbps(&kept, 1), kbps(&one_segment, 1))),
         ],
         notes: vec![
             format!("motes {SPACING} m apart at -8 dBm, as in Figure 5"),
-            "simple stacks: this TCP with one segment in flight, no options, uIP's timers, acknowledging at once; the server delays acknowledgements by up to 40 ms and is 12 ms away".into(),
-            "small segments: a window of four of one frame, without pauses: what Table 1's techniques are compared with".into(),
-            "the paper's cells of other stacks were measured on other platforms, and are not in the text that we have; 75 and 20 kbit/s are TCPlp's".into(),
-            "improved: paced, a context for the prefix, TCP headers of 11 octets, an acknowledgement for four segments; the bound is of its segments".into(),
+            "simple stacks: this TCP with one segment in flight, no options, uIP's timers and no delayed acknowledgements; the server delays acknowledgements by up to 40 ms and has a round trip of 12 ms".into(),
+            "small segments: a window of four segments of one frame, without pauses, the baseline of Table 1's techniques".into(),
+            "the paper's values for other stacks were measured on other platforms, and are not in the text that we have; 75 and 20 kbit/s are TCPlp's".into(),
+            "improved: paced, a context for the prefix, TCP headers of 11 octets, an acknowledgement for four segments; the bound is for these segments".into(),
         ],
     })
 }
 
-/// TCP as uIP has it, with segments of so much.
+/// TCP as in uIP, with this MSS.
 fn one_segment_of(mss: u16) -> Transport {
     let config = tcp::Config {
         // Without timestamps the same MSS has 12 octets more of payload.

@@ -1,4 +1,4 @@
-//! Table 7: sense-and-send over a day with its interference (8.2.3, 8.2.4), and where the radio's time goes.
+//! Table 7: sense-and-send over a day with its interference (8.2.3, 8.2.4), and the radio's time by part.
 
 use chappe_core::Duration;
 use chappe_lab::run::RunError;
@@ -9,7 +9,7 @@ use super::context::{FigureContext, beside, line, lines, summary};
 use super::study::sense::{BATCH, Measured, Trial};
 use super::study::{DAY, Frames, Interference, Protocol, READING, STEPS, cost};
 
-/// A row: its name, what is run, and the paper's reliability, radio and processor duty cycle in per cent.
+/// A row: its name, its trial, and the paper's reliability, radio and processor duty cycle in per cent.
 struct Row {
     name: &'static str,
     protocol: Protocol,
@@ -57,9 +57,9 @@ const BATCHED: usize = 3;
 const IMPROVED: usize = 5;
 const IMPROVED_FIVE: usize = 6;
 
-/// The goal of this project for the workload's radio, per cent (specs, 5.3).
+/// The goal of this project for the radio duty cycle of this workload, in per cent (specified in 5.3).
 const GOAL: f64 = 1.2;
-/// Frames that a leaf of the improved variant leaves between two of its own, for the sensitivity.
+/// The improved variant's pause between two frames of a leaf, in frame times, for the sensitivity study.
 const PACES: [u32; 5] = [0, 2, 4, 6, 8];
 
 impl Row {
@@ -71,14 +71,14 @@ impl Row {
         }
     }
 
-    /// The ideal protocol with this row's segments.
+    /// The radio duty cycle of the ideal protocol with this row's segments, in per cent.
     fn floor(&self) -> f64 {
         let frames = self.protocol.frames(self.frames, BATCH * READING);
         100.0 * cost::roofline(frames, Duration::from_secs(BATCH.into()), 0.0)
     }
 }
 
-/// Hours of each share of [`DAY`]'s, those of equal shares together.
+/// The shares of interference of [`DAY`], each with its number of hours.
 fn weights() -> Vec<(f64, f64)> {
     let mut weights: Vec<(f64, f64)> = Vec::new();
     for (place, &(from, share)) in DAY.iter().enumerate() {
@@ -92,7 +92,7 @@ fn weights() -> Vec<(f64, f64)> {
     weights
 }
 
-/// The mean over a day of each seed's runs, which stand by levels.
+/// The mean over a day, for each seed. `levels` has the runs of each share in the order of [`weights`].
 fn over_the_day(levels: &[Vec<Measured>], value: impl Fn(&Measured) -> f64) -> Summary {
     let weights = weights();
     let seeds = levels.first().map_or(0, Vec::len);
@@ -154,19 +154,19 @@ pub fn make(context: &FigureContext<'_>) -> Result<Figure, RunError> {
     }
     Ok(Figure {
         id: "table7",
-        title: "a day of readings in batches of 64, three frames a segment".into(),
+        title: "a day of readings in batches of 64, three frames per segment".into(),
         panels,
         claims: claims(&by),
         notes: vec![
-            format!("each direction of each link is lost for a share of the time, in bursts of 200 ms: {}; the paper's interference is not known, so what depends on it is shown over it", DAY.map(|(hour, share)| format!("{} % from {hour} h", share * 100.0)).join(", ")),
-            "hours of one share are run together and weighed; means over four leaves; the radio counts as awake while it receives, sends, is loaded or backs off".into(),
-            "bound: the paper's ideal protocol with the row's segments and no loss, 7.2 ms a frame".into(),
-            "the processor's share is a lower bound: copying frames, and instructions as counted; the paper's contains an operating system".into(),
+            format!("each direction of each link is disturbed for a share of the time, in bursts of 200 ms: {}; the paper's interference is not known, so one panel shows its effect", DAY.map(|(hour, share)| format!("{} % from {hour} h", share * 100.0)).join(", ")),
+            "hours of equal interference share their runs, weighted by their number; means over four leaves; the radio counts as awake while it receives, sends, loads a frame or backs off".into(),
+            "bound: the paper's ideal protocol with the row's segments and no loss, 7.2 ms per frame".into(),
+            "the processor's share is a lower bound: copies of frames, and instructions as counted; the paper's includes an operating system".into(),
         ],
     })
 }
 
-/// Where the radio's time of a batch goes, in the middle of the day.
+/// The radio time of a batch by part, with the most interference of the day.
 fn budget(by: &[&[Vec<Measured>]]) -> Panel {
     let rows = [TCP, COAP, IMPROVED, IMPROVED_FIVE];
     let worst = weights()
@@ -205,7 +205,7 @@ fn budget(by: &[&[Vec<Measured>]]) -> Panel {
     .on("protocol")
 }
 
-/// Over the share of the time that links are disturbed.
+/// The radio duty cycle by share of time that links are disturbed.
 fn by_share(context: &FigureContext<'_>, rounds: u32) -> Result<Panel, RunError> {
     let shares = [0.0, 0.01, 0.02, 0.04];
     let rows = [TCP, COAP, IMPROVED];
@@ -220,14 +220,14 @@ fn by_share(context: &FigureContext<'_>, rounds: u32) -> Result<Panel, RunError>
     let places = shares.map(|share| format!("{} %", share * 100.0)).to_vec();
     Ok(lines(
         "7 share",
-        "radio duty cycle over the share of the time that links are lost",
+        "radio duty cycle by share of time that links are disturbed",
         "%",
-        ("lost", places),
+        ("disturbed", places),
         series.collect(),
     ))
 }
 
-/// Over the improved variant's pace: its one number that is a judgement.
+/// The radio duty cycle by the improved variant's pause, the one of its parameters that is a judgement.
 fn by_pace(context: &FigureContext<'_>, rounds: u32) -> Result<Panel, RunError> {
     let trials = PACES.map(|frames| Trial {
         pace: Some(cost::FRAME * u64::from(frames)),
@@ -238,14 +238,14 @@ fn by_pace(context: &FigureContext<'_>, rounds: u32) -> Result<Panel, RunError> 
     let series = vec![line("improved", &runs, |run: &Measured| 100.0 * run.radio)];
     Ok(lines(
         "7 pace",
-        "radio duty cycle over what a leaf leaves between its frames, 2 % lost",
+        "radio duty cycle by a leaf's pause between frames, 2 % disturbed",
         "%",
-        ("pace", places),
+        ("pause", places),
         series,
     ))
 }
 
-/// From TCPlp to the improved variant, one step after the other.
+/// The radio duty cycle from TCPlp to the improved variant, step by step.
 fn by_step(context: &FigureContext<'_>, rounds: u32) -> Result<Panel, RunError> {
     let mut trials: Vec<Trial> = (0..STEPS.len())
         .map(|steps| Trial {
@@ -253,7 +253,7 @@ fn by_step(context: &FigureContext<'_>, rounds: u32) -> Result<Panel, RunError> 
             ..ROWS[TCP].trial(0.02, rounds)
         })
         .collect();
-    // The last step changes the segments.
+    // The last step also changes the size of segments, so it is the improved variant's own trial.
     trials.push(ROWS[IMPROVED].trial(0.02, rounds));
     let runs = context.measure(&trials, Trial::run)?;
     let names = STEPS.iter().map(|step| format!("and {}", step.name));
@@ -262,11 +262,11 @@ fn by_step(context: &FigureContext<'_>, rounds: u32) -> Result<Panel, RunError> 
         line("radio duty cycle", &runs, |run: &Measured| {
             100.0 * run.radio
         }),
-        line("share of frames that are repetitions", &runs, |run| {
+        line("share of frames that are link retries", &runs, |run| {
             100.0 * run.link_retries
         }),
     ];
-    let title = "step by step, 2 % lost";
+    let title = "step by step, 2 % disturbed";
     let panel = Panel::bars("7 steps", title, "%", places.collect(), series);
     Ok(panel.on("step"))
 }
@@ -289,25 +289,25 @@ fn claims(by: &[&[Vec<Measured>]]) -> Vec<Claim> {
     let again = 100.0 * day(BATCHED, |run| run.link_retries).mean;
     let kept = reliability(IMPROVED);
     vec![
-        Claim::new("TCPlp delivers 99 % or more", Some(99.3), delivered, "%", delivered.mean >= 99.0)
+        Claim::new("TCPlp delivers 99 % of the readings or more", Some(99.3), delivered, "%", delivered.mean >= 99.0)
             .because(|| format!("it delivers {:.2} %", delivered.mean)),
-        Claim::new("and so does CoAP", Some(99.5), confirmed, "%", confirmed.mean >= 99.0)
+        Claim::new("CoAP delivers 99 % of the readings or more", Some(99.5), confirmed, "%", confirmed.mean >= 99.0)
             .because(|| format!("it delivers {:.2} %", confirmed.mean)),
-        Claim::new("without confirmation and batches, some readings in a hundred are lost: 1 to 10", Some(93.4), alone, "%", (90.0..=99.0).contains(&alone.mean))
+        Claim::new("without confirmation and without batches, 1 to 10 % of the readings are lost", Some(93.4), alone, "%", (90.0..=99.0).contains(&alone.mean))
             .because(|| format!("{:.1} % arrive", alone.mean)),
-        Claim::new("in batches as well", Some(95.3), batched, "%", (90.0..=99.0).contains(&batched.mean))
-            .because(|| format!("{:.1} % arrive: the leaf sends a batch of messages without a pause, {again:.0} % of its frames are repetitions, and {losing:.0} % of its packets are lost, most to hidden senders along the path, of which our tree has more than a testbed where some hear each other", batched.mean)),
-        Claim::value("confirmation costs TCP three times the radio of unconfirmed batches, within a half", Some(3.12), price, n, "times", (2.0..=4.7).contains(&price))
-            .because(|| format!("{price:.2} times, since unconfirmed batches lose frames to themselves here and so cost more")),
-        Claim::value("and of the processor", Some(3.24), work, n, "times", (2.0..=4.7).contains(&work))
-            .because(|| format!("{work:.2} times: what the operating system does for timers and polls is not in it")),
-        Claim::value("TCP's radio is on somewhat longer than CoAP's: up to a half", Some(1.24), beside, n, "times", (1.0..=1.5).contains(&beside))
+        Claim::new("without confirmation, with batches, 1 to 10 % of the readings are lost", Some(95.3), batched, "%", (90.0..=99.0).contains(&batched.mean))
+            .because(|| format!("{:.1} % arrive: the leaf sends a batch of messages without a pause, {again:.0} % of its frames are link retries, and {losing:.0} % of its packets are lost, most of them to hidden terminals along the path; our tree has more of these than a testbed in which some nodes sense each other", batched.mean)),
+        Claim::value("TCP's radio is on three times as long as with unconfirmed batches, to within a half", Some(3.12), price, n, "times", (2.0..=4.7).contains(&price))
+            .because(|| format!("{price:.2} times: here the frames of unconfirmed batches collide with each other, which costs more radio time")),
+        Claim::value("TCP's processor is busy three times as long as with unconfirmed batches, to within a half", Some(3.24), work, n, "times", (2.0..=4.7).contains(&work))
+            .because(|| format!("{work:.2} times: the operating system's timers and polls are not included")),
+        Claim::value("TCP's radio is on longer than CoAP's, by up to a half", Some(1.24), beside, n, "times", (1.0..=1.5).contains(&beside))
             .because(|| format!("{beside:.2} times")),
-        Claim::value("TCPlp stays within four times its ideal", Some(3.4), most, n, "times", most < 4.0)
+        Claim::value("TCPlp's radio is on less than four times as long as the ideal protocol's", Some(3.4), most, n, "times", most < 4.0)
             .because(|| format!("{most:.2} times")),
         Claim::new("goal, improved: the radio is on for at most 1.2 % of the time", None, ours, "%", ours.mean <= GOAL)
-            .because(|| format!("{:.3} %: the table of the batch's radio time shows where it goes", ours.mean)),
-        Claim::new("the same with segments of five frames", None, five, "%", five.mean <= GOAL)
+            .because(|| format!("{:.3} %: the table of the radio time of a batch shows the parts", ours.mean)),
+        Claim::new("improved, with segments of five frames: the radio is on for at most 1.2 % of the time", None, five, "%", five.mean <= GOAL)
             .because(|| format!("{:.3} %", five.mean)),
         Claim::new("goal, improved: all readings are delivered", Some(99.3), kept, "%", kept.min > 100.0 - 1e-6)
             .because(|| format!("the worst day delivered {:.2} %", kept.min)),
@@ -318,9 +318,9 @@ fn claims(by: &[&[Vec<Measured>]]) -> Vec<Claim> {
 mod tests {
     use super::*;
 
-    /// A day has 24 hours, and the mean of what does not change is that.
+    /// The weights of a day add up to 24 hours, and the mean of a constant is that constant.
     #[test]
-    fn a_day_is_weighed() {
+    fn hours_of_a_day_are_weighted() {
         assert_eq!(weights(), [(0.005, 10.0), (0.02, 9.0), (0.01, 5.0)]);
         let run = Measured {
             radio: 0.5,

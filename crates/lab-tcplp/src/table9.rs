@@ -1,4 +1,4 @@
-//! Table 9: what embedded TCP stacks have (appendix B), beside what this one has.
+//! Table 9: the features of embedded TCP stacks (appendix B), and of this one.
 
 use chappe_lab::run::RunError;
 use chappe_results::figure::{Claim, Figure, Panel, Series};
@@ -22,7 +22,7 @@ const FEATURES: [(&str, [bool; 4]); 8] = [
 ];
 const STACKS: [&str; 4] = ["uIP", "BLIP", "GNRC", "TCPlp"];
 
-/// What the paper's table does not ask for.
+/// Features that the paper's table does not list.
 const FURTHER: [&str; 6] = [
     "ECN",
     "RACK",
@@ -32,8 +32,8 @@ const FURTHER: [&str; 6] = [
     "undo",
 ];
 
-/// What a configuration has of [`FEATURES`]. The first four cannot be switched off; reassembly comes with the ranges that a
-/// socket is lent, and one segment in flight needs none.
+/// The features of [`FEATURES`] that a configuration has. Flow control, RTT estimation and MSS cannot be switched off. A window
+/// needs congestion control and reassembly; one segment in flight needs neither.
 fn has(config: &Config, window: bool) -> [bool; 8] {
     let delays = config.ack_every > 1;
     [
@@ -79,14 +79,14 @@ pub fn make(_: &FigureContext<'_>) -> Result<Figure, RunError> {
         title: "features of TCP stacks: 1 yes, 0 no".into(),
         panels: vec![
             Panel::bars("9", "the paper's list", "", names, series).on("feature"),
-            Panel::bars("9 further", "beyond it", "", FURTHER.map(String::from).to_vec(), vec![Series::new("ours", more.map(one).to_vec())]).on("feature"),
+            Panel::bars("9 further", "features beyond it", "", FURTHER.map(String::from).to_vec(), vec![Series::new("ours", more.map(one).to_vec())]).on("feature"),
         ],
         claims: vec![
-            Claim::count("ours has all that the paper lists", Some(8.0), count, FEATURES.len(), count == FEATURES.len())
+            Claim::count("ours has all features that the paper lists", Some(8.0), count, FEATURES.len(), count == FEATURES.len())
                 .because(|| format!("{} are missing", FEATURES.len() - count)),
-            Claim::count("and what it does not list", None, above, FURTHER.len(), above == FURTHER.len())
+            Claim::count("ours has the further features that the paper does not list", None, above, FURTHER.len(), above == FURTHER.len())
                 .because(|| format!("{} are missing", FURTHER.len() - above)),
         ],
-        notes: vec!["columns uIP to TCPlp are the paper's; ours are read from the parameters that the stack runs with; scripts that show each feature are named in the crate's README".into()],
+        notes: vec!["columns uIP to TCPlp are the paper's; ours are read from the stack's parameters; the crate's README names the scripts that show each feature".into()],
     })
 }

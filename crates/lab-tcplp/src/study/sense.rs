@@ -149,6 +149,7 @@ impl Trial {
         let (mss, per_message) = self.protocol.sizes(self.frames);
         if self.protocol.is_tcp() {
             let buffer = (u32::from(mss) - 12) * WINDOW as u32;
+            // A mote's room is the same for all protocols, so TCP's send buffer is taken from the queue.
             readings.queue_max = ROOM - buffer / READING;
             return App::Sense(Sense::new(readings));
         }
