@@ -1,4 +1,4 @@
-//! `[[fault]]` along lines of masts: what arrives is right, comes once and in order, and the counters say what happened.
+//! `[[fault]]` along lines of masts: data arrives intact, once and in order, and counters report the faults.
 
 use chappe_core::{Duration, Seed};
 use chappe_lab::run::Meter;
@@ -19,14 +19,14 @@ use crate::traffic::Traffic;
 
 const LINE: &str = "[network]\npositions = [[\"0 km\", \"0 km\"], [\"25 km\", \"14 km\"], [\"50 km\", \"0 km\"]]\n\
     [protocol]\nsystem = \"wildnet\"\n";
-const THERE: &str = "[[transfer]]\nsource = 0\nreceivers = [2]\nbytes = \"600 kB\"\n";
-const BACK: &str = "[[transfer]]\nsource = 2\nreceivers = [0]\nbytes = \"600 kB\"\n";
+const FORWARD: &str = "[[transfer]]\nsource = 0\nreceivers = [2]\nbytes = \"600 kB\"\n";
+const REVERSE: &str = "[[transfer]]\nsource = 2\nreceivers = [0]\nbytes = \"600 kB\"\n";
 
 fn seconds(at: f64) -> AirTime {
     AirTime::from_nanos((at * 1e9) as u64)
 }
 
-/// One direction's loss, from given moments on.
+/// The loss of one direction in steps of (time in s, share lost).
 fn steps(from: usize, to: usize, steps: &[(f64, f64)]) -> LinkLoss {
     let steps = steps
         .iter()
@@ -40,7 +40,7 @@ fn steps(from: usize, to: usize, steps: &[(f64, f64)]) -> LinkLoss {
     }
 }
 
-/// A mast of three goes down and comes up.
+/// Adds a crash and a restart of one of three masts, at times in s.
 fn outage(faults: &mut LineFaults, mast: usize, from: f64, to: f64) {
     let radios = radios(mast, 3).into_iter();
     faults
@@ -49,8 +49,8 @@ fn outage(faults: &mut LineFaults, mast: usize, from: f64, to: f64) {
     faults.restarts.push((seconds(to), mast));
 }
 
-/// What the far end of two hops has seen of 1 Mbit/s of numbered datagrams, what was sent, and how often links found their
-/// peer to have started over.
+/// Runs 1 Mbit/s of numbered datagrams over two hops. Returns what the far end received, the number sent, and how often links
+/// noticed a restart of their peer.
 fn stream(scheme: Scheme, faults: LineFaults, seed: u64, time: u64) -> (Serial, u64, u64) {
     let masts = Masts {
         gain: Masts::EMULATED,
@@ -77,18 +77,18 @@ fn stream(scheme: Scheme, faults: LineFaults, seed: u64, time: u64) -> (Serial, 
     (udp(3), udp(0).sent(), noticed.sum())
 }
 
+/// Asserts that no datagram is corrupt, duplicate or out of order. Returns the share received.
 fn check(what: &str, (sink, sent, noticed): &(Serial, u64, u64)) -> f64 {
     let share = sink.received() as f64 / *sent as f64;
-    println!("{what}: {share:.3} of {sent} came, {noticed} restarts noticed");
+    println!("{what}: {share:.3} of {sent} received, {noticed} restarts noticed");
     let wrong = (sink.wrong, sink.doubled, sink.disordered);
-    assert_eq!(wrong, (0, 0, 0), "{what}: wrong, doubled, disordered");
+    assert_eq!(wrong, (0, 0, 0), "{what}: corrupt, duplicate, out of order");
     share
 }
 
-/// Goal: whatever mast starts over, for however long it was away, no datagram is wrong, doubled or out of order, and after
-/// it the stream goes on.
+/// Goal: whichever mast restarts, after any time, no datagram is corrupt, duplicate or out of order, and the stream continues.
 #[test]
-fn masts_start_over() {
+fn restarted_masts_corrupt_nothing() {
     for scheme in [Scheme::WILDNET, Scheme::IMPROVED] {
         for mast in 0..3 {
             for (seed, away) in [(1, 0.05), (2, 0.4), (3, 5.0)] {
@@ -96,18 +96,18 @@ fn masts_start_over() {
                 outage(&mut faults, mast, 8.0, 8.0 + away);
                 let seen = stream(scheme, faults, seed, 20);
                 let share = check(&format!("mast {mast} away for {away} s"), &seen);
-                // Besides the time away: what was queued, and two seconds at most until slots are found again.
+                // Lost are the time away, the queues, and at most two seconds until slots synchronise again.
                 assert!(share > 1.0 - (away + 2.0) / 22.0, "{share}");
-                assert!(seen.2 >= 1, "nobody noticed");
+                assert!(seen.2 >= 1, "no link noticed the restart");
             }
         }
     }
 }
 
-/// Goal: the same at any moment of a cycle: what a mast had passed on and not yet acknowledged when it went down is not taken
-/// from its peer again when it is back.
+/// Goal: the same at any phase of a cycle. A mast that delivered packets and crashed before it acknowledged them does not accept
+/// them again after its restart.
 #[test]
-fn nothing_comes_twice_at_whatever_moment_a_mast_goes_down() {
+fn a_crash_at_any_phase_duplicates_nothing() {
     for scheme in [Scheme::WILDNET, Scheme::IMPROVED] {
         for moment in 0_u8..24 {
             let mut faults = LineFaults::default();
@@ -119,20 +119,20 @@ fn nothing_comes_twice_at_whatever_moment_a_mast_goes_down() {
     }
 }
 
-/// Goal: loss that goes from 0 to 60 % and back, and a direction that dies for two seconds, cost nothing but time.
+/// Goal: loss that rises to 60 % and falls again, and a direction that is dead for two seconds, only cost time.
 #[test]
-fn losses_that_come_and_go_lose_nothing() {
+fn temporary_loss_only_delays() {
     let storm = [(0.0, 0.0), (5.0, 0.6), (10.0, 0.0)];
     let dead = [(0.0, 0.1), (6.0, 1.0), (8.0, 0.1)];
     for scheme in [Scheme::WILDNET, Scheme::IMPROVED] {
         for (what, losses) in [
-            ("60 % there", vec![steps(0, 1, &storm)]),
+            ("60 % forward", vec![steps(0, 1, &storm)]),
             (
                 "60 % both ways",
                 vec![steps(0, 1, &storm), steps(1, 0, &storm)],
             ),
-            ("the way there dies", vec![steps(2, 3, &dead)]),
-            ("the way back dies", vec![steps(3, 2, &dead)]),
+            ("forward direction dead", vec![steps(2, 3, &dead)]),
+            ("reverse direction dead", vec![steps(3, 2, &dead)]),
         ] {
             let faults = LineFaults {
                 losses,
@@ -140,9 +140,9 @@ fn losses_that_come_and_go_lose_nothing() {
             };
             let seen = stream(scheme, faults, 4, 20);
             let share = check(what, &seen);
-            // What is queued when the second ends is still under way; a full queue of a relay drops the rest.
+            // Packets still queued at the end have not arrived, and the full queue of a relay drops further ones.
             assert!(share > 0.85, "{share}");
-            assert_eq!(seen.2, 0, "nobody started over");
+            assert_eq!(seen.2, 0, "no mast restarted");
         }
     }
 }
@@ -158,10 +158,10 @@ fn run(text: &str) -> Run {
     (crate::WILDNET.carry)(job, &Meter::default()).unwrap().run
 }
 
-/// Objects both ways by TCP outlive a storm, a dead direction, a cut, the restart of the mast between and a bad clock; the
-/// counters say what happened, to the line as seen from either end.
+/// Objects both ways by TCP survive bursts of loss, a dead direction, a cut link, a restart of the middle mast and a drifting clock.
+/// Counters report the faults, whichever end of the line sends first.
 #[test]
-fn objects_outlive_faults() {
+fn objects_survive_faults() {
     let faults = "[[fault]]\nat = \"0.3 s\"\nkind = \"link-loss\"\nlink = [0, 1]\nframe_loss = 0.6\n\
         [[fault]]\nat = \"0.6 s\"\nkind = \"link-loss\"\nlink = [0, 1]\nframe_loss = 0.0\n\
         [[fault]]\nat = \"0.7 s\"\nkind = \"link-loss\"\nlink = [2, 1]\nframe_loss = 1.0\n\
@@ -173,7 +173,7 @@ fn objects_outlive_faults() {
         [[fault]]\nat = \"0.2 s\"\nkind = \"drift\"\nnode = 1\ndrift = \"50 ppm\"\n\
         [[fault]]\nat = \"0.1 s\"\nkind = \"corrupt\"\nnode = 2\nbit_error_rate = 1e-6\ndetected = true\n";
     for variant in ["paper", "improved", "csma", "snoop"] {
-        for transfers in [format!("{THERE}{BACK}"), format!("{BACK}{THERE}")] {
+        for transfers in [format!("{FORWARD}{REVERSE}"), format!("{REVERSE}{FORWARD}")] {
             let run = run(&format!(
                 "{LINE}variant = \"{variant}\"\n{transfers}{faults}"
             ));
@@ -193,22 +193,22 @@ fn objects_outlive_faults() {
     }
 }
 
-/// Bits that are wrong unnoticed do not get past TCP's checksum, nor do they stop a link for good.
+/// Undetected bit errors do not pass TCP's checksum, and do not stop a link permanently.
 #[test]
-fn unnoticed_errors_stop_nothing() {
+fn undetected_bit_errors_stop_no_link() {
     let corrupt =
         "[[fault]]\nat = \"0.2 s\"\nkind = \"corrupt\"\nnode = 2\nbit_error_rate = 2e-6\n";
     for variant in ["paper", "improved"] {
-        let run = run(&format!("{LINE}variant = \"{variant}\"\n{THERE}{corrupt}"));
+        let run = run(&format!("{LINE}variant = \"{variant}\"\n{FORWARD}{corrupt}"));
         let flow = &run.flows[0];
         println!("{variant}: {:.1} s, {:?}", run.simulated_s, run.counters);
         assert!(flow.complete && flow.digest_ok, "{variant}: {flow:?}");
     }
 }
 
-/// Faults that make no sense are refused: what, where, and what would.
+/// Impossible faults are refused with the place in the file and a remedy.
 #[test]
-fn senseless_faults_are_explained() {
+fn impossible_faults_are_refused() {
     let fault = |lines: &str| format!("[[fault]]\n{lines}\n");
     let crash = fault("at = \"1 s\"\nkind = \"crash\"\nnode = 1");
     let cut = fault("at = \"1 s\"\nkind = \"cut-link\"\nlink = [0, 1]");
@@ -260,7 +260,7 @@ fn senseless_faults_are_explained() {
         let error = Plan::parse(
             &[&SYSTEM],
             "line.toml",
-            &format!("{LINE}{THERE}{faults}{limit}"),
+            &format!("{LINE}{FORWARD}{faults}{limit}"),
         )
         .unwrap_err();
         let shown = error.to_string();

@@ -55,7 +55,7 @@ const FIGURES: [Recipe; 20] = [
     },
     Recipe {
         name: "figure3",
-        about: "a relay, by how far its channels are apart",
+        about: "a relay, by the distance of its channels",
         make: figure3::make,
     },
     Recipe {
@@ -100,7 +100,7 @@ const FIGURES: [Recipe; 20] = [
     },
     Recipe {
         name: "figure12",
-        about: "bulk acknowledgements: delay over retries and loss",
+        about: "bulk acknowledgements: delay by retries and loss",
         make: figure12::make,
     },
     Recipe {
@@ -120,17 +120,17 @@ const FIGURES: [Recipe; 20] = [
     },
     Recipe {
         name: "snoop",
-        about: "Snoop beside bulk acknowledgements (section 7)",
+        about: "Snoop compared with bulk acknowledgements (section 7)",
         make: snoop::make,
     },
     Recipe {
         name: "ampdu",
-        about: "802.11n and ac with A-MPDUs over distance: slots stretched or fixed, and turns",
+        about: "802.11n and ac with A-MPDUs over distance: slot time stretched or fixed, and turns",
         make: dot11n::figure::make,
     },
     Recipe {
         name: "peers",
-        about: "what tunnels do about loss: TCP, static codes, KCP with and without parity",
+        about: "tunnels over lossy links: TCP, static codes, KCP with and without parity",
         make: peers::make,
     },
     Recipe {
@@ -140,7 +140,7 @@ const FIGURES: [Recipe; 20] = [
     },
     Recipe {
         name: "classes",
-        about: "a ping beside bulk traffic that fills the link",
+        about: "a ping on a link that bulk traffic fills",
         make: classes::make,
     },
 ];

@@ -7,7 +7,7 @@ use super::*;
 use crate::paper::make;
 
 const LINK: &str = "[network]\npositions = [[\"0 km\", \"0 km\"], [\"60 km\", \"0 km\"]]\n";
-const THERE: &str = "[[transfer]]\nsource = 0\nreceivers = [1]\nbytes = \"200 kB\"\n";
+const FORWARD: &str = "[[transfer]]\nsource = 0\nreceivers = [1]\nbytes = \"200 kB\"\n";
 
 fn plan(
     network: &str,
@@ -33,13 +33,13 @@ fn run(plan: &Plan) -> chappe_results::Run {
     outcome.run
 }
 
-/// Every variant brings an object whole through 2 % of loss, 2P too, which repeats nothing and loses markers; none is faster
-/// than the radio, and ours is faster than what else has slots.
+/// Every variant delivers an object intact at 2 % loss, even 2P, which has no retransmissions and loses markers. None exceeds
+/// the bound, and the improved variant is faster than the others with slots.
 #[test]
-fn an_object_arrives_by_every_variant() {
+fn every_variant_delivers_an_object() {
     let goodput = |variant: &str| {
         let protocol = format!("variant = \"{variant}\"\nframe_loss = 0.02");
-        let run = run(&plan(LINK, &protocol, THERE).unwrap());
+        let run = run(&plan(LINK, &protocol, FORWARD).unwrap());
         let flow = &run.flows[0];
         assert!(flow.complete && flow.digest_ok, "{variant}: {flow:?}");
         assert!(run.bounds[0].fraction < 1.0, "{variant}");
@@ -50,9 +50,9 @@ fn an_object_arrives_by_every_variant() {
     assert!(ours > paper && paper > markers, "{ours} {paper} {markers}");
 }
 
-/// Three hops on one channel carry an object each way at once.
+/// Three hops on one channel carry an object in each direction at the same time.
 #[test]
-fn both_ways_over_three_hops() {
+fn three_hops_carry_objects_both_ways() {
     let network = "[network]\npositions = [[\"0 km\", \"0 km\"], [\"25 km\", \"14 km\"], [\"50 km\", \"0 km\"], [\"75 km\", \"14 km\"]]\n";
     let transfer = |from, to| {
         format!("[[transfer]]\nsource = {from}\nreceivers = [{to}]\nbytes = \"100 kB\"\n")
@@ -66,27 +66,27 @@ fn both_ways_over_three_hops() {
     assert_eq!((run.flows[0].source, run.flows[0].sink), (3, 0));
 }
 
-/// What makes no sense is refused, with what would.
+/// Scenarios that are impossible for a line of masts are refused with the reason.
 #[test]
-fn mistakes_are_explained() {
+fn impossible_scenarios_are_refused() {
     let grid = "[network]\ngenerator = \"line\"\nnodes = 2\nspacing = \"60 km\"\n";
     let three = "[network]\npositions = [[\"0 km\", \"0 km\"], [\"9 km\", \"5 km\"], [\"18 km\", \"0 km\"]]\n";
     for (network, protocol, transfers, message) in [
-        (grid, "", THERE, "need places"),
-        (three, "", THERE, "from one end of the line"),
-        (LINK, "frame_loss = 1.0", THERE, "cannot lose a share of 1"),
-        (LINK, "slot = \"1 ms\"", THERE, "slots of 1 ms"),
-        (LINK, "frame_retries = 300", THERE, "300 repetitions"),
-        (LINK, "payload = \"100 B\"", THERE, "means nothing"),
+        (grid, "", FORWARD, "need places"),
+        (three, "", FORWARD, "from one end of the line"),
+        (LINK, "frame_loss = 1.0", FORWARD, "cannot lose a share of 1"),
+        (LINK, "slot = \"1 ms\"", FORWARD, "slots of 1 ms"),
+        (LINK, "frame_retries = 300", FORWARD, "300 repetitions"),
+        (LINK, "payload = \"100 B\"", FORWARD, "means nothing"),
     ] {
         let error = plan(network, protocol, transfers).unwrap_err();
         assert!(error.message.contains(message), "{message}: {error}");
     }
 }
 
-/// The figures that take least, in their short form: what must hold whatever the seeds.
+/// The cheapest figures in their quick form: claims that hold with any seeds.
 #[test]
-fn short_forms_of_figures_hold() {
+fn claims_of_quick_figures_hold() {
     let meter = Meter::default();
     let order = Order {
         names: &["section233", "figure3", "figure7", "table2"],
@@ -107,10 +107,9 @@ fn short_forms_of_figures_hold() {
     assert!(kept.clone().count() == 4 && kept.clone().all(|claim| claim.holds));
 }
 
-/// The models that need no long runs hold in their short forms, all claims: what tunnels do about loss, and aggregation over
-/// distance.
+/// All claims of `peers` and `ampdu` hold in the quick form, because these models need no long runs.
 #[test]
-fn peers_and_aggregation_hold() {
+fn claims_of_peers_and_ampdu_hold() {
     let meter = Meter::default();
     let order = Order {
         names: &["ampdu", "peers"],
@@ -121,7 +120,7 @@ fn peers_and_aggregation_hold() {
     };
     for figure in make(&order).unwrap().figures {
         println!("{}", chappe_figures::text(&figure, 200, false));
-        // Two seeds of two seconds are too few to tell tools apart by a tenth.
+        // Quick runs are too short to distinguish tools that differ by a tenth.
         let mut claims = figure.claims.iter();
         assert!(claims.all(|claim| claim.holds || claim.text.contains("was measured")));
     }

@@ -1,5 +1,7 @@
-//! Figure 2 of today: 802.11n and ac over distance. Aggregation repairs stop and wait; slots of contention that grow with
-//! the distance, collisions where they do not, and registers take it away again.
+//! Figure 2 for today's cards: 802.11n and ac over distance.
+//!
+//! Aggregation removes the cost of stop-and-wait. Slot times that grow with distance, collisions where they do not, and
+//! registers that bound the ACK timeout cost what it gained.
 
 use chappe_core::Duration;
 use chappe_lab::context::{line, summary};
@@ -13,14 +15,15 @@ use crate::experiment::Measured;
 use crate::paper::context::{FigureContext, Runs};
 use crate::paper::panel::{lines, mbps};
 
-/// Length of slots where both take turns: specs 2.3.
+/// Length of a slot where the ends take turns (specs 2.3).
 const TURN: Duration = Duration::from_millis(5);
-/// For how long each run is counted: back-off of a hundred exchanges a second averages out.
+/// How long each run is measured: long enough to average the back-offs of a hundred exchanges a second.
 const TIME: Duration = Duration::from_secs(200);
-/// Which PHY is shown over distance: two streams of 40 MHz, what most long links have.
+/// The PHY that is shown over distance: two streams of 40 MHz, which most long links have.
 const SHOWN: Phy = PHYS[2];
-/// Specs 2.3, another model's: stretched and fixed at 1, 10, 30, 50, 100 km, Mbit/s.
+/// Lengths of the link in km.
 const KMS: [f64; 5] = [1.0, 10.0, 30.0, 50.0, 100.0];
+/// Throughput of an independent model in Mbit/s, by PHY: with stretched and with fixed slot time, by length of the link.
 const TABLE: [[[f64; 5]; 2]; 4] = [
     [
         [57.0, 50.0, 39.0, 32.0, 22.0],
@@ -42,7 +45,7 @@ const TABLE: [[[f64; 5]; 2]; 4] = [
 const ROWS: [(&str, Access); 4] = [
     ("slot stretched", Access::Stretched),
     ("slot fixed", Access::Fixed),
-    ("fixed, register of the card", Access::Register),
+    ("slot fixed, card's register", Access::Register),
     ("turns of 5 ms", Access::Turns(TURN)),
 ];
 
@@ -80,7 +83,7 @@ pub fn make(context: &FigureContext<'_>) -> Result<Figure, RunError> {
     let rate = |phys: &[Phy]| phys.iter().map(Phy::rate).collect::<Vec<_>>();
     Ok(Figure {
         id: "ampdu",
-        title: "802.11n and ac with A-MPDUs over distance, under the DCF and in turns".into(),
+        title: "802.11n and ac with A-MPDUs over distance, under the DCF and in slots".into(),
         panels: vec![
             panel("m1", &format!("one way, {}", SHOWN.name), ("distance", kms.clone()), &one, rate(&[SHOWN; 5])),
             panel("m2", &format!("both ways, {}", SHOWN.name), ("distance", kms.clone()), &two, rate(&[SHOWN; 5])),
@@ -96,13 +99,13 @@ pub fn make(context: &FigureContext<'_>) -> Result<Figure, RunError> {
         ],
         claims: [forms, at_distance(&one, &two, &far)].concat(),
         notes: vec![
-            "A model of its own: two stations, frames without errors, block ACKs of 32 octets, CWmin 15, MPDUs with 1448 octets of TCP payload; no EIFS, no TXOP. The bound is the PHY's rate.".into(),
-            "Stretched: 3 us of slot for each 450 m, as mac80211's `distance` sets it. Register: ath9k holds waits of 300 us (40 MHz) and 600 us (20 MHz).".into(),
+            "A separate model: two stations, frames without errors, block ACKs of 32 octets, CWmin 15, MPDUs with 1448 octets of TCP payload; no EIFS, no TXOP. The bound is the rate of the PHY.".into(),
+            "Stretched: 3 us of slot time for each 450 m, as mac80211's `distance` sets it. Register: ath9k holds ACK timeouts of 300 us (40 MHz) and 600 us (20 MHz).".into(),
         ],
     })
 }
 
-/// The model beside its closed form, and the closed form beside the table.
+/// Claims that the model agrees with its closed form, and the closed form with the table.
 fn forms(
     context: &FigureContext<'_>,
     link: &impl Fn(Phy, Access, f64, bool) -> AmpduLink,
@@ -122,7 +125,7 @@ fn forms(
     let most = |values: &[f64]| values.iter().copied().fold(0.0, f64::max);
     Ok(vec![
         Claim::value(
-            "one sender: the model lies within 1 % of its closed form at all points",
+            "one sender: the model is within 1 % of its closed form at all points",
             None,
             most(&to_form),
             to_form.len(),
@@ -130,7 +133,7 @@ fn forms(
             most(&to_form) <= 1.0,
         ),
         Claim::value(
-            "and the closed form within 5 % of another model's table, which has whole Mbit/s and 21 MPDUs at 65",
+            "the closed form is within 5 % of an independent model's table, which has whole Mbit/s and 21 MPDUs at 65",
             None,
             most(&to_table),
             to_table.len(),
@@ -154,7 +157,7 @@ fn at_distance(one: &[Vec<Runs>], two: &[Vec<Runs>], far: &[Vec<Runs>]) -> Vec<C
     let over = |than: usize, name: &str| {
         let ratios = ratios(than);
         Claim::new(
-            &format!("100 km, both ways, all PHYs: turns carry more than {name}"),
+            &format!("both ways, 100 km, all PHYs: turns carry more than {name}"),
             None,
             Summary::of(&ratios),
             "times",
@@ -164,7 +167,7 @@ fn at_distance(one: &[Vec<Runs>], two: &[Vec<Runs>], far: &[Vec<Runs>]) -> Vec<C
     let beyond = mean(&one[register][3]) / mean(&one[fixed][3]);
     vec![
         Claim::value(
-            "one way, 300 Mbit/s, stretched slots keep less than a third from 1 to 100 km",
+            "one way, 300 Mbit/s: stretched slot times keep less than a third from 1 to 100 km",
             None,
             kept(&one[stretched]),
             one[stretched][0].len(),
@@ -172,7 +175,7 @@ fn at_distance(one: &[Vec<Runs>], two: &[Vec<Runs>], far: &[Vec<Runs>]) -> Vec<C
             kept(&one[stretched]) < 100.0 / 3.0,
         ),
         Claim::value(
-            "both ways, 300 Mbit/s, turns keep at least 85 % of it",
+            "both ways, 300 Mbit/s: turns keep at least 85 % from 1 to 100 km",
             None,
             kept(&two[turns]),
             two[turns][0].len(),
@@ -180,14 +183,14 @@ fn at_distance(one: &[Vec<Runs>], two: &[Vec<Runs>], far: &[Vec<Runs>]) -> Vec<C
             kept(&two[turns]) >= 85.0,
         ),
         Claim::value(
-            "a wait of 300 us ends the reach before 50 km: of what a longer one would get there",
+            "an ACK timeout of 300 us fails before 50 km: throughput there, as a share of that with a longer one",
             None,
             beyond,
             one[register][3].len(),
             "of it",
             beyond < 0.3,
         ),
-        over(stretched, "the DCF with stretched slots"),
-        over(fixed, "the DCF with fixed ones"),
+        over(stretched, "the DCF with stretched slot times"),
+        over(fixed, "the DCF with fixed slot times"),
     ]
 }

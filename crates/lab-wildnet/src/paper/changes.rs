@@ -1,7 +1,7 @@
-//! What one change does to 802.11 on Table 1's longest link, where the paper's gets less than ours.
+//! The effect of single changes on 802.11 on Table 1's longest link, where the paper's is slower than ours.
 //!
-//! The paper's 802.11 gets 2.80 Mbit/s one way over 65 km and 0.68 both ways. None of its settings but the rate and two
-//! repetitions is known, so each that a card or a host may have had otherwise is changed alone.
+//! The paper's 802.11 gets 2.80 Mbit/s one way over 65 km and 0.68 both ways. Of its settings only the rate and two retries are
+//! known, so each of the others is changed alone.
 
 use chappe_core::{Dbm, Duration, Mode, Rate};
 use chappe_lab::context::{beside, line, summary};
@@ -16,77 +16,79 @@ use crate::masts::Masts;
 use crate::scheme::{Card, Load, Scheme};
 use crate::trial::Trial;
 
-/// The link of 65 km.
+/// The index of the link of 65 km.
 const LINK: usize = 2;
 
-/// A name, and what it changes.
+/// A name, and the change of the trial.
 type Change = (&'static str, fn(&mut Masts));
 
 const CHANGES: [Change; 14] = [
     ("nothing", |_| ()),
     ("long preambles", |masts| masts.scheme = Scheme::CSMA_LONG),
     ("802.11e's best effort", |masts| {
-        masts.scheme = repeating(2, Card::Wmm);
+        masts.scheme = with_retries(2, Card::Wmm);
     }),
     ("ACKs at 1 Mbit/s", |masts| {
         masts.adjust_card = |_, card| card.control = Mode::long(Rate::Dsss1);
     }),
-    ("no repetition", |masts| {
-        masts.scheme = repeating(0, Card::Short)
+    ("no retries", |masts| {
+        masts.scheme = with_retries(0, Card::Short)
     }),
-    ("four repetitions", |masts| {
-        masts.scheme = repeating(4, Card::Short);
+    ("four retries", |masts| {
+        masts.scheme = with_retries(4, Card::Short);
     }),
-    ("back-off slots as long as the way", |masts| {
+    ("slot time stretched to the distance", |masts| {
         masts.adjust_card = |_, card| card.stretch_slot = true;
     }),
-    ("no wait after a broken frame (EIFS)", |masts| {
+    ("no EIFS after a broken frame", |masts| {
         masts.adjust_card = |_, card| card.eifs = false;
     }),
-    ("carrier known by preambles alone", |masts| {
+    ("carrier sense by preambles only", |masts| {
         masts.profile.carrier_sense = Dbm(0.0);
     }),
     ("TCP without what came after Linux 2.4", |masts| {
         masts.tcp.old = true
     }),
-    ("TCP confirms each segment", |masts| masts.tcp.ack_every = 1),
-    ("ACK wait too short at both ends", |masts| {
+    ("TCP acknowledges each segment", |masts| {
+        masts.tcp.ack_every = 1
+    }),
+    ("ACK timeout too short at both ends", |masts| {
         masts.adjust_card = |_, card| too_short(card);
     }),
     (ONE_END, |masts| masts.adjust_card = one_end),
-    ("that, and long preambles", |masts| {
+    ("that, with long preambles", |masts| {
         (masts.adjust_card, masts.scheme) = (one_end, Scheme::CSMA_LONG);
     }),
 ];
 
-const ONE_END: &str = "ACK wait too short at one end";
+const ONE_END: &str = "ACK timeout too short at one end";
 
-const fn repeating(retries: u8, card: Card) -> Scheme {
+const fn with_retries(retries: u8, card: Card) -> Scheme {
     Scheme::Csma {
         retries: Some(retries),
         card,
     }
 }
 
-/// As set for a link of 9 km.
+/// An ACK timeout set for a link of 9 km.
 fn too_short(card: &mut dot11::Config) {
     card.propagation_max = Duration::from_micros(30);
 }
 
-/// At the end that only receives where traffic goes one way: its TCP's acknowledgements are repeated for nothing there.
+/// Only at the second end, which receives where traffic goes one way: it repeats its TCP acknowledgements needlessly.
 fn one_end(radio: usize, card: &mut dot11::Config) {
     if radio == 1 {
         too_short(card);
     }
 }
 
-/// What came of them: one way and both ways.
+/// Measurements of all changes, one way and both ways.
 pub struct Changes {
     runs: [Vec<Runs>; 2],
 }
 
 impl Changes {
-    /// Runs all of them.
+    /// Runs the link with each change.
     pub fn measure(context: &FigureContext<'_>) -> Result<Changes, RunError> {
         let (km, loss) = LINKS[LINK];
         let over = |both| {
@@ -119,7 +121,7 @@ impl Changes {
         place.unwrap_or(0)
     }
 
-    /// As a panel.
+    /// The throughput with each change, as a panel.
     pub fn panel(&self) -> Panel {
         let names = ["one way", "both ways"];
         let series = [0, 1].map(|both| {
@@ -136,28 +138,29 @@ impl Changes {
         )
     }
 
-    /// What that says about the paper's numbers.
+    /// A note on what the changes show about the paper's numbers.
     pub fn note(&self) -> String {
         let falls = |at: usize| self.mean(0, at) / self.mean(1, at);
         let others = (0..CHANGES.len()).filter(|&at| at < self.one_end());
         let most = others.map(falls).fold(0.0, f64::max);
         let paper = PAPER[0].map(|ways| ways[LINK]);
         format!(
-            "On the link of 65 km the paper's 802.11 gets {:.1} times less both ways than one way. Of what 1c changes, an ACK \
-             wait that one end has too short makes {:.2} times, all else at most {most:.2}. The paper's emulator, with all waits \
-             set, shows no such fall: 2 to 5 times less than WiLDNet at long distances (5), not the 8 of this link.",
+            "On the link of 65 km the paper's 802.11 gets {:.1} times less both ways than one way. Of the changes in 1c, an ACK \
+             timeout that is too short at one end causes a factor of {:.2}, the others at most {most:.2}. The paper's emulator, \
+             with all timeouts set, shows no such fall: 2 to 5 times less than WiLDNet at long distances (5), not the 8 of this \
+             link.",
             paper[0] / paper[1],
             falls(self.one_end()),
         )
     }
 
-    /// Why WiLDNet, with `wild` Mbit/s there, is not ahead of 802.11 one way.
-    pub fn why(&self, wild: f64) -> String {
+    /// Why WiLDNet, with `wild` Mbit/s on this link, is not faster than 802.11 one way.
+    pub fn cause(&self, wild: f64) -> String {
         let (all, late) = (self.mean(0, 0), self.one_end());
         format!(
-            "our 802.11 gets {all:.2} Mbit/s at 65 km, the paper's 2.80. The exchange takes that at least: 1448 octets in 2076 us \
-             and 10 us a kilometre are 4.25. With long preambles it gets {:.2}; if one end's ACK wait is too short, {:.2}, and \
-             WiLDNet is ahead {:.2} times",
+            "our 802.11 gets {all:.2} Mbit/s at 65 km, the paper's 2.80. The minimum duration of an exchange allows 4.25: 1448 octets \
+             in 2076 us and 10 us a kilometre. With long preambles it gets {:.2}; if one end's ACK timeout is too short, {:.2}, \
+             and WiLDNet gets {:.2} times as much",
             self.mean(0, 1),
             self.mean(0, late),
             wild / self.mean(0, late)

@@ -1,4 +1,4 @@
-//! Classes of traffic beside each other: a ping on a link that bulk traffic fills (goal G11; section 3.4).
+//! Traffic classes: a ping on a link that bulk traffic fills (goal G11; section 3.4).
 
 use chappe_lab::context::{line, summary};
 use chappe_lab::run::RunError;
@@ -11,14 +11,14 @@ use crate::experiment::Measured;
 use crate::scheme::{Load, Scheme, SlotForm};
 use crate::trial::Trial;
 
-/// Length of the link.
+/// Length of the link in km.
 const KM: f64 = 60.0;
-/// The loss at which the goal is set.
+/// The share of frames lost for which the goal is set.
 const AT: f64 = 0.2;
-/// Two cycles of 20 ms each way and the light's, ms.
+/// Two cycles of two slots of 20 ms and the propagation delays, in ms.
 const GOAL_MS: f64 = 80.8;
 
-/// Equal slots that both ends fill.
+/// Slots of equal length, filled from both ends.
 fn scheme(recovery: Recovery, service: Service) -> Scheme {
     Scheme::slots(20, recovery, service, SlotForm::Even)
 }
@@ -44,7 +44,7 @@ pub fn make(context: &FigureContext<'_>) -> Result<Figure, RunError> {
         ("WiLDNet", over(Scheme::WILDNET, true, false)?),
         ("improved, one class", over(ours, true, false)?),
         ("improved, a class for pings", over(ours, true, true)?),
-        ("the same without bulk", over(ours, false, true)?),
+        ("the same without bulk traffic", over(ours, false, true)?),
     ];
     let places: Vec<String> = losses
         .iter()
@@ -62,17 +62,17 @@ pub fn make(context: &FigureContext<'_>) -> Result<Figure, RunError> {
     let n = rows[2].1[place].len();
     Ok(Figure {
         id: "classes",
-        title: "a ping beside bulk traffic that fills both ways, 60 km, slots of 20 ms".into(),
+        title: "a ping on a link that bulk traffic fills both ways, 60 km, slots of 20 ms".into(),
         claims: vec![
             Claim::new(
-                &format!("G11: 20 % lost, the link full: 99 of 100 pings are back within two cycles, {GOAL_MS} ms; later or never"),
+                &format!("G11: 20 % lost on a full link: 99 % of pings return within two cycles, {GOAL_MS} ms; the share later or never"),
                 None,
                 late,
                 "%",
                 late.mean <= 1.0,
             ),
             Claim::value(
-                "without a class of their own they take at least twice as long on average",
+                "without a separate class, pings take at least twice as long on average",
                 None,
                 mean[0] / mean[1],
                 n,
@@ -81,7 +81,7 @@ pub fn make(context: &FigureContext<'_>) -> Result<Figure, RunError> {
             )
             .because(|| format!("{:.0} and {:.0} ms", mean[0], mean[1])),
             Claim::value(
-                "and their class costs bulk traffic 5 % at most",
+                "the class of pings costs bulk traffic at most 5 %",
                 None,
                 100.0 * (1.0 - bulk[1] / bulk[0]),
                 n,
@@ -90,13 +90,13 @@ pub fn make(context: &FigureContext<'_>) -> Result<Figure, RunError> {
             ),
         ],
         panels: vec![
-            panel("g1", "a ping's round trip, mean", "ms", &rows, delay),
-            panel("g2", "a ping's round trip: 99 of 100 within", "ms", &rows, |m| 1e3 * m.p99),
-            panel("g3", "pings back later than two cycles, or never", "%", &rows, self::late),
+            panel("g1", "round-trip time of pings: mean", "ms", &rows, delay),
+            panel("g2", "round-trip time of pings: 99 % within", "ms", &rows, |m| 1e3 * m.p99),
+            panel("g3", "pings that return after two cycles, or never", "%", &rows, self::late),
             panel("g4", "bulk traffic, both ways", "Mbit/s", &rows[..3], mbps),
         ],
         notes: vec![
-            "Pings of 84 octets every 97 ms. In a class of their own they are promised a cycle each way, all but half a per cent, and the controller sends copies; the bulk traffic is reliable and in order, as is all in one class.".into(),
+            "Pings of 84 octets every 97 ms. Their separate class has a deadline of one cycle each way for all but half a per cent, for which the controller sends copies. Bulk traffic is reliable and in order, and so is all traffic in one class.".into(),
         ],
     })
 }

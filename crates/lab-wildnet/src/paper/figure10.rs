@@ -12,8 +12,8 @@ use crate::masts::Masts;
 use crate::scheme::{Load, Scheme};
 use crate::trial::Trial;
 
-/// What fixed slots of 20 ms hold of TCP both ways at 80 km (specs 3.1, set C), Mbit/s.
-const ROOF: f64 = 6.5;
+/// Capacity of fixed slots of 20 ms for TCP both ways at 80 km (set C), in Mbit/s.
+const CAPACITY: f64 = 6.5;
 
 pub fn make(context: &FigureContext<'_>) -> Result<Figure, RunError> {
     let losses: &[f64] = match context.quick() {
@@ -45,7 +45,7 @@ pub fn make(context: &FigureContext<'_>) -> Result<Figure, RunError> {
         over(Scheme::IMPROVED, WINDOW)?,
     );
     let wide = over(Scheme::WILDNET, 2 * WINDOW)?;
-    let bound: Vec<f64> = losses.iter().map(|loss| ROOF * (1.0 - loss)).collect();
+    let bound: Vec<f64> = losses.iter().map(|loss| CAPACITY * (1.0 - loss)).collect();
     let low: Vec<usize> = (0..losses.len()).filter(|&at| losses[at] <= 0.3).collect();
     let mean = |runs: &Vec<Runs>, at: usize| summary(&runs[at], mbps).mean;
     let shares = |runs: &Vec<Runs>| -> Vec<f64> {
@@ -58,7 +58,7 @@ pub fn make(context: &FigureContext<'_>) -> Result<Figure, RunError> {
             .map(|&at| mean(&wild, at) / mean(csma, at))
             .collect()
     };
-    let told = |values: &[f64]| {
+    let list = |values: &[f64]| {
         let all: Vec<String> = values.iter().map(|value| format!("{value:.2}")).collect();
         all.join(", ")
     };
@@ -70,39 +70,39 @@ pub fn make(context: &FigureContext<'_>) -> Result<Figure, RunError> {
             unit,
             values.iter().all(|value| *value >= least),
         )
-        .because(|| format!("by loss: {} {unit}; {why}", told(values)))
+        .because(|| format!("by loss: {} {unit}; {why}", list(values)))
     };
     let claims = vec![
         claim(
-            "up to 30 % loss WiLDNet gets at least twice what 802.11 gets",
+            "up to 30 % loss, WiLDNet gets at least twice what 802.11 gets",
             &ratios(&csma),
             2.0,
             "times",
             &format!(
-                "with long preambles for 802.11, as WiLDNet's frames have them: {} times",
-                told(&ratios(&long))
+                "with long preambles for 802.11, as WiLDNet's frames have: {} times",
+                list(&ratios(&long))
             ),
         ),
         claim(
-            "up to 30 % loss WiLDNet gets at least 85 % of its bound",
+            "up to 30 % loss, WiLDNet gets at least 85 % of its bound",
             &shares(&wild),
             85.0,
             "%",
             &format!(
-                "packets wait in order for repetitions, a cycle each, and TCP's window of 65,535 octets is spent meanwhile: \
-                 with one twice as wide {} %",
-                told(&shares(&wide))
+                "packets in order wait a cycle for each retransmission, and meanwhile TCP's window of 65,535 octets is used up: \
+                 with a window twice as large, {} %",
+                list(&shares(&wide))
             ),
         ),
         claim(
-            "with a TCP window of twice 65,535 octets it does",
+            "with a TCP window of twice 65,535 octets, it does",
             &shares(&wide),
             85.0,
             "%",
-            "the window is not all",
+            "the window is not the only cause",
         ),
         claim(
-            "and so does the improved variant, with the usual window",
+            "the improved variant does with the usual window",
             &shares(&improved),
             85.0,
             "%",
@@ -125,7 +125,7 @@ pub fn make(context: &FigureContext<'_>) -> Result<Figure, RunError> {
             ),
             vec![
                 line("802.11, two retries", &csma, mbps),
-                line("the same, long preambles", &long, mbps),
+                line("802.11, long preambles", &long, mbps),
                 line("WiLDNet", &wild, mbps),
                 line("WiLDNet, twice the TCP window", &wide, mbps),
                 line("improved", &improved, mbps),

@@ -1,4 +1,4 @@
-//! Figure 11: jitter that the block code adds (4.3).
+//! Figure 11: the jitter that the block code adds (4.3).
 
 use chappe_lab::context::{line, summary};
 use chappe_lab::run::RunError;
@@ -11,7 +11,7 @@ use crate::experiment::Measured;
 use crate::scheme::{Load, Scheme, SlotForm};
 use crate::trial::Trial;
 
-/// Length of the link: an indoor one.
+/// Length of the link in km: an indoor one.
 const KM: f64 = 0.0;
 
 fn jitter(measured: &Measured) -> f64 {
@@ -57,7 +57,7 @@ pub fn make(context: &FigureContext<'_>) -> Result<Figure, RunError> {
         title: "jitter of a steady UDP flow under the block code, slots of 20 ms".into(),
         panels: vec![lines(
             "11",
-            "mean difference of two delays in a row",
+            "mean difference between consecutive delays",
             "ms",
             ("rate", rates.iter().map(|rate| format!("{rate} Mbit/s")).collect()),
             vec![
@@ -69,7 +69,7 @@ pub fn make(context: &FigureContext<'_>) -> Result<Figure, RunError> {
         )],
         claims: vec![
             Claim::value(
-                "without losses the code adds next to nothing: below 0.1 ms",
+                "without losses, the code adds hardly any jitter: below 0.1 ms",
                 None,
                 most,
                 bare[0].len(),
@@ -77,7 +77,7 @@ pub fn make(context: &FigureContext<'_>) -> Result<Figure, RunError> {
                 most < 0.1,
             ),
             Claim::value(
-                "with 25 % lost jitter changes by no more than a few ms, well within what voice bears: below 5 ms",
+                "with 25 % lost, jitter changes by a few ms, which voice tolerates: below 5 ms",
                 None,
                 decoding.iter().map(|more| more.abs()).fold(0.0, f64::max),
                 lossy[0].len(),
@@ -85,7 +85,7 @@ pub fn make(context: &FigureContext<'_>) -> Result<Figure, RunError> {
                 decoding.iter().all(|more| more.abs() < 5.0),
             ),
             Claim::value(
-                "and it falls as the rate grows: at the highest rate, of that at the lowest",
+                "jitter falls as the rate grows: at the highest rate, as a share of that at the lowest",
                 None,
                 l[l.len() - 1] / l[0],
                 lossy[0].len(),
@@ -93,6 +93,6 @@ pub fn make(context: &FigureContext<'_>) -> Result<Figure, RunError> {
                 falls,
             ),
         ],
-        notes: vec!["The paper does not say whether slots were on; here they are, and most of the jitter is theirs: packets wait for a slot up to 20 ms and come out of it in a row.".into(), "Below 0.3 Mbit/s a cycle has less than one packet, and differences of delay are those of phases.".into()],
+        notes: vec!["The paper does not say whether slots were on. Here they are, and they cause most of the jitter: packets wait up to 20 ms for a slot and leave it in a burst.".into(), "Below 0.3 Mbit/s a cycle has less than one packet, and delays differ by their phase in the cycle.".into()],
     })
 }

@@ -1,4 +1,4 @@
-//! Figure 12: what a limit to repetitions buys and costs, 1 Mbit/s over 60 km (4.4).
+//! Figure 12: delay and loss by the limit of retransmissions, 1 Mbit/s over 60 km (4.4).
 
 use chappe_core::Duration;
 use chappe_lab::context::{line, summary};
@@ -11,9 +11,9 @@ use super::panel::{delay, lines};
 use crate::scheme::{Load, Scheme, SlotForm};
 use crate::trial::Trial;
 
-/// Losses that are shown.
+/// Shares of frames lost.
 const LOSSES: [f64; 3] = [0.1, 0.3, 0.5];
-/// Another model's means in order, ms: (loss, retries, mean) (specs 3.3).
+/// Mean delays in order of an independent model: (index of the loss, retries, mean in ms).
 const REFERENCE: [(usize, u8, f64); 8] = [
     (1, 0, 18.0),
     (1, 1, 34.0),
@@ -79,7 +79,7 @@ pub fn make(context: &FigureContext<'_>) -> Result<Figure, RunError> {
             .map(|(left, expected)| (left - expected).abs())
             .fold(0.0, f64::max);
         claims.push(Claim::value(
-            &format!("{name}: with n repetitions p^(n+1) stays lost (the paper prints (1-p)^n), within 3 points"),
+            &format!("{name}: with n retransmissions, p^(n+1) remain lost (the paper prints (1-p)^n), within 3 points"),
             None,
             off,
             retries.len(),
@@ -96,7 +96,7 @@ pub fn make(context: &FigureContext<'_>) -> Result<Figure, RunError> {
         .collect();
     let worst = near.iter().copied().fold(0.0, f64::max);
     claims.push(Claim::value(
-        "mean delays lie within 20 % of another model's",
+        "mean delays lie within 20 % of an independent model's",
         None,
         worst,
         near.len(),
@@ -105,21 +105,21 @@ pub fn make(context: &FigureContext<'_>) -> Result<Figure, RunError> {
     ));
     Ok(Figure {
         id: "figure12",
-        title: "delay over the number of repetitions: 1 Mbit/s, 60 km, slots of 20 ms".into(),
+        title: "delay over the number of retransmissions: 1 Mbit/s, 60 km, slots of 20 ms".into(),
         panels: vec![
             lines(
                 "12a",
                 "mean delay in order",
                 "ms",
-                ("repetitions", places.clone()),
+                ("retransmissions", places.clone()),
                 series(delay),
                 Vec::new(),
             ),
             lines(
                 "12b",
-                "never arrived",
+                "packets lost",
                 "%",
-                ("repetitions", places),
+                ("retransmissions", places),
                 series(|m| 100.0 * m.residual),
                 Vec::new(),
             ),

@@ -11,12 +11,12 @@ use super::panel::{lines, mbps};
 use crate::scheme::{Load, Scheme, SlotForm};
 use crate::trial::Trial;
 
-/// A packet of 1440 octets with gap and mean back-off, us (specs 3.1, set C).
+/// Duration of a packet of 1440 octets with gap and mean back-off, in us (set C).
 const PACKET_US: f64 = 1507.0;
-/// There and back over 60 km, us.
+/// Round-trip propagation time over 60 km, in us.
 const ROUND_US: f64 = 400.3;
 
-/// Whole packets in a slot, of payload, in the time of a cycle: Mbit/s.
+/// Payload of the whole packets that fit into a slot, over the duration of a cycle, in Mbit/s.
 fn formula(slot_ms: u64) -> f64 {
     let slot = slot_ms as f64 * 1e3;
     (slot / PACKET_US).floor() * 1440.0 * 8.0 / (2.0 * slot + ROUND_US)
@@ -55,7 +55,7 @@ pub fn make(context: &FigureContext<'_>) -> Result<Figure, RunError> {
     if let (Some(a), Some(b)) = (at(20), at(60)) {
         let gain = 100.0 * (u[b] / u[a] - 1.0);
         claims.push(Claim::value(
-            "UDP levels off beyond slots of 20 ms: 60 ms add less than 8 %",
+            "UDP levels off beyond slots of 20 ms: slots of 60 ms add less than 8 %",
             None,
             gain,
             udp[a].len(),
@@ -66,7 +66,7 @@ pub fn make(context: &FigureContext<'_>) -> Result<Figure, RunError> {
     let last = slots.len() - 1;
     let best = t.iter().copied().fold(0.0, f64::max);
     claims.push(Claim::value(
-        "TCP falls at the longest slots, its window being fixed: below nine tenths of its best",
+        "TCP falls at the longest slots because its window is fixed: below nine tenths of its best",
         None,
         t[last] / best,
         tcp[last].len(),
@@ -80,7 +80,7 @@ pub fn make(context: &FigureContext<'_>) -> Result<Figure, RunError> {
         .map(|(&slot, mbps)| 100.0 * (mbps / formula(slot) - 1.0).abs())
         .fold(0.0, f64::max);
     claims.push(Claim::value(
-        "from 10 ms on UDP lies within 8 % of floor(T / 1507 us) * 1440 octets in 2 T + 400 us",
+        "from 10 ms on, UDP lies within 8 % of floor(T / 1507 us) * 1440 octets in 2 T + 400 us",
         None,
         off,
         slots.len(),
@@ -99,6 +99,6 @@ pub fn make(context: &FigureContext<'_>) -> Result<Figure, RunError> {
             slots.iter().map(|&slot| Some(formula(slot))).collect(),
         )],
         claims,
-        notes: vec!["The bound is the formula with the mean back-off; a slot in which small back-offs were drawn holds a packet more.".into()],
+        notes: vec!["The bound is the formula with the mean back-off. A slot with short back-offs holds one packet more.".into()],
     })
 }

@@ -11,8 +11,9 @@ use super::panel::{delay, lines};
 use crate::scheme::{Load, Scheme, SlotForm};
 use crate::trial::Trial;
 
+/// Shares of frames lost.
 const LOSSES: [f64; 5] = [0.0, 0.1, 0.2, 0.3, 0.5];
-/// Another model's mean delays in order, ms, by slot and loss (specs 3.3).
+/// Mean delays in order of an independent model, in ms, by length of the slot in ms and by loss.
 const REFERENCE: [(u64, [f64; 5]); 6] = [
     (5, [4.0, 5.0, 7.0, 10.0, 21.0]),
     (10, [5.0, 9.0, 14.0, 20.0, 49.0]),
@@ -83,10 +84,10 @@ pub fn make(context: &FigureContext<'_>) -> Result<Figure, RunError> {
         .all(|of| (1..rows.len()).all(|at| mean(&paper, of, at) > mean(&paper, of, at - 1)));
     Ok(Figure {
         id: "figure14",
-        title: "delay over the length of a slot: 1 Mbit/s, 60 km, unlimited repetitions".into(),
+        title: "delay over the length of a slot: 1 Mbit/s, 60 km, unlimited retransmissions".into(),
         claims: vec![
             Claim::value(
-                "delay grows with the slot at every loss",
+                "delay grows with the length of the slot at every loss",
                 None,
                 f64::from(u8::from(grows)),
                 rows.len(),
@@ -94,7 +95,7 @@ pub fn make(context: &FigureContext<'_>) -> Result<Figure, RunError> {
                 grows,
             ),
             Claim::count(
-                "mean delays lie within 20 % of another model's",
+                "mean delays lie within 20 % of an independent model's",
                 None,
                 within,
                 off.len(),
@@ -102,12 +103,12 @@ pub fn make(context: &FigureContext<'_>) -> Result<Figure, RunError> {
             )
             .because(|| {
                 format!(
-                    "the farthest is {:.0} % off",
+                    "the largest difference is {:.0} %",
                     off.iter().copied().fold(0.0, f64::max)
                 )
             }),
             Claim::value(
-                "improved, by filling unused slot time with repairs, takes less than half of the delay at 30 % loss and 20 ms: ms saved",
+                "the improved variant fills unused slot time with repairs, which more than halves the delay at 30 % loss and 20 ms: ms saved",
                 None,
                 before - after,
                 paper[3][at_20].len(),

@@ -1,4 +1,4 @@
-//! Figure 15: redundancy that a residual loss needs, 1 Mbit/s over 20 km (4.6).
+//! Figure 15: the redundancy for a residual loss, 1 Mbit/s over 20 km (4.6).
 
 use chappe_core::Duration;
 use chappe_lab::context::{line, summary};
@@ -12,9 +12,11 @@ use crate::experiment::Measured;
 use crate::scheme::{Load, Scheme, SlotForm};
 use crate::trial::Trial;
 
-/// Slots in whose cycle 1 Mbit/s brings ten packets of 1440 octets, ms.
+/// Length of slots, in ms, in whose cycle 1 Mbit/s brings ten packets of 1440 octets.
 const TEN_MS: u64 = 58;
+/// Shares of frames lost.
 const LOSSES: [f64; 3] = [0.1, 0.2, 0.3];
+/// Targets for the residual loss.
 const TARGETS: [f64; 3] = [0.10, 0.05, 0.01];
 
 fn overhead(measured: &Measured) -> f64 {
@@ -98,7 +100,7 @@ pub fn make(context: &FigureContext<'_>) -> Result<Figure, RunError> {
         Ok::<Runs, RunError>(context.measure(&[trial])?.swap_remove(0))
     };
     let ten = alone(TEN_MS, Redundancy::Residual(TARGETS[2]))?;
-    // 5 repairs for 3 packets and 6 for 4: the least that leave 1 % of either.
+    // 5 repairs for 3 packets and 6 for 4: the fewest that leave 1 % of either.
     let known = alone(20, Redundancy::Fixed { data: 2, parity: 3 })?;
     let stays = |runs: &Runs| summary(runs, |m| m.residual).mean;
     let (of_ten, of_known) = (summary(&ten, overhead), summary(&known, overhead));
@@ -109,25 +111,25 @@ pub fn make(context: &FigureContext<'_>) -> Result<Figure, RunError> {
         title: "redundancy for a residual loss: 1 Mbit/s, 20 km, slots of 20 ms".into(),
         claims: vec![
             Claim::new(
-                "the block code of one slot, alone, needs 100 % of redundancy to bring 30 % down to 1 %, within 15 %: that is the exact minimum of K = 10 packets, which 1 Mbit/s brings in slots of 58 ms",
+                "the block code of one slot alone needs 100 % of redundancy to reduce 30 % loss to 1 %, within 15 %: the exact minimum of K = 10 packets, which 1 Mbit/s brings in slots of 58 ms",
                 Some(100.0),
                 of_ten,
                 "%",
                 (of_ten.mean - 100.0).abs() <= 15.0 && stays(&ten) <= TARGETS[2] * 1.25,
             )
-            .because(|| format!("{:.2} % stay lost", 100.0 * stays(&ten))),
+            .because(|| format!("{:.2} % remain lost", 100.0 * stays(&ten))),
             Claim::new(
-                "in slots of 20 ms, with K = 3 to 4, the exact minimum is 150 to 167 %, and with it the code meets its residual",
+                "in slots of 20 ms with K = 3 to 4, the exact minimum is 150 to 167 %, and with it the code meets its target",
                 None,
                 of_known,
                 "%",
                 (150.0..=167.0).contains(&of_known.mean) && stays(&known) <= TARGETS[2] * 1.25,
             )
-            .because(|| format!("{:.2} % stay lost", 100.0 * stays(&known))),
-            Claim::count("it meets its residual (with a quarter of tolerance)", None, met(&blocks), 9, met(&blocks) == 9),
-            Claim::count("improved meets it as well, with 100 ms of time: two cycles and a half", None, met(&improved), 9, met(&improved) == 9),
+            .because(|| format!("{:.2} % remain lost", 100.0 * stays(&known))),
+            Claim::count("the block code meets its target for the residual loss (within a quarter)", None, met(&blocks), 9, met(&blocks) == 9),
+            Claim::count("the improved variant meets it with a deadline of 100 ms, two and a half cycles", None, met(&improved), 9, met(&improved) == 9),
             Claim::new(
-                "and needs less than half of the redundancy at 30 % down to 1 %",
+                "the improved variant needs less than half of the redundancy for 30 % down to 1 %",
                 None,
                 ours,
                 "%",
@@ -136,10 +138,10 @@ pub fn make(context: &FigureContext<'_>) -> Result<Figure, RunError> {
         ],
         panels: vec![
             lines("15a", "WiLDNet's code: redundancy", "%", ("frames lost", places.clone()), series(&blocks, overhead), bound.clone()),
-            lines("15b", "WiLDNet's code: what stays lost", "%", ("frames lost", places.clone()), series(&blocks, |m| 100.0 * m.residual), Vec::new()),
-            lines("15c", "improved, 100 ms of deadline: redundancy", "%", ("frames lost", places.clone()), series(&improved, overhead), bound),
-            lines("15d", "improved: what stays lost or comes late", "%", ("frames lost", places), series(&improved, |m| 100.0 * m.residual), Vec::new()),
+            lines("15b", "WiLDNet's code: residual loss", "%", ("frames lost", places.clone()), series(&blocks, |m| 100.0 * m.residual), Vec::new()),
+            lines("15c", "improved, deadline of 100 ms: redundancy", "%", ("frames lost", places.clone()), series(&improved, overhead), bound),
+            lines("15d", "improved: lost or late", "%", ("frames lost", places), series(&improved, |m| 100.0 * m.residual), Vec::new()),
         ],
-        notes: vec![format!("In slots of 20 ms the code takes {:.0} % where {:.0} would do if the loss were known: that is what an estimate from ten slots of some nine frames costs.", worst.mean, of_known.mean), "K is 3 to 4 at all points of 15a to 15d: 3.5 packets of 1 Mbit/s to a cycle.".into(), "The bound is that for 1 %, (1 - q) / (1 - p) - 1, for blocks without end. A residual is measured on whole runs; with few packets it scatters.".into()],
+        notes: vec![format!("In slots of 20 ms the code uses {:.0} %, where {:.0} would suffice if the loss were known: the cost of an estimate from ten slots of about nine frames.", worst.mean, of_known.mean), "K is 3 to 4 at all points of 15a to 15d: 1 Mbit/s brings 3.5 packets in a cycle.".into(), "The bound is that for 1 %, (1 - q) / (1 - p) - 1, for unlimited blocks. Residual loss is measured on whole runs, and varies because packets are few.".into()],
     })
 }

@@ -1,4 +1,4 @@
-//! Figure 2: plain 802.11 over distance, with UDP that always has a packet ready (2.3).
+//! Figure 2: plain 802.11 over distance, with saturating UDP (2.3).
 
 use chappe_lab::context::{line, summary};
 use chappe_lab::run::RunError;
@@ -10,7 +10,7 @@ use crate::experiment::Measured;
 use crate::scheme::{Card, Load, Scheme};
 use crate::trial::Trial;
 
-/// Repetitions: the paper's emulator runs were made with several; two is what it uses against WiLDNet.
+/// Retransmissions. The paper's emulator ran with several values; two is the one it compares WiLDNet with.
 const RETRIES: u8 = 2;
 
 pub fn make(context: &FigureContext<'_>) -> Result<Figure, RunError> {
@@ -45,7 +45,7 @@ pub fn make(context: &FigureContext<'_>) -> Result<Figure, RunError> {
     let flat = summary(&free[0], mbps);
     let (near, both_means) = (means(&confirmed), means(&both));
     let mut claims = vec![Claim::new(
-        "without acknowledgements UDP gets 7.6 Mbit/s (5 %), at any distance",
+        "without ACKs, UDP reaches 7.6 Mbit/s (within 5 %) at any distance",
         Some(7.6),
         flat,
         "Mbit/s",
@@ -56,30 +56,30 @@ pub fn make(context: &FigureContext<'_>) -> Result<Figure, RunError> {
     if let (Some(before), Some(after)) = (at(109.0), at(112.0)) {
         let drop = near[after] / near[before];
         claims.push(Claim::value(
-            "with acknowledgements throughput collapses between 109 and 112 km: to less than half",
+            "with ACKs, throughput falls to less than half between 109 and 112 km",
             None,
             drop,
             confirmed[before].len(),
             "of it",
             drop < 0.5,
         ));
-        // Two of our own models: the plateau of 1.25 Mbit/s stands in the reference of specs, appendix B.
+        // Two of our own models agree: the plateau of 1.25 Mbit/s is also that of the independent event model.
         claims.push(Claim::new(
-            "beyond that a frame is sent three times for each delivered one: BW(110 km) / 3 by the paper's formula, which leaves out the growth of the window",
+            "beyond that distance each delivered frame is sent three times: BW(110 km) / 3 by the paper's formula, which omits the growth of the contention window",
             Some(near[before] / 3.0),
             summary(&confirmed[after], mbps),
             "Mbit/s",
             (near[after] / (near[before] / 3.0) - 1.0).abs() < 0.25,
         )
-        .because(|| "the window doubles with each repetition, so the plateau lies lower".into()));
+        .because(|| "the contention window doubles with each retransmission, so the plateau is lower".into()));
     }
     let falls = both_means.windows(2).all(|pair| pair[1] < pair[0] * 1.03);
     claims.push(Claim::value(
-        "both ways throughput falls with distance",
+        "both ways, throughput falls with distance",
         None,
         both_means.last().copied().unwrap_or(0.0),
         both.len(),
-        "Mbit/s at the last",
+        "Mbit/s at the farthest",
         falls,
     ));
     claims.push(reference(kms, &near, &both_means));
@@ -95,7 +95,7 @@ pub fn make(context: &FigureContext<'_>) -> Result<Figure, RunError> {
                 "Mbit/s",
                 ("distance", places.clone()),
                 vec![
-                    line("no acknowledgements", &free, mbps),
+                    line("no ACKs", &free, mbps),
                     line("two retries", &confirmed, mbps),
                 ],
                 Vec::new(),
@@ -110,7 +110,7 @@ pub fn make(context: &FigureContext<'_>) -> Result<Figure, RunError> {
             ),
             lines(
                 "2c",
-                "packets that never arrive, both ways, two retries",
+                "packets lost, both ways, two retries",
                 "%",
                 ("distance", places),
                 vec![line("lost", &both, lost)],
@@ -119,18 +119,18 @@ pub fn make(context: &FigureContext<'_>) -> Result<Figure, RunError> {
         ],
         claims,
         notes: vec![
-            "Cards: without acknowledgements set C (long preamble, AIFS 70 us, CWmin 15), with them set A (long preamble, DIFS 50 us, CWmin 31); ACKs at 2 Mbit/s. The wait for an ACK follows the distance up to 745 us, what 14 bits at 22 MHz hold.".into(),
-            "The paper's 746 ms and 50 ms are microseconds.".into(),
+            "Cards: without ACKs set C (long preamble, AIFS 70 us, CWmin 15), with ACKs set A (long preamble, DIFS 50 us, CWmin 31); ACKs at 2 Mbit/s. The ACK timeout follows the distance up to 745 us, the limit of a register of 14 bits at 22 MHz.".into(),
+            "The paper's 746 ms and 50 ms must be microseconds.".into(),
         ],
     })
 }
 
-/// In percent.
+/// Undelivered packets in percent.
 fn lost(measured: &Measured) -> f64 {
     100.0 * measured.undelivered
 }
 
-/// Both ways only collisions lose packets here, and the farther the stations the more often.
+/// Both ways, only collisions lose packets, and they grow with distance.
 fn losses(kms: &[f64], both: &[Runs]) -> Claim {
     let within = kms.iter().zip(both).filter(|(km, _)| **km <= 110.0);
     let all: Vec<(f64, f64)> = within
@@ -140,7 +140,7 @@ fn losses(kms: &[f64], both: &[Runs]) -> Claim {
     let at_50 = at_50.map_or(0.0, |(_, lost)| *lost);
     let grow = all.windows(2).all(|pair| pair[1].1 > pair[0].1);
     Claim::value(
-        "both ways losses grow with distance, by collisions alone, up to 110 km: at 50 km between 7 and 20 % (two models: sets A and C)",
+        "both ways, losses grow with distance up to 110 km by collisions alone: between 7 and 20 % at 50 km (two models: sets A and C)",
         None,
         at_50,
         all.len(),
@@ -153,7 +153,7 @@ fn losses(kms: &[f64], both: &[Runs]) -> Claim {
     })
 }
 
-/// Another model's figures for set A: one way and both ways with two retries (Mbit/s).
+/// Throughput of an independent model for set A, by km: one way and both ways with two retries, in Mbit/s.
 const REFERENCE: [(f64, f64, f64); 8] = [
     (0.0, 6.05, 6.33),
     (10.0, 5.84, 5.65),
@@ -165,7 +165,7 @@ const REFERENCE: [(f64, f64, f64); 8] = [
     (109.0, 4.38, 2.91),
 ];
 
-/// A check against nature, not against the paper: an event model of two DCF nodes that was written independently.
+/// A comparison with an event model of two DCF nodes that was written independently.
 fn reference(kms: &[f64], one_way: &[f64], both: &[f64]) -> Claim {
     let mut worst = 0f64;
     let mut n = 0;
@@ -178,7 +178,7 @@ fn reference(kms: &[f64], one_way: &[f64], both: &[f64]) -> Claim {
         }
     }
     Claim::value(
-        "up to 109 km all points lie within 10 % of another model of two DCF nodes",
+        "up to 109 km, all points lie within 10 % of an independent model of two DCF nodes",
         None,
         100.0 * worst,
         n,

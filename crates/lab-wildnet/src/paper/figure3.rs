@@ -1,4 +1,4 @@
-//! Figure 3: a relay whose two radios use channels more or less apart (2.3.3), and two links from one mast.
+//! Figure 3: a relay by the distance of its channels, and two links from one mast (2.3.3).
 
 use chappe_core::Channel;
 use chappe_lab::context::{line, summary};
@@ -10,13 +10,14 @@ use super::panel::{lines, mbps};
 use crate::masts::{Hop, Masts, Path};
 use crate::scheme::{Load, Scheme};
 
-/// Length of the links: that of a campus link of Table 1. The paper does not say how long K-P and P-M are.
+/// Length of the links in km: that of a campus link of Table 1. The paper does not give the lengths of K-P and P-M.
 const KM: f64 = 8.0;
+/// Distances between the two channels of the relay.
 const APART: [u8; 6] = [0, 1, 2, 3, 4, 5];
-/// Channels of 802.11b between which nothing leaks here, the farthest ones.
+/// The largest distance of channels of 802.11b, at which nothing leaks in this model.
 const FAR: u8 = 10;
 
-/// M to P to K, the second link so many channels above the first.
+/// M to P to K. The second link is `apart` channels above the first.
 fn relay(context: &FigureContext<'_>, load: Load, apart: u8) -> Masts {
     let hop = |channel| Hop {
         channel: Channel(channel),
@@ -55,13 +56,13 @@ pub fn make(context: &FigureContext<'_>) -> Result<Figure, RunError> {
     };
     Ok(Figure {
         id: "figure3",
-        title: "a relay between two links, by how far their channels are apart".into(),
+        title: "a relay between two links, by the distance of their channels".into(),
         claims: claims(rates, &runs),
         panels: vec![
-            lines("3a", "UDP that arrives", "Mbit/s", ("offered", places.clone()), series(mbps), Vec::new()),
-            lines("3b", "UDP that is lost", "%", ("offered", places), series(lost), Vec::new()),
+            lines("3a", "UDP delivered", "Mbit/s", ("offered", places.clone()), series(mbps), Vec::new()),
+            lines("3b", "UDP lost", "%", ("offered", places), series(lost), Vec::new()),
         ],
-        notes: vec!["802.11 with two retries, links of 8 km, dishes of 24 dBi; 60 dB between the two radios of the mast, a receiver's selectivity by the spectrum of DSSS. The paper gives neither lengths nor numbers.".into()],
+        notes: vec!["802.11 with two retries, links of 8 km, dishes of 24 dBi; 60 dB between the two radios of the mast, receiver selectivity from the spectrum of DSSS. The paper gives neither lengths nor numbers.".into()],
     })
 }
 
@@ -81,7 +82,7 @@ fn claims(rates: &[f64], runs: &[Vec<Runs>]) -> Vec<Claim> {
     let carried: Vec<f64> = (0..APART.len()).map(|apart| at(apart, mbps)).collect();
     let monotone = carried.windows(2).all(|pair| pair[1] >= 0.97 * pair[0]);
     let mut claims = vec![Claim::value(
-        "the farther apart the channels, the more gets through at 6 Mbit/s (within 3 %): what the same channel leaves of five apart",
+        "at 6 Mbit/s, throughput grows with the distance of the channels (within 3 %): one channel carries this share of five channels apart",
         None,
         100.0 * carried[0] / carried[5],
         runs[0][last].len(),
@@ -94,7 +95,7 @@ fn claims(rates: &[f64], runs: &[Vec<Runs>]) -> Vec<Claim> {
     })];
     let left = [4, 5].map(|apart| at(apart, lost));
     claims.push(Claim::value(
-        "four channels apart or more are clean: below 1 % lost at 6 Mbit/s",
+        "channels four or more apart do not interfere: below 1 % lost at 6 Mbit/s",
         None,
         left[0].max(left[1]),
         runs[4][last].len(),
@@ -103,7 +104,7 @@ fn claims(rates: &[f64], runs: &[Vec<Runs>]) -> Vec<Claim> {
     ));
     let partly = [0, 1, 2].map(|apart| at(apart, lost));
     claims.push(Claim::value(
-        "on the same channel, or on channels that overlap, much more is lost: the least of 0 to 2 apart",
+        "the same channel and overlapping ones lose much more: the least loss of 0 to 2 channels apart",
         None,
         least(&partly),
         runs[0][last].len(),
@@ -113,7 +114,7 @@ fn claims(rates: &[f64], runs: &[Vec<Runs>]) -> Vec<Claim> {
     claims
 }
 
-/// Two links from P at once (2.3.3, in words).
+/// Two links from P at the same time (2.3.3, given in the text).
 pub fn two_links(context: &FigureContext<'_>) -> Result<Figure, RunError> {
     let both = |apart| Masts {
         path: Path::Outward,
@@ -126,7 +127,7 @@ pub fn two_links(context: &FigureContext<'_>) -> Result<Figure, RunError> {
     series.paper = vec![Some(7.88), Some(14.20)];
     Ok(Figure {
         id: "section233",
-        title: "UDP from one mast over two links at once".into(),
+        title: "UDP from one mast over two links at the same time".into(),
         panels: vec![lines(
             "2.3.3",
             "sent by P to K and to M",
@@ -136,7 +137,7 @@ pub fn two_links(context: &FigureContext<'_>) -> Result<Figure, RunError> {
             Vec::new(),
         )],
         claims: vec![Claim::value(
-            "two links on one channel share it: different channels carry 1.7 to 2.0 times as much",
+            "two links on one channel share its capacity: different channels carry 1.7 to 2.0 times as much",
             Some(14.20 / 7.88),
             ratio,
             runs[0].len(),

@@ -65,7 +65,7 @@ fn claims(kms: &[f64], retries: &[u8], runs: &[Vec<Runs>]) -> Vec<Claim> {
     });
     let last = within[within.len() - 1];
     let mut claims = vec![Claim::value(
-        "with retries it falls with distance, up to 110 km: what the farthest leaves of the nearest, two retries",
+        "with retries, throughput falls with distance up to 110 km: the farthest as a share of the nearest, two retries",
         None,
         row(2).map_or(0.0, |row| 100.0 * mean(row, last) / mean(row, 0)),
         runs[0][0].len(),
@@ -75,7 +75,7 @@ fn claims(kms: &[f64], retries: &[u8], runs: &[Vec<Runs>]) -> Vec<Claim> {
     if let (Some(none), Some(two)) = (row(0), row(2)) {
         let gain = mean(two, 0) / mean(none, 0);
         claims.push(Claim::value(
-            "without retries TCP suffers from every loss: what two retries get at 0 km is more",
+            "without retries, every loss reaches TCP: two retries get more at 0 km, by a factor of",
             None,
             gain,
             runs[none][0].len(),
@@ -91,7 +91,7 @@ fn claims(kms: &[f64], retries: &[u8], runs: &[Vec<Runs>]) -> Vec<Claim> {
             mean(many, beyond) / mean(two, beyond),
         );
         claims.push(Claim::value(
-            "more retries lose less and cost more: ten against two help least where every ACK comes too late",
+            "more retries lose less and cost more: ten instead of two help least where every ACK arrives after the timeout",
             None,
             far,
             runs[two][beyond].len(),

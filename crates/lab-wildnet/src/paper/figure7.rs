@@ -1,4 +1,4 @@
-//! Figure 7: how an external interferer destroys frames: by their preambles, or later (3.3.2).
+//! Figure 7: how an external interferer destroys frames, by hiding their preambles or later (3.3.2).
 
 use chappe_core::{Channel, Dbm, Duration, Mode, Rate};
 use chappe_lab::context::{line, summary};
@@ -13,18 +13,18 @@ use crate::masts::Masts;
 use crate::scheme::{Card, Load, Scheme};
 use crate::trial::Trial;
 
-/// The main link's rate of payload, bit/s.
+/// Rate of payload on the main link, in bit/s.
 const MAIN: f64 = 2e6;
-/// Octets of an interferer's frame: 1440 of payload in UDP, IP, LLC and 802.11.
+/// Octets of an interferer's frame: 1440 of payload, with UDP, IP, LLC and 802.11.
 const OCTETS: usize = 1504;
-/// How far from the receiver the interferer stands, beside the link, m.
+/// Distance of the interferer from the receiver, perpendicular to the link, in m.
 ///
-/// So near that the link's sender, 60 km away, cannot hear what its receiver hears as loudly as the link.
+/// It is so near that the link's sender, 60 km away, does not hear it, although the receiver hears both equally.
 const ASIDE: f64 = 1.0;
 const KM: f64 = 60.0;
 
-fn scene(context: &FigureContext<'_>, rate: f64) -> Masts {
-    let trial = Trial {
+fn trial(context: &FigureContext<'_>, rate: f64) -> Masts {
+    let link = Trial {
         scheme: Scheme::Csma {
             retries: None,
             card: Card::Wmm,
@@ -39,7 +39,7 @@ fn scene(context: &FigureContext<'_>, rate: f64) -> Masts {
     let period = Duration::from_secs_f64(1440.0 * 8.0 / rate);
     let jammer = Jammer {
         place: Place::At(Position::new(KM * 1e3, ASIDE)),
-        power: as_strong(),
+        power: equal_power(),
         channel: Some(Channel(1)),
         bursts: Bursts::Frames {
             gap: period.saturating_sub(mode.airtime(OCTETS)),
@@ -50,13 +50,13 @@ fn scene(context: &FigureContext<'_>, rate: f64) -> Masts {
     };
     Masts {
         jammer: Some(jammer),
-        ..trial.masts()
+        ..link.masts()
     }
 }
 
-/// The power with which the interferer arrives as strongly as the main link: it loses the way from beside the dish, and
-/// comes in by its side lobe instead of through two main lobes.
-fn as_strong() -> Dbm {
+/// The transmit power with which the interferer arrives as strongly as the main link. Its path is short, but enters by the
+/// side lobe of one dish instead of the main lobes of two.
+fn equal_power() -> Dbm {
     let loss = PathLoss::Friis { hertz: 2.4e9 };
     let gain = Masts::EMULATED.0;
     let side = gain - chappe_sim::Antenna::GRID_24DBI.side.0;
@@ -78,28 +78,28 @@ pub fn make(context: &FigureContext<'_>) -> Result<Figure, RunError> {
         true => &[0.1, 1.0],
         false => &[0.1, 0.2, 0.4, 0.6, 0.8, 1.0],
     };
-    let scenes: Vec<Masts> = rates
+    let trials: Vec<Masts> = rates
         .iter()
-        .map(|rate| scene(context, rate * 1e6))
+        .map(|rate| trial(context, rate * 1e6))
         .collect();
-    let runs: Vec<Runs> = context.measure(&scenes)?;
+    let runs: Vec<Runs> = context.measure(&trials)?;
     let shares: Vec<f64> = runs.iter().map(|runs| summary(runs, hidden).mean).collect();
     let losses: Vec<f64> = runs.iter().map(|runs| summary(runs, lost).mean).collect();
     let least = shares.iter().copied().fold(f64::INFINITY, f64::min);
     let places: Vec<String> = rates.iter().map(|rate| format!("{rate} Mbit/s")).collect();
-    // Each of its frames hits a frame of the link whose begin lies within either's air time (both as long).
+    // Two frames of equal air time t collide if they start within t of each other: a window of 2 t.
     let air = Mode::long(Rate::Cck11).airtime(OCTETS).as_secs_f64();
     let model = |rate: &f64| Some(100.0 * (1.0 - (-2.0 * air * rate * 1e6 / 11_520.0).exp()));
     Ok(Figure {
         id: "figure7",
-        title: "what an interferer does to frames: 2 Mbit/s of UDP, nothing repeated".into(),
+        title: "frames lost to an interferer: 2 Mbit/s of UDP, no retransmissions".into(),
         panels: vec![
-            lines("7a", "lost by their preambles", "%", ("interferer", places.clone()), vec![line("of all losses", &runs, hidden)], Vec::new()),
+            lines("7a", "losses by hidden preambles", "%", ("interferer", places.clone()), vec![line("of all losses", &runs, hidden)], Vec::new()),
             lines("7b", "frames lost", "%", ("interferer", places), vec![line("measured", &runs, lost)], rates.iter().map(model).collect()),
         ],
         claims: vec![
             Claim::value(
-                "at least half of the losses are preambles that the interferer hid: the least share (48 % counts as half)",
+                "the interferer hides the preamble in at least half of the losses: the least share (48 % counts as half)",
                 Some(50.0),
                 least,
                 runs[0].len(),
@@ -111,13 +111,13 @@ pub fn make(context: &FigureContext<'_>) -> Result<Figure, RunError> {
                 None,
                 losses[losses.len() - 1],
                 runs[0].len(),
-                "% at the last",
+                "% at the highest rate",
                 losses.windows(2).all(|pair| pair[1] > pair[0]),
             ),
         ],
         notes: vec![
-            "The interferer sends frames of the link's length at random times, does not hear the link's sender nor is heard by it, and arrives as strongly as the link. A preamble is lost if the receiver is busy with the interferer's frame; a frame fails its check if the interferer begins later.".into(),
-            "The line marked as bound in 7b is no bound but the closed form: 1 - exp(-2 t r) for frames of air time t at r frames per second.".into(),
+            "The interferer sends frames of the same length at random times. It and the link's sender do not hear each other, and both reach the receiver with equal power. A preamble is missed if the receiver is busy with the interferer's frame; a frame fails its check sequence if the interferer starts later.".into(),
+            "The line marked as bound in 7b is the closed form, not a bound: 1 - exp(-2 t r) for frames of air time t at r frames per second.".into(),
         ],
     })
 }

@@ -1,4 +1,4 @@
-//! Figure 9: TCP over distance, plain 802.11 beside slots (4.2).
+//! Figure 9: TCP over distance, in slots and over plain 802.11 (4.2).
 
 use chappe_lab::context::{line, summary};
 use chappe_lab::run::RunError;
@@ -65,8 +65,8 @@ pub fn make(context: &FigureContext<'_>) -> Result<Figure, RunError> {
             panel("9c", "both ways, 10 % of frames lost", &lossy, true, 0.1),
         ],
         notes: vec![
-            "The bound is that of WiLDNet's fixed slots of 20 ms: what they hold of TCP, times the share of frames that arrive. the improved variant's slots follow the demand, and its acknowledgements share frames, so it may exceed it.".into(),
-            "TCP is this project's (NewReno, SACK, RACK, windows of 65,535 octets, timers of Linux).".into(),
+            "The bound is that of WiLDNet's fixed slots of 20 ms: their capacity for TCP, times the share of frames that arrive. The improved variant may exceed it, because its slots follow the demand and its acknowledgements share frames.".into(),
+            "TCP is this project's (NewReno, SACK, RACK, windows of 65,535 octets, Linux's timers).".into(),
         ],
     })
 }
@@ -100,7 +100,7 @@ fn claims(kms: &[f64], one: &Part, both: &Part, lossy: &Part) -> Vec<Claim> {
     let last = kms.iter().rposition(|&km| km < 110.0).unwrap_or(0);
     vec![
         Claim::value(
-            "one way, WiLDNet is flat over distance: within 4 %",
+            "one way, WiLDNet is flat over distance, within 4 %",
             None,
             100.0 * spread(&wild),
             kms.len(),
@@ -108,7 +108,7 @@ fn claims(kms: &[f64], one: &Part, both: &Part, lossy: &Part) -> Vec<Claim> {
             spread(&wild) < 0.04,
         ),
         Claim::value(
-            "one way, 802.11 is ahead on short links and WiLDNet from some distance on: the first one measured with WiLDNet ahead, by Table 1 between 45 and 65 km",
+            "one way, 802.11 is faster on short links and WiLDNet on long ones: the first measured distance with WiLDNet ahead, by Table 1 between 45 and 65 km",
             Some(60.0),
             cross,
             kms.len(),
@@ -117,15 +117,15 @@ fn claims(kms: &[f64], one: &Part, both: &Part, lossy: &Part) -> Vec<Claim> {
         )
         .because(|| {
             format!(
-                "with short preambles, which Table 2's 5.74 Mbit/s need, 802.11 keeps {:.2} times what WiLDNet gets until its \
-                 ACKs come too late; with long ones, as WiLDNet's frames have, {:.2} times (each at the last distance \
-                 below 110 km)",
+                "with short preambles, which Table 2's 5.74 Mbit/s need, 802.11 gets {:.2} times what WiLDNet gets, until its \
+                 ACKs arrive after the timeout; with long preambles, as WiLDNet's frames have, {:.2} times (both at the \
+                 largest distance below 110 km)",
                 csma[last] / wild[last],
                 long[last] / wild[last]
             )
         }),
         Claim::value(
-            "the same with long preambles on both sides: the first distance at which 802.11 is ahead by 5 % at most",
+            "the same with long preambles for both: the first distance at which 802.11 is at most 5 % ahead",
             Some(50.0),
             level,
             kms.len(),
@@ -133,7 +133,7 @@ fn claims(kms: &[f64], one: &Part, both: &Part, lossy: &Part) -> Vec<Claim> {
             (40.0..=80.0).contains(&level),
         ),
         Claim::new(
-            "both ways, WiLDNet gets some 6 Mbit/s at all distances: at least 5.9",
+            "both ways, WiLDNet gets about 6 Mbit/s at all distances: at least 5.9",
             Some(6.0),
             chappe_results::statistics::Summary::of(&wild_both),
             "Mbit/s",
@@ -143,7 +143,7 @@ fn claims(kms: &[f64], one: &Part, both: &Part, lossy: &Part) -> Vec<Claim> {
             let (first, far) = (wild_both[0], wild_both[wild_both.len() - 1]);
             let bound = tcp_bound(true, kms[kms.len() - 1], 0.0) / tcp_bound(true, kms[0], 0.0);
             format!(
-                "{first:.2} at {} km, {far:.2} at {} km: the way there and back takes its share, {:.1} % of the bound, {:.1} % here",
+                "{first:.2} at {} km, {far:.2} at {} km: the round-trip propagation time costs {:.1} % of the bound, and {:.1} % here",
                 kms[0],
                 kms[kms.len() - 1],
                 100.0 * (1.0 - bound),
@@ -151,7 +151,7 @@ fn claims(kms: &[f64], one: &Part, both: &Part, lossy: &Part) -> Vec<Claim> {
             )
         }),
         Claim::new(
-            "both ways at 10 % loss, WiLDNet loses about 1 Mbit/s: between 0.6 and 1.0",
+            "both ways, 10 % loss costs WiLDNet about 1 Mbit/s: between 0.6 and 1.0",
             Some(1.0),
             mean_less,
             "Mbit/s",

@@ -4,25 +4,26 @@ use chappe_results::figure::{Panel, PanelKind, Series};
 
 use crate::experiment::Measured;
 
-/// What fixed slots of 20 ms hold of TCP over a distance, one way or both, times the share of frames that arrive, Mbit/s:
-/// 3.76 and 6.55 at 0 km (specified: 13 packets of set C to a slot, acknowledgements among them), of a cycle that is
-/// longer by the way there and back at 3.3356 us a kilometre.
+/// The TCP capacity of fixed slots of 20 ms, one way or both ways, times the share of frames that arrive, in Mbit/s.
+///
+/// At 0 km it is 3.76 and 6.55: a slot holds 13 packets of set C, acknowledgements included. A cycle lasts two slots plus the
+/// round-trip propagation time, at 3.3356 us a kilometre.
 pub fn tcp_bound(both: bool, km: f64, loss: f64) -> f64 {
     let (at_once, cycle) = (if both { 6.55 } else { 3.76 }, 40_000.0);
     at_once * (1.0 - loss) * cycle / (cycle + 2.0 * 3.3356 * km)
 }
 
-/// Payload rate in Mbit/s.
+/// The payload rate, in Mbit/s.
 pub fn mbps(measured: &Measured) -> f64 {
     measured.bps / 1e6
 }
 
-/// Mean delay in ms.
+/// The mean delay, in ms.
 pub fn delay(measured: &Measured) -> f64 {
     measured.delay * 1e3
 }
 
-/// A panel of lines.
+/// A panel of lines. `axis` names the axis and its places; an empty `bound` means none.
 pub fn lines(
     id: &str,
     title: &str,
@@ -48,7 +49,7 @@ pub fn lines(
     }
 }
 
-/// A panel of bars, where the places have no order.
+/// A panel of bars, for places without an order. The arguments are those of [`lines`].
 pub fn bars(
     id: &str,
     title: &str,

@@ -1,4 +1,4 @@
-//! Recovery by reading TCP: Snoop beside bulk acknowledgements (7).
+//! Snoop, which recovers losses by reading TCP, compared with bulk acknowledgements (7).
 
 use chappe_lab::context::{line, summary};
 use chappe_lab::run::RunError;
@@ -9,7 +9,7 @@ use super::panel::{lines, mbps, tcp_bound};
 use crate::masts::{Hop, Masts};
 use crate::scheme::{Card, Load, Scheme};
 
-/// Length of the link: P-S of Table 1. The paper does not say over which links it measured.
+/// Length of the link in km: P-S of Table 1. The paper does not name the links of its measurement.
 const KM: f64 = 45.0;
 
 pub fn make(context: &FigureContext<'_>) -> Result<Figure, RunError> {
@@ -51,7 +51,7 @@ pub fn make(context: &FigureContext<'_>) -> Result<Figure, RunError> {
     });
     Ok(Figure {
         id: "snoop",
-        title: "TCP both ways by Snoop and by bulk acknowledgements, 45 km".into(),
+        title: "TCP both ways with Snoop and with bulk acknowledgements, 45 km".into(),
         panels: vec![lines(
             "snoop",
             "both directions together",
@@ -60,8 +60,8 @@ pub fn make(context: &FigureContext<'_>) -> Result<Figure, RunError> {
             vec![
                 line("802.11", &csma, mbps),
                 line("802.11 and Snoop", &agent, mbps),
-                line("802.11, no repetition", &once, mbps),
-                line("the same and Snoop", &once_agent, mbps),
+                line("802.11, no retries", &once, mbps),
+                line("802.11, no retries, and Snoop", &once_agent, mbps),
                 line("slots alone", &bare, mbps),
                 line("slots and Snoop", &slots, mbps),
                 line("WiLDNet", &wild, mbps),
@@ -70,28 +70,29 @@ pub fn make(context: &FigureContext<'_>) -> Result<Figure, RunError> {
         )],
         claims: vec![
             Claim::new(
-                "from 5 % loss on WiLDNet gets twice what the better Snoop gets (1.5 times counts)",
+                "from 5 % loss on, WiLDNet gets twice what the better Snoop gets (1.5 times counts)",
                 Some(2.0),
                 chappe_results::statistics::Summary::of(&ratios),
                 "times",
                 ratios.iter().all(|ratio| *ratio >= 1.5),
             )
-            .because(|| by(losses, &lossy, &ratios)),
+            .because(|| by_loss(losses, &lossy, &ratios)),
             Claim::value(
-                "Snoop is better than 802.11 at low loss only, below 10 %: the first loss at which the better Snoop, that over slots, is not",
+                "Snoop is better than 802.11 only at low loss, below 10 %: the first loss at which the better Snoop, that over slots, is not",
                 Some(10.0),
                 100.0 * losses[behind],
                 agent[0].len(),
                 "% lost",
                 behind > 0 && losses[behind] <= 0.1,
             )
-            .because(|| by(losses, &(0..losses.len()).collect::<Vec<_>>(), &ahead)),
+            .because(|| by_loss(losses, &(0..losses.len()).collect::<Vec<_>>(), &ahead)),
         ],
-        notes: vec![format!("Over 802.11 itself an agent finds little to repair, since two repetitions leave the third power of the loss; by loss it makes {} times. Where a card does not repeat it makes {} times.", helps[0], helps[1]), "Snoop's half from the fixed to the mobile host stands before each radio, as in the paper; our TCP has SACK, whose blocks the agent does not read.".into()],
+        notes: vec![format!("Over 802.11 an agent finds little to repair, because two retries leave the third power of the loss: its gain by loss is {} times. Where a card does not retry, its gain is {} times.", helps[0], helps[1]), "As in the paper, each radio has the half of Snoop that serves the direction from the fixed to the mobile host. Our TCP has SACK, whose blocks the agent does not read.".into()],
     })
 }
 
-fn by(losses: &[f64], at: &[usize], ratios: &[f64]) -> String {
+/// The ratios with their losses, as a sentence.
+fn by_loss(losses: &[f64], at: &[usize], ratios: &[f64]) -> String {
     let all = at.iter().zip(ratios);
     let all: Vec<String> = all
         .map(|(&at, ratio)| format!("{ratio:.2} at {:.0} %", losses[at] * 100.0))

@@ -56,14 +56,14 @@ pub fn make(context: &FigureContext<'_>) -> Result<Figure, RunError> {
         let ratio = at_65[1] / at_65[0];
         claims.push(
             Claim::value(
-                &format!("{title}, WiLDNet is ahead of 802.11 at 65 km: the ratio"),
+                &format!("{title}, WiLDNet is faster than 802.11 at 65 km: the ratio"),
                 Some(PAPER[1][usize::from(both)][2] / PAPER[0][usize::from(both)][2]),
                 ratio,
                 runs[0][2].len(),
                 "times",
                 ratio > 1.0,
             )
-            .because(|| changes.why(at_65[1])),
+            .because(|| changes.cause(at_65[1])),
         );
     }
     panels.push(changes.panel());
@@ -72,7 +72,7 @@ pub fn make(context: &FigureContext<'_>) -> Result<Figure, RunError> {
         title: "TCP on three outdoor links".into(),
         panels,
         claims,
-        notes: vec![changes.note(), "Bounds are what equal slots hold, which slots by demand exceed.".into(), "Losses are the table's, each frame for itself; what the real links had besides (bursts, interference of the middle of the day) is not known.".into()],
+        notes: vec![changes.note(), "Bounds are the capacity of equal slots. Slots by demand exceed it.".into(), "Losses are the table's, independent for each frame. Bursts and midday interference of the real links are not known.".into()],
     })
 }
 

@@ -10,19 +10,19 @@ use super::panel::{lines, mbps, tcp_bound};
 use crate::masts::{Hop, Masts};
 use crate::scheme::{Load, Scheme};
 
-/// The paper's Table 2, one way (direction 1) and both, by hops: 802.11, WiLDNet.
+/// The paper's Table 2 in Mbit/s: of 802.11 and of WiLDNet, each one way (direction 1) and both ways, by hops.
 const TABLE2: [[[f64; 3]; 2]; 2] = [
     [[5.74, 2.60, 2.23], [6.00, 2.62, 1.99]],
     [[3.56, 3.12, 2.95], [5.85, 5.12, 4.64]],
 ];
-/// Table 3: same channel, different ones. The last number is printed as "4", probably cut.
+/// Table 3, on the same channel and on different ones. The last number is printed as "4", probably truncated.
 #[expect(clippy::approx_constant, reason = "a throughput that looks like pi")]
 const TABLE3: [[[f64; 2]; 2]; 2] = [[[2.17, 3.95], [2.11, 4.50]], [[3.12, 3.14], [4.86, 4.0]]];
-/// Kilometres of an "indoor" hop: short, but so far that dishes beyond the next mast do not reach.
+/// Length of an "indoor" hop in km: short, but beyond the reach of dishes other than the peer's.
 const INDOOR_KM: f64 = 1.0;
-/// Table 3's links: as long and as lossy as the campus link B-R of Table 1. Its own are not given.
+/// Length in km and loss of Table 3's links: those of the campus link B-R of Table 1. Its own are not given.
 const CAMPUS: (f64, f64) = (8.0, 0.034);
-/// Channels between which nothing leaks.
+/// A channel that does not overlap with channel 1.
 const FAR: u8 = 11;
 
 const SCHEMES: [(&str, Scheme); 3] = [
@@ -31,7 +31,7 @@ const SCHEMES: [(&str, Scheme); 3] = [
     ("improved", Scheme::IMPROVED),
 ];
 
-/// All schemes over some lines, one way or both.
+/// Runs all schemes over each of the lines, one way or both ways.
 fn measure(
     context: &FigureContext<'_>,
     lines: &[Vec<Hop>],
@@ -83,7 +83,7 @@ pub fn table2(context: &FigureContext<'_>) -> Result<Figure, RunError> {
         measure(context, &chains, false)?,
         measure(context, &chains, true)?,
     );
-    // Receivers that stay with the frame they have.
+    // The same with receivers that stay with the frame they have.
     let weak = |both| {
         let of = |hops: &Vec<Hop>| {
             let mut masts = Masts {
@@ -108,7 +108,7 @@ pub fn table2(context: &FigureContext<'_>) -> Result<Figure, RunError> {
         let way = usize::from(title != "one way");
         let [alone, relayed] = [0, 1].map(|at| summary(&weak[way][at], mbps).mean);
         claims.push(Claim::value(
-            &format!("{title}, 802.11 falls to half or less with the second hop: by a factor"),
+            &format!("{title}, 802.11 falls to half or less with the second hop: the factor"),
             Some(if title == "one way" { 5.74 / 2.60 } else { 6.00 / 2.62 }),
             drop,
             runs[0][1].len(),
@@ -118,15 +118,16 @@ pub fn table2(context: &FigureContext<'_>) -> Result<Figure, RunError> {
         .because(|| {
             let [csma, wild] = [0, 1].map(|system| TABLE2[system][way][0] / TABLE2[system][way][1]);
             format!(
-                "the paper's WiLDNet, with nothing to collide, falls by {wild:.2} at the same relay, a 266 MHz computer; without \
-                 that its 802.11 falls by {:.2}. Ours falls by {:.2} where receivers do not leave a frame for one 10 dB \
-                 stronger, at which a relay's two radios cannot receive at once",
+                "the paper's WiLDNet, which has no collisions, falls by {wild:.2} at the same relay, a 266 MHz computer; without \
+                 that factor its 802.11 falls by {:.2}. Ours falls by {:.2} if receivers do not abandon a frame for one 10 dB \
+                 stronger, so that a relay's two radios cannot receive at the same time",
                 csma / wild,
                 alone / relayed
             )
         }));
         for (scheme, name) in [(1, "WiLDNet"), (2, "improved")] {
-            // A relay sends what it receives, so even the best slots carry half; over one hop ours carry more.
+            // A relay sends what it receives, so even the best slots carry half one way. Over one hop, slots by demand carry more
+            // than half, so both variants compare with the paper's slots.
             let alone = if title == "one way" { 1 } else { scheme };
             let kept = 100.0 * mean(runs, scheme, 2) / mean(runs, alone, 0);
             claims.push(Claim::value(
@@ -148,7 +149,7 @@ pub fn table2(context: &FigureContext<'_>) -> Result<Figure, RunError> {
     }
     let ratio = mean(&both, 1, 2) / mean(&both, 0, 2);
     claims.push(Claim::value(
-        "over three hops, both ways, WiLDNet gets twice what 802.11 gets",
+        "both ways over three hops, WiLDNet gets twice what 802.11 gets",
         Some(4.64 / 1.99),
         ratio,
         both[1][2].len(),
@@ -164,7 +165,7 @@ pub fn table2(context: &FigureContext<'_>) -> Result<Figure, RunError> {
         ],
         claims,
         notes: vec![
-            "Hops of 1 km between dishes of 24 dBi, 60 dB between the radios of a mast. The bound is that of fixed slots over any number of hops; the improved variant's slots over one hop follow the demand, so it may exceed it.".into(),
+            "Hops of 1 km between dishes of 24 dBi, 60 dB between the radios of a mast. The bound is that of fixed slots over any number of hops. The improved variant may exceed it over one hop, because its slots follow the demand.".into(),
         ],
     })
 }
@@ -197,7 +198,7 @@ pub fn table3(context: &FigureContext<'_>) -> Result<Figure, RunError> {
         ));
         let lost = mean(runs, 0, 1) / mean(runs, 0, 0);
         claims.push(Claim::value(
-            &format!("{title}, 802.11 gets much more on two channels: by a factor of 1.5 at least"),
+            &format!("{title}, 802.11 gets much more on two channels: a factor of at least 1.5"),
             Some(if title == "one way" {
                 3.95 / 2.17
             } else {
@@ -211,7 +212,7 @@ pub fn table3(context: &FigureContext<'_>) -> Result<Figure, RunError> {
     }
     let ratio = mean(&both, 1, 0) / mean(&both, 0, 0);
     claims.push(Claim::value(
-        "on one channel, both ways, WiLDNet gets more than twice what 802.11 gets",
+        "both ways on one channel, WiLDNet gets more than twice what 802.11 gets",
         Some(4.86 / 2.11),
         ratio,
         both[1][0].len(),
@@ -227,7 +228,7 @@ pub fn table3(context: &FigureContext<'_>) -> Result<Figure, RunError> {
         ],
         claims,
         notes: vec![
-            "Length and loss of these links are not given: 8 km and 3.4 %, Table 1's campus link, stand for them. The paper's caption says three hops; K - P - M has two.".into(),
+            "The paper does not give length and loss of these links. Table 1's campus link stands in for them, with 8 km and 3.4 %. The paper's caption says three hops; K - P - M has two.".into(),
         ],
     })
 }
