@@ -23,6 +23,35 @@ const EXAMPLE_LIMIT: Duration = Duration::from_secs(300);
 const BEGIN: &str = "<!-- demo output, written by `cargo xtask readme` -->";
 const END: &str = "<!-- end of demo output -->";
 
+/// The README holds the table of systems between these lines.
+const SYSTEMS_BEGIN: &str = "<!-- systems, written by `cargo xtask readme` -->";
+const SYSTEMS_END: &str = "<!-- end of systems -->";
+/// The picture of the demo's results.
+const PICTURE: &str = "docs/demo.svg";
+
+/// The README's table of systems must be the one that the command prints.
+pub fn systems(workspace: &Workspace) -> Outcome {
+    if let Some(missing) = no_command(workspace) {
+        return missing;
+    }
+    let table = match run(workspace, &["systems", "--markdown"], DEMO_LIMIT) {
+        Ok(table) => table,
+        Err(why) => return Outcome::Failed(why),
+    };
+    let readme = workspace.text("README.md").unwrap_or_default();
+    match between(readme, SYSTEMS_BEGIN, SYSTEMS_END) {
+        Some(shown) if shown.trim() == table.trim() => Outcome::Passed(String::new()),
+        _ => Outcome::Failed("README.md lists other systems: run `cargo xtask readme`".to_owned()),
+    }
+}
+
+fn between<'t>(text: &'t str, begin: &str, end: &str) -> Option<&'t str> {
+    text.split_once(begin)?
+        .1
+        .split_once(end)
+        .map(|(inside, _)| inside)
+}
+
 /// Runs the demo. It must print its table, and the README must show the same one.
 pub fn demo(workspace: &Workspace) -> Outcome {
     if let Some(missing) = no_command(workspace) {
@@ -52,8 +81,17 @@ pub fn write_readme() -> Result<(), String> {
     let workspace = Workspace::load()?;
     process::show(&mut process::cargo(&workspace.root, ["build", "--release"]))?;
     let output = run(&workspace, &DEMO, DEMO_LIMIT)?;
+    run(
+        &workspace,
+        &["demo", "--quiet", "--svg", PICTURE],
+        DEMO_LIMIT,
+    )?;
+    let table = run(&workspace, &["systems", "--markdown"], DEMO_LIMIT)?;
     let readme = workspace.text("README.md").ok_or("there is no README.md")?;
     let new = with_transcript(readme, &output).ok_or("README.md has no marks for the demo")?;
+    let shown = between(&new, SYSTEMS_BEGIN, SYSTEMS_END);
+    let shown = shown.ok_or("README.md has no marks for the systems")?;
+    let new = new.replacen(shown, &format!("\n{table}"), 1);
     fs::write(workspace.root.join("README.md"), new).map_err(|why| why.to_string())
 }
 

@@ -26,6 +26,7 @@ pub fn everything(install: bool) -> Result<(), String> {
     report.step("sizes", || sizes::sizes(&workspace, false));
     if report.step("build", || build(&root)) {
         report.step("demo", || demo::demo(&workspace));
+        report.step("systems", || demo::systems(&workspace));
         report.step("example", || demo::example(&workspace));
         report.step("capture", || demo::capture(&workspace));
     }

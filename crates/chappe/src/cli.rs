@@ -45,6 +45,8 @@ pub enum Command {
     Compare(Compare),
     /// Say what this machine can run, and what to do about what it cannot.
     Doctor(Doctor),
+    /// List the systems that a scenario may name, their variants, and where each one runs.
+    Systems(Systems),
 }
 
 #[derive(Debug, Args)]
@@ -55,6 +57,9 @@ pub struct Demo {
     /// The first seed: it decides the networks, the air and the file.
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
+    /// Draw the goodput of every protocol beside its bound into this file.
+    #[arg(long, value_name = "FILE")]
+    pub svg: Option<PathBuf>,
     /// How many networks.
     #[arg(long, default_value_t = DEMO_NETWORKS, value_parser = clap::value_parser!(u64).range(1..=100))]
     pub networks: u64,
@@ -317,6 +322,16 @@ pub struct Compare {
     /// Print one JSON document instead of a table.
     #[arg(long)]
     pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct Systems {
+    /// Print one JSON document instead of text.
+    #[arg(long)]
+    pub json: bool,
+    /// Print the table of the project's README.
+    #[arg(long, conflicts_with = "json")]
+    pub markdown: bool,
 }
 
 #[derive(Debug, Args)]

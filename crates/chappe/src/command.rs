@@ -10,3 +10,4 @@ pub mod lab;
 pub mod link;
 pub mod new;
 pub mod sim;
+pub mod systems;

@@ -55,5 +55,6 @@ fn run(cli: &Cli) -> Result<u8, Failure> {
         Command::Link(options) => command::link::run(options),
         Command::Compare(options) => command::compare::run(options),
         Command::Doctor(options) => command::doctor::run(options),
+        Command::Systems(options) => command::systems::run(options),
     }
 }

@@ -69,6 +69,8 @@ pub static DPCLO: chappe_lab::system::System = chappe_lab::system::System {
     carry: carry::run,
     paper: Some(&PAPER),
     demo: None,
+    page: "docs/dpclo.md",
+    runs_on: &[],
 };
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use super::context::FigureContext;
 use super::{figure2, figure5, figure7, figure8};
-use chappe_lab::paper::{self, Item, FigureSet, Order, Paper};
+use chappe_lab::paper::{self, FigureSet, Item, Order, Paper};
 use chappe_lab::run::RunError;
 use chappe_results::figure::Figure;
 

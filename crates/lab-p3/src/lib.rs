@@ -64,6 +64,8 @@ mod table2;
 mod table3;
 mod table4;
 
+use chappe_lab::system::RunsOn;
+
 pub use carry::{RADIO_WATTS, carry, check, watched};
 pub use demo::DEMO;
 pub use paper::{PAPER, make};
@@ -77,6 +79,11 @@ pub static P3_SYSTEM: chappe_lab::system::System = chappe_lab::system::System {
     carry: carry::run,
     paper: Some(&PAPER),
     demo: Some(&DEMO),
+    page: "docs/p3.md",
+    runs_on: &[RunsOn {
+        what: "Cortex-M4 (QEMU): the relay",
+        page: "proof/README.md",
+    }],
 };
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! P³'s evaluation: Tables I to IV, Figures 5 to 7, the energy comparison, equation 1 and the download times.
 
-use chappe_lab::paper::{self, Item, FigureSet, Order, Paper};
+use chappe_lab::paper::{self, FigureSet, Item, Order, Paper};
 use chappe_lab::run::RunError;
 use chappe_results::figure::Figure;
 

@@ -1,7 +1,7 @@
 //! Pacifier's part of the demo: one file to nine receivers over bad meshes.
 
 use chappe_lab::carry::RunSpec;
-use chappe_lab::demo::{Order, Part, Row, DemoResult};
+use chappe_lab::demo::{DemoResult, Order, Part, Row};
 use chappe_lab::run::{RunError, WORK};
 use chappe_lab::seeds;
 use chappe_results::Run;

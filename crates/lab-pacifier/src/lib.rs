@@ -66,9 +66,11 @@ mod prepare;
 pub mod runs;
 mod sensitivity;
 
-use chappe_lab::paper::{self, Item, FigureSet, Order, Paper};
+use chappe_lab::paper::{self, FigureSet, Item, Order, Paper};
 use chappe_lab::run::RunError;
 use chappe_results::figure::Figure;
+
+use chappe_lab::system::RunsOn;
 
 pub use bound::{Depth, TransferBound};
 pub use carry::{carry, check};
@@ -85,6 +87,17 @@ pub static PACIFIER: chappe_lab::system::System = chappe_lab::system::System {
     carry: carry::run,
     paper: Some(&PAPER),
     demo: Some(&DEMO),
+    page: "docs/pacifier.md",
+    runs_on: &[
+        RunsOn {
+            what: "real networks: `chappe cast`",
+            page: "docs/cast.md",
+        },
+        RunsOn {
+            what: "emulated radios: `chappe emu cast`",
+            page: "docs/media.md",
+        },
+    ],
 };
 
 /// The figures of Pacifier's paper.

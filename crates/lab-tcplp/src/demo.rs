@@ -1,6 +1,6 @@
 //! TCPlp's part of the demo: one file over three hops of motes.
 
-use chappe_lab::demo::{Order, Part, Row, DemoResult};
+use chappe_lab::demo::{DemoResult, Order, Part, Row};
 use chappe_lab::run::{RunError, WORK};
 use chappe_lab::system::Job;
 use chappe_results::Run;

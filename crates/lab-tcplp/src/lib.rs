@@ -85,6 +85,8 @@ mod scenario_tests;
 #[cfg(test)]
 mod tests;
 
+use chappe_lab::system::RunsOn;
+
 pub use demo::DEMO;
 pub use paper::PAPER;
 pub use plan::{SYSTEM, Tcplp};
@@ -95,4 +97,15 @@ pub static TCPLP: chappe_lab::system::System = chappe_lab::system::System {
     carry: carry::run,
     paper: Some(&PAPER),
     demo: Some(&DEMO),
+    page: "docs/tcplp.md",
+    runs_on: &[
+        RunsOn {
+            what: "your programs against simulated motes: `chappe border`",
+            page: "docs/border.md",
+        },
+        RunsOn {
+            what: "Cortex-M4 (QEMU): two sockets",
+            page: "proof/README.md",
+        },
+    ],
 };

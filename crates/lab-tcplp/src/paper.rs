@@ -1,6 +1,6 @@
 //! TCPlp's evaluation: the paper's tables and figures in its order, then those that it does not have.
 
-use chappe_lab::paper::{self, Item, FigureSet, Order, Paper};
+use chappe_lab::paper::{self, FigureSet, Item, Order, Paper};
 use chappe_lab::run::RunError;
 use chappe_results::figure::Figure;
 

@@ -1,6 +1,6 @@
 //! WiLDNet's part of the demo: one object by TCP over 60 km, where a tenth of all frames is lost.
 
-use chappe_lab::demo::{Order, Part, Row, DemoResult};
+use chappe_lab::demo::{DemoResult, Order, Part, Row};
 use chappe_lab::run::{RunError, WORK};
 use chappe_lab::system::Job;
 use chappe_results::Run;

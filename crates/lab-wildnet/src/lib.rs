@@ -75,6 +75,8 @@ mod traffic;
 pub mod trial;
 mod udp;
 
+use chappe_lab::system::RunsOn;
+
 pub use demo::DEMO;
 pub use paper::PAPER;
 pub use plan::{SYSTEM, Variant, WildNet, WildNetKeys};
@@ -85,6 +87,11 @@ pub static WILDNET: chappe_lab::system::System = chappe_lab::system::System {
     carry: carry::run,
     paper: Some(&PAPER),
     demo: Some(&DEMO),
+    page: "docs/wildnet.md",
+    runs_on: &[RunsOn {
+        what: "real networks: `chappe link`",
+        page: "docs/link.md",
+    }],
 };
 
 #[cfg(test)]

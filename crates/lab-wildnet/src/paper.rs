@@ -24,7 +24,7 @@ mod snoop;
 mod table1;
 mod table2;
 
-use chappe_lab::paper::{self, Item, FigureSet, Order, Paper};
+use chappe_lab::paper::{self, FigureSet, Item, Order, Paper};
 use chappe_lab::run::RunError;
 use chappe_results::figure::Figure;
 

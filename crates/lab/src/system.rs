@@ -21,6 +21,19 @@ pub struct System {
     pub paper: Option<&'static Paper>,
     /// Its part of the demo, if it has one.
     pub demo: Option<&'static Part>,
+    /// Its page, from the project's folder: `docs/pacifier.md`.
+    pub page: &'static str,
+    /// Where it runs beside the simulator: what, and the page of that.
+    pub runs_on: &'static [RunsOn],
+}
+
+/// A place where a system runs beside the simulator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RunsOn {
+    /// The place in a few words: `real networks: chappe cast`.
+    pub what: &'static str,
+    /// The page about it, from the project's folder.
+    pub page: &'static str,
 }
 
 impl System {
@@ -34,6 +47,8 @@ impl System {
             carry,
             paper: None,
             demo: None,
+            page: "",
+            runs_on: &[],
         }
     }
 }

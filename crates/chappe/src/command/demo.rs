@@ -1,13 +1,16 @@
 //! `chappe demo`: the main job in ten seconds.
 
+use std::io::Write as _;
 use std::time::Instant;
 
 use chappe::systems;
 use chappe_figures::table::{Table, count, digits, with_interval};
-use chappe_lab::demo::{self, Order, Row, DemoResult};
+use chappe_lab::demo::{self, DemoResult, Order, Row};
 use chappe_lab::run::Meter;
+use chappe_results::figure::{Figure, Panel, Series};
 use chappe_results::statistics::{self, Ratio, Summary};
 use chappe_results::{DATA_TRANSMISSIONS, Range, Run};
+use chappe_store::write_whole;
 
 use super::compare;
 use crate::cli;
@@ -32,6 +35,10 @@ pub fn run(options: &cli::Demo) -> Result<u8, Failure> {
     })?;
     if parts.is_empty() {
         return Err(Failure::Interrupted);
+    }
+    if let Some(path) = &options.svg {
+        let picture = chappe_figures::draw(&picture(&parts));
+        write_whole(path, |file| file.write_all(picture.as_bytes()))?;
     }
     if options.shared.json {
         terminal::print(&(json(&parts) + "\n"))?;
@@ -135,6 +142,30 @@ fn text(parts: &[DemoResult], options: &cli::Demo, seconds: f64) -> String {
     }
     text += &prose(&about(options, seconds));
     text + &next(options)
+}
+
+/// Goodput of every protocol, a panel for each part.
+fn picture(parts: &[DemoResult]) -> Figure {
+    let panel = |shown: &DemoResult| {
+        let rate = |row: &Row| {
+            let runs = row.document.runs.iter();
+            Summary::of(&runs.map(|run| run.mean_goodput() / 1e3).collect::<Vec<_>>())
+        };
+        let labels = shown.rows.iter().map(|row| row.label.to_string());
+        let goodput = Series::new("mean goodput", shown.rows.iter().map(rate).collect());
+        let bound = Summary::of(&shown.bounds_bps).mean / 1e3;
+        let over = format!("{} {}", size(shown.octets), shown.over);
+        Panel::bars(shown.part, &over, "kbit/s", labels.collect(), vec![goodput])
+            .on("protocol")
+            .bounded(vec![Some(bound); shown.rows.len()], Vec::new())
+    };
+    Figure {
+        id: "demo",
+        title: "mean goodput over the receivers".into(),
+        panels: parts.iter().map(panel).collect(),
+        claims: Vec::new(),
+        notes: Vec::new(),
+    }
 }
 
 /// What the ratios of a part leave out, and why a protocol falls behind its baseline.
