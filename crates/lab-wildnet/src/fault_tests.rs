@@ -199,7 +199,9 @@ fn undetected_bit_errors_stop_no_link() {
     let corrupt =
         "[[fault]]\nat = \"0.2 s\"\nkind = \"corrupt\"\nnode = 2\nbit_error_rate = 2e-6\n";
     for variant in ["paper", "improved"] {
-        let run = run(&format!("{LINE}variant = \"{variant}\"\n{FORWARD}{corrupt}"));
+        let run = run(&format!(
+            "{LINE}variant = \"{variant}\"\n{FORWARD}{corrupt}"
+        ));
         let flow = &run.flows[0];
         println!("{variant}: {:.1} s, {:?}", run.simulated_s, run.counters);
         assert!(flow.complete && flow.digest_ok, "{variant}: {flow:?}");

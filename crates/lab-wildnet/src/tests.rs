@@ -74,10 +74,20 @@ fn impossible_scenarios_are_refused() {
     for (network, protocol, transfers, message) in [
         (grid, "", FORWARD, "need places"),
         (three, "", FORWARD, "from one end of the line"),
-        (LINK, "frame_loss = 1.0", FORWARD, "cannot lose a share of 1"),
+        (
+            LINK,
+            "frame_loss = 1.0",
+            FORWARD,
+            "cannot lose a share of 1",
+        ),
         (LINK, "slot = \"1 ms\"", FORWARD, "slots of 1 ms"),
         (LINK, "frame_retries = 300", FORWARD, "300 repetitions"),
-        (LINK, "payload = \"100 B\"", FORWARD, "means nothing"),
+        (
+            LINK,
+            "payload = \"100 B\"",
+            FORWARD,
+            "unknown key `payload`",
+        ),
     ] {
         let error = plan(network, protocol, transfers).unwrap_err();
         assert!(error.message.contains(message), "{message}: {error}");
