@@ -34,11 +34,13 @@ impl Masts {
         let (mut offered, mut came, mut in_time) = (0, 0, 0);
         let (mut taken, mut received) = (0, 0);
         for radio in 0..self.radios() {
+            // TCP and KCP deliver everything, so only UDP has delays and residual loss.
             let Traffic::Udp(udp) = run.simulator.node(radio).station.traffic() else {
                 continue;
             };
             offered += udp.offered;
             received += udp.received;
+            // A datagram that waits in the queue was not taken by the MAC, so it is not lost.
             if let Station::Plain(plain) = &run.simulator.node(radio).station {
                 taken += plain.link.sent;
             }
@@ -101,6 +103,7 @@ impl Experiment for Masts {
         run.advance_to(begin);
         let before = run.received();
         run.idle = 0.0;
+        // The warm-up must not count, in `idle` and in lost frames as in octets.
         let recorder = run.simulator.recorder_mut();
         (recorder.hidden, recorder.destroyed) = (0, 0);
         run.advance_to(begin + self.time);

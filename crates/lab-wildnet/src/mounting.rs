@@ -25,6 +25,7 @@ impl Masts {
     /// The queues of each mast, by radio. Those of the masts at the ends lead nowhere.
     pub(super) fn relays(&self) -> Vec<Relay> {
         let mut all = vec![Relay::default(); self.radios()];
+        // Radios 0 and last stand at the ends. Between them, each odd radio and the next one share a mast.
         for left in (1..self.radios() - 1).step_by(2) {
             let queue = || Rc::new(RefCell::new(HandoverQueue::default()));
             let (there, back) = (queue(), queue());
@@ -84,7 +85,9 @@ impl Masts {
         let station = match site {
             Some(site) => {
                 let place = usize::from(radio > 0 && radio.is_multiple_of(2));
+                // Numbers below `radios` are the sites' streams, see `site`.
                 let random = life.random(radio + self.radios());
+                // The epoch must differ from the previous life's: by it, the peer recognises reports on frames from before.
                 let epoch = (radio as u8).wrapping_add(life.number);
                 self.slots(epoch, (site.clone(), place), addresses, random, traffic)
             }
@@ -168,6 +171,7 @@ impl Masts {
             unreachable!("it contends")
         };
         let mac = Dot11::new(config, me, random);
+        // Broadcast frames are not acknowledged, which is what a scheme without retries asks for.
         let to = retries.map_or(Address::BROADCAST, |_| peer);
         Station::Plain(Box::new(OverMac::new(mac, TxQueue::new(traffic, to))))
     }

@@ -112,7 +112,7 @@ impl WildNet {
         let protocol = checked.keys::<WildNetKeys>();
         let check = checked.check;
         let Topology::Positions { places, .. } = checked.topology else {
-            let message = "WiLDNet's masts need places: distance and direction matter";
+            let message = "WiLDNet's masts need positions: distance and direction matter";
             let help = "network.positions = [[\"0 km\", \"0 km\"], [\"60 km\", \"0 km\"]], one mast after the other";
             return Err(check
                 .at(&checked.scenario.network, "without positions", message)
@@ -130,7 +130,7 @@ impl WildNet {
         if let Some(rate) = &checked.scenario.radio.rate
             && rate.value() != 11e6
         {
-            let message = format!("WiLDNet's frames have 11 Mbit/s, not {}", **rate);
+            let message = format!("WiLDNet sends at 11 Mbit/s, not {}", **rate);
             return Err(check.at(rate, "no choice here", message));
         }
         let frame_loss = match &protocol.frame_loss {
@@ -148,7 +148,7 @@ impl WildNet {
             Some(given) => {
                 let slot = check.time(given)?;
                 if !(Duration::from_millis(4)..=Duration::from_millis(500)).contains(&slot) {
-                    let message = format!("slots of {} are of no use", **given);
+                    let message = format!("slots of {} are not supported", **given);
                     let help = "4 ms (two full frames) to 500 ms";
                     return Err(check.at(given, "out of range", message).help(help));
                 }
@@ -159,7 +159,7 @@ impl WildNet {
             None => None,
             Some(given) => Some(u8::try_from(**given).map_err(|_| {
                 check
-                    .at(given, "too many", format!("{} repetitions", **given))
+                    .at(given, "too many", format!("{} retries", **given))
                     .help("255 at most")
             })?),
         };

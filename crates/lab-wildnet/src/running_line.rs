@@ -92,10 +92,11 @@ impl<'a, R: Recorder> RunningLine<'a, R> {
 
     /// Advances to `end`. After each event, packets cross from one radio of a mast to the other.
     fn simulate_to(&mut self, end: AirTime) {
-        // A single link has no queue within a mast, and needs no look at each event.
+        // A single link has no mast between two radios, so nothing to forward and no turns to watch.
         if self.relays.len() == 2 {
             return self.simulator.run_until(end);
         }
+        // After every event, so that a forwarded packet leaves at the instant at which it arrived.
         while self.simulator.next_at() <= end {
             let at = self.simulator.next_at();
             self.simulator.run_until(at);
@@ -119,6 +120,7 @@ impl<'a, R: Recorder> RunningLine<'a, R> {
         if turn.index == self.turn.0 {
             return;
         }
+        // The first turn has no slot before it.
         if self.turn.0 > 0 {
             let gap = turn.start.saturating_since(self.turn.1).as_secs_f64();
             self.idle = self.idle.max(gap - turn.length.as_secs_f64());
@@ -155,9 +157,11 @@ impl<'a, R: Recorder> RunningLine<'a, R> {
         };
         let site = self.masts.site(mast, &life);
         for radio in radios(mast, self.masts.hops.len() + 1) {
+            // Both queues of the mast are lost: what is incoming for one radio is outgoing for the other.
             self.relays[radio].incoming.borrow_mut().clear();
             let (masts, ended) = (&self.masts, &mut self.ended);
             self.simulator.revive(radio, |node| {
+                // Hosts survive the restart, so their traffic moves to the new station.
                 let nothing = Traffic::Relay(Relay::default());
                 let traffic = std::mem::replace(node.station.traffic_mut(), nothing);
                 let fresh = masts.mounted(radio, site.as_ref(), &life, traffic.restarted());

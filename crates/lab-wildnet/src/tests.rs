@@ -72,7 +72,7 @@ fn impossible_scenarios_are_refused() {
     let grid = "[network]\ngenerator = \"line\"\nnodes = 2\nspacing = \"60 km\"\n";
     let three = "[network]\npositions = [[\"0 km\", \"0 km\"], [\"9 km\", \"5 km\"], [\"18 km\", \"0 km\"]]\n";
     for (network, protocol, transfers, message) in [
-        (grid, "", FORWARD, "need places"),
+        (grid, "", FORWARD, "need positions"),
         (three, "", FORWARD, "from one end of the line"),
         (
             LINK,
@@ -81,8 +81,13 @@ fn impossible_scenarios_are_refused() {
             "cannot lose a share of 1",
         ),
         (LINK, "slot = \"1 ms\"", FORWARD, "slots of 1 ms"),
-        (LINK, "frame_retries = 300", FORWARD, "300 repetitions"),
-        (LINK, "payload = \"100 B\"", FORWARD, "means nothing"),
+        (LINK, "frame_retries = 300", FORWARD, "300 retries"),
+        (
+            LINK,
+            "payload = \"100 B\"",
+            FORWARD,
+            "unknown key `payload`",
+        ),
     ] {
         let error = plan(network, protocol, transfers).unwrap_err();
         assert!(error.message.contains(message), "{message}: {error}");

@@ -179,6 +179,7 @@ impl Station {
 
     /// Fills the window, and returns the MPDUs of the next frame.
     fn load(&mut self, most: u64) -> u64 {
+        // A block ACK reports 64 numbers from the oldest open MPDU on, which bounds the window.
         let base = self.open.front().map_or(self.next, |first| first.number);
         while (self.open.len() as u64) < most && self.next < base + BLOCK {
             self.open.push_back(Mpdu {
@@ -221,6 +222,7 @@ impl Station {
 
     /// The channel becomes busy at `at`: the back-off keeps only the slots that had not elapsed (10.3.4.3).
     fn hear(&mut self, at: u64, difs: u64, slot: u64) {
+        // The counter starts only after a DIFS of idle channel.
         let counting = self.idle_from + difs;
         self.left -= (at.saturating_sub(counting) / slot).min(self.left);
     }

@@ -120,7 +120,7 @@ pub fn make(context: &FigureContext<'_>) -> Result<Figure, RunError> {
         claims,
         notes: vec![
             "Cards: without ACKs set C (long preamble, AIFS 70 us, CWmin 15), with ACKs set A (long preamble, DIFS 50 us, CWmin 31); ACKs at 2 Mbit/s. The ACK timeout follows the distance up to 745 us, the limit of a register of 14 bits at 22 MHz.".into(),
-            "The paper's 746 ms and 50 ms must be microseconds.".into(),
+            "The paper's 746 ms and 50 ms are microseconds.".into(),
         ],
     })
 }
