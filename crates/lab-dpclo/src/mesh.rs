@@ -321,7 +321,7 @@ pub fn router_counters<R: Recorder>(simulator: &Simulator<Node<'_>, R>) -> Vec<C
 pub struct Times {
     /// When streams begin. Routes exist by then.
     pub begin: u64,
-    /// When counting begins.
+    /// The time at which counting begins.
     pub counted: u64,
     /// When the run ends.
     pub end: u64,

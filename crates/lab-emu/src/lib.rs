@@ -1,10 +1,34 @@
-//! A scenario's network with a network interface on each station: what `chappe emu` runs in real time, and what the
-//! simulator predicts of it.
+//! A scenario's network with a network interface on each station: `chappe emu` runs it in real time, and the simulator
+//! predicts its throughput.
 //!
-//! This is where the emulator, which knows no MAC, meets the DCF. Node `n` is 10.17.0.(n+1), with the hardware address
-//! that its radio has in the simulator.
+//! This crate joins the emulator, which knows no MAC, with the DCF. Node `n` has the IPv4 address 10.17.0.(n+1), and the
+//! hardware address that its radio has in the simulator.
+//!
+//! ```
+//! use chappe_core::Duration;
+//! use chappe_lab_emu::{Emulation, Flow, Load, Options};
+//! use chappe_scenario::idle::IDLE;
+//! use chappe_scenario::plan::NetworkPlan;
+//!
+//! let text = "[network]\nlinks = [[0, 0.9], [0.9, 0]]\n[radio]\nrate = \"11 Mbit/s\"\n";
+//! let plan = NetworkPlan::parse(&[&IDLE], "pair", text).expect("a valid scenario");
+//! let emulation = Emulation::new(&plan, Options::default()).expect("a network of two nodes");
+//! assert_eq!(emulation.hosts().len(), 2);
+//!
+//! let (skip, lasts) = (Duration::from_millis(100), Duration::from_secs(1));
+//! let flow = Flow { from: 0, to: 1, skip, lasts };
+//! let goodput_bps = emulation.predict(Load::Tcp, flow, 1).expect("a run");
+//! assert!(goodput_bps > 1e6);
+//! ```
+//!
+//! | module | content |
+//! |---|---|
+//! | this one | the network's stations, hosts and routes ([`Emulation`]) |
+//! | `capture` | an optional file for Wireshark ([`Capture`]) |
+//! | `predict` | goodput of UDP and TCP in the simulator ([`Load`], [`Flow`]) |
+//! | [`model`] | simulated hosts: forwarding, a saturating UDP sender, Linux's TCP |
 
-mod film;
+mod capture;
 pub mod model;
 mod predict;
 
@@ -19,35 +43,35 @@ use chappe_lab::run::RunError;
 use chappe_scenario::InputError;
 use chappe_scenario::plan::NetworkPlan;
 
+pub use capture::Capture;
 pub use chappe_scenario::routes::Routes;
-pub use film::Film;
 pub use predict::{Flow, Load};
 
 /// Channel access with a host's interface on it.
 pub type Station = OverMac<Dot11, Bridge>;
 
-/// Most nodes: what an IPv4 network of 24 bits has addresses for, less a few.
+/// The largest number of nodes: an IPv4 network with a 24-bit prefix has 254 addresses, a few of which stay free.
 pub const NODES_MAX: usize = 250;
 
-/// Bits of the nodes' addresses that are those of the network.
+/// Prefix length of the nodes' addresses.
 const PREFIX: u8 = 24;
 
-/// Octets of an 802.11 data frame around LLC and what follows it: header and check sequence.
+/// Octets of an 802.11 data frame around LLC and its payload: MAC header and check sequence.
 const AROUND: usize = 24 + 4;
 
-/// Delivery ratio from which a node is shown as a neighbour.
+/// The least delivery ratio of a node that reports list as a neighbour.
 const NEIGHBOUR: f64 = 0.01;
 
-/// What the command line says about an emulation.
+/// Options of an emulation, from the command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// Frames that may wait at a station.
+    /// The length of a station's queue in frames.
     pub queue: usize,
-    /// Largest packet, if not what the radio carries.
+    /// The MTU in octets; the largest that the radio carries if not given.
     pub mtu: Option<usize>,
-    /// Whether hosts get routes to those that they do not hear.
+    /// Whether hosts get static routes to nodes that they do not hear.
     pub routes: bool,
-    /// What joins the hosts to the emulator.
+    /// The kind of interface between hosts and emulator.
     pub joint: Joint,
 }
 
@@ -65,15 +89,15 @@ impl Default for Options {
 /// A network that is ready to be emulated or simulated.
 #[derive(Clone, Debug)]
 pub struct Emulation {
-    /// The scenario's title.
+    /// The title of the scenario.
     pub title: String,
-    /// What decides all that is random.
+    /// The seed of all random numbers.
     pub seed: u64,
-    /// Largest packet in octets.
+    /// The MTU of all interfaces in octets.
     pub mtu: usize,
-    /// Delivery ratios of packets of that size without interference: row-major, from each node to each.
+    /// Delivery ratios of packets of that size without interference: row-major, from the row's node to the column's.
     pub delivery: Vec<f64>,
-    /// Who hands on what for whom.
+    /// The next hop from each node to each other.
     pub routes: Routes,
     options: Options,
     mac: Config,
@@ -81,9 +105,10 @@ pub struct Emulation {
 }
 
 impl Emulation {
-    /// The network of a plan. Fails if it cannot be made with the plan's seed or has too many nodes.
+    /// Creates the network of a plan. Fails if the plan's seed gives no valid network, or the number of nodes or the MTU is
+    /// out of range.
     pub fn new(plan: &NetworkPlan, options: Options) -> Result<Emulation, InputError> {
-        // The bridge writes LLC and SNAP itself, with the type that the frame has.
+        // The bridge writes LLC and SNAP itself, with the EtherType of each frame.
         let mac = Config {
             llc: None,
             overhear: false,
@@ -92,7 +117,7 @@ impl Emulation {
         let most = Bridge::mtu_of(mac.caps().frame_max);
         let mtu = options.mtu.unwrap_or(most);
         if !(MTU_LEAST..=most).contains(&mtu) {
-            let message = format!("an MTU of {mtu} octets: {MTU_LEAST} to {most} can be had");
+            let message = format!("an MTU of {mtu} octets is not possible: {MTU_LEAST} to {most}");
             return Err(InputError::new("--mtu", message));
         }
         let nodes = plan.topology.nodes();
@@ -125,12 +150,12 @@ impl Emulation {
         })
     }
 
-    /// How many nodes there are.
+    /// The number of nodes in the network.
     pub fn nodes(&self) -> usize {
         self.world.medium.nodes()
     }
 
-    /// What was asked for.
+    /// The options of this emulation.
     pub fn options(&self) -> &Options {
         &self.options
     }
@@ -140,35 +165,35 @@ impl Emulation {
         Ipv4Addr::new(10, 17, 0, (node + 1) as u8)
     }
 
-    /// The share of full-size frames that `to` receives from `from`.
+    /// The share of full-size frames from `from` that `to` receives.
     pub fn prr(&self, from: usize, to: usize) -> f64 {
         let place = from * self.nodes() + to;
         self.delivery.get(place).copied().unwrap_or(0.0)
     }
 
-    /// Who hears `node`, and the share of its full-size frames that each of them receives.
+    /// The nodes that hear `node`, and the share of its full-size frames that each receives.
     pub fn neighbours(&self, node: usize) -> impl Iterator<Item = (usize, f64)> {
         (0..self.nodes())
             .map(move |to| (to, self.prr(node, to)))
             .filter(|(_, prr)| *prr >= NEIGHBOUR)
     }
 
-    /// The stations with their air, at the start of time; what happens there goes into `film`.
-    pub fn simulator(&self, film: Film) -> Result<Simulator<Station, Film>, RunError> {
-        let make = Make {
+    /// Creates the simulator of the stations, at time zero. `capture` records its frames.
+    pub fn simulator(&self, capture: Capture) -> Result<Simulator<Station, Capture>, RunError> {
+        let factory = StationFactory {
             mac: self.mac,
             mtu: self.mtu,
             queue: self.options.queue,
             seed: self.seed,
         };
-        let stations = (0..self.nodes()).map(|node| make.station(node, 0));
+        let stations = (0..self.nodes()).map(|node| factory.station(node, 0));
         let (world, stations) = (self.world.clone(), stations.collect());
-        let mut simulator = Simulator::new(world, stations, Seed(self.seed), film)
+        let mut simulator = Simulator::new(world, stations, Seed(self.seed), capture)
             .map_err(|error| RunError::Defect(error.to_string()))?;
         let mut lives = 0;
         simulator.set_reviver(move |node| {
             lives += 1;
-            make.station(node, lives)
+            factory.station(node, lives)
         });
         Ok(simulator)
     }
@@ -178,7 +203,7 @@ impl Emulation {
         (0..self.nodes()).map(|node| self.host(node)).collect()
     }
 
-    /// What the hosts share.
+    /// The parameters that all hosts share.
     pub fn shape(&self) -> Shape {
         Shape {
             prefix: PREFIX,
@@ -189,7 +214,7 @@ impl Emulation {
     }
 
     fn host(&self, node: usize) -> Host {
-        // A neighbour needs no route: it is on the interface's own network.
+        // A neighbour needs no route: its address is on the interface's own network.
         let far = |&to: &usize| self.options.routes && to != node;
         let over = |to: usize| {
             let via = self.routes.next(node, to).filter(|&via| via != to)?;
@@ -203,19 +228,19 @@ impl Emulation {
     }
 }
 
-/// The least MTU that IPv6 works with (RFC 8200, section 5).
+/// The least MTU of IPv6 (RFC 8200, section 5).
 const MTU_LEAST: usize = 1280;
 
-/// Makes stations, again after a crash.
+/// Creates stations, at the start and after a crash.
 #[derive(Clone, Copy, Debug)]
-struct Make {
+struct StationFactory {
     mac: Config,
     mtu: usize,
     queue: usize,
     seed: u64,
 }
 
-impl Make {
+impl StationFactory {
     fn station(&self, node: usize, life: u64) -> Box<Station> {
         let address = Address::node(node as u16);
         let seed = match life {

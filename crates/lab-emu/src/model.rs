@@ -1,8 +1,8 @@
-//! Hosts for the simulator that load a network as a kernel would: packets handed on by the same routes, through the
-//! same queues, from a saturating sender or a TCP.
+//! Simulated hosts that load a network as a kernel does: they forward packets on the same routes and through the same
+//! queues, and send as a saturating UDP sender or as a TCP.
 //!
-//! They exist to predict what programs will see in `chappe emu`, where the same radios, MACs and queues carry the
-//! kernel's own packets.
+//! They predict the goodput of programs in `chappe emu`, where the same radios, MACs and queues carry the kernel's own
+//! packets.
 
 mod packet;
 mod receiver;
@@ -20,35 +20,35 @@ pub use sender::Sender;
 /// Channel access with a model host on it.
 pub type ModelStation = OverMac<Dot11, ModelHost>;
 
-/// Octets of IPv4 and UDP.
+/// Octets of the IPv4 and UDP headers.
 pub const UDP_HEADERS: usize = 20 + 8;
-/// Octets of IPv4 and TCP with time stamps, as Linux sends them.
+/// Octets of the IPv4 and TCP headers with the timestamps option, as Linux sends them.
 pub const TCP_HEADERS: usize = 20 + 20 + 12;
 
-/// What one host does beside handing on packets.
+/// The role of a host, besides forwarding packets.
 #[derive(Clone, Debug)]
 pub enum Role {
-    /// Nothing.
+    /// Forwards packets and does nothing else.
     Relay,
-    /// Keeps its queue full of packets of the MTU for one node: a UDP sender that is always too fast.
+    /// Keeps its queue full of packets of the MTU for one node, like a UDP sender that is always too fast.
     Flood {
-        /// The node.
+        /// The node that receives the packets.
         to: usize,
-        /// Packets made so far.
+        /// The number of packets created so far.
         made: u32,
     },
-    /// Counts the octets of UDP payload.
+    /// Counts the octets of UDP payload that arrive.
     Sink {
-        /// Octets so far.
+        /// The number of octets so far.
         octets: u64,
     },
-    /// A TCP that sends without end.
+    /// A TCP sender with an unlimited amount of data.
     Sender(Box<Sender>),
-    /// A TCP that receives.
+    /// A TCP receiver for one sender.
     Receiver(Box<Receiver>),
 }
 
-/// A host in the simulator: an interface's bridge, routes and a role.
+/// A simulated host: the bridge of its interface, its routes and its role.
 #[derive(Clone, Debug)]
 pub struct ModelHost {
     bridge: Bridge,
@@ -60,8 +60,8 @@ pub struct ModelHost {
 }
 
 impl ModelHost {
-    /// Host `me`, which reaches node `n` over the neighbour `next[n]`. Its queue holds `queue` frames, as the
-    /// bridge's does.
+    /// Creates host `me`, which reaches node `n` through the neighbour `next[n]`. `queue` is the length of the bridge's queue
+    /// in frames.
     pub fn new(
         bridge: Bridge,
         me: usize,
@@ -82,7 +82,7 @@ impl ModelHost {
         host
     }
 
-    /// Octets of payload that it has received in order so far.
+    /// Octets of payload that the host has received in order.
     pub fn received(&self) -> u64 {
         match &self.role {
             Role::Sink { octets } => *octets,
@@ -91,7 +91,7 @@ impl ModelHost {
         }
     }
 
-    /// Takes what has arrived and sends what the role wants to send.
+    /// Handles the packets that have arrived, and sends those of the role.
     fn work(&mut self, now: Instant) {
         while self.bridge.has_arrived() {
             let packet = self.bridge.arrived().next().and_then(Packet::parse);
@@ -136,7 +136,7 @@ impl ModelHost {
         }
     }
 
-    /// Sends all that a TCP has to send.
+    /// Sends all packets that the TCP may send now.
     fn drain(&mut self, now: Instant) {
         loop {
             let packet = match &mut self.role {
@@ -151,7 +151,7 @@ impl ModelHost {
         }
     }
 
-    /// Hands a packet to the interface, for the next hop. A full queue loses it, as in the emulator.
+    /// Offers a packet to the interface for the next hop. A full queue drops it, as in the emulator.
     fn send(&mut self, packet: Packet) {
         let Some(via) = self.next.get(packet.to).copied().flatten() else {
             return;

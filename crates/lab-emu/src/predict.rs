@@ -1,4 +1,4 @@
-//! What the simulator says programs will get through an emulated network.
+//! Predicts the goodput of programs on an emulated network, by simulation.
 
 use chappe_core::{Address, Duration, OverMac, Purpose, Seed};
 use chappe_emu::Bridge;
@@ -9,20 +9,20 @@ use super::model::{ModelHost, ModelStation, Receiver, Role, Sender, TCP_HEADERS,
 use super::{Emulation, Options};
 use chappe_lab::run::RunError;
 
-/// What loads the network.
+/// The traffic of a prediction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Load {
-    /// UDP packets of the MTU, always more than fit: what `iperf3 -u` does at a rate above the path's.
+    /// UDP packets of the MTU that always fill the queue, like `iperf3 -u` with a rate above the path's.
     Udp,
-    /// One TCP that always has something to send: what `iperf3 -C cubic` does.
+    /// One TCP connection that always has data to send, like `iperf3 -C cubic`.
     Tcp,
 }
 
 impl Load {
-    /// Both.
+    /// All kinds of traffic.
     pub const ALL: [Load; 2] = [Load::Udp, Load::Tcp];
 
-    /// Its name.
+    /// The name in reports.
     pub const fn name(self) -> &'static str {
         match self {
             Load::Udp => "UDP, saturated",
@@ -30,7 +30,7 @@ impl Load {
         }
     }
 
-    /// Octets of payload in a packet of the MTU.
+    /// Octets of payload in a packet of `mtu` octets.
     pub const fn payload(self, mtu: usize) -> usize {
         match self {
             Load::Udp => mtu - UDP_HEADERS,
@@ -39,21 +39,21 @@ impl Load {
     }
 }
 
-/// From where to where, and when it is measured.
+/// The ends of a flow, and the interval in which it is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Flow {
-    /// The sender.
+    /// The node that sends.
     pub from: usize,
-    /// The receiver.
+    /// The node that receives.
     pub to: usize,
-    /// What passes before this does not count.
+    /// The time from the start that is not counted.
     pub skip: Duration,
-    /// How long is counted.
+    /// The duration that is counted.
     pub lasts: Duration,
 }
 
 impl Emulation {
-    /// The goodput in bit/s of a flow in the simulator, on the air of `seed`.
+    /// Simulates a flow with a seed, and returns its goodput in bit/s.
     pub fn predict(&self, load: Load, flow: Flow, seed: u64) -> Result<f64, RunError> {
         let mut simulator = self.modelled(load, flow, seed)?;
         let start = AirTime::ZERO + flow.skip;
@@ -61,7 +61,7 @@ impl Emulation {
         let before = simulator.node(flow.to).link.received();
         simulator.run_until(start + flow.lasts);
         let after = simulator.node(flow.to).link.received();
-        // A receiver that crashed has begun anew.
+        // After a crash, the receiver counts from zero again, so `after` may be less than `before`.
         Ok(after.saturating_sub(before) as f64 * 8.0 / flow.lasts.as_secs_f64())
     }
 
@@ -89,7 +89,7 @@ impl Emulation {
     }
 }
 
-/// What `node` does in a flow.
+/// The role of `node` in a flow.
 fn role(load: Load, flow: Flow, node: usize, mtu: usize) -> Role {
     let (sends, receives) = (node == flow.from, node == flow.to);
     match load {

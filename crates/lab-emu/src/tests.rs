@@ -1,4 +1,4 @@
-//! The network of a scenario as emulator and predictor see it.
+//! Goal: hosts, routes and predictions of a scenario's network are right. Method: small networks, and arithmetic by hand.
 
 use super::*;
 use chappe_core::Duration;
@@ -13,7 +13,7 @@ fn line(links: &str) -> Emulation {
 const THREE_HOPS: &str = "[[0,1,0,0],[1,0,1,0],[0,1,0,1],[0,0,1,0]]\nsenses_above = 0.5";
 
 #[test]
-fn hosts_get_routes_to_whom_they_do_not_hear() {
+fn hosts_get_routes_to_nodes_that_they_do_not_hear() {
     let emulation = line(THREE_HOPS);
     assert_eq!(emulation.mtu, 2272);
     let hosts = emulation.hosts();
@@ -23,10 +23,10 @@ fn hosts_get_routes_to_whom_they_do_not_hear() {
     assert_eq!(ip(3), Ipv4Addr::new(10, 17, 0, 4));
 }
 
-/// One hop, no loss: the cycle of a saturated sender is DIFS, a mean back-off of 15.5 slots, the frame, SIFS and the
-/// acknowledgement (Bianchi's formula for one station), and the simulator's rate follows from it.
+/// On one hop without loss, the cycle of a saturated sender is DIFS, a mean back-off of 15.5 slots, the frame, SIFS and
+/// the acknowledgement (Bianchi's formula for one station). The predicted rate follows from it.
 #[test]
-fn one_saturated_hop_gives_the_cycle_of_the_standard() {
+fn the_rate_of_one_saturated_hop_matches_the_standard() {
     let emulation = line("[[0,1],[1,0]]");
     let flow = Flow {
         from: 0,
@@ -42,10 +42,10 @@ fn one_saturated_hop_gives_the_cycle_of_the_standard() {
     assert!((goodput / wanted - 1.0).abs() < 0.01, "{goodput} {wanted}");
 }
 
-/// What hops in one place of the air share, a TCP gets less of, since its acknowledgements take some; on the same
-/// seed, twice the same.
+/// Three hops share the channel, so a TCP gets between a sixth and a half of its rate on one hop. The same seed gives the
+/// same result.
 #[test]
-fn a_tcp_gets_less_than_a_flood() {
+fn tcp_over_three_hops_gets_its_share() {
     let emulation = line(THREE_HOPS);
     let flow = Flow {
         from: 0,
@@ -61,7 +61,7 @@ fn a_tcp_gets_less_than_a_flood() {
 }
 
 #[test]
-fn what_cannot_be_emulated_is_refused() {
+fn an_mtu_that_the_radio_cannot_carry_is_refused() {
     let text = "[network]\nlinks = [[0,1],[1,0]]\n";
     let plan = idle::network(text);
     let options = Options {

@@ -11,7 +11,7 @@ use chappe::systems;
 use chappe_border::{Border as Daemon, Ending, NODES_MAX, Network, Status};
 use chappe_core::Duration;
 use chappe_figures::table::Table;
-use chappe_lab_emu::Film;
+use chappe_lab_emu::Capture;
 use chappe_lab_tcplp::live::LiveNetwork;
 use chappe_scenario::InputError;
 use chappe_sys::namespace::{self, NetworkNamespace};
@@ -24,7 +24,7 @@ use crate::terminal::{self, Stream};
 pub use options::Border;
 use options::{Action, Exec};
 
-type Running = Daemon<Film>;
+type Running = Daemon<Capture>;
 
 /// How long a program may take to end after it was asked to.
 const GRACE: Duration = Duration::from_secs(2);
@@ -63,11 +63,11 @@ pub fn run(options: &Border) -> Result<u8, Failure> {
         NODES_MAX,
     )?;
     let film = match &options.pcap {
-        Some(path) => Film::create(path, live.parents.len()).map_err(|error| {
+        Some(path) => Capture::create(path, live.parents.len()).map_err(|error| {
             let what = format!("cannot write {}: {error}", path.display());
             Failure::Environment(what, "choose another place with --pcap".into())
         })?,
-        None => Film::default(),
+        None => Capture::default(),
     };
     let preferred = process::prefer();
     if !options.host {

@@ -14,7 +14,7 @@ use std::process::{Command, ExitStatus, Stdio};
 
 use chappe::systems;
 use chappe_emu::Joint;
-use chappe_lab_emu::{Emulation, Film, Options};
+use chappe_lab_emu::{Capture, Emulation, Options};
 use chappe_scenario::InputError;
 use chappe_scenario::plan::NetworkPlan;
 use chappe_sys::Signal;
@@ -42,9 +42,9 @@ pub fn run(options: &Emu) -> Result<u8, Failure> {
     let node = node_of(&options.node, emulation.nodes())?;
     let film = match &options.pcap {
         Some(path) => {
-            Film::create(path, emulation.nodes()).map_err(|error| unwritable(path, &error))?
+            Capture::create(path, emulation.nodes()).map_err(|error| unwritable(path, &error))?
         }
-        None => Film::default(),
+        None => Capture::default(),
     };
     let mut live = Live::start(&emulation, film, options.quiet)?;
     if options.command.is_empty() {

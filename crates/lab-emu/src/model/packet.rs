@@ -1,35 +1,35 @@
-//! The model hosts' packets: as long as those of a kernel, with the few fields that the model needs.
+//! Packets of the simulated hosts: as long as a kernel's, with the few fields that the model needs.
 
 use chappe_core::{Address, Instant};
 
 /// Octets of an Ethernet header.
 pub(super) const HEADER: usize = 14;
 
-/// Blocks that an acknowledgement reports at most: three fit beside time stamps (RFC 2018, section 3).
+/// The largest number of SACK blocks: three fit next to the timestamps option (RFC 2018, section 3).
 pub(super) const BLOCKS: usize = 3;
 
-/// The EtherType that IEEE 802 leaves to experiments.
+/// The local experimental EtherType of IEEE 802.
 const TYPE: [u8; 2] = [0x88, 0xb5];
 
-/// One packet.
+/// A UDP packet, a TCP segment or an acknowledgement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Packet {
-    /// Who made it.
+    /// The node that created the packet.
     pub from: usize,
-    /// For whom.
+    /// The node that the packet is for.
     pub to: usize,
-    /// Octets with all headers above the link.
+    /// Octets with the IP header and all headers above it.
     pub len: usize,
-    /// Data: which segment. Acknowledgement: the first segment that is missing.
+    /// Data: the number of the segment. Acknowledgement: the first missing segment.
     pub number: u32,
-    /// Data: when it was sent. Acknowledgement: the same, of the segment that made it necessary.
+    /// The timestamps option (RFC 7323). Data: when it was sent. Acknowledgement: the time of the segment that it echoes.
     pub stamp: Instant,
-    /// Segments that arrived beyond the first missing one, first and past the last; equal for none.
+    /// SACK blocks: the first segment, and one past the last. Both are equal in an empty block.
     pub blocks: [(u32, u32); BLOCKS],
 }
 
 impl Packet {
-    /// A segment, or a UDP packet.
+    /// Creates a segment or a UDP packet.
     pub(super) fn data(from: usize, to: usize, number: u32, now: Instant, len: usize) -> Packet {
         Packet {
             from,
@@ -41,7 +41,7 @@ impl Packet {
         }
     }
 
-    /// Writes it as a frame between these stations and returns its length.
+    /// Writes the packet as a frame between these stations, and returns the frame's length.
     pub(super) fn emit(&self, to: Address, from: Address, frame: &mut [u8]) -> usize {
         let fields = [
             (self.from as u32, self.to as u32),
@@ -61,7 +61,7 @@ impl Packet {
         len
     }
 
-    /// Reads a frame; `None` for what no model host sent.
+    /// Reads a frame. Returns `None` if no simulated host sent it.
     pub(super) fn parse(frame: &[u8]) -> Option<Packet> {
         let body = frame.get(HEADER..)?;
         if frame.get(12..HEADER)? != TYPE {

@@ -1,5 +1,5 @@
-//! The receiving half of a TCP: acknowledges every second segment at once, a single one after a while, and out of
-//! order at once, with the blocks that arrived.
+//! The receiving half of a TCP. It acknowledges every second segment and every out-of-order segment at once, with SACK
+//! blocks, and a single segment after a delay.
 
 use std::collections::BTreeSet;
 
@@ -8,13 +8,13 @@ use chappe_core::{Duration, Instant, Wake};
 use super::TCP_HEADERS;
 use super::packet::{BLOCKS, Packet};
 
-/// How long a single segment waits for its acknowledgement: Linux's least, TCP_DELACK_MIN (include/net/tcp.h).
+/// The delay of the acknowledgement of a single segment: Linux's least, TCP_DELACK_MIN (include/net/tcp.h).
 const DELAY: Duration = Duration::from_millis(40);
 
-/// Segments that are acknowledged one by one at the start, TCP_MAX_QUICKACKS (include/net/tcp.h).
+/// Segments that are acknowledged individually at the start, TCP_MAX_QUICKACKS (include/net/tcp.h).
 const QUICK: u32 = 16;
 
-/// A receiver.
+/// The receiver of one TCP connection.
 #[derive(Clone, Debug)]
 pub struct Receiver {
     me: usize,
@@ -31,7 +31,7 @@ pub struct Receiver {
 }
 
 impl Receiver {
-    /// Node `me`, which receives segments of `payload` octets from the node `from`.
+    /// Creates the receiver on node `me` for segments of `payload` octets from node `from`.
     pub fn new(me: usize, from: usize, payload: usize) -> Receiver {
         Receiver {
             me,
@@ -48,7 +48,7 @@ impl Receiver {
         }
     }
 
-    /// Octets that arrived in order.
+    /// Octets of payload that arrived in order.
     pub fn octets(&self) -> u64 {
         u64::from(self.missing) * self.payload as u64
     }
@@ -56,6 +56,7 @@ impl Receiver {
     pub(super) fn handle_data(&mut self, now: Instant, packet: &Packet) {
         let in_order = packet.number == self.missing;
         let filled = in_order && !self.beyond.is_empty();
+        // RFC 7323, section 4.3: a delayed acknowledgement echoes the earliest segment that it covers.
         if self.unconfirmed == 0 || !in_order {
             self.stamp = packet.stamp;
         }
@@ -71,6 +72,7 @@ impl Receiver {
         self.unconfirmed += 1;
         let quick = self.quick > 0;
         self.quick = self.quick.saturating_sub(1);
+        // RFC 5681, section 4.2: at once when out of order, when a gap is filled, and for every second segment.
         if !in_order || filled || self.unconfirmed > 1 || quick {
             self.ready = true;
         } else {
@@ -89,7 +91,7 @@ impl Receiver {
         self.due.map(|at| Wake { at, why })
     }
 
-    /// The acknowledgement that is due.
+    /// Returns the acknowledgement that is due, if any.
     pub(super) fn poll(&mut self, _now: Instant) -> Option<Packet> {
         if !std::mem::take(&mut self.ready) {
             return None;
@@ -106,7 +108,7 @@ impl Receiver {
         })
     }
 
-    /// The block with the latest segment first, as RFC 2018 demands, then the lowest others.
+    /// The block with the latest segment first, as RFC 2018 requires, then the lowest others.
     fn blocks(&self) -> [(u32, u32); BLOCKS] {
         let mut all: Vec<(u32, u32)> = Vec::new();
         for &number in &self.beyond {
@@ -136,9 +138,10 @@ mod tests {
         Some((ack.number, blocks.collect()))
     }
 
-    /// Sixteen quick ones, then every second, a late one after 40 ms, and every one out of order at once.
+    /// Acknowledges the first 16 segments one by one, then every second one, a single one after 40 ms, and out-of-order
+    /// ones at once.
     #[test]
-    fn acknowledgements_come_when_a_kernels_would() {
+    fn acknowledgements_have_the_times_of_linux() {
         let mut receiver = Receiver::new(3, 0, 1000);
         for number in 0..16 {
             assert_eq!(

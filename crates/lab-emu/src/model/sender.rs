@@ -1,9 +1,8 @@
-//! The sending half of a TCP, after Linux's: CUBIC with its slow start's exit on delay, losses found by the order of
-//! sending, selective acknowledgements, and a retransmission timeout. It always has something to send.
+//! The sending half of a TCP, after Linux's: CUBIC with HyStart's delay rule, selective acknowledgements, loss detection by
+//! the order of transmission, and a retransmission timeout. It always has data to send.
 //!
-//! Left out: the tail loss probe, proportional rate reduction (the window falls at once), undoing of needless
-//! reductions, pacing, and the peer's window. Over a path whose queues are longer than its bandwidth-delay product,
-//! none of them decides the goodput.
+//! Omitted: tail loss probes, proportional rate reduction (the window falls at once), undo of spurious reductions, pacing,
+//! and the peer's window. None of them determines the goodput on a path whose queues exceed its bandwidth-delay product.
 
 use std::collections::VecDeque;
 
@@ -11,40 +10,40 @@ use chappe_core::{Duration, Instant, Wake};
 
 use super::packet::Packet;
 
-/// Segments at the start (RFC 6928).
+/// The initial window in segments (RFC 6928).
 const WINDOW_FIRST: f64 = 10.0;
-/// RFC 9438, section 4.1: the window's growth, and what is left of it after a loss.
+/// RFC 9438, section 4.1: the growth constant C, and the factor by which a loss reduces the window.
 const CUBIC_C: f64 = 0.4;
 const CUBIC_BETA: f64 = 0.7;
-/// Linux's least and first timeout, TCP_RTO_MIN and TCP_TIMEOUT_INIT (include/net/tcp.h), and the longest (RFC 6298).
+/// Linux's least and initial timeout, TCP_RTO_MIN and TCP_TIMEOUT_INIT (include/net/tcp.h), and the longest (RFC 6298).
 const RTO_MIN: Duration = Duration::from_millis(200);
 const RTO_FIRST: Duration = Duration::from_secs(1);
 const RTO_MAX: Duration = Duration::from_secs(120);
-/// Linux's CUBIC leaves slow start when the least round trip of eight in a row exceeds the least ever by an eighth of
-/// it, but by 4 to 16 ms, from 16 segments on (net/ipv4/tcp_cubic.c, HYSTART_*).
+/// Linux's CUBIC leaves slow start when the least of eight round-trip times exceeds the least of all by an eighth, clamped
+/// to 4 to 16 ms, in windows of at least 16 segments (net/ipv4/tcp_cubic.c, HYSTART_*).
 const EXIT_WINDOW: f64 = 16.0;
 const EXIT_SAMPLES: u32 = 8;
 const EXIT_LEAST: f64 = 0.004;
 const EXIT_MOST: f64 = 0.016;
-/// Segments beyond a gap after which it counts as lost (RFC 6675).
+/// Segments that must arrive beyond a gap before it counts as lost: DupThresh of RFC 6675.
 const DUPLICATES: usize = 3;
 
-/// A sender.
+/// The sender of one TCP connection.
 #[derive(Clone, Debug)]
 pub struct Sender {
     me: usize,
     to: usize,
     len: usize,
-    /// First segment that is not acknowledged; the flight begins there.
+    /// SND.UNA: the first unacknowledged segment, where the flight begins.
     first: u32,
     flight: VecDeque<Segment>,
     window: f64,
     threshold: f64,
-    /// While a loss is made good: the segment that ends it.
+    /// During recovery, the segment whose acknowledgement ends it.
     recovery: Option<u32>,
-    /// The loss was found by timeout: the window grows again while it is made good.
+    /// Whether a timeout began the recovery. Then the window grows during recovery.
     timed_out: bool,
-    /// When the latest of the segments that have arrived was sent.
+    /// When the most recently sent of the arrived segments was sent.
     newest: Instant,
     cubic: Cubic,
     exit: Exit,
@@ -60,7 +59,7 @@ struct Segment {
     lost: bool,
 }
 
-/// CUBIC's memory of the last loss.
+/// CUBIC's state since the last loss.
 #[derive(Clone, Copy, Debug, Default)]
 struct Cubic {
     most: f64,
@@ -68,7 +67,7 @@ struct Cubic {
     reno: f64,
 }
 
-/// When to leave slow start: HyStart's delay rule.
+/// HyStart's delay rule: when to leave slow start.
 #[derive(Clone, Copy, Debug)]
 struct Exit {
     least: f64,
@@ -78,7 +77,7 @@ struct Exit {
 }
 
 impl Sender {
-    /// Node `me`, which sends packets of `len` octets, headers included, to the node `to`.
+    /// Creates the sender on node `me` of packets of `len` octets, headers included, to node `to`.
     pub fn new(me: usize, to: usize, len: usize) -> Sender {
         Sender {
             me,
@@ -135,11 +134,12 @@ impl Sender {
         }
         if newly > 0 {
             self.backoffs = 0;
-            self.timeout = (!self.flight.is_empty()).then(|| now + self.patience());
+            self.timeout = (!self.flight.is_empty()).then(|| now + self.timeout_after());
         }
     }
 
-    /// What was sent before something that has arrived is lost, once three segments say so.
+    /// Marks lost segments: those sent before a segment that has arrived, once [`DUPLICATES`] segments have arrived beyond
+    /// the gap.
     fn find_losses(&mut self) -> bool {
         let beyond = self.flight.iter().filter(|segment| segment.arrived).count();
         if beyond < DUPLICATES && self.recovery.is_none() {
@@ -156,7 +156,7 @@ impl Sender {
 
     fn reduce(&mut self) {
         self.recovery = Some(self.first + self.flight.len() as u32);
-        // RFC 9438, section 4.7: a flow that had to give way before it was back leaves more for others.
+        // RFC 9438, section 4.7 (fast convergence): a flow that loses before it regains W_max releases more capacity.
         self.cubic.most = match self.window < self.cubic.most {
             true => self.window * (1.0 + CUBIC_BETA) / 2.0,
             false => self.window,
@@ -182,18 +182,18 @@ impl Sender {
             self.cubic.reno = self.window;
         }
         let most = self.cubic.most.max(start);
-        // RFC 9438, section 4.2: where the curve will be a round trip from now.
+        // RFC 9438, section 4.2: the window of the curve one round trip from now.
         let inflection = ((most - start) / CUBIC_C).cbrt();
         let at = now.saturating_since(since).as_secs_f64() + round_trip - inflection;
         let target = (most + CUBIC_C * at.powi(3)).clamp(self.window, self.window * 1.5);
         self.window += newly * (target - self.window) / self.window;
-        // Section 4.3: not slower than Reno would be.
+        // Section 4.3: at least the window that Reno would have.
         let alpha = 3.0 * (1.0 - CUBIC_BETA) / (1.0 + CUBIC_BETA);
         self.cubic.reno += alpha * newly / self.cubic.reno.max(1.0);
         self.window = self.window.max(self.cubic.reno);
     }
 
-    /// RFC 6298 with Linux's rule that the variance's share is at least the least timeout.
+    /// RFC 6298, with Linux's rule that the variance term is at least RTO_MIN.
     fn measure(&mut self, round_trip: f64) {
         self.smoothed = Some(match self.smoothed {
             None => (round_trip, round_trip / 2.0),
@@ -204,7 +204,7 @@ impl Sender {
         });
     }
 
-    fn patience(&self) -> Duration {
+    fn timeout_after(&self) -> Duration {
         let plain = self.smoothed.map_or(RTO_FIRST, |(mean, spread)| {
             Duration::from_secs_f64(mean + (4.0 * spread).max(RTO_MIN.as_secs_f64()))
         });
@@ -217,6 +217,7 @@ impl Sender {
         }
         self.timeout = None;
         self.backoffs += 1;
+        // RFC 5681, section 3.1: repeated timeouts of the same data reduce the threshold only once.
         if self.backoffs == 1 {
             self.reduce();
         }
@@ -232,7 +233,7 @@ impl Sender {
         self.timeout.map(|at| Wake { at, why })
     }
 
-    /// The next segment to send: one that was lost, or a new one.
+    /// Returns the next segment to send: a lost one, or else a new one.
     pub(super) fn poll(&mut self, now: Instant) -> Option<Packet> {
         let open = self.flight.iter().filter(|s| !s.arrived && !s.lost).count();
         if open as f64 + 1.0 > self.window {
@@ -254,7 +255,7 @@ impl Sender {
             }
         };
         if self.timeout.is_none() {
-            self.timeout = Some(now + self.patience());
+            self.timeout = Some(now + self.timeout_after());
         }
         let number = self.first + place as u32;
         Some(Packet::data(self.me, self.to, number, now, self.len))
@@ -262,7 +263,7 @@ impl Sender {
 }
 
 impl Exit {
-    /// Takes down a round trip; true if slow start should end.
+    /// Records a round-trip time, and returns whether slow start should end.
     fn is_due(&mut self, round_trip: f64, window: f64, first: u32, flight: usize) -> bool {
         self.least = self.least.min(round_trip);
         if first >= self.round_ends {
@@ -284,8 +285,8 @@ mod tests {
     use super::super::Receiver;
     use super::*;
 
-    /// A path of one packet each `slot_ms`, with a queue and a delay; loses what `lost` says. Returns the segments that
-    /// arrived in order within `end_ms`.
+    /// Runs a path that carries one packet each `slot_ms`, with a queue and a delay, and loses those for which `lost` is true.
+    /// Returns the segments that arrived in order within `end_ms`.
     fn path(slot_ms: u64, queue: usize, end_ms: u64, mut lost: impl FnMut(u64) -> bool) -> u64 {
         let (mut sender, mut receiver) = (Sender::new(0, 1, 1052), Receiver::new(1, 0, 1));
         let (mut waiting, mut back) = (VecDeque::new(), VecDeque::new());
@@ -316,32 +317,32 @@ mod tests {
         receiver.octets()
     }
 
-    /// A path that loses nothing but what its queue cannot hold is filled.
+    /// The sender fills a path whose only losses are those of its full queue.
     #[test]
-    fn a_clean_path_is_filled() {
+    fn a_path_without_random_loss_is_filled() {
         let got = path(5, 20, 20_000, |_| false);
         assert!(got > 3800, "{got} of 4000");
     }
 
-    /// One loss in a hundred costs little on a short path; one in three stops nobody for good.
+    /// A loss of one in a hundred costs little on a short path. A loss of one in three does not stall the connection.
     #[test]
-    fn losses_are_made_good() {
+    fn lost_segments_are_repaired() {
         let got = path(5, 20, 20_000, |served| served % 100 == 50);
         assert!(got > 3300, "{got} of 4000");
         let got = path(5, 20, 60_000, |served| served % 3 == 0);
         assert!(got > 100, "{got}");
     }
 
-    /// The window is CUBIC's: after a loss at 100 segments it is at 70, and back at 100 after cbrt(30 / 0.4) s.
+    /// The window follows CUBIC: a loss at 100 segments reduces it to 70, and it is back at 100 after cbrt(30 / 0.4) s.
     #[test]
-    fn the_window_grows_as_rfc_9438_says() {
+    fn the_window_grows_as_in_rfc_9438() {
         let mut sender = Sender::new(0, 1, 1052);
         (sender.window, sender.threshold) = (100.0, 50.0);
         sender.reduce();
         assert!((sender.window - 70.0).abs() < 1e-9);
         sender.recovery = None;
         let back = (30.0f64 / CUBIC_C).cbrt();
-        // Round trips so long that Reno would be slower; in each a window is acknowledged.
+        // Round trips are so long that Reno would be slower. In each, a whole window is acknowledged.
         for step in 0..=(back * 5.0) as u64 {
             let now = Instant::from_millis(1000 + step * 200);
             sender.grow(now, sender.window, 0.2);

@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 use chappe::systems;
 use chappe_core::Duration;
 use chappe_figures::table::{Table, kbit, with_interval};
-use chappe_lab_emu::{Emulation, Film, Flow, Load, Options};
+use chappe_lab_emu::{Capture, Emulation, Flow, Load, Options};
 use chappe_results::Range;
 use chappe_scenario::InputError;
 use chappe_scenario::plan::NetworkPlan;
@@ -63,7 +63,7 @@ pub fn run(options: &EmuCheck) -> Result<u8, Failure> {
     let (flow, hops) = flow(options, &emulation)?;
     terminal::remark(options.quiet, "simulating");
     let predictions = Load::ALL.map(|load| predict(options, &emulation, load, flow));
-    let mut live = Live::start(&emulation, Film::default(), options.quiet)?;
+    let mut live = Live::start(&emulation, Capture::default(), options.quiet)?;
     let mut rows = Vec::new();
     for (load, predicted) in Load::ALL.into_iter().zip(predictions) {
         let what = format!("{}: {} s in real time", load.name(), options.seconds + 1);

@@ -5,7 +5,7 @@ use std::process::{Child, Command, ExitStatus};
 
 use chappe_core::Duration;
 use chappe_emu::{Emulator, Ending, Network};
-use chappe_lab_emu::{Emulation, Film, Station};
+use chappe_lab_emu::{Capture, Emulation, Station};
 use chappe_sys::{Signal, namespace, process};
 
 use super::record::{Folder, Kept, Record};
@@ -16,14 +16,14 @@ use crate::terminal;
 pub struct Live {
     /// Dropped first: what it kills must not outlive the network.
     pub record: Kept,
-    pub emulator: Emulator<Station, Film>,
+    pub emulator: Emulator<Station, Capture>,
 }
 
 /// How long a program may take to end after it was asked to.
 const GRACE: Duration = Duration::from_secs(2);
 
 impl Live {
-    pub fn start(emulation: &Emulation, film: Film, quiet: bool) -> Result<Live, Failure> {
+    pub fn start(emulation: &Emulation, film: Capture, quiet: bool) -> Result<Live, Failure> {
         let folder = Folder::open()?;
         let (programs, records) = folder.clean();
         if records > 0 {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use chappe_core::{Address, Instant};
 use chappe_emu::{BridgeCounters, Emulator, INTERFACE, Lateness};
 use chappe_figures::table::{Table, count};
-use chappe_lab_emu::{Emulation, Film, Station};
+use chappe_lab_emu::{Capture, Emulation, Station};
 use serde::Serialize;
 
 use crate::terminal::{self, Stream};
@@ -65,7 +65,7 @@ struct Air {
 impl Report {
     pub fn of(
         emulation: &Emulation,
-        emulator: &mut Emulator<Station, Film>,
+        emulator: &mut Emulator<Station, Capture>,
         exit_code: Option<u8>,
     ) -> Report {
         let bridges = emulator.bridges();
@@ -161,7 +161,7 @@ impl Late {
 
 fn node(
     emulation: &Emulation,
-    emulator: &Emulator<Station, Film>,
+    emulator: &Emulator<Station, Capture>,
     node: usize,
     bridge: &BridgeCounters,
 ) -> Node {

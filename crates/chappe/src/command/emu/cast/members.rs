@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 
 use chappe::systems;
 use chappe_core::Duration;
-use chappe_lab_emu::{Emulation, Film, Options};
+use chappe_lab_emu::{Capture, Emulation, Options};
 use chappe_lab_pacifier::{Pacifier, Variant};
 use chappe_scenario::plan::NetworkPlan;
 use serde::{Deserialize, Serialize};
@@ -89,7 +89,7 @@ pub fn emulate(options: &EmuCast, setting: &Setting) -> Result<Seen, Failure> {
     let place = Place::new()?;
     fs::write(place.0.join("file"), &transfer.object)?;
     chappe_cast::key::generate(&place.0.join("lab"))?;
-    let mut live = Live::start(&emulation, Film::default(), true)?;
+    let mut live = Live::start(&emulation, Capture::default(), true)?;
     let nodes = emulation.nodes();
     let mut members = Vec::new();
     for node in (0..nodes).filter(|&node| node != transfer.source) {
