@@ -326,7 +326,7 @@ mod tests {
     fn the_template_can_be_read_whole() {
         let all = TEMPLATE
             .replace("\n# ", "\n")
-            .replace("\nWhat is promised", "\n# What is promised");
+            .replace("\nThe service of", "\n# The service of");
         for (name, text) in [
             ("as-is", TEMPLATE),
             ("all", &all.replacen("One end", "# One end", 1)),
