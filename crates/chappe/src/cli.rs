@@ -1,4 +1,4 @@
-//! What can be typed.
+//! The command line: commands, options and help texts.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -25,25 +25,25 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Move a file over a bad network by each system, beside its baseline and the bound: ten seconds, no setup.
+    /// Move a file over lossy networks by each system, beside its baselines and the bound: ten seconds, no setup.
     Demo(Demo),
     /// Simulate a scenario file.
     Sim(Sim),
-    /// Regenerate the papers' figures: the paper, ours with intervals, and the bound.
+    /// Regenerate the papers' figures: published values, ours with intervals, and the bound.
     Lab(Lab),
     /// Write a commented scenario file to start from.
     New(New),
     /// Run real programs over a scenario's network: namespaces, the simulated radios in real time, no root.
     Emu(Emu),
-    /// Let real programs talk to motes: a 6LoWPAN border router, the network behind it simulated in real time.
+    /// Connect real programs to motes: a 6LoWPAN border router with a network behind it that is simulated in real time.
     Border(crate::command::border::Border),
-    /// Send files to many hosts over real, lossy networks of several hops.
+    /// Send files to many hosts over real, lossy, multi-hop networks.
     Cast(crate::command::cast::Cast),
-    /// Hide the losses between two hosts: a TUN device on each side, sealed frames between.
+    /// Recover losses between two hosts: a TUN device on each side, encrypted frames between them.
     Link(crate::command::link::Link),
     /// Compare two results, paired by seed: better, worse or the same, and by how much.
     Compare(Compare),
-    /// Say what this machine can run, and what to do about what it cannot.
+    /// Report what this machine can run, and how to enable what it cannot.
     Doctor(Doctor),
     /// List the systems that a scenario may name, their variants, and where each one runs.
     Systems(Systems),
@@ -52,15 +52,15 @@ pub enum Command {
 #[derive(Debug, Args)]
 #[command(after_help = "Example:  chappe demo README.md --seed 7")]
 pub struct Demo {
-    /// A file to move; without it, 500 kB made from the seed.
+    /// The file to move; without it, each system moves data generated from the seed.
     pub file: Option<PathBuf>,
-    /// The first seed: it decides the networks, the air and the file.
+    /// First seed; seeds determine the networks, the radio losses and the generated data.
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
     /// Draw the goodput of every protocol beside its bound into this file.
     #[arg(long, value_name = "FILE")]
     pub svg: Option<PathBuf>,
-    /// How many networks.
+    /// Number of networks; each has the next seed.
     #[arg(long, default_value_t = DEMO_NETWORKS, value_parser = clap::value_parser!(u64).range(1..=100))]
     pub networks: u64,
     #[command(flatten)]
@@ -77,19 +77,19 @@ pub struct Sim {
     /// The scenario file; `chappe new` writes one.
     #[arg(required_unless_present = "schema")]
     pub file: Option<PathBuf>,
-    /// Change any key of the scenario; may be given several times.
+    /// Change a key of the scenario; can be given several times.
     #[arg(long, value_name = "KEY=VALUE")]
     pub set: Vec<String>,
     /// Run this seed only.
     #[arg(long, conflicts_with = "seeds")]
     pub seed: Option<u64>,
-    /// Run these seeds: `1..20` (both ends) or `1,4,9`.
+    /// Run these seeds: `1..20` (both ends included) or `1,4,9`.
     #[arg(long, value_name = "A..B", value_parser = parse_seeds)]
     pub seeds: Option<Seeds>,
-    /// Carry this file in the first transfer.
+    /// Send this file in the first transfer.
     #[arg(long, value_name = "FILE")]
     pub object: Option<PathBuf>,
-    /// Keep results (Parquet) and the receivers' copies in this folder. Runs that are there already are not repeated.
+    /// Write results (Parquet) and the receivers' copies to this folder. Runs found there are not repeated.
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// Write every frame of the first seed to this file, for Wireshark.
@@ -105,22 +105,22 @@ pub struct Sim {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  chappe lab                       what there is
-  chappe lab pacifier --quick      the paper's figures, small, in under two minutes
+  chappe lab                       lists papers and figures
+  chappe lab pacifier --quick      the paper's figures at reduced size, in under two minutes
   chappe lab pacifier figure7 --out figures")]
 pub struct Lab {
-    /// A paper (`pacifier`), or some of its figures and tables; nothing lists them all.
+    /// A paper (`pacifier`), or some of its figures and tables; without names, the command lists all.
     pub names: Vec<String>,
-    /// Smaller objects and fewer points: under two minutes on two cores.
+    /// Use smaller objects and fewer points: under two minutes on two cores.
     #[arg(long)]
     pub quick: bool,
     /// Exit with 1 if a claim of the paper does not hold here.
     #[arg(long)]
     pub strict: bool,
-    /// Write the figures as SVG, their rows as CSV, and everything as JSON into this folder.
+    /// Write the figures as SVG, their rows as CSV, and all results as JSON to this folder.
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// The first seed.
+    /// First seed; runs use this one and those after it.
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
     #[command(flatten)]
@@ -130,7 +130,7 @@ pub struct Lab {
 #[derive(Debug, Args)]
 #[command(after_help = "Example:  chappe new mesh.toml && chappe sim mesh.toml")]
 pub struct New {
-    /// The file to write; it must not exist.
+    /// The file to write; it must not exist yet.
     pub file: PathBuf,
 }
 
@@ -139,8 +139,8 @@ pub struct New {
     args_conflicts_with_subcommands = true,
     subcommand_negates_reqs = true,
     after_help = "\
-Each node is a network namespace with one interface, radio0. The program sees CHAPPE_NODE (its own number),
-CHAPPE_NODES (how many there are) and CHAPPE_NODE_0, CHAPPE_NODE_1, ... (their addresses).
+Each node is a network namespace with one interface, radio0. The program's environment has CHAPPE_NODE (the
+number of its node), CHAPPE_NODES (the number of nodes) and CHAPPE_NODE_0, CHAPPE_NODE_1, ... (their addresses).
 
 Examples:
   chappe emu examples/line-3-hops.toml                          until Ctrl-C; use it with `chappe emu exec`
@@ -151,97 +151,97 @@ Examples:
 pub struct Emu {
     #[command(subcommand)]
     pub action: Option<EmuAction>,
-    /// The scenario file: its network, radios, MAC and faults; transfers are left out.
+    /// The scenario file: its network, radios, MAC and faults are used; its transfers are ignored.
     #[arg(required = true)]
     pub file: Option<PathBuf>,
-    /// Change any key of the scenario; may be given several times.
+    /// Change a key of the scenario; can be given several times.
     #[arg(long, value_name = "KEY=VALUE")]
     pub set: Vec<String>,
-    /// The number that decides the network and the air, instead of the scenario's first.
+    /// Seed of the network and the radio losses; default: the scenario's first.
     #[arg(long)]
     pub seed: Option<u64>,
-    /// Where to run the program: `2` or `n2`.
+    /// The node in which to run the program: `2` or `n2`.
     #[arg(long = "in", value_name = "NODE", default_value = "0")]
     pub node: String,
-    /// Frames that may wait at each station; more are lost and counted.
+    /// Queue length of each station; further frames are dropped and counted.
     #[arg(long, value_name = "FRAMES", default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..=4096))]
     pub queue: u16,
-    /// Largest packet in octets; what the radio carries, if left out.
+    /// MTU in octets; default: the largest that the radio carries.
     #[arg(long, value_name = "OCTETS")]
     pub mtu: Option<usize>,
     /// Write every frame on the air to this file, for Wireshark.
     #[arg(long, value_name = "FILE")]
     pub pcap: Option<PathBuf>,
-    /// Set no routes to nodes that are out of reach: a routing daemon will.
+    /// Set no routes to nodes out of radio range; leave them to a routing daemon.
     #[arg(long)]
     pub no_routes: bool,
-    /// TAP devices instead of veth pairs, for kernels without them; needs access to /dev/net/tun.
+    /// Use TAP devices instead of veth pairs, for kernels without veth; needs access to /dev/net/tun.
     #[arg(long)]
     pub tap: bool,
-    /// Do not fail because this machine was too slow or too busy to keep time.
+    /// Do not fail if this machine was too slow or too busy to keep time.
     #[arg(long)]
     pub late_ok: bool,
     /// Print the report as one JSON document on standard output; the program's own output goes to standard error.
     #[arg(long)]
     pub json: bool,
-    /// No remarks on standard error.
+    /// Print no remarks on standard error.
     #[arg(long, short)]
     pub quiet: bool,
-    /// The program to run, and its arguments; its exit code is ours.
+    /// The program to run, with its arguments; `chappe` exits with its exit code.
     #[arg(last = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
 }
 
 #[derive(Debug, Subcommand)]
 pub enum EmuAction {
-    /// Run a program in a node of an emulation that is running in another terminal.
+    /// Run a program in a node of a running emulation, from another terminal.
     Exec(EmuExec),
-    /// Load the network with the kernel's UDP and TCP (iperf3), and compare with what the simulator predicts.
+    /// Load the network with the kernel's UDP and TCP (iperf3), and compare the goodput with the simulator's prediction.
     Check(EmuCheck),
-    /// Carry the scenario's transfer by processes of `chappe cast`, and compare with what the simulator says.
+    /// Run the scenario's transfer with `chappe cast` processes, and compare the goodput with the simulator's.
     Cast(EmuCast),
 }
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The simulator runs Pacifier alone; the emulator runs a process for each node on the same air. The second table says what
-each thing costs that a process does besides. Exit code 1 if the goodputs differ by more than the tolerance.
+The simulator runs Pacifier alone; the emulator runs one process per node over the same radios. The second table shows
+what each additional task of a process costs. Exit code 1 if the goodputs differ by more than the tolerance.
 
 Example:  chappe emu cast examples/mesh-12.toml")]
 pub struct EmuCast {
     /// The scenario file, with one transfer by Pacifier.
     pub file: PathBuf,
-    /// Change any key of the scenario; may be given several times.
+    /// Change a key of the scenario; can be given several times.
     #[arg(long, value_name = "KEY=VALUE")]
     pub set: Vec<String>,
-    /// The first number that decides the air, instead of the scenario's first.
+    /// First seed of the radio losses; default: the scenario's first.
     #[arg(long)]
     pub seed: Option<u64>,
-    /// On how many airs, each with the next number. Every one is simulated and emulated.
+    /// Number of seeds; each one is simulated and emulated.
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u64).range(1..=100))]
     pub seeds: u64,
-    /// How fast each process sends; if left out, as fast as one station could if it were alone.
+    /// Sending rate of each process; default: the rate of one station with the channel to itself.
     #[arg(long, value_name = "RATE", value_parser = crate::command::cast::rate)]
     pub rate: Option<chappe_core::Bitrate>,
-    /// Most difference of a receiver's goodput, in per cent of the simulator's.
+    /// Largest accepted difference of a receiver's goodput, in per cent of the simulator's.
     #[arg(long, value_name = "PERCENT", default_value_t = 20.0)]
     pub tolerance: f64,
-    /// Do not simulate what each cause costs.
+    /// Do not simulate the causes of the difference one by one.
     #[arg(long)]
     pub no_causes: bool,
-    /// Frames that may wait at each station.
+    /// Queue length of each station.
     #[arg(long, value_name = "FRAMES", default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..=4096))]
     pub queue: u16,
-    /// Do not fail because this machine was too slow or too busy to keep time.
+    /// Do not fail if this machine was too slow or too busy to keep time.
     #[arg(long)]
     pub late_ok: bool,
     /// Print one JSON document instead of tables.
     #[arg(long)]
     pub json: bool,
-    /// No remarks on standard error.
+    /// Print no remarks on standard error.
     #[arg(long, short)]
     pub quiet: bool,
-    /// Only emulate the first air, and print what was seen as JSON: what the command starts for each air.
+    /// Emulate the first seed only and print the observations as JSON; the command starts itself so for each seed.
     #[arg(long, hide = true)]
     pub alone: bool,
 }
@@ -253,42 +253,42 @@ emulator carries the kernel's own packets from iperf3. Exit code 1 if they diffe
 
 Example:  chappe emu check examples/line-3-hops.toml")]
 pub struct EmuCheck {
-    /// The scenario file.
+    /// The scenario file to emulate.
     pub file: PathBuf,
-    /// Change any key of the scenario; may be given several times.
+    /// Change a key of the scenario; can be given several times.
     #[arg(long, value_name = "KEY=VALUE")]
     pub set: Vec<String>,
-    /// The number that decides the network, and the first of those that decide the air.
+    /// Seed of the network, and first seed of the radio losses.
     #[arg(long)]
     pub seed: Option<u64>,
-    /// How many times the simulator predicts, each on another air.
+    /// Number of simulated predictions, each with the next seed.
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u64).range(2..=1000))]
     pub seeds: u64,
-    /// The sender.
+    /// The sending node: `0` or `n0`.
     #[arg(long, value_name = "NODE", default_value = "0")]
     pub from: String,
-    /// The receiver; the last node, if left out.
+    /// The receiving node; default: the last one.
     #[arg(long, value_name = "NODE")]
     pub to: Option<String>,
-    /// How long each load is measured, in seconds, after one that does not count.
+    /// Duration of each measurement in seconds; one more second at its start is not counted.
     #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=3600))]
     pub seconds: u64,
-    /// Most difference, in per cent of the prediction.
+    /// Largest accepted difference, in per cent of the prediction.
     #[arg(long, value_name = "PERCENT", default_value_t = 15.0)]
     pub tolerance: f64,
-    /// Frames that may wait at each station.
+    /// Queue length of each station.
     #[arg(long, value_name = "FRAMES", default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..=4096))]
     pub queue: u16,
-    /// Largest packet in octets; what the radio carries, if left out.
+    /// MTU in octets; default: the largest that the radio carries.
     #[arg(long, value_name = "OCTETS")]
     pub mtu: Option<usize>,
-    /// Do not fail because this machine was too slow or too busy to keep time.
+    /// Do not fail if this machine was too slow or too busy to keep time.
     #[arg(long)]
     pub late_ok: bool,
     /// Print one JSON document instead of a table.
     #[arg(long)]
     pub json: bool,
-    /// No remarks on standard error.
+    /// Print no remarks on standard error.
     #[arg(long, short)]
     pub quiet: bool,
 }
@@ -298,7 +298,7 @@ pub struct EmuCheck {
 pub struct EmuExec {
     /// The node: `2` or `n2`.
     pub node: String,
-    /// Which emulation, by the number of its process, if several are running.
+    /// Process number of the emulation, if several are running.
     #[arg(long, value_name = "PID")]
     pub run: Option<u32>,
     /// The program and its arguments.
@@ -308,7 +308,7 @@ pub struct EmuExec {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A and B are what `chappe sim --json` printed, or folders that `--out` filled. Exit code 0 if B is not worse than A.
+A and B are outputs of `chappe sim --json`, or folders written by `--out`. Exit code 0 if B is not worse than A.
 
 Example:
   chappe sim mesh.toml --seeds 1..10 --json > a.json
@@ -317,7 +317,7 @@ Example:
 pub struct Compare {
     /// The result to compare with.
     pub a: PathBuf,
-    /// The result to judge.
+    /// The result to compare.
     pub b: PathBuf,
     /// Print one JSON document instead of a table.
     #[arg(long)]
@@ -341,22 +341,22 @@ pub struct Doctor {
     pub json: bool,
 }
 
-/// Options of every command that runs something.
+/// Options that the simulating commands share.
 #[derive(Debug, Args)]
 pub struct Shared {
     /// Print one JSON document on standard output, and nothing else there.
     #[arg(long)]
     pub json: bool,
-    /// No progress and no hints on standard error.
+    /// Print no progress and no hints on standard error.
     #[arg(long, short)]
     pub quiet: bool,
-    /// Threads; without it, one for each core. Results do not depend on it.
+    /// Number of threads; default: one per core. Results do not depend on it.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub threads: Option<u16>,
 }
 
 impl Shared {
-    /// How many threads to use.
+    /// The number of threads to use.
     pub fn threads(&self) -> usize {
         self.threads
             .map_or_else(chappe_lab::seeds::cores, usize::from)
@@ -387,7 +387,7 @@ fn parse_seeds(text: &str) -> Result<Seeds, String> {
     once.sort_unstable();
     once.dedup();
     if once.len() < seeds.len() {
-        Err("a seed stands here twice".into())
+        Err("a seed is listed twice".into())
     } else {
         Ok(Seeds(seeds))
     }

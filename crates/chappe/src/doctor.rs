@@ -1,4 +1,4 @@
-//! What this machine can run, found out without changing anything on it.
+//! What this machine can run, examined without changing it.
 
 use chappe_coding::Kernel;
 use chappe_sys::{ability, wireless};
@@ -7,20 +7,20 @@ use serde::Serialize;
 use chappe_results::provenance::processor;
 use chappe_scenario::quantity::Length;
 
-/// One thing that was looked for.
+/// One ability or program that was looked for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Finding {
-    /// What.
+    /// The name of the ability or program.
     pub what: &'static str,
-    /// Whether it is there.
+    /// Whether the machine has it.
     pub ok: bool,
     /// What was found, in a few words.
     pub found: String,
-    /// What to do if it is missing; empty if nothing is to be done.
+    /// How to get it if it is missing; else empty.
     pub todo: String,
 }
 
-/// Looks at the machine.
+/// Returns the findings about this machine.
 pub fn examine() -> Vec<Finding> {
     let mut all = vec![cores(), kernel()];
     all.extend(abilities());
@@ -32,7 +32,7 @@ pub fn examine() -> Vec<Finding> {
 
 const IPERF3: &str = "install iperf3 for `chappe emu check`: apt-get install iperf3";
 const TSHARK: &str =
-    "install tshark or Wireshark to read what --pcap writes: apt-get install tshark";
+    "install tshark or Wireshark to read captures (--pcap): apt-get install tshark";
 
 fn cores() -> Finding {
     let cores = chappe_lab::seeds::cores();
@@ -63,7 +63,7 @@ fn kernel() -> Finding {
     }
 }
 
-/// What the operating system allows this user: tried out, not guessed from settings.
+/// The permissions of this user: tried out, not guessed from settings.
 fn abilities() -> impl Iterator<Item = Finding> {
     ability::all().into_iter().map(|ability| {
         let purpose = ability.purpose;
@@ -71,7 +71,7 @@ fn abilities() -> impl Iterator<Item = Finding> {
             true => ability.reason,
             false => format!("{} (for {purpose})", ability.reason),
         };
-        let unknown = || format!("{purpose} cannot be had here");
+        let unknown = || format!("{purpose} is not available here");
         Finding {
             what: ability.name,
             ok: ability.there,
@@ -84,13 +84,13 @@ fn abilities() -> impl Iterator<Item = Finding> {
     })
 }
 
-/// How far each 802.11 card waits for acknowledgements: too short a wait is the usual reason why a long link fails.
+/// The coverage class of each 802.11 card: a too short ACK timeout is the usual reason why a long link fails.
 fn radios() -> Finding {
     let (ok, found) = match wireless::radios() {
         Err(error) => (false, error.cause()),
         Ok(radios) if radios.is_empty() => (
             true,
-            "no 802.11 card here (a radio behind a wire has settings of its own)".to_owned(),
+            "no 802.11 card here (a radio connected by cable has its own settings)".to_owned(),
         ),
         Ok(radios) => {
             let each = radios.iter().map(|radio| {
@@ -107,7 +107,7 @@ fn radios() -> Finding {
         what: "802.11 coverage class",
         ok,
         found,
-        todo: "`chappe link plan --loss 0 --distance '20 km'` says which class a distance needs"
+        todo: "`chappe link plan --loss 0 --distance '20 km'` reports the class for a distance"
             .to_owned(),
     }
 }
@@ -133,7 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_missing_says_what_to_do() {
+    fn missing_abilities_have_advice() {
         for finding in examine() {
             assert!(finding.ok || !finding.todo.is_empty(), "{finding:?}");
             assert!(!finding.found.is_empty(), "{finding:?}");

@@ -10,12 +10,12 @@ use chappe_results::provenance::Provenance;
 use chappe_scenario::Plan;
 use chappe_store::{self as store, StoreError};
 
-/// The folder.
+/// The folder that `--out` names.
 pub struct Folder(pub PathBuf);
 
 impl Archive for Folder {
     fn find(&self, from: &Provenance, seed: u64) -> Option<Run> {
-        // Programs with uncommitted changes all have one name, so their runs are not trusted.
+        // Programs with uncommitted changes share one commit, so their runs are not reused.
         if from.dirty || from.commit == "unknown" {
             return None;
         }
@@ -26,7 +26,7 @@ impl Archive for Folder {
     fn keep(&self, plan: &Plan, from: &Provenance, outcome: &Outcome) -> Result<(), RunError> {
         let unwritable = |error: StoreError| RunError::Write(format!("cannot write {error}"));
         for (flow, copy) in outcome.run.flows.iter().zip(&outcome.copies) {
-            // Each right copy appears complete, under its receiver's name; a wrong or unfinished one does not appear.
+            // Only copies with the right digest are written, under the receiver's name.
             let Some(copy) = copy.as_ref().filter(|_| flow.digest_ok) else {
                 continue;
             };

@@ -1,4 +1,4 @@
-//! The table of all systems, for the command and for tests of all of them; the commented scenario of `chappe new`.
+//! The library behind the command: the table of all systems, and the commented scenario of `chappe new`.
 //!
 //! ```
 //! use chappe::systems::{self, SYSTEMS};

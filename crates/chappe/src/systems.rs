@@ -1,4 +1,4 @@
-//! All systems: what scenarios may name, the papers whose figures the lab makes again, the parts of the demo.
+//! All systems, with their papers and parts of the demo.
 //!
 //! To add one, write its crate and add a line here (`docs/write-a-protocol.md`).
 
@@ -7,7 +7,7 @@ use chappe_lab::paper::Paper;
 use chappe_lab::system::{self, System};
 use chappe_scenario as scenario;
 
-/// All systems; the first one is meant where a scenario names none.
+/// All systems; the first one is the default of scenarios.
 pub static SYSTEMS: &[&System] = &[
     &chappe_lab_pacifier::PACIFIER,
     &chappe_lab_p3::P3_SYSTEM,
@@ -16,7 +16,7 @@ pub static SYSTEMS: &[&System] = &[
     &chappe_lab_dpclo::DPCLO,
 ];
 
-/// What scenarios may say of each system.
+/// The scenario keys and variants of each system.
 pub fn scenarios() -> Vec<&'static scenario::System> {
     system::scenarios(SYSTEMS)
 }

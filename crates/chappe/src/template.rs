@@ -1,6 +1,6 @@
 //! The commented scenario that `chappe new` writes.
 
-/// A scenario that runs as it is, with a comment on every key that people change first.
+/// A runnable scenario with comments on the keys that users change first.
 pub const TEMPLATE: &str = r#"# A Chappe scenario. Run it:          chappe sim THIS-FILE
 # All keys, for your editor:          chappe sim --schema > chappe.schema.json
 #:schema ./chappe.schema.json
@@ -11,7 +11,7 @@ title = "one object to five receivers over a random mesh"
 generator = "random"            # or "grid", "line", "clustered"; or give positions, links, or a file
 nodes = 30
 area = ["700 m", "700 m"]
-# seed = 7                      # the same network whatever the run's seed
+# seed = 7                      # fixes the network for all seeds of the run
 # file = "map.json"             # NetJSON, meshviewer.json, or a CSV list with columns src,dst,pdr
 # links = [[0, 0.9], [0.8, 0]]  # delivery ratios, from each node (row) to each node (column)
 
@@ -23,7 +23,7 @@ tx_power = "15 dBm"
 # shadowing = "4 dB"
 
 [mac]
-# rts_threshold = "500 B"       # never, if left out
+# rts_threshold = "500 B"       # default: no RTS
 # retry_short = 7
 
 [protocol]
@@ -32,14 +32,14 @@ variant = "paper"               # or the baselines "more", "tree", "tree-rl", or
 # knob = 1.0                    # credits for the best child (0) up to every child (1)
 # batch = 32                    # packets coded together
 # payload = "1500 B"
-# probing = "600 s"             # how long links are measured before the transfer
+# probing = "600 s"             # duration of the link measurement before the transfer
 
 [[transfer]]
 source = 0
-receivers = 5                   # so many, drawn from the seed; or a list such as [3, 7, 12]
+receivers = 5                   # number of receivers, drawn at random; or a list such as [3, 7, 12]
 bytes = "500 kB"                # or object = "FILE"
 
-# [[fault]]                     # what goes wrong, counted from the start of the transfer
+# [[fault]]                     # a fault; times count from the start of the transfer
 # at = "5 s"
 # kind = "crash"                # or restart, cut-link, restore-link, drift, corrupt, jammer
 # node = 4
@@ -47,7 +47,7 @@ bytes = "500 kB"                # or object = "FILE"
 [run]
 seed = 1
 repeat = 1                      # runs, each with the next seed
-# limit = "1000 s"              # a run ends here, finished or not
+# limit = "1000 s"              # the run ends at this time, finished or not
 "#;
 
 #[cfg(test)]

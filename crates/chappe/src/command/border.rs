@@ -26,11 +26,11 @@ use options::{Action, Exec};
 
 type Running = Daemon<Capture>;
 
-/// How long a program may take to end after it was asked to.
+/// Grace time between the signal to a program and its end by force.
 const GRACE: Duration = Duration::from_secs(2);
-/// The variable that every program beside a border router has.
+/// The environment variable that marks the programs of a border router.
 const NAME: &str = "CHAPPE_BORDER";
-/// How often the line on the terminal is written.
+/// How often the status line is written.
 const EVERY: Duration = Duration::from_millis(500);
 
 /// What `--json` prints.
@@ -41,7 +41,7 @@ struct Document<'a> {
     seed: u64,
     device: &'a str,
     host_address: String,
-    /// That of the program.
+    /// The exit code of the program.
     #[serde(skip_serializing_if = "Option::is_none")]
     exit_code: Option<u8>,
     #[serde(flatten)]
@@ -99,7 +99,7 @@ pub fn run(options: &Border) -> Result<u8, Failure> {
                 command.stdout(Stdio::from(std::io::stderr().as_fd().try_clone_to_owned()?));
             }
             let ended = program_in(&mut border, &mut command);
-            // What it started and left behind would wait for a network that is no more.
+            // Its background processes would wait for a network that no longer exists.
             process::kill_in_environment(&format!("{NAME}={name}"));
             let (status, signal) = ended?;
             (Some(code(status)), signal)
@@ -126,7 +126,7 @@ fn network(live: &LiveNetwork, options: &Border) -> Network {
     }
 }
 
-/// Runs until somebody asks for the end; a line on the terminal says how it goes.
+/// Runs until SIGINT or SIGTERM, with a status line on the terminal.
 fn until_signal(border: &mut Running, options: &Border) -> Result<Signal, Failure> {
     let shown = !options.quiet && terminal::colour_on(Stream::Error);
     loop {
@@ -139,7 +139,7 @@ fn until_signal(border: &mut Running, options: &Border) -> Result<Signal, Failur
                 .take(terminal::width(Stream::Error) - 1)
                 .collect();
             let mut error = std::io::stderr().lock();
-            // Nobody is told if the terminal has gone.
+            // A closed terminal cannot be reported.
             let _ = write!(error, "\r\x1b[K{line}").and_then(|()| error.flush());
         }
         if let Ending::Signal(signal) = ending {
@@ -151,7 +151,7 @@ fn until_signal(border: &mut Running, options: &Border) -> Result<Signal, Failur
     }
 }
 
-/// Runs a program to its end; a signal that asks for the end is handed on to it.
+/// Runs a program to its end; forwards SIGINT and SIGTERM to it.
 fn program_in(
     border: &mut Running,
     command: &mut Command,
@@ -178,7 +178,7 @@ fn program_in(
     Ok((child.wait()?, asked))
 }
 
-/// What a program is told about the network.
+/// The environment variables that describe the network to a program.
 fn variables(network: &Network) -> Vec<(String, String)> {
     let mut all = vec![
         ("LLN_NODES".to_string(), network.nodes().to_string()),
@@ -189,7 +189,7 @@ fn variables(network: &Network) -> Vec<(String, String)> {
     all
 }
 
-/// Tells what happened, and with which code to end.
+/// Prints the report; returns the exit code.
 fn finish(
     options: &Border,
     live: &LiveNetwork,
@@ -201,7 +201,7 @@ fn finish(
     let device = border.device().to_string();
     let host_address = border.network().kernel().to_string();
     let filmed = border.recorder_mut().finish();
-    // The device goes before the talk, which may fail.
+    // Remove the device before printing, which may fail.
     drop(border);
     if options.json {
         let document = Document {
@@ -226,7 +226,7 @@ fn finish(
     let verdict = status.verdict().filter(|_| !options.late_ok);
     if let Some(verdict) = &verdict {
         terminal::tell(&format!(
-            "chappe: {verdict}\n  run it on a machine that does nothing else, as root for a real-time priority, or with fewer nodes; --late-ok accepts the result nevertheless"
+            "chappe: {verdict}\n  use an idle machine, as root for a real-time priority, or with fewer nodes; --late-ok accepts the result nevertheless"
         ));
     }
     Ok(match (exit_code, signal) {
@@ -237,13 +237,13 @@ fn finish(
     })
 }
 
-/// Who is where, and what to type next.
+/// The table of nodes with their addresses, and commands to try.
 fn places(live: &LiveNetwork, border: &Running, options: &Border) -> String {
     let network = border.network();
     let mut table = Table::new()
         .words("node")
         .words("address")
-        .words("way to the border")
+        .words("path to the border")
         .words("neighbours (delivery ratio)");
     table.row([
         "host".into(),
@@ -285,7 +285,7 @@ fn places(live: &LiveNetwork, border: &Running, options: &Border) -> String {
 
 fn way(network: &Network, node: usize) -> String {
     match network.path(node) {
-        None => "none: cut off".into(),
+        None => "none: unreachable".into(),
         Some(path) if path.len() == 1 => "the border router".into(),
         Some(path) => {
             let nodes: Vec<String> = path.iter().map(|node| format!("n{node}")).collect();
@@ -294,7 +294,7 @@ fn way(network: &Network, node: usize) -> String {
     }
 }
 
-/// Becomes a program beside a border router; comes back only if that fails.
+/// Replaces this process by a program in the border router's namespace; returns only on failure.
 fn exec(options: &Exec) -> Result<u8, Failure> {
     let Some(program) = options.command.first() else {
         return Err(InputError::new("", "no program is given").into());
@@ -305,8 +305,8 @@ fn exec(options: &Exec) -> Result<u8, Failure> {
     });
     if !is_border {
         return Err(Failure::Environment(
-            format!("process {} is no border router", options.pid),
-            "`chappe border FILE.toml` prints its number when it starts".into(),
+            format!("process {} is not a border router", options.pid),
+            "`chappe border FILE.toml` prints its process number when it starts".into(),
         ));
     }
     namespace::join_user_of(options.pid)?;
@@ -319,7 +319,7 @@ fn exec(options: &Exec) -> Result<u8, Failure> {
     ))
 }
 
-/// The exit code of a program; 128 and the signal's number if one ended it, as shells have it.
+/// The exit code of a program; 128 plus the signal's number if a signal ended it, as in shells.
 fn code(status: ExitStatus) -> u8 {
     let code = status.code().or(status.signal().map(|signal| 128 + signal));
     code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1)

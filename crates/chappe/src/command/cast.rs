@@ -30,9 +30,9 @@ fn keygen(options: &Keygen) -> Result<u8, Failure> {
     let files = key::generate(Path::new(&options.name))?;
     let (group, sign, verify) = (files.group, files.sign, files.verify);
     terminal::print(&format!(
-        "{}   for every member: it seals and opens frames; keep it secret\n\
-         {}    for who may send: it signs what is installed; keep it secret, copy it nowhere else\n\
-         {}  for every receiver: it checks the signature; no secret\n",
+        "{}   for every member: encrypts and decrypts frames; keep it secret\n\
+         {}    for senders: signs the files; keep it secret, copy it nowhere else\n\
+         {}  for every receiver: checks the signature; not secret\n",
         group.display(),
         sign.display(),
         verify.display()

@@ -57,11 +57,11 @@ fn text(comparison: &Comparison, options: &Compare) -> String {
     );
     let (lost, won) = comparison.lost_and_won;
     if lost + won > 0 {
-        text += &format!("\n{lost} flows finish in A only, {won} in B only\n");
+        text += &format!("\n{lost} flows finish only in A, {won} only in B\n");
     }
     if comparison.only_a + comparison.only_b > 0 {
         text += &format!(
-            "{} seeds are in A only, {} in B only\n",
+            "{} seeds are only in A, {} only in B\n",
             comparison.only_a, comparison.only_b
         );
     }

@@ -29,9 +29,9 @@ pub fn run(options: &Doctor) -> Result<u8, Failure> {
     );
     let missing: Vec<&Finding> = findings.iter().filter(|finding| !finding.ok).collect();
     if missing.is_empty() {
-        text += "\nEverything that chappe can use is here.\n";
+        text += "\nThis machine has everything that chappe can use.\n";
     } else {
-        text += "\nNothing of this is needed for `chappe demo`, `sim`, `lab` and `compare`. For the rest:\n";
+        text += "\n`chappe demo`, `sim`, `lab` and `compare` need none of this. For the other commands:\n";
         for finding in missing {
             text += &format!("  {}: {}\n", finding.what, finding.todo);
         }

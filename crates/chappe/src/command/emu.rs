@@ -81,7 +81,7 @@ fn unwritable(path: &Path, error: &std::io::Error) -> Failure {
     )
 }
 
-/// Tells what happened, and with which code to end.
+/// Prints the report; returns the exit code.
 fn finish(
     options: &Emu,
     emulation: &Emulation,
@@ -91,7 +91,7 @@ fn finish(
 ) -> Result<u8, Failure> {
     let report = Report::of(emulation, &mut live.emulator, status);
     let filmed = live.emulator.recorder_mut().finish();
-    // Everything goes before the talk, which may fail.
+    // Remove the network before printing, which may fail.
     drop(live);
     if options.json {
         terminal::print(&report.json())?;
@@ -106,7 +106,7 @@ fn finish(
     let verdict = report.verdict().filter(|_| !options.late_ok);
     if let Some(verdict) = &verdict {
         terminal::tell(&format!(
-            "chappe: {verdict}\n  run it on a machine that does nothing else, as root for a real-time priority, or with fewer nodes; --late-ok accepts the result nevertheless"
+            "chappe: {verdict}\n  use an idle machine, as root for a real-time priority, or with fewer nodes; --late-ok accepts the result nevertheless"
         ));
     }
     Ok(match (status, signal) {
@@ -118,17 +118,20 @@ fn finish(
     })
 }
 
-/// The node that `text` names, `2` or `n2`, among so many.
+/// The node that `text` names, `2` or `n2`, among `nodes` of them.
 fn node_of(text: &str, nodes: usize) -> Result<usize, Failure> {
     let digits = text.strip_prefix('n').unwrap_or(text);
     let found = digits.parse().ok().filter(|&node: &usize| node < nodes);
     found.ok_or_else(|| {
-        let message = format!("there is no node {text}; they are n0 to n{}", nodes - 1);
+        let message = format!(
+            "there is no node {text}; the nodes are n0 to n{}",
+            nodes - 1
+        );
         InputError::new("NODE", message).into()
     })
 }
 
-/// The exit code of a program; 128 and the signal's number if one ended it, as shells have it.
+/// The exit code of a program; 128 plus the signal's number if a signal ended it, as in shells.
 fn code(status: ExitStatus) -> u8 {
     let code = status.code().or(status.signal().map(|signal| 128 + signal));
     code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1)

@@ -1,4 +1,4 @@
-//! `chappe lab`: the papers' figures, theirs beside ours.
+//! `chappe lab`: the papers' figures, published values beside ours.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -61,7 +61,7 @@ pub fn run(options: &Lab) -> Result<u8, Failure> {
     }
     if !made.unfinished.is_empty() {
         terminal::tell(&format!(
-            "interrupted: {} are missing runs and left out",
+            "interrupted: {} lack runs and are omitted",
             made.unfinished.join(", ")
         ));
         return Ok(INTERRUPTED);
@@ -78,15 +78,15 @@ pub fn run(options: &Lab) -> Result<u8, Failure> {
     })
 }
 
-/// The paper that is meant, and its figures; none of them means all.
+/// The requested paper and figures; an empty list means all figures.
 fn wanted(names: &[String]) -> Result<(&'static Paper, Vec<&'static str>), Failure> {
     let wrong = |message: String, help: String| InputError::new("", message).help(help).into();
     let paper_names = || papers().map(|paper| paper.name);
     let mut papers_named = papers().filter(|paper| names.iter().any(|name| name == paper.name));
     let named = match (papers_named.next(), papers_named.next()) {
         (Some(first), Some(second)) => {
-            let message = format!("{} and {} are two papers", first.name, second.name);
-            return Err(wrong(message, "one at a time".into()));
+            let message = format!("{} and {} are different papers", first.name, second.name);
+            return Err(wrong(message, "regenerate one paper at a time".into()));
         }
         (named, _) => named,
     };
@@ -131,7 +131,7 @@ fn wanted(names: &[String]) -> Result<(&'static Paper, Vec<&'static str>), Failu
                     None => "`chappe lab` lists what there is".to_string(),
                 };
                 return Err(wrong(
-                    format!("the lab has no `{name}` of {}", paper.name),
+                    format!("the lab has no `{name}` for {}", paper.name),
                     help,
                 ));
             }
@@ -190,14 +190,14 @@ fn closing(paper: &Paper, made: &FigureSet, options: &Lab) -> String {
         return format!("\nreproduce: {}\n", terminal::command_line());
     }
     let mut text = format!(
-        "\n{held} of {} claims hold; {} runs; means over scenarios with 95 % intervals, gains paired by scenario\nreproduce: {}\n",
+        "\n{held} of {} claims hold; {} runs; means over scenarios with 95 % intervals; gains are paired by scenario\nreproduce: {}\n",
         claims.len(),
         made.runs,
         terminal::command_line()
     );
     if options.quick {
         text += &format!(
-            "this was --quick: {}; without it the set-up is the paper's\n",
+            "--quick: {}; without it the set-up is the paper's\n",
             paper.quick
         );
     }

@@ -1,4 +1,4 @@
-//! `chappe link`: losses between hosts, recovered below the kernel's own TCP.
+//! `chappe link`: recovers losses between hosts below the kernel's TCP.
 
 mod file;
 mod options;
@@ -35,7 +35,7 @@ fn key(path: &Path) -> Result<u8, Failure> {
     let text = chappe_link::Key::new(octets).to_text() + "\n";
     write_new(path, &text, 0o600)?;
     terminal::print(&format!(
-        "{}  for both hosts of one link: whoever has it can read and send; copy it by a safe way\n",
+        "{}  for both hosts of one link: it allows reading and sending; copy it over a secure channel\n",
         path.display()
     ))?;
     Ok(0)
@@ -61,9 +61,9 @@ fn write_new(path: &Path, text: &str, mode: u32) -> Result<(), Failure> {
     written.map_err(|error| {
         let todo = match error.kind() {
             std::io::ErrorKind::AlreadyExists => {
-                "it is not written over: choose another name, or remove it first"
+                "it exists: choose another name, or remove it first"
             }
-            _ => "choose a place where you may write",
+            _ => "choose a folder with write permission",
         };
         let what = format!("cannot write {}: {error}", path.display());
         Failure::Environment(what, todo.into())
@@ -73,7 +73,7 @@ fn write_new(path: &Path, text: &str, mode: u32) -> Result<(), Failure> {
 fn environment(error: chappe_sys::Error) -> Failure {
     let advice = error
         .advice()
-        .unwrap_or("`chappe doctor` says what this machine can run")
+        .unwrap_or("`chappe doctor` lists what this machine allows")
         .to_owned();
     Failure::Environment(error.cause(), advice)
 }

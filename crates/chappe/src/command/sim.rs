@@ -74,7 +74,7 @@ fn remarks(options: &Sim, session: &Session) {
         terminal::remark(
             quiet,
             &format!(
-                "{} runs were there already and were not repeated",
+                "{} runs were found in the folder and not repeated",
                 session.reused
             ),
         );
@@ -82,11 +82,11 @@ fn remarks(options: &Sim, session: &Session) {
     if session.unfinished > 0 {
         let done = session.document.runs.len();
         let kept = if options.out.is_some() {
-            "kept; the same command goes on from here"
+            "kept; run the same command again to continue"
         } else {
             "shown above"
         };
-        // Said even when quiet: a partial result must not pass for a whole one.
+        // Printed even with --quiet: a partial result must not be taken for a complete one.
         terminal::tell(&format!(
             "interrupted: {done} of {} runs are finished and {kept}",
             done + session.unfinished
@@ -141,7 +141,7 @@ fn text(plan: &Plan, session: &Session) -> String {
     text
 }
 
-/// One seed: a row for each receiver of the `objects` first parts.
+/// One seed: a row for each receiver of the first `objects` transfers.
 fn receivers(run: &Run, objects: usize) -> Table {
     let mut table = Table::new()
         .words("from")
@@ -173,7 +173,7 @@ fn receivers(run: &Run, objects: usize) -> Table {
     table
 }
 
-/// One seed: a row for each flow without an end; those come after `objects` transfers.
+/// One seed: a row for each continuous flow; these come after `objects` transfers.
 fn flows(run: &Run, objects: usize) -> Table {
     let mut table = Table::new()
         .words("flow")
@@ -209,7 +209,7 @@ fn flows(run: &Run, objects: usize) -> Table {
     table
 }
 
-/// How the flows share the channel, beside the best.
+/// How the flows share the channel, beside the optimal shares.
 fn shares(document: &Document) -> String {
     let all: Vec<&Fairness> = document
         .runs
@@ -242,7 +242,7 @@ fn digest(flow: &Flow) -> &'static str {
     }
 }
 
-/// Several seeds: a row for each.
+/// Several seeds: a row for each of them.
 fn seeds(runs: &[Run]) -> Table {
     let mut table = Table::new()
         .numbers("seed", 0)

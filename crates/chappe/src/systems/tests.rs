@@ -1,4 +1,4 @@
-//! The tables, and what only holds of several systems together.
+//! Consistency of the table of systems, and scenarios that concern several systems.
 
 use chappe_scenario::Plan;
 use chappe_sim::Profile;
@@ -15,14 +15,14 @@ fn the_systems_are_consistent() {
         assert!(system.radios.profiles().contains(&system.profile));
         let profile = Profile::named(system.profile).unwrap();
         assert!(system.radios.match_profile(&profile));
-        // A key of its own would hide the two that all systems have.
+        // A key of this name would hide one of the two that all systems have.
         let keys = system.keys.names();
         let common = ["system", "variant", "name"];
         assert!(keys.iter().all(|key| !common.contains(&&**key)));
     }
 }
 
-/// Names are told apart: a paper is not called like a figure, and no name stands twice.
+/// Names are unique: no paper has the name of a figure, and no name is used twice.
 #[test]
 fn the_papers_are_consistent() {
     let papers: Vec<_> = papers().collect();
@@ -39,8 +39,8 @@ fn the_papers_are_consistent() {
 const PAIR: &str = "[network]\npositions = [[\"0 m\", \"0 m\"], [\"50 m\", \"0 m\"]]\n\
     [[transfer]]\nsource = 0\nreceivers = [1]\nbytes = \"1 kB\"\n";
 
-/// Where nobody says which system, it is the first; a wrong name is told with the nearest right one, and a key of another
-/// system with its owner, each where it stands.
+/// The first system is the default. A wrong name is reported with the nearest right one, and a key of another system with
+/// its owner, each with its place.
 #[test]
 fn a_scenario_names_its_system() {
     let plan = Plan::parse(&scenarios(), "pair.toml", PAIR).unwrap();
@@ -105,17 +105,17 @@ fn the_schema_has_every_name() {
     }
 }
 
-/// A loss of a link's own is WiLDNet's; elsewhere it is refused.
+/// Only WiLDNet has a loss per link; other systems refuse to change it.
 #[test]
-fn links_without_a_loss_of_their_own_refuse_to_change_it() {
+fn link_loss_is_refused_by_other_systems() {
     let fault = "[[fault]]\nat = \"1 s\"\nkind = \"link-loss\"\nlink = [0, 1]\nframe_loss = 0.5\n";
     let error = Plan::parse(&scenarios(), "test", &format!("{PAIR}{fault}")).unwrap_err();
     assert!(error.message.contains("no loss of their own"), "{error}");
 }
 
-/// Flows without an end and priorities are refused where the system knows none.
+/// Continuous flows and priorities are refused by systems that have none.
 #[test]
-fn flows_and_priorities_belong_to_systems_that_know_them() {
+fn flows_and_priorities_are_refused_by_other_systems() {
     let places = "[network]\npositions = [[\"0 m\", \"0 m\"], [\"50 m\", \"0 m\"]]\n";
     let flow = format!("{places}[[flow]]\nsource = 0\nsink = 1\n");
     let error = Plan::parse(&scenarios(), "flow.toml", &flow).unwrap_err();

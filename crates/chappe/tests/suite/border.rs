@@ -1,8 +1,7 @@
-//! `chappe border` as a person uses it: the kernel's own programs fetch pages from simulated motes.
+//! `chappe border` as users run it: the kernel's own programs fetch pages from simulated motes.
 //!
-//! Each test starts the command, which makes a namespace of its own. Where the kernel forbids that, the command says so
-//! with exit code 4, and the test passes with that message. A busy machine is late, which is not what is tested:
-//! `--late-ok`.
+//! Each test starts the command, which creates a namespace. Where the kernel forbids that, the command reports it with
+//! exit code 4, and the test passes with that message. Lateness on a busy machine is not tested: `--late-ok`.
 #![cfg(target_os = "linux")]
 
 use std::io::{BufRead, BufReader};
@@ -77,9 +76,9 @@ fn curl_fetches_a_page_three_hops_away() {
     println!("50 kB in {:.1} s", started.elapsed().as_secs_f64());
 }
 
-/// The JSON report is one document that knows who is where, and the program's exit code is ours.
+/// The JSON report is one document that lists every node; the program's exit code is passed on.
 #[test]
-fn the_report_knows_every_node() {
+fn the_report_lists_every_node() {
     let script = "echo out; test \"$LLN_NODES\" = 4 && exit 7";
     let arguments = [CORRIDOR, "--late-ok", "--json", "--", "sh", "-c", script];
     let Some(output) = run(&arguments) else {
@@ -97,7 +96,7 @@ fn the_report_knows_every_node() {
     assert!(report["lateness"]["p99_s"].as_f64().is_some());
 }
 
-/// A border router that only serves, ended by somebody.
+/// A border router without a program, ended by a signal.
 struct Serving(Child);
 
 impl Drop for Serving {
@@ -107,9 +106,9 @@ impl Drop for Serving {
     }
 }
 
-/// Without a program it serves until SIGINT, says who is where, lets others in, and leaves nothing behind.
+/// Without a program it serves until SIGINT, lists the nodes, admits other programs, and leaves nothing behind.
 #[test]
-fn it_serves_until_it_is_asked_to_end() {
+fn it_serves_until_sigint() {
     let mut serving = Serving(command(&[CORRIDOR, "--late-ok"]).spawn().unwrap());
     let mut lines = BufReader::new(serving.0.stdout.take().unwrap()).lines();
     let said: Vec<String> = (&mut lines).map_while(Result::ok).take(10).collect();
@@ -136,7 +135,7 @@ fn it_serves_until_it_is_asked_to_end() {
     assert_eq!(gone.status.code(), Some(4), "{}", text(&gone.stderr));
 }
 
-/// Without the right to make an interface it says so, and what to do. Method: the capability is taken from root.
+/// Without permission to create an interface it reports that, with a remedy. Method: the capability is taken from root.
 #[test]
 fn a_forbidden_interface_is_explained() {
     let mut command = Command::new("setpriv");
@@ -160,7 +159,7 @@ fn a_forbidden_interface_is_explained() {
     assert!(said.contains("root"), "{said}");
 }
 
-/// What is wrong is told with its place and what would be right.
+/// Mistakes are reported with their place and the right form.
 #[test]
 fn mistakes_are_explained() {
     let told = |arguments: &[&str], code: i32, words: &[&str]| {
@@ -196,6 +195,6 @@ fn mistakes_are_explained() {
     told(
         &["exec", "1", "--", "true"],
         4,
-        &["process 1 is no border router"],
+        &["process 1 is not a border router"],
     );
 }

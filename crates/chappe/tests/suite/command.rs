@@ -1,4 +1,4 @@
-//! The command as a person or a script uses it: exit codes, documents, files, and that results repeat.
+//! The command as users and scripts run it: exit codes, documents, files, and repeatable results.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -28,7 +28,7 @@ fn json(output: &Output) -> Value {
         .unwrap_or_else(|e| panic!("{e}: {}{}", text(&output.stdout), text(&output.stderr)))
 }
 
-/// A folder of its own for one test, removed at its end.
+/// A temporary folder of one test, removed at its end.
 struct Scratch(PathBuf);
 
 impl Scratch {
@@ -91,7 +91,7 @@ fn a_real_file_arrives_with_the_right_digest() {
     }
 }
 
-/// Two runs of one seed have one digest, whatever the number of threads; other seeds have others.
+/// Runs of one seed have one digest for any number of threads; other seeds have other digests.
 #[test]
 fn results_do_not_depend_on_threads() {
     let digests = |threads: &str| -> Vec<Value> {
@@ -172,7 +172,7 @@ fn a_worse_result_is_called_worse() {
     );
 }
 
-/// A receiver that crashes for good is reported with what it has, and the run ends.
+/// A receiver that crashes permanently is reported with its progress, and the run ends.
 #[test]
 fn a_receiver_that_cannot_finish_is_reported() {
     let scratch = Scratch::new("crash");
@@ -340,24 +340,24 @@ fn usage_errors_have_their_own_code() {
 }
 
 #[test]
-fn doctor_answers() {
+fn doctor_reports_findings() {
     let findings = json(&chappe(&["doctor", "--json"]));
     assert!(findings.as_array().unwrap().len() >= 5);
     assert!(text(&chappe(&["doctor"]).stdout).contains("user namespaces"));
 }
 
-/// The first Ctrl-C ends a long simulation soon, with 130 and what was finished.
+/// The first Ctrl-C ends a long simulation soon, with 130 and the finished runs.
 #[cfg(target_os = "linux")]
-/// Goal: a key is never written over, and a plan has one code for what can be met and another for what cannot.
+/// Goal: a key is never overwritten, and the exit code tells whether a plan can be met.
 #[test]
-fn a_link_is_planned_and_keyed() {
+fn link_plan_and_key_work() {
     let folder = Scratch::new("link");
     let key = folder.path("link.key");
     assert_eq!(chappe(&["link", "key", &key]).status.code(), Some(0));
     let written = fs::read_to_string(&key).unwrap();
     let again = chappe(&["link", "key", &key]);
     assert_eq!(again.status.code(), Some(4));
-    assert!(text(&again.stderr).contains("not written over"));
+    assert!(text(&again.stderr).contains("choose another name"));
     assert_eq!(fs::read_to_string(&key).unwrap(), written);
     let plan =
         |more: &[&str]| chappe(&[&["link", "plan", "--loss", "30%", "--json"], more].concat());
@@ -377,7 +377,7 @@ fn a_link_is_planned_and_keyed() {
 }
 
 #[test]
-fn interrupting_keeps_what_is_finished() {
+fn interrupting_keeps_finished_runs() {
     let scratch = Scratch::new("interrupt");
     let out = scratch.path("out");
     let child = Command::new(env!("CARGO_BIN_EXE_chappe"))

@@ -1,8 +1,7 @@
-//! `chappe emu` as a person uses it: real programs over emulated hops, and nothing left behind.
+//! `chappe emu` as users run it: real programs over emulated hops, and nothing left behind.
 //!
-//! Each test starts the command, which makes its own namespaces. Where the kernel forbids that, the command says so
-//! with exit code 4, and the test passes with that message. A busy machine is late, which is not what is tested:
-//! `--late-ok`.
+//! Each test starts the command, which creates namespaces. Where the kernel forbids that, the command reports it with
+//! exit code 4, and the test passes with that message. Lateness on a busy machine is not tested: `--late-ok`.
 #![cfg(target_os = "linux")]
 
 use std::fs;
@@ -15,9 +14,9 @@ use serde_json::Value;
 
 const LINE: &str = "../../examples/line-3-hops.toml";
 
-/// A folder for the records of one test, so that no other emulation is found.
+/// A separate folder for the records of one test, so that it finds no other emulation.
 ///
-/// Networks in real time share the processors, so one whose speed is judged has them for itself.
+/// Real-time networks share the processors, so a test that measures speed runs alone.
 struct Place(PathBuf, #[allow(dead_code, reason = "held")] Turn);
 
 static PROCESSORS: RwLock<()> = RwLock::new(());
@@ -80,7 +79,7 @@ fn allowed(output: Output) -> Option<Output> {
         return Some(output);
     }
     let said = text(&output.stderr);
-    // What it lacks and what to do, in two lines at least.
+    // The problem and the remedy, in two lines at least.
     assert!(
         said.starts_with("chappe: ") && said.lines().count() >= 2,
         "{said}"
@@ -121,7 +120,7 @@ fn written(path: &str) -> u32 {
 }
 
 #[test]
-fn a_ping_crosses_three_hops_and_the_report_says_how_late() {
+fn a_ping_crosses_three_hops_and_lateness_is_reported() {
     let place = Place::new("ping");
     let ping =
         "command -v ping > /dev/null || exit 77; ping -n -c 3 -i 0.1 -W 3 $CHAPPE_NODE_3 >&2";
@@ -164,7 +163,7 @@ fn a_ping_crosses_three_hops_and_the_report_says_how_late() {
 }
 
 #[test]
-fn the_programs_exit_code_is_ours_and_it_knows_where_it_is() {
+fn programs_know_their_node_and_exit_codes_are_passed_on() {
     let place = Place::new("code");
     let script = "test $CHAPPE_NODE-$CHAPPE_NODES-$CHAPPE_NODE_2 = 2-4-10.17.0.3 && exit 7";
     let arguments = [
@@ -183,7 +182,7 @@ fn the_programs_exit_code_is_ours_and_it_knows_where_it_is() {
     };
     assert_eq!(output.status.code(), Some(7), "{}", text(&output.stderr));
     assert!(output.stdout.is_empty() && output.stderr.is_empty());
-    // A signal is 128 and its number, as in a shell; a missing program is the environment's fault.
+    // A signal gives 128 plus its number, as in a shell; a missing program is an environment error.
     let arguments = [LINE, "-q", "--late-ok", "--", "sh", "-c", "kill -KILL $$"];
     assert_eq!(place.run(&arguments).unwrap().status.code(), Some(137));
     let missing = place
@@ -194,7 +193,7 @@ fn the_programs_exit_code_is_ours_and_it_knows_where_it_is() {
     assert!(text(&missing.stderr).contains("no-such-program"));
 }
 
-/// What is wrong with the file or the options is said as for other commands.
+/// Mistakes in the file or the options are reported as by other commands.
 #[test]
 fn mistakes_are_input_errors() {
     let place = Place::new("mistakes");
@@ -236,9 +235,9 @@ fn background(place: &Place) -> Option<Child> {
     Some(child)
 }
 
-/// From a second terminal a program runs in any node; SIGTERM ends all, and leaves nothing.
+/// A program started from a second terminal runs in any node; SIGTERM ends everything and leaves nothing behind.
 #[test]
-fn another_terminal_can_run_programs_and_the_end_is_clean() {
+fn other_terminals_can_run_programs() {
     let place = Place::new("exec");
     let Some(emulation) = background(&place) else {
         return;
@@ -279,10 +278,10 @@ fn another_terminal_can_run_programs_and_the_end_is_clean() {
     assert_eq!(place.records(), 0);
 }
 
-/// After kill -9 the namespaces are gone with the process, its program too; what that program had left in the
-/// background goes when the next emulation starts.
+/// After kill -9 the namespaces and the program are gone with the process; the next emulation ends the background
+/// processes of that program.
 #[test]
-fn what_a_killed_emulation_leaves_is_cleaned_up() {
+fn remains_of_a_killed_emulation_are_cleaned_up() {
     let place = Place::new("kill");
     let file = place.0.join("pid").display().to_string();
     let script = format!(
@@ -311,7 +310,7 @@ fn what_a_killed_emulation_leaves_is_cleaned_up() {
     assert_eq!(place.records(), 0);
 }
 
-/// A live daemon of ours is a program like others: a file is cast from one end of the line to the other.
+/// `chappe cast` runs as a program: a file is cast from one end of the line to the other.
 #[test]
 fn a_file_is_cast_over_emulated_hops() {
     let place = Place::new("cast");
@@ -336,8 +335,8 @@ fn a_file_is_cast_over_emulated_hops() {
     );
 }
 
-/// Runs what is judged by the clock up to three times, and says whether the computer kept time and what was wrong. One
-/// that stands still for a moment, or starves a program of the test, spoils a run; a fault of ours spoils all of them.
+/// Runs a real-time test up to three times; reports whether the computer kept time, and the failures. A computer that
+/// stalls for a moment, or starves a program of the test, spoils one run; a defect spoils all of them.
 fn in_three_attempts(place: &Place, arguments: &[&str], judge: fn(&Value) -> Verdict) {
     let mut wrong = None;
     for attempt in 1..=3 {
@@ -367,10 +366,10 @@ enum Verdict {
     Wrong(String),
 }
 
-/// The kernel's UDP and TCP get through three hops what the simulator says. Here for a few seconds, in which a TCP
-/// varies; `chappe emu check examples/line-3-hops.toml` is the same for long enough to hold it to 15 %.
+/// The kernel's UDP and TCP reach the simulated goodput over three hops. TCP varies within the few seconds here;
+/// `chappe emu check examples/line-3-hops.toml` runs long enough for a tolerance of 15 %.
 #[test]
-fn the_kernel_gets_what_the_simulator_predicts() {
+fn kernel_goodput_matches_the_simulator() {
     let place = Place::alone("check");
     let arguments = [
         "check",
@@ -399,11 +398,11 @@ fn the_kernel_gets_what_the_simulator_predicts() {
     });
 }
 
-/// One scenario, one air, two media: Pacifier in the simulator and twelve processes of `chappe cast` in the emulator
-/// reach much the same. A fifth of the file, on two airs, scatters by a third for a single receiver: `chappe emu cast
-/// examples/mesh-12.toml` is the whole of it, and holds each receiver to 20 %.
+/// Pacifier in the simulator and twelve `chappe cast` processes in the emulator reach similar goodput on one scenario.
+/// With a fifth of the file and two seeds, a single receiver varies by a third; `chappe emu cast examples/mesh-12.toml` is
+/// the full test, with a tolerance of 20 % for each receiver.
 #[test]
-fn casting_processes_get_what_the_simulator_predicts() {
+fn cast_goodput_matches_the_simulator() {
     let place = Place::alone("media");
     let arguments = [
         "cast",

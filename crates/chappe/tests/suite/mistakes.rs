@@ -1,8 +1,8 @@
-//! What a person sees who made a mistake: every scenario in `tests/mistakes` against the text beside it.
+//! Messages about mistakes: every scenario in `tests/mistakes` is run, and its message compared with the text beside it.
 //!
 //! Goal: each mistake ends with exit code 3 and a message that names the file, the line, the column, what was
-//! expected and the nearest right name. Method: the command itself, in a plain terminal of 100 columns. To accept
-//! new messages after reading them: `CHAPPE_BLESS=1 cargo test -p chappe --test mistakes`.
+//! expected and the nearest right name. Method: the command runs with 100 columns and without colour. To accept
+//! new messages after reading them: `CHAPPE_BLESS=1 cargo test --release -p chappe --test suite mistakes`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -25,7 +25,7 @@ fn chappe(arguments: &[&str]) -> Output {
         .unwrap()
 }
 
-/// Compares what was said with the golden text, or writes that text if asked to.
+/// Compares a message with the golden text, or replaces the golden text if `CHAPPE_BLESS` is set.
 fn golden(name: &str, said: &str) -> Result<(), String> {
     let path = folder().join(format!("{name}.txt"));
     if std::env::var_os("CHAPPE_BLESS").is_some() {
@@ -41,7 +41,7 @@ fn golden(name: &str, said: &str) -> Result<(), String> {
 }
 
 #[test]
-fn every_mistake_in_a_scenario_is_told_in_full() {
+fn mistakes_in_scenarios_are_reported_in_full() {
     let mut names: Vec<String> = fs::read_dir(folder())
         .unwrap()
         .flatten()
@@ -78,7 +78,7 @@ fn every_mistake_in_a_scenario_is_told_in_full() {
 }
 
 #[test]
-fn mistakes_in_options_are_told_in_full() {
+fn mistakes_in_options_are_reported_in_full() {
     let cases: [(&str, &[&str]); 6] = [
         (
             "set-unknown-key",

@@ -1,4 +1,4 @@
-//! What can be typed after `chappe border`.
+//! The command line of `chappe border`.
 
 use std::ffi::OsString;
 use std::net::Ipv6Addr;
@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-/// The network's prefix unless another is given: a local one (RFC 4193) whose 40 bits spell "chapp".
+/// The default prefix of the network: a local one (RFC 4193) whose 40 bits spell "chapp".
 const PREFIX: &str = "fd63:6861:7070:65::";
 
 #[derive(Debug, Args)]
@@ -14,9 +14,9 @@ const PREFIX: &str = "fd63:6861:7070:65::";
     args_conflicts_with_subcommands = true,
     subcommand_negates_reqs = true,
     after_help = "\
-The scenario's network runs in real time behind a network interface of this host, in a network namespace of its own unless
---host is given. Node 0 is the border router; the others serve HTTP (/, /info, /sensors, /50k), CoAP, iperf3, and take or
-send data without end on ports 9 and 19. The program sees LLN_HOST, LLN_0, LLN_1, ... (addresses) and LLN_NODES.
+The scenario's network runs in real time behind a network interface of this host, in a separate network namespace unless
+--host is given. Node 0 is the border router; the others serve HTTP (/, /info, /sensors, /50k), CoAP, iperf3, and
+discard or generate data on ports 9 and 19. The program's environment has LLN_HOST, LLN_0, LLN_1, ... (addresses) and LLN_NODES.
 
 Examples:
   chappe border examples/lln-3-hops.toml                         until Ctrl-C
@@ -27,50 +27,50 @@ Examples:
 pub struct Border {
     #[command(subcommand)]
     pub action: Option<Action>,
-    /// The scenario file, of the system tcplp; transfers are left out.
+    /// The scenario file, with the system tcplp; its transfers are ignored.
     #[arg(required = true)]
     pub file: Option<PathBuf>,
-    /// Change any key of the scenario; may be given several times.
+    /// Change a key of the scenario; can be given several times.
     #[arg(long, value_name = "KEY=VALUE")]
     pub set: Vec<String>,
-    /// The number that decides the network and the air, instead of the scenario's first.
+    /// Seed of the network and the radio losses; default: the scenario's first.
     #[arg(long)]
     pub seed: Option<u64>,
-    /// The network's prefix of 64 bits.
+    /// IPv6 prefix of the network, 64 bits.
     #[arg(long, value_name = "PREFIX", default_value = PREFIX, value_parser = prefix)]
     pub prefix: Ipv6Addr,
-    /// Make the interface in this host's own network, where every program can use it; needs CAP_NET_ADMIN.
+    /// Create the interface in this host's own namespace, where every program can use it; needs CAP_NET_ADMIN.
     #[arg(long)]
     pub host: bool,
-    /// The interface's name; `%d` becomes a free number.
+    /// Name of the interface; `%d` is replaced by a free number.
     #[arg(long, value_name = "NAME", default_value = "lln%d")]
     pub device: String,
     /// Write every frame on the air to this file, for Wireshark.
     #[arg(long, value_name = "FILE")]
     pub pcap: Option<PathBuf>,
-    /// Do not fail because this machine was too slow or too busy to keep time.
+    /// Do not fail if this machine was too slow or too busy to keep time.
     #[arg(long)]
     pub late_ok: bool,
     /// Print the report as one JSON document on standard output; the program's own output goes to standard error.
     #[arg(long)]
     pub json: bool,
-    /// No remarks on standard error.
+    /// Print no remarks on standard error.
     #[arg(long, short)]
     pub quiet: bool,
-    /// The program to run, and its arguments; its exit code is ours.
+    /// The program to run, with its arguments; `chappe` exits with its exit code.
     #[arg(last = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
 }
 
 #[derive(Debug, Subcommand)]
 pub enum Action {
-    /// Run a program beside a border router that is running in another terminal.
+    /// Run a program in the namespace of a border router that runs in another terminal.
     Exec(Exec),
 }
 
 #[derive(Debug, Args)]
 pub struct Exec {
-    /// The border router's process, which it prints when it starts.
+    /// The process number that the border router prints when it starts.
     pub pid: u32,
     /// The program and its arguments.
     #[arg(last = true, required = true, value_name = "COMMAND")]
@@ -81,10 +81,13 @@ fn prefix(text: &str) -> Result<Ipv6Addr, String> {
     let text = text.strip_suffix("/64").unwrap_or(text);
     let prefix: Ipv6Addr = text
         .parse()
-        .map_err(|_| "no IPv6 prefix; for example fd00:1:2:3::".to_string())?;
+        .map_err(|_| "not an IPv6 prefix; for example fd00:1:2:3::".to_string())?;
     let unfit = prefix.is_multicast() || prefix.is_loopback() || prefix.is_unicast_link_local();
     if unfit || prefix.is_unspecified() || u128::from(prefix) << 64 != 0 {
-        return Err("the prefix of a network has 64 bits; for example fd00:1:2:3::".into());
+        return Err(
+            "a network prefix needs 64 bits of global or local scope; for example fd00:1:2:3::"
+                .into(),
+        );
     }
     Ok(prefix)
 }

@@ -1,9 +1,9 @@
-//! What a cast could have reached at best: the multicast bound over the links as they were measured, at the members' pace.
+//! The multicast bound of a cast over the links as measured, at the members' sending rate.
 //!
-//! Members send at a pace of their own choice, on networks that are not known: radios that share the air, or wires
-//! that do not. The bound allows what no network can exceed: each member sends all the time at its pace, and hears
-//! everybody meanwhile. (With one radio each, as for simulated networks, a relay that hears and sends at the same time, as over
-//! Ethernet or at a pace far below the radio's, would exceed it.)
+//! Members choose their rates, and the network is unknown: radios that share the air, or wires that do not. The bound
+//! therefore assumes that each member sends all the time at its rate and receives from all others meanwhile. A bound for one
+//! half-duplex radio per member, as for simulated networks, would be too low: a relay over Ethernet, or at a rate far below
+//! the radio's, receives while it sends.
 
 use std::collections::BTreeMap;
 
@@ -11,16 +11,16 @@ use chappe_bound::{Medium, Network, Options, multicast};
 use chappe_core::Bitrate;
 use chappe_pacifier::Links;
 
-/// The links' mean delivery ratios over the looks at them.
+/// The links' mean delivery ratios over all samples.
 #[derive(Clone, Debug, Default)]
 pub struct Capacity {
-    /// The sum of the ratios that were seen, and how many.
+    /// Per link: the sum of the ratios, and their number.
     seen: BTreeMap<(u16, u16), (f64, u32)>,
 }
 
 impl Capacity {
-    /// A look at the links as they are measured now.
-    pub fn look(&mut self, links: &Links) {
+    /// Adds a sample of the links as measured now.
+    pub fn sample(&mut self, links: &Links) {
         let nodes = links.nodes() as u16;
         let pairs = (0..nodes).flat_map(|from| (0..nodes).map(move |to| (from, to)));
         for (from, to) in pairs {
@@ -32,8 +32,8 @@ impl Capacity {
         }
     }
 
-    /// Bits per second that can reach all `sinks` from `source`, if each frame has `payload` octets and takes `frame`
-    /// octets of `rate`.
+    /// The bound from `source` to all `sinks` in bit/s; a frame carries `payload` octets of data and takes `frame` octets
+    /// of `rate`.
     pub fn bps(
         &self,
         source: u16,
@@ -57,7 +57,7 @@ impl Capacity {
         let payload = u32::try_from(payload).ok()?;
         let network = Network::new(delivery, vec![airtime; nodes.len()], payload, deaf).ok()?;
         let options = Options {
-            // Nobody senses anybody: only a member's own time is short.
+            // No member senses another: each is limited by its own airtime only.
             medium: Medium::CarrierSense,
             ..Options::default()
         };
@@ -70,13 +70,13 @@ impl Capacity {
 mod tests {
     use super::*;
 
-    /// A relay that hears while it sends carries as much as it sends: by hand 0.8 of the rate's payload over links of
+    /// A relay that receives while it sends forwards at its full rate: by hand 0.8 of the rate's payload over links of
     /// 80 %. Counted with one radio each it was 0.44, and casts between wires reached 127 % of that.
     #[test]
-    fn a_relay_sends_and_hears_at_once() {
+    fn a_relay_sends_and_receives_at_once() {
         let line = vec![0.0, 0.8, 0.0, 0.8, 0.0, 0.8, 0.0, 0.8, 0.0];
         let mut capacity = Capacity::default();
-        capacity.look(&Links::new(3, line).unwrap());
+        capacity.sample(&Links::new(3, line).unwrap());
         let rate = Bitrate(10_000_000);
         let bound = capacity.bps(0, &[2], 1400, 1400, rate).unwrap();
         assert!((bound - 8e6).abs() < 8e3, "{bound}");
@@ -85,12 +85,12 @@ mod tests {
         assert!((bound - 4e6).abs() < 4e3, "{bound}");
     }
 
-    /// Ratios are averaged over the time in which a link was there; nobody reaches a member that nobody heard.
+    /// Ratios are averaged over the samples that have the link; there is no bound to an unknown member.
     #[test]
-    fn looks_are_averaged() {
+    fn samples_are_averaged() {
         let mut capacity = Capacity::default();
         for ratio in [0.0, 0.6, 1.0] {
-            capacity.look(&Links::new(2, vec![0.0, ratio, ratio, 0.0]).unwrap());
+            capacity.sample(&Links::new(2, vec![0.0, ratio, ratio, 0.0]).unwrap());
         }
         let bound = capacity.bps(0, &[1], 100, 100, Bitrate(1_000_000)).unwrap();
         assert!((bound - 0.8e6).abs() < 1e3, "{bound}");

@@ -1,4 +1,4 @@
-//! Counters for Prometheus, over the least HTTP that it needs.
+//! Counters for Prometheus, over a minimal HTTP server.
 
 use std::fmt::Write as _;
 use std::io::{self, Read, Write};
@@ -9,11 +9,11 @@ use std::time::Duration;
 use chappe_cast::session::{View, role_word};
 use chappe_core::DropReason;
 
-/// The text that is served.
+/// The metrics as text, shared with the serving thread.
 pub struct Metrics(Arc<Mutex<String>>);
 
 impl Metrics {
-    /// Serves at `address` as long as the program runs, one request at a time. Every path has the same answer.
+    /// Serves at `address` as long as the program runs, one request at a time. Every path returns the metrics.
     pub fn serve(address: SocketAddr) -> io::Result<Metrics> {
         let listener = TcpListener::bind(address)?;
         let text = Arc::new(Mutex::new(String::new()));
@@ -23,7 +23,7 @@ impl Metrics {
                 let Ok(mut stream) = stream else { continue };
                 let limit = Some(Duration::from_secs(1));
                 let _ = stream.set_read_timeout(limit).and(stream.set_write_timeout(limit));
-                // The request is read, so that closing does not cut the answer off, and not looked at.
+                // Closing a socket with unread input resets it and may cut off the answer, so the request is read and ignored.
                 let _ = stream.read(&mut [0; 4096]);
                 let body = served.lock().unwrap_or_else(PoisonError::into_inner).clone();
                 let _ = write!(
@@ -36,7 +36,7 @@ impl Metrics {
         Ok(Metrics(text))
     }
 
-    /// Brings the text up to date.
+    /// Replaces the text by the current values.
     pub fn update(&self, view: &View<'_>) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = text(view);
     }
@@ -58,19 +58,19 @@ fn text(view: &View<'_>) -> String {
     put(
         "frames_sent_total",
         "counter",
-        "Frames that the kernel took.",
+        "Frames that the kernel accepted.",
         &bare(statistics.frames_sent),
     );
     put(
         "bytes_sent_total",
         "counter",
-        "Their octets.",
+        "Octets of these frames.",
         &bare(statistics.octets_sent),
     );
     put(
         "frames_received_total",
         "counter",
-        "Frames that were opened and used.",
+        "Frames that were decrypted and used.",
         &bare(statistics.frames_received),
     );
     put(
@@ -124,7 +124,7 @@ fn text(view: &View<'_>) -> String {
     put(
         "delivery_ratio",
         "gauge",
-        "Share of a neighbour's broadcasts that is heard here.",
+        "Share of a neighbour's broadcasts that is received here.",
         &links,
     );
     let done = member.roster().others(view.now).flat_map(|record| {
@@ -144,11 +144,16 @@ fn text(view: &View<'_>) -> String {
     });
     let all: Vec<(String, f64)> = all.collect();
     put("batches", "gauge", "Batches of a transfer.", &all);
-    put("batches_done", "gauge", "Batches that a member has.", &done);
+    put(
+        "batches_done",
+        "gauge",
+        "Batches that a member has received.",
+        &done,
+    );
     text
 }
 
-/// A label's value as the text format has it (Prometheus, "Exposition formats").
+/// A label's value, escaped for the text format (Prometheus, "Exposition formats").
 fn escaped(value: &str) -> String {
     let escape = |c: char| match c {
         '\\' => "\\\\".to_string(),

@@ -1,4 +1,4 @@
-//! What can be typed after `chappe cast`.
+//! The command line of `chappe cast`.
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ use crate::failure::Failure;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Every member needs the group's key; make one with `chappe cast keygen lab` and copy lab.group to all.
+Every member needs the group's key: make one with `chappe cast keygen lab` and copy lab.group to all members.
 
 Examples, each on a host of its own:
   chappe cast receive /srv/files --interface wlan0 --key lab.group --verify lab.verify
@@ -27,9 +27,9 @@ pub struct Cast {
 pub enum Action {
     /// Send files to every receiver of the group, until all have them.
     Send(Box<Send>),
-    /// Receive files into a folder; what is there from before is not fetched again.
+    /// Receive files into a folder, continuing an earlier transfer if there is one.
     Receive(Box<Receive>),
-    /// Pass on what others send.
+    /// Forward what other members send.
     Relay(Box<Relay>),
     /// Make the keys of a new group.
     Keygen(Keygen),
@@ -40,32 +40,32 @@ pub enum Action {
     after_help = "Example:  chappe cast keygen lab   (writes lab.group, lab.sign and lab.verify)"
 )]
 pub struct Keygen {
-    /// What the key files' names begin with. Nothing is overwritten.
+    /// First part of the names of the key files. Existing files are not overwritten.
     pub name: String,
 }
 
 #[derive(Debug, Args)]
 pub struct Send {
-    /// The files. All arrive in one folder, under their names without folders.
+    /// The files to send. All arrive in one folder, under their base names.
     #[arg(required = true)]
     pub files: Vec<PathBuf>,
     /// The key that signs the files (.sign).
     #[arg(long, value_name = "FILE")]
     pub sign: PathBuf,
-    /// Begin when so many receivers are there, or when --wait is over.
+    /// Begin when this number of receivers has joined, or when --wait is over.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=255))]
     pub receivers: u16,
     /// How long to wait for receivers.
     #[arg(long, value_name = "TIME", default_value = "30 s", value_parser = span)]
     pub wait: Duration,
-    /// Go on when all receivers have all, for those who come later, until Ctrl-C.
+    /// Continue after all receivers have finished, for receivers that join later, until Ctrl-C.
     #[arg(long)]
     pub keep: bool,
-    /// How batches are coded and forwarded: `improved`, the improved variant, or `pacifier`, as the paper has it.
+    /// How batches are coded and forwarded: `improved`, or `pacifier` as in the paper.
     #[arg(long, value_name = "NAME", default_value = "improved", value_parser = ["improved", "pacifier"])]
     pub variant: String,
-    /// With `improved`: frames have room for members' numbers below this, each eight for two octets. Larger ones cost a short
-    /// frame more now and then. All sendings of a file must agree, or receivers begin anew.
+    /// With `improved`: frames have room for node numbers below this; eight numbers take two octets. Larger numbers cost an
+    /// occasional short frame. Use the same value each time a file is sent, or receivers start again.
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..=256))]
     pub nodes: u16,
     /// Packets in a batch.
@@ -77,15 +77,15 @@ pub struct Send {
 
 #[derive(Debug, Args)]
 pub struct Receive {
-    /// The folder; it must exist.
+    /// The folder for received files; it must exist.
     pub folder: PathBuf,
     /// The key that checks the signature (.verify).
     #[arg(long, value_name = "FILE")]
     pub verify: PathBuf,
-    /// Replace files of the same name.
+    /// Replace existing files of the same name.
     #[arg(long)]
     pub overwrite: bool,
-    /// Go on after the first transfer, until Ctrl-C.
+    /// Continue after the first transfer, until Ctrl-C.
     #[arg(long)]
     pub keep: bool,
     #[command(flatten)]
@@ -101,55 +101,55 @@ pub struct Relay {
 /// How a member reaches the others.
 #[derive(Debug, Args)]
 pub struct Link {
-    /// The network interface; several for a router that joins networks.
+    /// The network interface; give several for a router between networks.
     #[arg(long, short, value_name = "NAME", required = true)]
     pub interface: Vec<String>,
     /// The key of the group (.group).
     #[arg(long, value_name = "FILE")]
     pub key: PathBuf,
-    /// The member's number, 0 to 255; without it, the last octet of the interface's address.
+    /// This member's node number, 0 to 255; default: the last octet of the interface's address.
     #[arg(long, value_name = "N")]
     pub node: Option<u16>,
-    /// The name that others see; without it, the host's.
+    /// The name shown to other members; default: the host's name.
     #[arg(long)]
     pub name: Option<String>,
-    /// How fast frames leave, all headers included. On a radio, what is left of the rate of its broadcasts.
+    /// Sending rate with all headers. On a radio, the share of its broadcast rate that is free.
     #[arg(long, value_name = "RATE", default_value = "10 Mbit/s", value_parser = rate)]
     pub rate: Bitrate,
-    /// Whether members take each other's airtime (`shared`: radios) or each has its own rate (`separate`: a switch);
-    /// without it, shared if an interface leads to a radio: a wireless card, or one whose alias begins with `radio`.
+    /// Whether members share airtime (`shared`: radios) or each has its full rate (`separate`: a switch). Default: shared
+    /// if an interface is a radio: a wireless card, or one whose alias begins with `radio`.
     #[arg(long, value_name = "KIND", value_parser = ["shared", "separate"])]
     pub channel: Option<String>,
-    /// The UDP port.
+    /// UDP port of the group.
     #[arg(long, value_name = "PORT", default_value_t = 1794)]
     pub port: u16,
-    /// Send to this multicast group instead of everybody: 224.0.0.x or ff02::x.
+    /// Send to this multicast group instead of broadcasting: 224.0.0.x or ff02::x.
     #[arg(long, value_name = "ADDRESS")]
     pub multicast: Option<IpAddr>,
     /// Send Ethernet frames without IP: less overhead, no address needed; needs CAP_NET_RAW.
     #[arg(long, conflicts_with_all = ["port", "multicast"])]
     pub ethernet: bool,
-    /// Memory for batches that are not complete.
+    /// Memory for incomplete batches.
     #[arg(long, value_name = "SIZE", default_value = "48 MB", value_parser = size)]
     pub memory: usize,
-    /// How long links are measured before data flow.
+    /// How long to measure the links before sending data.
     #[arg(long, value_name = "TIME", default_value = "2 s", value_parser = span)]
     pub measure: Duration,
     /// Serve counters for Prometheus at this address, such as 127.0.0.1:9794.
     #[arg(long, value_name = "ADDRESS")]
     pub metrics: Option<SocketAddr>,
-    /// For trials: lose this share of what is heard, 0 to 1; NODE=SHARE for one sender. May be given several times.
+    /// For tests: drop this share of received frames, 0 to 1; NODE=SHARE for one sender. Can be given several times.
     #[arg(long, value_name = "SHARE", value_parser = lost)]
     pub lose: Vec<Lost>,
     /// Print events as JSON, one object on each line of standard output, and nothing else there.
     #[arg(long)]
     pub json: bool,
-    /// No progress and no talk on standard error.
+    /// Print no progress and no remarks on standard error.
     #[arg(long, short)]
     pub quiet: bool,
 }
 
-/// Frames to lose: from whom, and which share.
+/// Frames to drop: the sender, or all of them; and the share.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Lost(Option<u16>, f64);
 
@@ -197,7 +197,7 @@ impl Link {
     }
 }
 
-/// What is wrong and what would be right, which the lab keeps apart.
+/// Joins the mistake and the right form, which `chappe-scenario` separates by a control character.
 fn one_line(message: String) -> String {
     message.replace('\u{1f}', "; ")
 }
@@ -210,7 +210,7 @@ fn span(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// A rate as it is typed.
+/// Parses a rate, 10 kbit/s to 100 Gbit/s.
 pub fn rate(text: &str) -> Result<Bitrate, String> {
     let rate = Rate::parse(text).map_err(one_line)?.value();
     match (1e4..=1e11).contains(&rate) {
@@ -232,14 +232,14 @@ fn lost(text: &str) -> Result<Lost, String> {
         Some((node, share)) => {
             let node = node
                 .parse()
-                .map_err(|_| format!("`{node}` is no number of a member"))?;
+                .map_err(|_| format!("`{node}` is not a node number"))?;
             (Some(node), share)
         }
         None => (None, text),
     };
     let share: f64 = share
         .parse()
-        .map_err(|_| format!("`{share}` is no share"))?;
+        .map_err(|_| format!("`{share}` is not a share from 0 to 1"))?;
     match (0.0..=1.0).contains(&share) {
         true => Ok(Lost(node, share)),
         false => Err("a share is 0 to 1".into()),

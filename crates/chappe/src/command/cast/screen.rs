@@ -1,4 +1,4 @@
-//! What a cast shows: who is there, the links, a bar for each receiver, and what it came to.
+//! The display of a cast: members, links, a bar for each receiver, and a summary.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -18,7 +18,7 @@ use super::options::Link;
 use crate::failure::Failure;
 use crate::terminal;
 
-/// The time between two showings of the links.
+/// The time between two tables of the links.
 const AGAIN: Duration = Duration::from_secs(30);
 
 /// Shows events on standard error, or writes them as JSON to standard output.
@@ -32,14 +32,14 @@ pub struct Screen {
     me: u16,
     names: BTreeMap<u16, String>,
     capacity: Capacity,
-    /// When the links were shown.
+    /// When the table of links was last shown.
     shown: Option<Instant>,
     bytes: u64,
     frame_max: usize,
     headers: usize,
     installed: bool,
     receivers: Vec<u16>,
-    /// Receivers that have failed, and why.
+    /// Receivers that have failed, with the reason.
     failed: BTreeMap<u16, String>,
     sends: bool,
     metrics: Option<Metrics>,
@@ -84,7 +84,7 @@ impl Screen {
         self.installed
     }
 
-    /// Takes the bars away.
+    /// Removes the progress bars.
     pub fn finish(&mut self) {
         for (bar, _, _) in std::mem::take(&mut self.of).into_values() {
             bar.abandon();
@@ -161,7 +161,7 @@ impl Screen {
                 };
                 let rest = match *held {
                     0 => String::new(),
-                    held => format!(", {held} of them here from before"),
+                    held => format!(", {held} of them received earlier"),
                 };
                 let batches = match *batches {
                     1 => "1 batch".to_string(),
@@ -177,12 +177,12 @@ impl Screen {
                 unreachable,
             } => {
                 self.receivers.clone_from(receivers);
-                // What was measured before the data began was little.
+                // Few frames were measured before the data began.
                 self.capacity = Capacity::default();
                 self.say(&format!("sending to {}", self.list(receivers)));
                 if !unreachable.is_empty() {
                     self.say(&format!(
-                        "  no path leads to {}; a relay in between would help",
+                        "  no path to {}; place a relay in between",
                         self.list(unreachable)
                     ));
                 }
@@ -190,7 +190,7 @@ impl Screen {
             Event::Progress { receivers, .. } => self.advance(receivers),
             Event::Polluted { batch, .. } => {
                 self.say(&format!(
-                    "  batch {batch} was polluted by a member; it is fetched again"
+                    "  a member sent wrong packets of batch {batch}; requesting it again"
                 ));
             }
             Event::Installed { path, bytes } => {
@@ -203,7 +203,7 @@ impl Screen {
             }
             Event::Present { transfer } => {
                 self.installed = true;
-                self.say(&format!("  transfer {transfer} is here already"));
+                self.say(&format!("  transfer {transfer} is complete already"));
             }
             Event::Refused { why, todo, .. } => self.say(&format!("  refused: {why}; {todo}")),
             Event::Warning { what } => self.say(&format!("  note: {what}")),
@@ -262,7 +262,7 @@ impl Screen {
         }
     }
 
-    /// Says once why a receiver has failed, and keeps it for the end.
+    /// Reports a failure of a receiver once, and keeps it for the summary.
     fn note_failure(&mut self, receiver: &Progress) {
         let known = self.failed.get(&receiver.node);
         if known == receiver.why.as_ref() {
@@ -271,7 +271,7 @@ impl Screen {
         match &receiver.why {
             Some(why) => {
                 let name = self.name(receiver.node);
-                self.say(&format!("  {name} cannot have the files: {why}"));
+                self.say(&format!("  {name} cannot receive the files: {why}"));
                 self.failed.insert(receiver.node, why.clone());
             }
             None => {
@@ -290,11 +290,11 @@ impl Screen {
         if !self.sends {
             let _ = writeln!(text, "received {size} in {:.1} s, {rate}", summary.seconds);
         } else if summary.complete.is_empty() {
-            let _ = writeln!(text, "none of {all} receivers has the files");
+            let _ = writeln!(text, "none of {all} receivers has received the files");
         } else {
             let _ = writeln!(
                 text,
-                "sent {size} to {} of {all} receivers in {:.1} s ({:.1} s with the measuring): {rate} to all",
+                "sent {size} to {} of {all} receivers in {:.1} s ({:.1} s with measuring): {rate} to all",
                 summary.complete.len(),
                 summary.seconds,
                 summary.wall_seconds,
@@ -323,15 +323,15 @@ impl Screen {
             for node in &summary.incomplete {
                 let why = self.failed.get(node);
                 let why = why.map_or(String::new(), |why| format!(": {why}"));
-                let _ = writeln!(text, "  without the files: {}{why}", self.name(*node));
+                let _ = writeln!(text, "  incomplete: {}{why}", self.name(*node));
             }
         }
-        // Whoever reads no more of it has what it wanted.
+        // A closed standard output does not make the transfer fail.
         let _ = terminal::print(&text);
     }
 }
 
-/// An event with the time of day, so that the lines of several hosts can be put in order.
+/// An event with the time of day, so that lines of several hosts can be sorted.
 #[derive(Serialize)]
 struct Line<'a> {
     #[serde(flatten)]
@@ -359,7 +359,7 @@ impl Watch for Screen {
     fn look(&mut self, view: &View<'_>) {
         self.now = view.now;
         if let Some(links) = view.member.links() {
-            self.capacity.look(links);
+            self.capacity.sample(links);
         }
         if let Some(metrics) = &self.metrics {
             metrics.update(view);
@@ -367,12 +367,12 @@ impl Watch for Screen {
     }
 }
 
-/// The links as a table: who hears whom how well.
+/// The delivery ratios as a table, from row to column.
 fn table(links: &[Measured]) -> String {
     let mut nodes: Vec<u16> = links.iter().flat_map(|link| [link.from, link.to]).collect();
     nodes.sort_unstable();
     nodes.dedup();
-    let mut text = "  delivered of 100 frames, from the left to the top\n       ".to_owned();
+    let mut text = "  frames delivered of 100, from row to column\n       ".to_owned();
     for to in &nodes {
         let _ = write!(text, "{to:>5}");
     }
@@ -399,7 +399,7 @@ fn share(done: u32, all: u32) -> f64 {
     }
 }
 
-/// A rate for people.
+/// A rate with two decimals and a unit.
 fn speed(bps: f64) -> String {
     match bps < 1e5 {
         true => format!("{:.1} kbit/s", bps / 1e3),
@@ -407,7 +407,7 @@ fn speed(bps: f64) -> String {
     }
 }
 
-/// A size for people.
+/// A size with a decimal unit.
 fn octets(bytes: u64) -> String {
     match bytes {
         0..10_000 => format!("{bytes} B"),

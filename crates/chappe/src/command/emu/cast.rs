@@ -1,4 +1,4 @@
-//! `chappe emu cast`: a scenario's transfer by processes of `chappe cast`, beside the simulator.
+//! `chappe emu cast`: a scenario's transfer by `chappe cast` processes, compared with the simulator.
 
 mod members;
 mod show;
@@ -20,18 +20,18 @@ use crate::terminal;
 
 use members::Seen;
 
-/// One receiver on all airs.
+/// One receiver over all seeds.
 #[derive(Clone, Debug, Serialize)]
 struct Receiver {
-    /// Its number; none for the mean of all.
+    /// Node number; none for the mean of all receivers.
     node: Option<usize>,
     simulated_bps: Range,
     emulated_bps: Range,
-    /// Emulated over simulated, less one.
+    /// Emulated over simulated goodput, minus one.
     difference: f64,
 }
 
-/// The slowest receiver and the mean of all, with one more thing that processes do.
+/// Goodput of the simulator with one more task of the processes: the slowest receiver, and the mean of all.
 #[derive(Clone, Debug, Serialize)]
 struct Cause {
     step: &'static str,
@@ -39,7 +39,7 @@ struct Cause {
     mean_bps: Range,
 }
 
-/// All of it.
+/// The output of `--json`.
 #[derive(Clone, Debug, Serialize)]
 struct Document {
     chappe: &'static str,
@@ -52,13 +52,13 @@ struct Document {
     holds: bool,
     bound_bps: Option<f64>,
     receivers: Vec<Receiver>,
-    /// The mean of the receivers.
+    /// Mean over the receivers.
     mean: Receiver,
     causes: Vec<Cause>,
     runs: Vec<Seen>,
 }
 
-/// What all airs share.
+/// What all seeds share.
 struct Setting {
     plan: Plan,
     rate: Bitrate,
@@ -87,7 +87,7 @@ pub fn run(options: &EmuCast) -> Result<u8, Failure> {
     }
     if let (Some(late), false) = (document.runs.iter().find(|run| !run.valid), options.late_ok) {
         terminal::tell(&format!(
-            "improved: the emulator was late on seed {}: 99 % of its turns took up to {:.2} ms, so these results are not valid\n  run it on a machine that does nothing else; --late-ok takes it as it is",
+            "chappe: the emulator was late on seed {}: 99 % of its turns took up to {:.2} ms, so these results are not valid\n  use an idle machine; --late-ok accepts the result nevertheless",
             late.seed,
             late.late_p99_s * 1e3
         ));
@@ -118,12 +118,12 @@ impl Setting {
             );
         };
         if !matches!(with.protocol.variant, Variant::Paper | Variant::Improved) {
-            return wrong("`chappe cast` knows the variants paper and chappe only");
+            return wrong("`chappe cast` has only the variants paper and improved");
         }
         if plan.transfers.len() != 1 {
-            return wrong("one [[transfer]] is needed, and no more");
+            return wrong("the scenario needs exactly one [[transfer]]");
         }
-        // As many octets of file in a frame of `chappe cast` as in one of the scenario.
+        // A frame of `chappe cast` carries as many octets of the file as one of the scenario.
         let mtu =
             with.protocol.config.common().payload + members::headers(with) + members::AROUND_IP;
         Ok(Setting {
@@ -138,7 +138,7 @@ impl Setting {
     }
 }
 
-/// What a station gets that is alone: DIFS, half the first contention window, and the frame.
+/// Rate of a station with the channel to itself: each frame takes DIFS, half the first contention window, and its airtime.
 fn alone_rate(network: &NetworkPlan, mtu: usize) -> Bitrate {
     let mac = &network.mac;
     let difs = mac.sifs + mac.slot * 2;
@@ -149,7 +149,7 @@ fn alone_rate(network: &NetworkPlan, mtu: usize) -> Bitrate {
     Bitrate((mtu as f64 * 8.0 / seconds) as u64)
 }
 
-/// An emulated air in a process of its own, which makes namespaces of its own.
+/// Emulates one seed in a child process, which has separate namespaces.
 fn apart(options: &EmuCast, seed: u64) -> Result<Seen, Failure> {
     let mut command = Command::new(std::env::current_exe()?);
     command.args(["emu", "cast"]).arg(&options.file);

@@ -1,4 +1,4 @@
-//! `chappe emu check`: the kernel's own UDP and TCP through the emulator, beside what the simulator predicts.
+//! `chappe emu check`: the kernel's UDP and TCP through the emulator, compared with the simulator's prediction.
 
 use std::io::Read;
 use std::process::{Child, Command, Stdio};
@@ -18,7 +18,7 @@ use crate::cli::EmuCheck;
 use crate::failure::{ENVIRONMENT, FAILED, Failure};
 use crate::terminal::{self, Stream};
 
-/// What does not count at the start of a measurement: slow start, and the first ARP exchange.
+/// Start of a measurement that does not count: slow start, and the first ARP exchange.
 const SKIP: Duration = Duration::from_secs(1);
 
 /// One load, predicted and measured.
@@ -27,12 +27,12 @@ struct Row {
     load: &'static str,
     predicted_bps: Range,
     measured_bps: f64,
-    /// Measured over predicted, less one.
+    /// Measured over predicted goodput, minus one.
     difference: f64,
     holds: bool,
 }
 
-/// All of it.
+/// The output of `--json`.
 #[derive(Clone, Debug, Serialize)]
 struct Document {
     chappe: &'static str,
@@ -100,7 +100,7 @@ pub fn run(options: &EmuCheck) -> Result<u8, Failure> {
     })
 }
 
-/// The flow that is asked for, and the nodes on its way.
+/// The requested flow, and the nodes on its path.
 fn flow(options: &EmuCheck, emulation: &Emulation) -> Result<(Flow, Vec<usize>), Failure> {
     let last = (emulation.nodes() - 1).to_string();
     let from = super::node_of(&options.from, emulation.nodes())?;
@@ -112,7 +112,7 @@ fn flow(options: &EmuCheck, emulation: &Emulation) -> Result<(Flow, Vec<usize>),
     let path = path.ok_or_else(|| {
         InputError::new(
             "--to",
-            format!("no path leads from node {from} to node {to}"),
+            format!("there is no path from node {from} to node {to}"),
         )
     })?;
     let lasts = Duration::from_secs(options.seconds);
@@ -153,7 +153,7 @@ fn measure(live: &mut Live, load: Load, flow: Flow, emulation: &Emulation) -> Re
     let mut server = Command::new("iperf3");
     server.args(["-s", "-1"]).stdout(Stdio::null());
     let server = Server(live.spawn(&mut server, flow.to)?);
-    // It opens its socket in a few milliseconds; a client that comes too early is refused and comes again.
+    // The server opens its socket within milliseconds; a client that is refused tries again.
     let mut said = String::new();
     for _ in 0..20 {
         if live.pass(Duration::from_millis(100))? {
@@ -168,7 +168,7 @@ fn measure(live: &mut Live, load: Load, flow: Flow, emulation: &Emulation) -> Re
                 let payload = load.payload(emulation.mtu).to_string();
                 client.args(["-u", "-b", "22M", "-l", &payload]);
             }
-            // What the model is modelled on; a system's default may be another one.
+            // The model implements CUBIC; a system's default may differ.
             Load::Tcp => {
                 client.args(["-C", "cubic"]);
             }

@@ -1,4 +1,4 @@
-//! `chappe emu exec`: a program in a node of an emulation that runs elsewhere.
+//! `chappe emu exec`: runs a program in a node of an emulation of another process.
 
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use super::record::{Folder, Record};
 use crate::cli::EmuExec;
 use crate::failure::Failure;
 
-/// Becomes the program; comes back only if that fails.
+/// Replaces this process by the program; returns only on failure.
 pub fn run(options: &EmuExec) -> Result<u8, Failure> {
     let (record, path) = match Record::around().filter(|_| options.run.is_none()) {
         Some(around) => around,
@@ -48,7 +48,7 @@ fn choose(running: Vec<Found>, wanted: Option<u32>) -> Result<Found, Failure> {
     match (found.len(), running.len()) {
         (1, _) => Ok(found.remove(0)),
         (_, 0) => Err(Failure::Environment(
-            "no emulation of yours is running".into(),
+            "no emulation of this user is running".into(),
             "start one in another terminal:  chappe emu FILE.toml".into(),
         )),
         (0, _) => Err(Failure::Environment(
@@ -57,7 +57,7 @@ fn choose(running: Vec<Found>, wanted: Option<u32>) -> Result<Found, Failure> {
         )),
         _ => Err(Failure::Environment(
             "several emulations are running".into(),
-            format!("say which:\n  {}", list(&running)),
+            format!("name one of them:\n  {}", list(&running)),
         )),
     }
 }

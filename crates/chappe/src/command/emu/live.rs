@@ -1,4 +1,4 @@
-//! An emulation that runs, with the programs in it.
+//! A running emulation with its programs.
 
 use std::os::fd::{AsFd, AsRawFd};
 use std::process::{Child, Command, ExitStatus};
@@ -12,14 +12,14 @@ use super::record::{Folder, Kept, Record};
 use crate::failure::Failure;
 use crate::terminal;
 
-/// An emulation that runs. Dropping it ends its programs and takes everything away.
+/// A running emulation. Dropping it ends its programs and removes its network.
 pub struct Live {
-    /// Dropped first: what it kills must not outlive the network.
+    /// Dropped first: its programs must not outlive the network.
     pub record: Kept,
     pub emulator: Emulator<Station, Capture>,
 }
 
-/// How long a program may take to end after it was asked to.
+/// Grace time between the signal to a program and its end by force.
 const GRACE: Duration = Duration::from_secs(2);
 
 impl Live {
@@ -32,7 +32,7 @@ impl Live {
             terminal::remark(quiet, &what);
         }
         let record = Record::of(emulation)?;
-        // Without it the emulation works too, and its lateness says how well.
+        // The emulation also works without it; its lateness shows how well.
         let preferred = process::prefer();
         namespace::isolate_by_any_means()?;
         let network = Network::make(&emulation.hosts(), emulation.shape())?;
@@ -52,7 +52,7 @@ impl Live {
         Ok(Live { record, emulator })
     }
 
-    /// Runs until somebody asks for the end.
+    /// Runs until SIGINT or SIGTERM.
     pub fn until_signal(&mut self) -> Result<Signal, Failure> {
         loop {
             if let Ending::Signal(signal) = self.emulator.run(None)? {
@@ -61,7 +61,7 @@ impl Live {
         }
     }
 
-    /// Runs a program in `node` to its end; a signal that asks for the end is handed on to it.
+    /// Runs a program in `node` to its end; forwards SIGINT and SIGTERM to it.
     pub fn program(
         &mut self,
         command: &mut Command,
@@ -89,13 +89,13 @@ impl Live {
         Ok((child.wait()?, asked))
     }
 
-    /// Emulates for a while; true if somebody asks for the end meanwhile.
+    /// Emulates for `time`; true if SIGINT or SIGTERM arrives meanwhile.
     pub fn pass(&mut self, time: Duration) -> Result<bool, Failure> {
         let end = self.emulator.clock().now() + time;
         Ok(matches!(self.emulator.run(Some(end))?, Ending::Signal(_)))
     }
 
-    /// Starts a program in `node`. It ends with this one at the latest.
+    /// Starts a program in `node`. It ends with this process at the latest.
     pub fn spawn(&self, command: &mut Command, node: usize) -> Result<Child, Failure> {
         let Some(namespace) = self.emulator.host(node) else {
             return Err(Failure::Defect("a node without a namespace".into()));

@@ -1,8 +1,8 @@
-//! What a running emulation leaves on disk so that another terminal finds it, and so that the next one finds what a
-//! killed one has left.
+//! The record of a running emulation on disk. Another terminal finds the emulation by it, and the next emulation finds
+//! the remains of a killed one.
 //!
-//! Namespaces and interfaces need no record: they vanish with the process. Programs that were started in them may go
-//! on; they bear the emulation's name in their environment.
+//! Namespaces and interfaces need no record: they vanish with the process. Programs in them may continue; their
+//! environment has the emulation's name.
 
 use std::fs;
 use std::net::Ipv4Addr;
@@ -14,34 +14,34 @@ use serde::{Deserialize, Serialize};
 
 use crate::failure::Failure;
 
-/// The variable that every program of an emulation has.
+/// The environment variable with the emulation's name.
 const NAME: &str = "CHAPPE_EMU";
-/// The variable that tells it where the record is: inside a user namespace the user has another number, so the
-/// folder could not be found by it.
+/// The environment variable with the record's path. The folder depends on the user's number, which differs inside a
+/// user namespace.
 const PLACE: &str = "CHAPPE_EMU_RECORD";
 
-/// One emulation.
+/// One emulation, as its record describes it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Record {
-    /// Its name: 16 hexadecimal digits that no other has.
+    /// Its unique name: 16 hexadecimal digits.
     pub name: String,
-    /// Its process.
+    /// Number of its process.
     pub pid: u32,
-    /// When that was started, in clock ticks.
+    /// Start of the process, in clock ticks; tells reused process numbers apart.
     started: u64,
-    /// The scenario's title.
+    /// Title of the scenario.
     pub title: String,
-    /// Each node's namespace, as a descriptor of the process.
+    /// Each node's namespace, as a file descriptor of the process.
     pub namespaces: Vec<i32>,
-    /// Each node's address.
+    /// IPv4 address of each node.
     pub addresses: Vec<Ipv4Addr>,
 }
 
-/// A record that is on disk until it is dropped.
+/// A record on disk; dropping it removes the file.
 #[derive(Debug)]
 pub struct Kept {
     record: Record,
-    /// Where.
+    /// The path of the record.
     pub path: PathBuf,
 }
 
@@ -50,7 +50,7 @@ pub struct Kept {
 pub struct Folder(PathBuf);
 
 impl Record {
-    /// That of this process, without namespaces yet.
+    /// The record of this process, still without namespaces.
     pub fn of(emulation: &Emulation) -> Result<Record, Failure> {
         let own = Identity::own();
         let own =
@@ -67,7 +67,7 @@ impl Record {
         })
     }
 
-    /// The same with the nodes' namespaces.
+    /// The record with the nodes' namespaces.
     pub fn with_namespaces(self, namespaces: Vec<i32>) -> Record {
         Record { namespaces, ..self }
     }
@@ -78,14 +78,14 @@ impl Record {
         Identity { pid, started }.runs()
     }
 
-    /// The record of the emulation in which this program runs, if it runs in one.
+    /// The record of the emulation that this program runs in, if any.
     pub fn around() -> Option<(Record, PathBuf)> {
         let path = PathBuf::from(std::env::var_os(PLACE)?);
         let record: Record = serde_json::from_str(&fs::read_to_string(&path).ok()?).ok()?;
         record.runs().then_some((record, path))
     }
 
-    /// The variables of a program in `node`, if the record is kept at `path`.
+    /// The environment variables of a program in `node`, with the record at `path`.
     pub fn variables(&self, node: usize, path: &Path) -> Vec<(String, String)> {
         let count = self.addresses.len();
         let mut all = vec![
@@ -99,19 +99,19 @@ impl Record {
         all
     }
 
-    /// Kills the programs that bear its name; returns how many.
+    /// Kills the programs with its name in their environment; returns their number.
     pub fn kill_programs(&self) -> usize {
         process::kill_in_environment(&format!("{NAME}={}", self.name))
     }
 }
 
 impl Folder {
-    /// This user's. To be asked before the program changes its user by entering a namespace.
+    /// The folder of this user. Call it before entering a user namespace, which changes the user's number.
     pub fn open() -> Result<Folder, Failure> {
         Ok(Folder(process::private_folder("chappe")?))
     }
 
-    /// Puts a record there.
+    /// Writes a record to the folder.
     pub fn keep(&self, record: Record) -> Result<Kept, Failure> {
         let path = self.0.join(format!("emu-{}.json", record.pid));
         let part = path.with_extension("part");
@@ -121,14 +121,14 @@ impl Folder {
         Ok(Kept { record, path })
     }
 
-    /// The emulations that run, and where their records are.
+    /// The running emulations with the paths of their records.
     pub fn running(&self) -> Vec<(Record, PathBuf)> {
         let mut all = self.all();
         all.retain(|(record, _)| record.runs());
         all
     }
 
-    /// Ends what killed emulations have left: their programs and their records. Returns the numbers of both.
+    /// Ends the programs of killed emulations and removes their records; returns the numbers of both.
     pub fn clean(&self) -> (usize, usize) {
         let (mut programs, mut records) = (0, 0);
         for (record, path) in self.all() {
@@ -169,7 +169,7 @@ impl std::ops::Deref for Kept {
 impl Drop for Kept {
     fn drop(&mut self) {
         self.record.kill_programs();
-        // If it stays, the next emulation finds that this one has ended.
+        // If removal fails, the next emulation finds that this one has ended.
         let _ = fs::remove_file(&self.path);
     }
 }

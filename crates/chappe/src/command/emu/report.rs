@@ -1,4 +1,4 @@
-//! What an emulation did: for people and as JSON.
+//! The report of an emulation, as text and as JSON.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::terminal::{self, Stream};
 
-/// The whole report.
+/// The report, in the layout of `--json`.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
     chappe: &'static str,
@@ -18,7 +18,7 @@ pub struct Report {
     seed: u64,
     seconds: f64,
     mtu: usize,
-    /// How long the program ran, and its exit code.
+    /// Exit code of the program, if there was one.
     #[serde(skip_serializing_if = "Option::is_none")]
     exit_code: Option<u8>,
     lateness: Late,
@@ -26,7 +26,7 @@ pub struct Report {
     air: Air,
 }
 
-/// From when something was due on the air until the hosts had what came of it.
+/// Delay from the due time of an event on the air until the hosts have its results.
 #[derive(Clone, Copy, Debug, Serialize)]
 struct Late {
     valid: bool,
@@ -34,7 +34,7 @@ struct Late {
     p50_s: f64,
     p99_s: f64,
     max_s: f64,
-    /// How long it was later than the limit, all turns together.
+    /// Time beyond the limit, summed over all turns.
     behind_s: f64,
     limit_p99_s: f64,
 }
@@ -96,7 +96,7 @@ impl Report {
         serde_json::to_string_pretty(self).unwrap_or_default() + "\n"
     }
 
-    /// A few lines for people.
+    /// The report as a few lines of text.
     pub fn text(&self) -> String {
         let sum = |of: fn(&Node) -> u64| self.nodes.iter().map(of).sum::<u64>();
         let full = |lost: &Node| lost.lost.values().sum();
@@ -117,18 +117,18 @@ impl Report {
         )
     }
 
-    /// The 99th percentile of the lateness in seconds, and whether that is little enough.
+    /// The 99th percentile of the lateness in seconds, and whether it is within the limits.
     pub fn lateness(&self) -> (f64, bool) {
         (self.lateness.p99_s, self.lateness.valid)
     }
 
-    /// Frames that found no room at their station.
+    /// Frames that were dropped at a full queue.
     pub fn queue_full(&self) -> u64 {
         let full = |node: &Node| node.lost.get("queue_full").copied().unwrap_or(0);
         self.nodes.iter().map(full).sum()
     }
 
-    /// Why the numbers are worth nothing, if they are.
+    /// Why the results are not valid, if they are not.
     pub fn verdict(&self) -> Option<String> {
         let late = &self.lateness;
         let limit = late.limit_p99_s * 1e3;
@@ -195,7 +195,7 @@ fn hardware(node: usize) -> String {
     octets.map(|octet| format!("{octet:02x}")).join(":")
 }
 
-/// Who is where: node, address, whom it reaches directly and how well, and how to get there.
+/// The table of nodes: address, neighbours with delivery ratios, and a command to run a program there.
 pub fn places(emulation: &Emulation, pid: u32) -> String {
     let mut table = Table::new()
         .words("node")

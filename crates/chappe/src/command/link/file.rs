@@ -16,7 +16,7 @@ use toml::Spanned;
 
 use peer::PeerTable;
 
-/// A configuration to start from.
+/// The commented configuration that `chappe link new` writes.
 pub const TEMPLATE: &str = include_str!("file/template.toml");
 
 #[derive(Deserialize)]
@@ -44,10 +44,10 @@ fn device() -> Spanned<String> {
     Spanned::new(0..0, "chappe0".into())
 }
 
-/// Characters of an interface's name (IFNAMSIZ of linux/if.h, less the end).
+/// Longest name of an interface (IFNAMSIZ of linux/if.h without the final zero).
 const NAME_MAX: usize = 15;
 
-/// What the kernel keeps while this program waits for a processor; packets that wait for the link wait in its own queues.
+/// Packets that the kernel queues while this process is not scheduled. Packets that wait for the link are in the link's queues.
 fn device_queue() -> u32 {
     1_000
 }
@@ -55,23 +55,23 @@ fn device_queue() -> u32 {
 /// The EtherType that IEEE 802 leaves to experiments.
 const ETHER_TYPE: u16 = 0x88b5;
 
-/// What a file says.
+/// A configuration file, checked.
 pub struct Configuration {
     pub tunnel: TunnelConfig,
     pub peers: Vec<PeerConfig>,
     pub metrics: Option<PathBuf>,
-    /// How far each peer is, in metres, where that is said.
+    /// Each peer's distance in metres, if the file has it.
     pub distances: Vec<(String, Option<f64>)>,
-    /// What is no mistake and will hardly do what was meant.
+    /// Settings that are valid but probably not intended.
     pub warnings: Vec<String>,
 }
 
 impl Configuration {
-    /// What differs from another configuration and cannot be changed while a link runs.
+    /// The differences from `other` that a running link cannot apply.
     pub fn differs_for_good(&self, other: &Configuration) -> Vec<String> {
         let mut differs = Vec::new();
         if self.tunnel != other.tunnel || self.metrics != other.metrics {
-            differs.push("what [link] says".to_owned());
+            differs.push("[link]".to_owned());
         }
         for peer in &self.peers {
             let before = other.peers.iter().find(|one| one.name == peer.name);
@@ -81,7 +81,7 @@ impl Configuration {
                         == (&peer.networks, peer.datagram_max)
             });
             match before {
-                None => differs.push(format!("{}, which is new,", peer.name)),
+                None => differs.push(format!("new peer {}", peer.name)),
                 Some(_) if !same => {
                     differs.push(format!("key, endpoint or networks of {}", peer.name));
                 }
@@ -90,7 +90,7 @@ impl Configuration {
         }
         for gone in &other.peers {
             if !self.peers.iter().any(|peer| peer.name == gone.name) {
-                differs.push(format!("the end of {}", gone.name));
+                differs.push(format!("removed peer {}", gone.name));
             }
         }
         differs
@@ -135,16 +135,16 @@ pub fn read(path: &Path) -> Result<Configuration, InputError> {
     })
 }
 
-/// Where a file's text comes from, so that mistakes are told with their place.
+/// A file's text with its origin, for errors with a place.
 struct Source<'a> {
     from: String,
     text: Arc<str>,
-    /// What paths in the file are relative to.
+    /// The folder that paths in the file are relative to.
     folder: &'a Path,
 }
 
 impl Source<'_> {
-    /// A mistake at a place, and what would be right.
+    /// A mistake at a place, and the right form.
     fn wrong(&self, span: Range<usize>, message: String, help: &str) -> InputError {
         InputError::new(self.from.clone(), message)
             .at(&self.text, span, "here")
@@ -153,7 +153,7 @@ impl Source<'_> {
 
     fn parse(&self) -> Result<File, InputError> {
         toml::from_str(&self.text).map_err(|error| {
-            // A quantity says what would be right behind a separator.
+            // A quantity's error has the right form behind a separator.
             let (message, help) = telling(error.message());
             let input = InputError::new(self.from.clone(), message.to_owned());
             let input = match help {
@@ -227,7 +227,7 @@ impl LinkTable {
     }
 }
 
-/// The peers, each with a name and a key of its own.
+/// The peers; names and keys must be unique.
 fn peers(
     tables: &[PeerTable],
     carrier: &Carrier,
@@ -239,12 +239,12 @@ fn peers(
         let peer = table.read(carrier, path_mtu, source)?;
         if let Some(other) = peers.iter().find(|other| other.name == peer.name) {
             let message = format!("there are two peers `{}`", other.name);
-            return Err(source.wrong(table.name.span(), message, "give each another name"));
+            return Err(source.wrong(table.name.span(), message, "give each a different name"));
         }
         if let Some(other) = peers.iter().find(|other| other.key == peer.key) {
             let message = format!("`{}` has the key of `{}`", peer.name, other.name);
             let help =
-                "a peer is known by its key: make one for each link with `chappe link key FILE`";
+                "a key identifies a peer: make one for each link with `chappe link key FILE`";
             return Err(source.wrong(table.key_file.span(), message, help));
         }
         peers.push(peer);
@@ -256,7 +256,7 @@ fn peers(
     Ok(peers)
 }
 
-/// What will hardly do what was meant.
+/// The warnings of a valid file.
 fn warnings(
     file: &File,
     address: Option<(Ipv4Addr, u8)>,
@@ -267,7 +267,7 @@ fn warnings(
     for (peer, table) in peers.iter().zip(&file.peer) {
         let name = &peer.name;
         let has = |to: IpAddr| peer.networks.iter().any(|net| net.has(to));
-        // A network may well hold both ends; a single address is the other end's alone.
+        // A network may contain both ends; a single address belongs to the other end only.
         let only = |to: IpAddr| {
             let mut nets = peer.networks.iter();
             nets.any(|net| net.address == to && net.has(to) && usize::from(net.prefix) >= 32)
@@ -276,14 +276,14 @@ fn warnings(
             && only(own.into())
         {
             warnings.push(format!(
-                "{own} is this end's own address and is said to be behind {name} as well: give the two ends different ones"
+                "{own} is this host's address and also in `networks` of {name}: give the two ends different addresses"
             ));
         }
         if let Some(Endpoint::Udp(to)) = peer.endpoint
             && has(to.ip())
         {
             warnings.push(format!(
-                "the endpoint {} of {name} is in its own `networks`: it needs a route of its own, beside the link",
+                "the endpoint {} of {name} is in its own `networks`: it needs a separate route that avoids the link",
                 to.ip()
             ));
         }
@@ -291,7 +291,7 @@ fn warnings(
         let mode = std::fs::metadata(&key).map_or(0, |data| data.permissions().mode());
         if mode & 0o044 != 0 {
             warnings.push(format!(
-                "others on this machine can read {}: `chmod 600` it",
+                "other users of this machine can read {}: run `chmod 600`",
                 key.display()
             ));
         }
@@ -326,7 +326,7 @@ mod tests {
     fn the_template_can_be_read_whole() {
         let all = TEMPLATE
             .replace("\n# ", "\n")
-            .replace("\nWhat is promised", "\n# What is promised");
+            .replace("\nThe service of", "\n# The service of");
         for (name, text) in [
             ("as-is", TEMPLATE),
             ("all", &all.replacen("One end", "# One end", 1)),
@@ -338,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_are_told_with_their_place() {
+    fn mistakes_are_reported_with_their_place() {
         for (name, right, mistake, said) in [
             ("address", "\"10.9.0.1/24\"", "\"10.9.0.1\"", "network"),
             ("listen", "\"0.0.0.0:1795\"", "\"1795\"", "port"),
@@ -368,7 +368,12 @@ mod tests {
                 "ethernet = \"wlan0\"",
                 "Ethernet address",
             ),
-            ("nobody", "\"192.0.2.7:1795\"", "\"192.0.2.7:0\"", "nobody"),
+            (
+                "no-host",
+                "\"192.0.2.7:1795\"",
+                "\"192.0.2.7:0\"",
+                "no host",
+            ),
             (
                 "distance",
                 "# distance = \"20 km\"",
@@ -386,9 +391,9 @@ mod tests {
         }
     }
 
-    /// Goal: peers are told apart by name and key; a file that was copied as it is, and a key that all can read, are warned of.
+    /// Goal: two peers with one name or one key are refused; a file copied unchanged to the other end causes a warning.
     #[test]
-    fn what_will_hardly_do_is_told() {
+    fn doubtful_settings_are_reported() {
         let peer = TEMPLATE.split_once("[[peer]]").unwrap().1;
         let twice = format!("{TEMPLATE}\n[[peer]]\n{peer}");
         let error = read_text("twice", &twice).err().unwrap();
@@ -401,13 +406,16 @@ mod tests {
         let warned = |read: &Configuration, what: &str| {
             read.warnings.iter().any(|warning| warning.contains(what))
         };
-        assert!(warned(&read, "own address"), "{:?}", read.warnings);
+        assert!(warned(&read, "this host's address"), "{:?}", read.warnings);
         // A network may hold both ends.
         let whole = TEMPLATE.replacen("\"10.9.0.2/32\"", "\"10.9.0.0/24\"", 1);
-        assert!(!warned(&read_text("whole", &whole).unwrap(), "own address"));
+        assert!(!warned(
+            &read_text("whole", &whole).unwrap(),
+            "this host's address"
+        ));
     }
 
-    /// Goal: what a running link cannot take over is named, and what it can is not.
+    /// Goal: only changes that a running link cannot apply are named.
     #[test]
     fn lasting_differences_are_named() {
         let first = read_text("first", TEMPLATE).unwrap();
@@ -420,15 +428,12 @@ mod tests {
         assert!(differs("# rate", "rate").is_empty());
         assert!(differs("# distance", "distance").is_empty());
         assert!(differs("# [peer.bulk]", "[peer.bulk]").is_empty());
-        assert_eq!(
-            differs(":1795\"           #", ":1796\" #"),
-            ["what [link] says"]
-        );
+        assert_eq!(differs(":1795\"           #", ":1796\" #"), ["[link]"]);
         assert_eq!(
             differs("\"192.0.2.7:1795\"", "\"192.0.2.8:1795\""),
             ["key, endpoint or networks of other"]
         );
         let renamed = differs("\"other\"", "\"third\"");
-        assert_eq!(renamed, ["third, which is new,", "the end of other"]);
+        assert_eq!(renamed, ["new peer third", "removed peer other"]);
     }
 }

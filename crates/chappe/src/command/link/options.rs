@@ -1,4 +1,4 @@
-//! What can be typed after `chappe link`.
+//! The command line of `chappe link`.
 
 use std::path::PathBuf;
 
@@ -17,25 +17,25 @@ pub struct Link {
 
 #[derive(Debug, Subcommand)]
 pub enum Action {
-    /// Make a key for two hosts, in a file that must not exist.
+    /// Generate a key for two hosts, in a new file.
     Key(Key),
     /// Write a commented configuration to start from.
     New(New),
-    /// Say what a promise costs on a channel, and what it leaves, without applying it.
+    /// Predict the overhead and the remaining loss of a service on a channel, without running a link.
     Plan(Plan),
-    /// Run the link until Ctrl-C. The file is read again when it changes: promises and rates take effect at once.
+    /// Run the link until Ctrl-C. The file is read again when it changes; services and rates take effect at once.
     Run(Run),
 }
 
 #[derive(Debug, Args)]
 pub struct Key {
-    /// The file to write.
+    /// The file to write; it must not exist yet.
     pub file: PathBuf,
 }
 
 #[derive(Debug, Args)]
 pub struct New {
-    /// The file to write; it must not exist.
+    /// The file to write; it must not exist yet.
     pub file: PathBuf,
 }
 
@@ -50,32 +50,32 @@ pub struct Plan {
     /// Share of frames that the channel loses: `30%` or `0.3`.
     #[arg(long, value_parser = share)]
     pub loss: f64,
-    /// Mean run of losses in frames; without it, losses are independent.
+    /// Mean length of loss bursts in frames; default: independent losses.
     #[arg(long)]
     pub burst: Option<f64>,
-    /// Round trip of the path.
+    /// Round-trip time of the path.
     #[arg(long, default_value = "20 ms")]
     pub round_trip: String,
-    /// How far the ends of an 802.11 link are apart, `60 km`: says which coverage class the cards need as well.
+    /// Distance of an 802.11 link, `60 km`; also reports the coverage class that the cards need.
     #[arg(long)]
     pub distance: Option<String>,
-    /// How soon a packet should arrive.
+    /// Deadline of a packet.
     #[arg(long, visible_alias = "delay", default_value = "300 ms")]
     pub deadline: String,
-    /// Share of packets that may arrive later, or not at all.
+    /// Accepted share of late and lost packets.
     #[arg(long, visible_alias = "loss-target", value_parser = share, default_value = "1%")]
     pub residual: f64,
-    /// How much has to get through, `1 Mbit/s` of packets: says what the path must carry for it.
+    /// Required goodput, `1 Mbit/s` of packets; reports the rate that the path needs.
     #[arg(long)]
     pub bandwidth: Option<String>,
-    /// What the path carries, `6 Mbit/s`, all headers counted: says how much gets through.
+    /// Rate of the path with all headers, `6 Mbit/s`; reports the goodput.
     #[arg(long)]
     pub rate: Option<String>,
-    /// Plan WiLDNet's slots (802.11b at 11 Mbit/s, no acknowledgements) for a distance and a bandwidth, instead of a link over any
-    /// path.
+    /// Plan WiLDNet's slots (802.11b at 11 Mbit/s, no acknowledgements) for a distance and a bandwidth, instead of a link
+    /// over any path.
     #[arg(long)]
     pub slots: bool,
-    /// Octets of a packet, for slots.
+    /// Packet size in octets, for slots.
     #[arg(long, default_value_t = 1440, value_parser = clap::value_parser!(u16).range(20..=2000))]
     pub packet: u16,
     /// Print one JSON document.
@@ -86,14 +86,15 @@ pub struct Plan {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Needs CAP_NET_ADMIN: run it as root, or once: setcap cap_net_admin+ep $(command -v chappe)
-On a terminal it shows how each peer does; else a line for each change. Ends: Ctrl-C with 130, SIGTERM with 0.")]
+On a terminal it shows the state of each peer; otherwise it prints a line for each change.
+Exit codes: 130 after Ctrl-C, 0 after SIGTERM.")]
 pub struct Run {
-    /// The configuration; `chappe link new` writes one.
+    /// The configuration file; `chappe link new` writes one.
     pub file: PathBuf,
-    /// Print one JSON document a line instead of the display.
+    /// Print one JSON document per line instead of the display.
     #[arg(long)]
     pub json: bool,
-    /// Seconds between two looks: of the display, of the JSON lines and of the metrics.
+    /// Interval of the display, the JSON lines and the metrics, in seconds.
     #[arg(long, default_value_t = 1.0, value_parser = seconds)]
     pub every: f64,
 }

@@ -1,4 +1,4 @@
-//! `chappe link plan`: what a promise costs, before anything is changed.
+//! `chappe link plan`: predicts the cost of a service before a link uses it.
 
 use chappe_core::{Bitrate, Duration};
 use chappe_link::{Carrier, Egress, Judgement};
@@ -14,7 +14,7 @@ use super::options::Plan;
 use crate::failure::Failure;
 use crate::terminal;
 
-/// What was asked for, in SI units.
+/// The request, in SI units.
 struct Asked {
     channel: Channel,
     round_trip: Duration,
@@ -28,7 +28,7 @@ struct Asked {
     rate: Option<f64>,
 }
 
-/// What comes of it. Rates are payload, but for `path_needed_bps`.
+/// The prediction. Rates are payload, except `path_needed_bps`.
 #[derive(Serialize)]
 struct Answer {
     overhead: f64,
@@ -112,7 +112,7 @@ impl Asked {
     }
 }
 
-/// Reads a quantity of an option; a mistake says what would be right.
+/// Parses the quantity of an option; an error shows the right form.
 fn quantity(
     option: &str,
     text: &str,
@@ -128,7 +128,7 @@ fn quantity(
     })
 }
 
-/// The link over any path: what the promise costs, and what the path must carry for it.
+/// The link over any path: the cost of the service, and the rate that the path needs.
 fn over_a_path(asked: &Asked) -> Answer {
     let service = Service {
         deadline: Some(asked.deadline),
@@ -176,11 +176,11 @@ fn over_a_path(asked: &Asked) -> Answer {
     }
 }
 
-/// WiLDNet's slots: the shortest that meet the targets, or what the best of them would do.
+/// WiLDNet's slots: the shortest that meet the targets, or the result of the best ones.
 fn in_slots(asked: &Asked) -> Result<Answer, InputError> {
     let (Some(metres), Some(rate)) = (asked.distance, asked.bandwidth) else {
         return Err(
-            InputError::new("--slots", "slots follow from a distance and a bandwidth")
+            InputError::new("--slots", "slots need a distance and a bandwidth")
                 .help("add --distance '60 km' --bandwidth '1 Mbit/s'"),
         );
     };
@@ -246,7 +246,7 @@ fn text(asked: &Asked, answer: &Answer) -> String {
     }
     if let (Some(needed), Some(bandwidth)) = (answer.path_needed_bps, asked.bandwidth) {
         text += &format!(
-            "{} of packets need {} of the path, headers and overhead included\n",
+            "{} of packets need {} from the path, headers and overhead included\n",
             mbit(bandwidth),
             mbit(needed)
         );
@@ -281,13 +281,13 @@ fn mbit(bps: f64) -> String {
     Rate::new(Bitrate(three_digits(bps) as u64).0 as f64).to_string()
 }
 
-/// A number of three digits that matter.
+/// `value` rounded to three significant digits.
 fn three_digits(value: f64) -> f64 {
     let scale = 10f64.powf(value.max(1.0).log10().floor() - 2.0);
     (value / scale).round() * scale
 }
 
-/// What 802.11 cards must be told at a distance, and what those of this machine were told.
+/// The coverage class that 802.11 cards need for a distance, and the setting of this machine's cards.
 fn coverage(metres: f64) -> String {
     let radios = wireless::radios().unwrap_or_default();
     let here = radios.into_iter().map(|radio| {
@@ -345,7 +345,7 @@ mod tests {
         Asked::of(&options(words)).unwrap()
     }
 
-    /// Goal: what the path must carry is what is wanted, what is repeated, and headers (74 of 1514 octets, docs/link.md).
+    /// Goal: the path carries the data, the repetitions and the headers (74 of 1514 octets, docs/link.md).
     #[test]
     fn the_path_carries_packets_repetitions_and_headers() {
         let asked = asked("--loss 0 --bandwidth 1Mbit/s --rate 2Mbit/s");
@@ -359,9 +359,9 @@ mod tests {
         assert!(!lossy.met && lossy.unmet.unwrap().contains("ask for less"));
     }
 
-    /// Goal: each refusal names a value that is then accepted.
+    /// Goal: each refusal names a value that would be accepted.
     #[test]
-    fn what_is_refused_says_what_would_do() {
+    fn refusals_name_an_accepted_value() {
         let slots = |loss: &str, more: &str| {
             let words = format!("--slots --distance 60km --loss {loss} {more}");
             in_slots(&asked(&words)).unwrap()
@@ -385,7 +385,7 @@ mod tests {
     }
 
     #[test]
-    fn units_are_asked_for() {
+    fn missing_units_are_refused() {
         for (words, right) in [
             ("--loss 0 --bandwidth 5", "Mbit/s"),
             ("--loss 0 --distance 5", "m"),

@@ -1,4 +1,4 @@
-//! What `chappe link run` says while it runs: a display on a terminal, JSON lines, or a line for each change; and the metrics.
+//! The output of `chappe link run`: a display on a terminal, JSON lines, or a line for each change; and the metrics.
 
 use std::collections::VecDeque;
 use std::fs;
@@ -10,18 +10,18 @@ use chappe_link::Status;
 use crate::failure::Failure;
 use crate::terminal::{self, Stream};
 
-/// How it is told.
+/// The form of the output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Manner {
-    /// In one place of a terminal.
+    /// A display that stays in one place of the terminal.
     Display,
-    /// One document a line on standard output.
+    /// One document per line on standard output.
     Json,
-    /// A line on standard error for each change: what a log wants.
+    /// A line on standard error for each change, for logs.
     Log,
 }
 
-/// What has been told so far.
+/// The output so far.
 pub struct Screen {
     manner: Manner,
     metrics: Option<PathBuf>,
@@ -31,7 +31,7 @@ pub struct Screen {
     metrics_failed: bool,
 }
 
-/// Messages that a display keeps.
+/// Number of messages that a display keeps.
 const MESSAGES: usize = 6;
 
 impl Screen {
@@ -51,7 +51,7 @@ impl Screen {
         }
     }
 
-    /// Says something besides: below the display, else on standard error.
+    /// Prints a message: below the display, else on standard error.
     pub fn say(&mut self, message: &str) {
         if self.manner == Manner::Display {
             self.messages.extend(message.lines().map(str::to_owned));
@@ -62,7 +62,7 @@ impl Screen {
         }
     }
 
-    /// Tells how things stand.
+    /// Prints the state of the link.
     pub fn show(&mut self, status: Status) -> Result<(), Failure> {
         if let Some(path) = self.metrics.clone() {
             self.write_metrics(&path, &status.prometheus());
@@ -96,7 +96,7 @@ impl Screen {
         terminal::print(&text)
     }
 
-    /// Whole or not at all: a collector may read at any moment.
+    /// Replaces the file atomically, since a collector may read at any moment.
     fn write_metrics(&mut self, path: &Path, text: &str) {
         let making = path.with_extension("making");
         let written = fs::write(&making, text).and_then(|()| fs::rename(&making, path));
@@ -105,7 +105,7 @@ impl Screen {
             Err(error) if !self.metrics_failed => {
                 self.metrics_failed = true;
                 self.say(&format!(
-                    "cannot write {}: {error}; the link goes on",
+                    "cannot write {}: {error}; the link continues",
                     path.display()
                 ));
             }
@@ -114,7 +114,7 @@ impl Screen {
     }
 }
 
-/// A line for each peer whose state, trouble or radio has changed.
+/// A line for each peer whose state, problem or radio setting has changed.
 fn changes(before: Option<&Status>, now: &Status) -> Vec<String> {
     let mut lines = Vec::new();
     for peer in &now.peers {
@@ -134,7 +134,7 @@ fn changes(before: Option<&Status>, now: &Status) -> Vec<String> {
         }
         let advice = |way: &chappe_link::Judgement| way.radio().is_some().then(|| way.to_string());
         let radio = advice(&peer.coverage);
-        // What a round trip allows changes all the time; what is to be done does not.
+        // The measured round trip changes with every frame; only a change of the verdict matters.
         let verdict = before.map(|before| (before.coverage.verdict(), before.coverage.interface()));
         if let Some(radio) = radio
             && verdict != Some((peer.coverage.verdict(), peer.coverage.interface()))

@@ -1,4 +1,4 @@
-//! `chappe link run`: the link, until a signal ends it.
+//! `chappe link run`: runs the link until a signal ends it.
 
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -66,15 +66,15 @@ fn modified(path: &Path) -> Option<SystemTime> {
         .ok()
 }
 
-/// Reads the file again: says what the new promises will cost, then makes them. What is wrong changes nothing.
+/// Reads the file again; announces the cost of changed services, then applies them. An invalid file changes nothing.
 fn apply(tunnel: &mut Tunnel, first: &Configuration, path: &Path, screen: &mut Screen) {
     let read = match file::read(path) {
         Ok(read) => read,
-        Err(error) => return screen.say(&format!("{error}\nnothing was changed")),
+        Err(error) => return screen.say(&format!("{error}\nthe running link is unchanged")),
     };
     for fixed in read.differs_for_good(first) {
         screen.say(&format!(
-            "{fixed} takes effect when the link is started again"
+            "{fixed}: takes effect after a restart of the link"
         ));
     }
     for (peer, metres) in &read.distances {
@@ -88,12 +88,12 @@ fn apply(tunnel: &mut Tunnel, first: &Configuration, path: &Path, screen: &mut S
             peer.set_rate(new.rate);
             screen.say(&match new.rate {
                 Some(rate) => format!("{}: a rate of {:.2} Mbit/s", new.name, rate.0 as f64 / 1e6),
-                None => format!("{}: the rate is found out from now on", new.name),
+                None => format!("{}: the rate is measured from now on", new.name),
             });
         }
         for (class, service) in new.services.into_iter().enumerate() {
             if service != peer.config().services[class] {
-                // The classes behind the second promise what the second does.
+                // The classes after the second have the service of the second.
                 if class < 2 {
                     screen.say(&announcement(peer, class, &service));
                 }

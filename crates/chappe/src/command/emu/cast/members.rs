@@ -1,4 +1,4 @@
-//! One air: a process of `chappe cast` in every node, and what they tell.
+//! One seed: a `chappe cast` process in every node, and their events.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -19,20 +19,20 @@ use crate::command::emu::live::Live;
 use crate::command::emu::report::Report;
 use crate::failure::Failure;
 
-/// Chappe's header and tag, UDP and IPv4: what stands around a member's frame in a packet.
+/// Octets around a member's frame in a packet: Chappe's header and tag, UDP and IPv4.
 pub const AROUND_IP: usize = chappe_lab_pacifier::cast::AROUND;
 
-/// What was seen on one air.
+/// The observations of one seed.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Seen {
     pub seed: u64,
     pub bytes: usize,
-    /// Each receiver, and the seconds from the first data frame until it had the file; none if it has not got it.
+    /// Each receiver with the seconds from the first data frame until it had the file; none if it is incomplete.
     pub receivers: Vec<(usize, Option<f64>)>,
     /// The links as the members measured them during the transfer.
     pub links: Vec<(u16, u16, f64)>,
     pub data_frames: u64,
-    /// The least that a member sent during the transfer: the time between its frames, and their octets.
+    /// Background traffic: interval and size of the frames of the member that sent least during the transfer.
     pub chatter_every_s: f64,
     pub chatter_octets: usize,
     pub queue_full: u64,
@@ -41,7 +41,7 @@ pub struct Seen {
 }
 
 impl Seen {
-    /// Bits per second of each receiver; 0 for one without the file.
+    /// Goodput of each receiver in bit/s; 0 for an incomplete one.
     pub fn goodputs(&self) -> Vec<f64> {
         let bits = self.bytes as f64 * 8.0;
         let rate = |(_, seconds): &(usize, Option<f64>)| {
@@ -51,10 +51,10 @@ impl Seen {
     }
 }
 
-/// Members that frames of the improved variant have room for, if the sender does not say otherwise.
+/// Node numbers that frames of the improved variant have room for: the default of `--nodes`.
 const NODES: usize = 64;
 
-/// Octets of a member's frame that are not of the file.
+/// Octets of a member's frame besides those of the file.
 pub fn headers(with: &Pacifier) -> usize {
     let way = match with.protocol.variant {
         Variant::Improved => chappe_cast::Protocol::Improved,
@@ -63,9 +63,9 @@ pub fn headers(with: &Pacifier) -> usize {
     chappe_cast::headers(way, with.protocol.config.common().k, NODES)
 }
 
-/// How long to wait for a transfer: as long as a bit for every other one, and half a minute.
+/// Longest wait for a transfer.
 const PATIENCE: Duration = Duration::from_secs(300);
-/// How often the processes are looked at.
+/// How often the processes are polled.
 const LOOK: Duration = Duration::from_millis(50);
 
 pub fn emulate(options: &EmuCast, setting: &Setting) -> Result<Seen, Failure> {
@@ -105,7 +105,7 @@ pub fn emulate(options: &EmuCast, setting: &Setting) -> Result<Seen, Failure> {
     let before = quiet(&mut live);
     let ended = |place: &Place| place.when(transfer.source, "done");
     wait(&mut live, &mut sender, || ended(&place))?;
-    // A receiver says that it has all a moment before it tells its own standard output.
+    // A receiver reports completion to the sender shortly before it prints the event.
     live.pass(Duration::from_millis(400))?;
     let after = quiet(&mut live);
     let report = Report::of(&emulation, &mut live.emulator, None);
@@ -137,7 +137,7 @@ pub fn emulate(options: &EmuCast, setting: &Setting) -> Result<Seen, Failure> {
     })
 }
 
-/// Emulates until `what` is there, the sender has ended, or patience has.
+/// Emulates until `what` returns a value, the sender ends, or `PATIENCE` is over.
 fn wait<T>(
     live: &mut Live,
     sender: &mut Member,
@@ -157,7 +157,7 @@ fn wait<T>(
     }
 }
 
-/// The time, and each station's broadcasts and seconds on the air until now.
+/// The time, and each station's number of broadcasts and airtime in seconds so far.
 fn quiet(live: &mut Live) -> (f64, Vec<(u64, f64)>) {
     let bridges = live.emulator.bridges();
     let air = live.emulator.air();
@@ -169,7 +169,7 @@ fn quiet(live: &mut Live) -> (f64, Vec<(u64, f64)>) {
     (live.emulator.clock().now().as_secs_f64(), all)
 }
 
-/// The seconds between the frames of the station that was on the air least, and octets of such a frame above IP.
+/// Interval and size above IP of the frames of the station with the least airtime.
 fn chatter(
     network: &NetworkPlan,
     (from, before): &(f64, Vec<(u64, f64)>),
@@ -184,12 +184,12 @@ fn chatter(
     let preamble = network.mode.airtime(0).as_secs_f64();
     let octets = (airtime / frames as f64 - preamble)
         / (network.mode.airtime(1000).as_secs_f64() - preamble);
-    // What the MAC puts around a packet: header, LLC and SNAP, check sequence.
+    // Octets that the MAC adds to a packet: header, LLC and SNAP, check sequence.
     let packet = (octets * 1000.0 - 36.0).max(1.0) as usize;
     ((to - from) / frames as f64, packet)
 }
 
-/// A process that does not outlive its turn.
+/// A process that ends when it is dropped.
 struct Member {
     child: Child,
 }
@@ -207,7 +207,7 @@ impl Drop for Member {
     }
 }
 
-/// A folder of this run: keys, the file, and what each member says. It goes with the value.
+/// The folder of one run: keys, the file, and the events of each member. Dropping it removes the folder.
 struct Place(PathBuf);
 
 impl Place {
@@ -254,7 +254,7 @@ impl Place {
         command.args(["--interface", chappe_emu::INTERFACE, "--json"]);
         command.args(["--node", &node.to_string(), "--name", &format!("n{node}")]);
         command.args(["--rate", &format!("{} bit/s", setting.rate.0)]);
-        // The emulated radios take each other's airtime, whatever their interfaces look like.
+        // The emulated radios share airtime, whatever their interfaces look like.
         command.args(["--channel", "shared"]);
         command
             .stdin(Stdio::null())
@@ -268,7 +268,7 @@ impl Place {
         self.0.join(format!("{node}.json"))
     }
 
-    /// What a member has told so far.
+    /// The events of a member so far.
     fn events(&self, node: usize) -> Vec<Value> {
         let said = fs::read_to_string(self.said(node)).unwrap_or_default();
         let events = said
@@ -277,19 +277,19 @@ impl Place {
         events.collect()
     }
 
-    /// The first event of this name that a member has told.
+    /// The first event of this name from a member.
     fn event(&self, node: usize, name: &str) -> Option<Value> {
         self.events(node)
             .into_iter()
             .find(|event| event["event"] == name)
     }
 
-    /// When that was, in seconds of the host's clock.
+    /// The time of that event, in seconds of the host's clock.
     fn when(&self, node: usize, name: &str) -> Option<f64> {
         self.event(node, name)?["unix_s"].as_f64()
     }
 
-    /// The links in the mean of what a member told from its first data frame on.
+    /// The mean delivery ratios that a member reported from its first data frame on.
     fn links(&self, node: usize) -> Vec<(u16, u16, f64)> {
         let events = self.events(node);
         let begun = events.iter().position(|event| event["event"] == "begun");
@@ -324,6 +324,6 @@ impl Drop for Place {
 }
 
 fn remove(path: &Path) {
-    // What stays is in the folder for temporary files.
+    // Files that cannot be removed stay in the folder for temporary files.
     let _ = fs::remove_dir_all(path);
 }

@@ -1,4 +1,4 @@
-//! What `chappe emu cast` prints.
+//! The text output of `chappe emu cast`.
 
 use chappe_figures::table::{Table, with_interval};
 use chappe_results::Range;
@@ -14,7 +14,7 @@ pub fn text(document: &Document) -> String {
         )
     };
     let mut text = format!(
-        "{}: {:.0} kB, {} airs, each process sends at most {:.2} Mbit/s, MTU {}\n\n{}\n",
+        "{}: {:.0} kB, {} seeds, each process sends at most {:.2} Mbit/s, MTU {}\n\n{}\n",
         document.scenario,
         document.bytes as f64 / 1e3,
         document.seeds.len(),
@@ -24,18 +24,14 @@ pub fn text(document: &Document) -> String {
     );
     if document.causes.len() > 2 {
         text += &format!(
-            "one thing after the other:\n\n{}\n",
+            "adding one task after the other:\n\n{}\n",
             render(causes(document))
         );
     }
     text += &format!(
-        "95 % intervals of the mean over the airs. Within {:.0} % is as simulated: {}.\n",
+        "95 % intervals of the mean over the seeds. Emulated goodput within {:.0} % of the simulator: {}.\n",
         document.tolerance * 100.0,
-        if document.holds {
-            "it holds"
-        } else {
-            "it does NOT hold"
-        }
+        if document.holds { "yes" } else { "NO" }
     );
     if let Some(bound) = document.bound_bps {
         text += &format!(

@@ -46,7 +46,7 @@ enum OrderName {
 }
 
 impl PeerTable {
-    /// What it says, with the key that it names.
+    /// The peer's configuration, with the key from its file.
     pub fn read(
         &self,
         carrier: &Carrier,
@@ -80,7 +80,7 @@ impl PeerTable {
                 std::io::ErrorKind::NotFound => {
                     "`chappe link key FILE` makes one; both ends need the same"
                 }
-                _ => "run the link as root or as the one to whom the key belongs",
+                _ => "run the link as root or as the owner of the key",
             };
             wrong(format!("cannot read {}: {error}", path.display()), help)
         })?;
@@ -123,8 +123,8 @@ impl PeerTable {
             }
             if to.port() == 0 || to.ip().is_unspecified() {
                 return wrong(
-                    format!("nobody can be at `{to}`"),
-                    "write \"192.0.2.7:1795\", or leave `endpoint` away where the other end calls first",
+                    format!("no host can have the address `{to}`"),
+                    "write \"192.0.2.7:1795\", or omit `endpoint` if the other end sends first",
                 );
             }
         }
@@ -137,8 +137,9 @@ impl PeerTable {
         };
         let value = rate.get_ref().value();
         if value < LEAST_BPS {
-            let message = "a link needs a rate of 1 kbit/s at least".to_owned();
-            let help = "write what the medium carries, \"6 Mbit/s\", or leave `rate` away to have it found out";
+            let message = "a link needs a rate of at least 1 kbit/s".to_owned();
+            let help =
+                "write what the medium carries, \"6 Mbit/s\", or omit `rate` to have it measured";
             return Err(source.wrong(rate.span(), message, help));
         }
         Ok(Some(Bitrate(value as u64)))
@@ -155,7 +156,7 @@ impl PeerTable {
     }
 }
 
-/// Less carries a full frame in more than twelve seconds.
+/// Below this rate, a full frame takes more than twelve seconds.
 const LEAST_BPS: f64 = 1_000.0;
 
 fn service(
@@ -175,7 +176,7 @@ fn service(
         return Err(source.wrong(
             span,
             format!("a residual of {residual}"),
-            "a share above 0 and not above 1: 0.01 is one packet in a hundred",
+            "a share above 0 and at most 1: 0.01 is one packet in a hundred",
         ));
     }
     let seconds = |time: &Time| Duration::from_secs_f64(time.value());
