@@ -1,4 +1,4 @@
-//! A node that does what a test wrote down for it and remembers what it was told.
+//! A node that does what a test wrote down for it and records the events it received.
 
 // Each test file uses its own part of this.
 #![allow(dead_code)]
