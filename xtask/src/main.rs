@@ -17,6 +17,7 @@ mod report;
 mod rules;
 mod sizes;
 mod source;
+mod suites;
 mod targets;
 mod test;
 mod workspace;

@@ -7,7 +7,7 @@ pub mod circles;
 mod direction;
 mod licence;
 mod page;
-mod programs;
+pub mod programs;
 pub mod roles;
 mod rooms;
 mod text;

@@ -2,10 +2,11 @@
 
 use std::fs;
 use std::path::Path;
+use std::sync::Mutex;
 
 use crate::report::{Outcome, Report};
 use crate::workspace::{self, Workspace};
-use crate::{debian, demo, firmware, no_std, process, rules, sizes, targets};
+use crate::{debian, demo, firmware, no_std, process, rules, sizes, suites, targets};
 
 /// Everything that CI runs. What cannot run here is skipped with its reason; all steps run even if one fails.
 pub fn everything(install: bool) -> Result<(), String> {
@@ -140,11 +141,33 @@ fn cargo_test(workspace: &Workspace) -> Outcome {
     if let Err(why) = fs::write(&skipped, "") {
         return Outcome::Failed(format!("{}: {why}", skipped.display()));
     }
-    let args = ["test", "--workspace", "--release", "--no-fail-fast"];
-    let mut test = process::cargo(&workspace.root, args);
-    test.env(SKIPPED_FILE, &skipped);
-    let mut total = Tally::default();
-    let result = process::show_and_see(&mut test, |line| total.add(line));
+    let result = suites::list(workspace).map(|suites| {
+        let total = Mutex::new(Tally::default());
+        let see = |line: &str| {
+            if let Ok(mut total) = total.lock() {
+                total.add(line);
+            }
+        };
+        let file = skipped.to_string_lossy();
+        let mut failed = suites::run(&suites, &[(SKIPPED_FILE, &file)], see);
+        let args = [
+            "test",
+            "--workspace",
+            "--doc",
+            "--release",
+            "--no-fail-fast",
+        ];
+        let mut doctests = process::cargo(&workspace.root, args);
+        doctests.env(SKIPPED_FILE, &skipped);
+        if process::show_and_see(&mut doctests, see).is_err() {
+            failed.push("documentation tests".to_owned());
+        }
+        (total.into_inner().unwrap_or_default(), failed)
+    });
+    let (mut total, failed) = match result {
+        Ok(done) => done,
+        Err(why) => return Outcome::Failed(why),
+    };
     let collected = fs::read_to_string(&skipped).unwrap_or_default();
     total.skipped.extend(collected.lines().map(str::to_owned));
     total
@@ -158,10 +181,10 @@ fn cargo_test(workspace: &Workspace) -> Outcome {
         total.ignored,
         total.skipped.len()
     );
-    match result {
-        Ok(()) if total.passed == 0 => Outcome::Failed("no test ran".to_owned()),
-        Ok(()) => Outcome::Passed(seen),
-        Err(why) => Outcome::Failed(format!("{why}; {seen}")),
+    match failed.is_empty() {
+        true if total.passed == 0 => Outcome::Failed("no test ran".to_owned()),
+        true => Outcome::Passed(seen),
+        false => Outcome::Failed(format!("{}; {seen}", failed.join(", "))),
     }
 }
 

@@ -38,7 +38,7 @@ fn could_be_joined(target: &Target, package: &Package, workspace: &Workspace) ->
 }
 
 /// Whether the `[[test]]` of this name says `harness = false`.
-fn has_no_harness(manifest: &str, name: &str) -> bool {
+pub fn has_no_harness(manifest: &str, name: &str) -> bool {
     let blocks = manifest.split("[[test]]").skip(1);
     // A block ends at the next header.
     let mut blocks = blocks.map(|block| block.split("\n[").next().unwrap_or_default());

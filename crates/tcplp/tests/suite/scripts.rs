@@ -77,10 +77,10 @@ fn wrong_scripts_fail() {
 fn mistakes_are_named_with_their_line() {
     for (text, part) in [
         ("listen\n< S 0:5(0)\n", "line 2"),
-        ("fly\n", "no event"),
+        ("fly\n", "not an event"),
         ("config mss\n", "key=value"),
         ("use nothing\n", "no such file"),
-        ("+1x quiet\n", "no time"),
+        ("+1x quiet\n", "not a time"),
         ("< S 0:0(0) <mss 5\n", "missing"),
     ] {
         let why = run(text, &mut Ours::default(), &|_| None).expect_err(text);

@@ -1,0 +1,187 @@
+//! Runs the test programs of all packages, in two queues at the same time.
+//!
+//! `cargo test` runs one program after another. Programs that work in real time mostly wait, which leaves processors idle. So
+//! they form one queue, and those that only compute form the other.
+
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::process;
+use crate::rules::programs::has_no_harness;
+use crate::rules::roles::Role;
+use crate::workspace::Workspace;
+
+/// A test program.
+#[derive(Clone, Debug)]
+pub struct Suite {
+    /// For the reader: package and target.
+    name: String,
+    program: PathBuf,
+    /// The package's folder, in which cargo would run it.
+    folder: PathBuf,
+    /// Whether it keeps time with the clock or the kernel.
+    real_time: bool,
+}
+
+/// Building takes minutes if nothing is built yet.
+const LIMIT: Duration = Duration::from_secs(3600);
+
+/// Builds the test programs of all members and lists them.
+pub fn list(workspace: &Workspace) -> Result<Vec<Suite>, String> {
+    let args = ["test", "--workspace", "--release", "--quiet", "--no-run"];
+    let mut build = process::cargo(&workspace.root, args);
+    build.arg("--message-format=json-render-diagnostics");
+    let messages = process::take(&mut build, LIMIT)?;
+    let mut suites = Vec::new();
+    for line in messages.lines() {
+        // Build scripts' output is not JSON.
+        if let Ok(message) = serde_json::from_str(line) {
+            suites.extend(suite(workspace, &message));
+        }
+    }
+    Ok(suites)
+}
+
+/// The test program that a message of cargo is about, if any.
+fn suite(workspace: &Workspace, message: &Value) -> Option<Suite> {
+    let is_test = message["profile"]["test"] == Value::Bool(true);
+    let program = message["executable"].as_str().filter(|_| is_test)?;
+    let manifest = PathBuf::from(message["manifest_path"].as_str()?);
+    let folder = manifest.parent()?.to_owned();
+    let target = message["target"]["name"].as_str()?;
+    let within = folder.strip_prefix(&workspace.root).ok()?;
+    let package = workspace
+        .members
+        .iter()
+        .find(|package| within.to_str() == Some(&package.folder))?;
+    let manifest = workspace.text(&format!("{}/Cargo.toml", package.folder))?;
+    let role = Role::of(package);
+    let kind = message["target"]["kind"][0].as_str()?;
+    Some(Suite {
+        name: format!("{} {kind} {target}", package.name),
+        program: PathBuf::from(program),
+        folder,
+        real_time: kind == "test"
+            && (has_no_harness(manifest, target)
+                || matches!(role, Some(Role::Daemon | Role::Command))),
+    })
+}
+
+/// Runs the programs and gives each line of their output to `see`; returns the names of those that failed.
+pub fn run(suites: &[Suite], envs: &[(&str, &str)], see: impl Fn(&str) + Sync) -> Vec<String> {
+    let failed = Mutex::new(Vec::new());
+    // One lock for a program's whole output, so that the outputs of both queues do not mix.
+    let terminal = Mutex::new(());
+    let waits = AtomicBool::new(true);
+    let queue = |real_time: bool| {
+        for suite in suites.iter().filter(|suite| suite.real_time == real_time) {
+            let started = Instant::now();
+            let mut command = suite.command(envs);
+            if !real_time && waits.load(Ordering::Relaxed) {
+                // Real-time programs fail on a machine that is too busy: leave them a processor.
+                command.env("RUST_TEST_THREADS", processors_but_one().to_string());
+            }
+            let output = command.output();
+            let (said, passed) = match output {
+                Ok(output) => {
+                    let mut said = String::from_utf8_lossy(&output.stdout).into_owned();
+                    said.push_str(&String::from_utf8_lossy(&output.stderr));
+                    (said, output.status.success())
+                }
+                Err(why) => (format!("does not start: {why}\n"), false),
+            };
+            // A panic of the other queue has already ended this function.
+            let _held = terminal.lock();
+            let took = started.elapsed().as_secs_f64();
+            println!("\n-- {}, {took:.1} s\n{}", suite.name, said.trim_end());
+            said.lines().for_each(&see);
+            if !passed && let Ok(mut failed) = failed.lock() {
+                failed.push(suite.name.clone());
+            }
+        }
+        if real_time {
+            waits.store(false, Ordering::Relaxed);
+        }
+    };
+    thread::scope(|scope| {
+        scope.spawn(|| queue(true));
+        queue(false);
+    });
+    failed.into_inner().unwrap_or_default()
+}
+
+impl Suite {
+    fn command(&self, envs: &[(&str, &str)]) -> Command {
+        let mut command = Command::new(&self.program);
+        command
+            .current_dir(&self.folder)
+            .env("CARGO_MANIFEST_DIR", &self.folder)
+            .envs(envs.iter().copied())
+            .stdin(Stdio::null());
+        command
+    }
+}
+
+fn processors_but_one() -> usize {
+    let processors = thread::available_parallelism().map_or(1, usize::from);
+    processors.saturating_sub(1).max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn program(name: &str, real_time: bool) -> Suite {
+        Suite {
+            name: name.to_owned(),
+            program: PathBuf::from(name),
+            folder: std::env::temp_dir(),
+            real_time,
+        }
+    }
+
+    #[test]
+    fn both_queues_are_run_and_failures_are_named() {
+        let suites = [
+            program("true", false),
+            program("false", true),
+            program("pwd", true),
+            program("/none/such", false),
+        ];
+        let lines = Mutex::new(Vec::new());
+        let see = |line: &str| lines.lock().unwrap().push(line.to_owned());
+        let mut failed = run(&suites, &[], see);
+        failed.sort();
+        assert_eq!(failed, ["/none/such", "false"]);
+        let lines = lines.into_inner().unwrap();
+        assert!(lines.iter().any(|line| line.starts_with('/')), "{lines:?}");
+        assert!(lines.iter().any(|line| line.starts_with("does not start")));
+    }
+
+    #[test]
+    fn messages_of_cargo_become_programs() {
+        let workspace = Workspace::load().unwrap();
+        let message = |folder: &str, target: &str, is_test: bool| {
+            let manifest = workspace.root.join(folder).join("Cargo.toml");
+            let message = serde_json::json!({
+                "manifest_path": manifest,
+                "target": { "name": target, "kind": ["test"] },
+                "profile": { "test": is_test },
+                "executable": "/target/release/deps/program",
+            });
+            suite(&workspace, &message)
+        };
+        let real_time = |folder, target| message(folder, target, true).unwrap().real_time;
+        assert!(real_time("crates/sys", "namespaces"));
+        assert!(real_time("crates/tcplp", "kernel"));
+        assert!(real_time("crates/chappe", "suite"));
+        assert!(!real_time("crates/tcplp", "suite"));
+        assert!(message("crates/tcplp", "tcplp", false).is_none());
+    }
+}
