@@ -16,10 +16,8 @@ const PROTOCOLS: [Protocol; 4] = [
 ];
 
 pub fn make(context: &FigureContext<'_>) -> Result<Figure, RunError> {
-    let (losses, rounds): (&[u32], u32) = match context.quick() {
-        true => (&[0, 9, 21], 3),
-        false => (&[0, 3, 6, 9, 12, 15, 18, 21], 10),
-    };
+    let (losses, rounds): (&[u32], u32) =
+        context.pick((&[0, 3, 6, 9, 12, 15, 18, 21], 10), (&[0, 9, 21], 3));
     let trials: Vec<Trial> = PROTOCOLS
         .into_iter()
         .flat_map(|protocol| {

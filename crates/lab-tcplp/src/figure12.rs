@@ -16,10 +16,8 @@ const PROTOCOLS: [Protocol; 4] = [
 ];
 
 pub fn make(context: &FigureContext<'_>) -> Result<Figure, RunError> {
-    let (loads, intervals): (&[f64], u32) = match context.quick() {
-        true => (&[1.0, 6.0], 2),
-        false => (&[0.5, 1.0, 2.0, 3.0, 4.0, 6.0, 8.0], 5),
-    };
+    let (loads, intervals): (&[f64], u32) =
+        context.pick((&[0.5, 1.0, 2.0, 3.0, 4.0, 6.0, 8.0], 5), (&[1.0, 6.0], 2));
     let trial = |protocol, load: f64, red| Trial {
         protocol,
         offered: load * 1e3,
@@ -129,7 +127,7 @@ fn claims(loads: &[f64], by: &[&[Vec<Measured>]]) -> Vec<Claim> {
     let best = |medians: &[f64]| medians.iter().copied().fold(0.0, f64::max);
     let gain = best(&ours) / best(&t);
     vec![
-        Claim::value("small loads are carried in full", Some(1.0), carried, n, "of what is offered", carried > 0.95)
+        Claim::value("small loads are carried in full", Some(1.0), carried, n, "of the offered load", carried > 0.95)
             .because(|| format!("{carried:.2} of {} kbit/s", loads[small])),
         Claim::value("TCP's goodput is within 30 % of the mean of CoAP's and CoCoA's at every load", None, off, n, "% at most", off < 30.0)
             .because(|| format!("the medians are {t:.1?} and {others:.1?} kbit/s")),

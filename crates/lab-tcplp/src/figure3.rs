@@ -15,10 +15,7 @@ use super::transport::{MSS, Transport, WINDOW};
 const MOST: usize = 8;
 
 pub fn make(context: &FigureContext<'_>) -> Result<Figure, RunError> {
-    let sizes: Vec<usize> = match context.quick() {
-        true => vec![1, 2, 5, 8],
-        false => (1..=MOST).collect(),
-    };
+    let sizes: Vec<usize> = context.pick((1..=MOST).collect(), vec![1, 2, 5, 8]);
     let (up, down) = by_size(context, &sizes)?;
     let (send, receive) = by_buffer(context, &sizes)?;
     let place = |size: usize| sizes.iter().position(|&at| at == size);

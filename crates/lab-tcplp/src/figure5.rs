@@ -24,10 +24,10 @@ const SPACINGS: [f64; 6] = [8.0, 15.0, 20.0, 25.0, SPACING, 35.0];
 
 /// The pauses d in ms, over the paper's range.
 pub fn pauses(context: &FigureContext<'_>) -> Vec<u64> {
-    match context.quick() {
-        true => vec![0, 30, 40, 100],
-        false => vec![0, 5, 10, 15, 20, 25, 30, 40, 50, 60, 80, 100],
-    }
+    context.pick(
+        vec![0, 5, 10, 15, 20, 25, 30, 40, 50, 60, 80, 100],
+        vec![0, 30, 40, 100],
+    )
 }
 
 /// The experiment with pauses of up to `ms` milliseconds.

@@ -18,7 +18,7 @@ const STEP: usize = 4;
 
 pub fn make(context: &FigureContext<'_>) -> Result<Figure, RunError> {
     // The paper gives 100 s for this figure, so it does not use the length of the other runs.
-    let seconds = if context.quick() { 40 } else { 100 };
+    let seconds = context.pick(100, 40);
     let pauses = pauses(context);
     let trials: Vec<Trial> = pauses
         .iter()

@@ -35,7 +35,7 @@ const CASES: [(&str, &str, Option<Sleeping>); 3] = [
 ];
 
 pub fn make(context: &FigureContext<'_>) -> Result<Figure, RunError> {
-    let repeats = if context.quick() { 2 } else { 5 };
+    let repeats = context.pick(5, 2);
     let mut panels = Vec::new();
     let mut latencies = Vec::new();
     for (id, title, sleep) in CASES {

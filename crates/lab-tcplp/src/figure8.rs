@@ -34,10 +34,7 @@ fn trials(by: By, octets: usize) -> Vec<Trial> {
 }
 
 pub fn make(context: &FigureContext<'_>) -> Result<Figure, RunError> {
-    let sizes: &[usize] = match context.quick() {
-        true => &[82, KIB],
-        false => &[82, 256, 512, KIB, 2048, 4096, 8192],
-    };
+    let sizes: &[usize] = context.pick(&[82, 256, 512, KIB, 2048, 4096, 8192], &[82, KIB]);
     // The runs of all leaves for one size form one sample.
     let over = |by, sizes: &[usize]| -> Result<Vec<Vec<Measured>>, RunError> {
         let all: Vec<Trial> = sizes

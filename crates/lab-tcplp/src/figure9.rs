@@ -16,7 +16,7 @@ const PROTOCOLS: [Protocol; 4] = [
 ];
 
 pub fn make(context: &FigureContext<'_>) -> Result<Figure, RunError> {
-    let rounds = if context.quick() { 2 } else { 10 };
+    let rounds = context.pick(10, 2);
     let trials: Vec<Trial> = [1, BATCH]
         .into_iter()
         .flat_map(|batch| {

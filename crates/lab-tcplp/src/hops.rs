@@ -31,7 +31,7 @@ const EXPERIMENTS: [(&str, Row); 4] = [
 ];
 
 pub fn make(context: &FigureContext<'_>) -> Result<Figure, RunError> {
-    let hops: Vec<usize> = (1..=if context.quick() { 3 } else { 5 }).collect();
+    let hops: Vec<usize> = (1..=context.pick(5, 3)).collect();
     let over = |experiment: Row| -> Result<Runs, RunError> {
         let trials: Vec<Trial> = hops
             .iter()

@@ -14,10 +14,7 @@ use super::transport::{MSS, Transport};
 const ROUND_TRIPS: f64 = 2.0;
 
 pub fn make(context: &FigureContext<'_>) -> Result<Figure, RunError> {
-    let losses: &[f64] = match context.quick() {
-        true => &[0.0, 0.06],
-        false => &[0.0, 0.01, 0.03, 0.06, 0.1, 0.15, 0.21],
-    };
+    let losses: &[f64] = context.pick(&[0.0, 0.01, 0.03, 0.06, 0.1, 0.15, 0.21], &[0.0, 0.06]);
     let mut panels = Vec::new();
     let mut claims = Vec::new();
     let mut notes = vec![

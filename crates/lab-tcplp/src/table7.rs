@@ -106,7 +106,7 @@ fn over_the_day(levels: &[Vec<Measured>], value: impl Fn(&Measured) -> f64) -> S
 }
 
 pub fn make(context: &FigureContext<'_>) -> Result<Figure, RunError> {
-    let rounds = if context.quick() { 2 } else { 16 };
+    let rounds = context.pick(16, 2);
     let levels = weights();
     let trials: Vec<Trial> = ROWS
         .iter()

@@ -3,7 +3,7 @@
 use chappe_core::Duration;
 use chappe_tcplp::tcp;
 
-/// TCPlp's segments: five frames with addresses in line; 462 octets of payload beside timestamps (specified: 5 frames of
+/// TCPlp's segments: five frames with addresses in line; 462 octets of payload besides timestamps (specified: 5 frames of
 /// 122 octets with 16 of headers, less 36 of compressed headers, 20 of TCP).
 pub const MSS: u16 = 474;
 /// TCPlp's buffers, in segments (6.2, 7.3).
