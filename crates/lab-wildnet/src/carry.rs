@@ -86,6 +86,7 @@ pub fn carry(with: &WildNet, job: &Job<'_>, meter: &Meter) -> Result<Outcome, Ru
 fn ends(transfers: &[Transfer], last: usize) -> Result<Vec<Ends<'_>>, RunError> {
     let first_source = transfers.first().map(|first| first.source);
     let ends = transfers.iter().map(|transfer| {
+        // The line is built from the first transfer's source, so that is radio 0 whichever end of the scenario it is.
         let (from, to) = match Some(transfer.source) == first_source {
             true => (0, last),
             false => (last, 0),

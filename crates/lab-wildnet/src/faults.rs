@@ -8,13 +8,13 @@ use std::collections::BTreeMap;
 use chappe_scenario::InputError;
 use chappe_scenario::format::{FaultKind, FaultTable, Located, Scenario};
 use chappe_scenario::plan::{Check, LossStep, Plan};
-use chappe_sim::{AirTime, Fault as Strike, LinkLoss, LinkTrace, LossLaw, Position};
+use chappe_sim::{AirTime, Fault, LinkLoss, LinkTrace, LossLaw, Position};
 
 /// The faults of a run, by radio: hop `h` has radios 2 h and 2 h + 1.
 #[derive(Clone, Debug, Default)]
 pub struct LineFaults {
     /// Faults that the simulator injects.
-    pub events: Vec<(AirTime, Strike)>,
+    pub events: Vec<(AirTime, Fault)>,
     /// When masts restart, in order of time.
     pub restarts: Vec<(AirTime, usize)>,
     /// Loss of the directions that a fault changes. The other directions follow their hop.
@@ -39,33 +39,33 @@ impl LineFaults {
         faults
     }
 
-    fn add(&mut self, at: AirTime, fault: Strike, mast: impl Fn(usize) -> usize, masts: usize) {
-        let mut each = |node: usize, strike: &dyn Fn(usize) -> Strike| {
+    fn add(&mut self, at: AirTime, fault: Fault, mast: impl Fn(usize) -> usize, masts: usize) {
+        let mut each = |node: usize, make: &dyn Fn(usize) -> Fault| {
             let radios = radios(mast(node), masts).into_iter();
-            self.events.extend(radios.map(|radio| (at, strike(radio))));
+            self.events.extend(radios.map(|radio| (at, make(radio))));
         };
         match fault {
-            Strike::Crash(node) => each(node, &Strike::Crash),
-            Strike::Restart(node) => self.restarts.push((at, mast(node))),
-            Strike::Drift { node, ppm } => each(node, &|node| Strike::Drift { node, ppm }),
-            Strike::CorruptBits {
+            Fault::Crash(node) => each(node, &Fault::Crash),
+            Fault::Restart(node) => self.restarts.push((at, mast(node))),
+            Fault::Drift { node, ppm } => each(node, &|node| Fault::Drift { node, ppm }),
+            Fault::CorruptBits {
                 node,
                 rate,
                 detected,
-            } => each(node, &|node| Strike::CorruptBits {
+            } => each(node, &|node| Fault::CorruptBits {
                 node,
                 rate,
                 detected,
             }),
-            Strike::CutLink(a, b) => {
+            Fault::CutLink(a, b) => {
                 let (from, to) = ends(mast(a), mast(b));
-                self.events.push((at, Strike::CutLink(from, to)));
+                self.events.push((at, Fault::CutLink(from, to)));
             }
-            Strike::RestoreLink(a, b) => {
+            Fault::RestoreLink(a, b) => {
                 let (from, to) = ends(mast(a), mast(b));
-                self.events.push((at, Strike::RestoreLink(from, to)));
+                self.events.push((at, Fault::RestoreLink(from, to)));
             }
-            Strike::Jammer(jammer) => self.events.push((at, Strike::Jammer(jammer))),
+            Fault::Jammer(jammer) => self.events.push((at, Fault::Jammer(jammer))),
         }
     }
 }

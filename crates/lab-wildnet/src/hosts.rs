@@ -176,6 +176,7 @@ pub fn tcp_host<'a>(
         };
         Socket::new(local, memory, NewReno).unwrap_or_else(|why| unreachable!("{why:?}"))
     };
+    // One socket for the connection that the host opens, one for the connection that it accepts.
     let sockets = [socket(), socket()];
     let mut host = Host::new(local, Ipv6Addr::LOCALHOST, sockets, app);
     host.listen(PORT);

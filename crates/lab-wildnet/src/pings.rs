@@ -76,6 +76,7 @@ impl Pings {
             Some(stamp) => (ANSWER, stamp),
             None => {
                 let at = self.next.filter(|at| *at <= now)?;
+                // Stamped with the time at which it was due, so that waiting for room counts as delay.
                 self.next = Some(at + EVERY);
                 self.sent += u64::from(self.counts(at));
                 (REQUEST, at.nanos().to_be_bytes())
@@ -95,6 +96,7 @@ impl Pings {
 
 impl HostNode for Pings {
     fn handle_packet(&mut self, now: Instant, packet: &[u8]) {
+        // Datagrams are longer, so the length tells pings from bulk traffic.
         if packet.len() != PING {
             return self.bulk.handle_packet(now, packet);
         }

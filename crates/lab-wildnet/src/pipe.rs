@@ -343,6 +343,7 @@ impl Medium<'_> {
                 self.flying
                     .insert(at, (1 - place, frame[..send.len].to_vec()));
             }
+            // The medium has no ACKs, so the sender learns no more than that the frame was sent.
             let (token, outcome) = (send.token, Outcome::Unconfirmed);
             self.ends[place].handle(self.now, LinkEvent::Sent { token, outcome });
         }

@@ -94,6 +94,7 @@ impl HostNode for Tunnel {
         self.flow.feed(now, &mut self.kcp);
         let (header, datagram) = packet.split_at_mut_checked(UDP_IP)?;
         let len = self.kcp.poll(datagram)?;
+        // Only the length of the UDP and IP headers matters on the air.
         header.fill(0);
         Some(UDP_IP + len)
     }

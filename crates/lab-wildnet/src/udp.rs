@@ -82,6 +82,7 @@ impl HostNode for Udp {
             Source::Silent => None,
             Source::Full => self.stamp(now, packet),
             Source::Steady(at, every) if at <= now => {
+                // Stamped with the time at which it was due, so that waiting for room counts as delay.
                 self.source = Source::Steady(at + every, every);
                 self.stamp(at, packet)
             }

@@ -357,6 +357,7 @@ fn service(rounds: u8) -> Service {
 
 /// G4: a target for the residual loss at the least redundancy, in full slots of about 12 frames.
 fn targets(context: &FigureContext<'_>) -> Result<Part, RunError> {
+    // Further rounds, and the most redundancy that the goal allows.
     let goals = [(1, 0.75), (2, 0.52), (4, 0.45)];
     let at = |(rounds, _): (u8, f64)| Trial {
         scheme: Scheme::slots(
