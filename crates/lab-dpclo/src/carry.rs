@@ -170,10 +170,11 @@ fn revive<R: Recorder>(
     if moments.is_empty() {
         return;
     }
+    // The simulator calls the reviver once for each restart, in order of time, but does not pass the time.
     moments.sort_unstable();
-    let (setup, access, seed) = (streams.mesh.clone(), with.access, Seed(job.network.seed));
+    let (spec, access, seed) = (streams.mesh.clone(), with.access, Seed(job.network.seed));
     let (medium, frame) = (job.network.medium.clone(), streams.mesh.frame());
-    let settings = setup.fitted(&medium);
+    let settings = spec.fitted(&medium);
     let mut lives = 0u8;
     simulator.set_reviver(move |node| {
         let now = moments
@@ -183,10 +184,10 @@ fn revive<R: Recorder>(
         lives = lives.wrapping_add(1);
         let seed = seed.child(u64::from(lives));
         // The same settings made a router at the start of the run, so they are valid.
-        let router = setup
+        let router = spec
             .router(settings, (node, lives), now, seed)
             .unwrap_or_else(|error| unreachable!("a router that was made before: {error}"));
-        let station = Station::new(router, setup.settings.queues.limit);
+        let station = Station::new(router, spec.settings.queues.limit);
         let channel = access.stations(&medium, frame, seed).swap_remove(node);
         Box::new(OverMac::new(channel, station))
     });
@@ -318,14 +319,14 @@ fn bounds(flows: &[Flow], job: &Job<'_>, fairness: Option<&Fairness>) -> Vec<Bou
 fn receipt<'a>(
     streams: &ScenarioStreams,
     measured: &StreamResult,
-    came: &'a [u8],
+    arrived: &'a [u8],
     octets: usize,
 ) -> Receipt<'a> {
-    let last = measured.arrivals.last().filter(|_| came.len() == octets);
+    let last = measured.arrivals.last().filter(|_| arrived.len() == octets);
     Receipt {
-        octets: came.len(),
+        octets: arrived.len(),
         completed_s: last.map(|(at, _)| at.saturating_since(streams.begin).as_secs_f64()),
-        copy: Some(came),
+        copy: Some(arrived),
         delay: delay(&measured.delays),
     }
 }

@@ -137,7 +137,7 @@ pub fn figure3(context: &FigureContext<'_>) -> Result<Figure, RunError> {
         "improved",
     ];
     let series = names.iter().zip(&runs);
-    let series = series.map(|(name, runs)| by_flow(name, runs, 2, |ran, flow| ran.kbps[flow]));
+    let series = series.map(|(name, runs)| by_flow(name, runs, 2, |run, flow| run.kbps[flow]));
     let mut claims = Vec::new();
     for (place, method) in methods.iter().enumerate() {
         let (one, several) = (&runs[2 * place], &runs[2 * place + 1]);
@@ -206,7 +206,7 @@ pub fn figure4(context: &FigureContext<'_>) -> Result<Figure, RunError> {
         "with, 802.11e",
     ];
     let series = names.iter().zip(&runs);
-    let series = series.map(|(name, runs)| by_flow(name, runs, 2, |ran, flow| ran.kbps[flow]));
+    let series = series.map(|(name, runs)| by_flow(name, runs, 2, |run, flow| run.kbps[flow]));
     let claim = |text: &str, (without, with): (&Runs, &Runs), flow: usize| {
         let gain = paired(with, without, |a, b| {
             100.0 * (a.kbps[flow] / b.kbps[flow].max(1e-9) - 1.0)

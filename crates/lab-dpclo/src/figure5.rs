@@ -42,7 +42,7 @@ pub fn make(context: &FigureContext<'_>) -> Result<Figure, RunError> {
         let runs = context.measure(&trials)?;
         let optimum = trials[0].optimum(chappe_core::Seed(1))?;
         let bars = NAMES.iter().zip(&runs);
-        let bars = bars.map(|(name, runs)| by_flow(name, runs, 2, |ran, flow| ran.kbps[flow]));
+        let bars = bars.map(|(name, runs)| by_flow(name, runs, 2, |run, flow| run.kbps[flow]));
         panels.push(
             Panel::bars(
                 &format!("5{id}"),
@@ -83,11 +83,11 @@ pub fn make(context: &FigureContext<'_>) -> Result<Figure, RunError> {
 }
 
 fn percent(runs: &Runs, value: impl Fn(&Measured) -> f64) -> Summary {
-    summary(runs, |ran| 100.0 * value(ran))
+    summary(runs, |run| 100.0 * value(run))
 }
 
 fn asymmetry(runs: &[Runs]) -> Vec<Claim> {
-    let share = |ran: &Measured| ran.kbps[0] / ran.kbps[1].max(1e-9);
+    let share = |run: &Measured| run.kbps[0] / run.kbps[1].max(1e-9);
     let (zmac, edca) = (percent(&runs[0], share), percent(&runs[1], share));
     vec![
         Claim::new(
@@ -108,9 +108,9 @@ fn asymmetry(runs: &[Runs]) -> Vec<Claim> {
 }
 
 fn receivers(runs: &[Runs]) -> Vec<Claim> {
-    let even = |ran: &Measured| ran.evenness();
+    let even = |run: &Measured| run.evenness();
     let (zmac, edca) = (percent(&runs[0], even), percent(&runs[1], even));
-    let lopsided = [0, 1].map(|of| percent(&runs[of], |ran| ran.lopsided));
+    let lopsided = [0, 1].map(|of| percent(&runs[of], |run| run.lopsided));
     vec![
         Claim::new(
             "D: over 802.11e, both get the same in the long run, within a fifth",

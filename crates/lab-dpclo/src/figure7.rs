@@ -101,7 +101,7 @@ pub fn make(context: &FigureContext<'_>) -> Result<Figure, RunError> {
     let mut places = sources();
     places.extend(["total", "smallest", "geometric mean"].map(String::from));
     let goodput = |(name, runs): (&str, &Runs)| {
-        let mut series = by_flow(name, runs, SOURCES, |ran, flow| ran.kbps[flow]);
+        let mut series = by_flow(name, runs, SOURCES, |run, flow| run.kbps[flow]);
         let values: [fn(&Measured) -> f64; 3] =
             [Measured::total, Measured::least, Measured::geometric_mean];
         series.ours.extend(values.map(|value| summary(runs, value)));
@@ -119,14 +119,14 @@ pub fn make(context: &FigureContext<'_>) -> Result<Figure, RunError> {
             let values = runs
                 .iter()
                 .enumerate()
-                .map(|(network, ran)| value(ran, network));
+                .map(|(network, run)| value(run, network));
             Summary::of(&values.collect::<Vec<_>>())
         };
         Series::new(name, runs.iter().map(of).collect())
     };
-    let least = |ran: &Measured, network: usize| 1e5 * ran.least() / optima[network].max_min_bps;
-    let mean = |ran: &Measured, network: usize| {
-        1e5 * ran.geometric_mean() / optima[network].geometric_mean_bps()
+    let least = |run: &Measured, network: usize| 1e5 * run.least() / optima[network].max_min_bps;
+    let mean = |run: &Measured, network: usize| {
+        1e5 * run.geometric_mean() / optima[network].geometric_mean_bps()
     };
     Ok(Figure {
         id: "figure7",
@@ -141,7 +141,7 @@ pub fn make(context: &FigureContext<'_>) -> Result<Figure, RunError> {
                 "ms",
                 sources(),
                 named()
-                    .map(|(name, runs)| by_flow(name, runs, SOURCES, |ran, flow| 1e3 * ran.delays[flow]))
+                    .map(|(name, runs)| by_flow(name, runs, SOURCES, |run, flow| 1e3 * run.delays[flow]))
                     .collect(),
             )
             .on("source"),
@@ -151,10 +151,10 @@ pub fn make(context: &FigureContext<'_>) -> Result<Figure, RunError> {
                 "%",
                 systems.iter().map(|(name, ..)| name.to_string()).collect(),
                 vec![
-                    share("Jain's index", &|ran, _| 100.0 * ran.jain()),
+                    share("Jain's index", &|run, _| 100.0 * run.jain()),
                     share("slowest, of max-min", &least),
                     share("geometric mean, of the best", &mean),
-                    share("lost to full queues", &|ran, _| 100.0 * ran.overflow),
+                    share("lost to full queues", &|run, _| 100.0 * run.overflow),
                 ],
             )
             .on("system"),
@@ -171,12 +171,12 @@ fn claims(runs: &[Runs]) -> Vec<Claim> {
     let [dpclo, tcp, few, fusion, one, rest @ ..] = runs else {
         return Vec::new();
     };
-    let nearest = summary(tcp, |ran| 100.0 * ran.kbps[SOURCES - 1] / ran.total());
-    let starved = summary(tcp, |ran| {
-        100.0 * ran.least() / (ran.total() / SOURCES as f64)
+    let nearest = summary(tcp, |run| 100.0 * run.kbps[SOURCES - 1] / run.total());
+    let starved = summary(tcp, |run| {
+        100.0 * run.least() / (run.total() / SOURCES as f64)
     });
-    let kept = summary(dpclo, |ran| {
-        100.0 * ran.least() / (ran.total() / SOURCES as f64)
+    let kept = summary(dpclo, |run| {
+        100.0 * run.least() / (run.total() / SOURCES as f64)
     });
     let less_biased = paired(few, tcp, |few, tcp| few.jain() - tcp.jain());
     let alike = paired(fusion, tcp, |fusion, tcp| fusion.jain() - tcp.jain());
@@ -185,20 +185,20 @@ fn claims(runs: &[Runs]) -> Vec<Claim> {
         .iter()
         .map(|runs| summary(runs, Measured::total).mean);
     let best_other = others.fold(0.0, f64::max);
-    let beaten = summary(dpclo, |ran| {
-        ran.kbps[..SOURCES - 1]
+    let beaten = summary(dpclo, |run| {
+        run.kbps[..SOURCES - 1]
             .iter()
-            .filter(|&&kbps| kbps > ran.kbps[SOURCES - 1])
+            .filter(|&&kbps| kbps > run.kbps[SOURCES - 1])
             .count() as f64
     });
-    let worst = summary(dpclo, |ran| {
-        let worst = ran
+    let worst = summary(dpclo, |run| {
+        let worst = run
             .delays
             .iter()
             .copied()
             .filter(|delay| delay.is_finite())
             .fold(0.0, f64::max);
-        worst / quantile(&ran.delays, 0.5).unwrap_or(f64::NAN)
+        worst / quantile(&run.delays, 0.5).unwrap_or(f64::NAN)
     });
     let mut claims = vec![
         Claim::new(
@@ -264,7 +264,7 @@ fn claims(runs: &[Runs]) -> Vec<Claim> {
             (5.0..=20.0).contains(&worst.mean),
         ),
     ];
-    let delay = |ran: &Measured| quantile(&finite(&ran.delays), 0.5).unwrap_or(f64::NAN);
+    let delay = |run: &Measured| quantile(&finite(&run.delays), 0.5).unwrap_or(f64::NAN);
     let quick = paired(one, dpclo, |one, usual| 100.0 * delay(one) / delay(usual));
     let less = paired(one, dpclo, |one, usual| 100.0 * one.total() / usual.total());
     claims.extend([
@@ -295,11 +295,11 @@ fn long_claims(dpclo: &Runs, rest: &[Runs]) -> Vec<Claim> {
     let carried = paired(dclo, dpclo, |dclo, dpclo| {
         100.0 * dclo.total() / dpclo.total()
     });
-    let late = summary(dclo, |ran| {
-        quantile(&finite(&ran.delays), 0.5).unwrap_or(f64::NAN)
+    let late = summary(dclo, |run| {
+        quantile(&finite(&run.delays), 0.5).unwrap_or(f64::NAN)
     });
     let quicker = paired(ours, dpclo, |ours, dpclo| {
-        let median = |ran: &Measured| quantile(&finite(&ran.delays), 0.5).unwrap_or(f64::NAN);
+        let median = |run: &Measured| quantile(&finite(&run.delays), 0.5).unwrap_or(f64::NAN);
         100.0 * median(ours) / median(dpclo)
     });
     let as_fair = paired(ours, dpclo, |ours, dpclo| {
@@ -339,16 +339,16 @@ fn long_claims(dpclo: &Runs, rest: &[Runs]) -> Vec<Claim> {
 
 /// The total goodput in the first and in the second half of the counted time, in kbit/s.
 fn growth(runs: &Runs) -> [f64; 2] {
-    let half = |ran: &Measured, late: bool| {
+    let half = |run: &Measured, late: bool| {
         let of = |steps: &Vec<f64>| {
-            // Counting begins after a quarter of the steps ([`FigureContext::large`]).
+            // The first quarter of the steps precedes the counted time.
             let counted = &steps[steps.len() / 4..];
             let (first, second) = counted.split_at(counted.len() / 2);
             mean(if late { second } else { first })
         };
-        ran.course.iter().map(of).sum::<f64>()
+        run.course.iter().map(of).sum::<f64>()
     };
-    [false, true].map(|late| summary(runs, |ran| half(ran, late)).mean)
+    [false, true].map(|late| summary(runs, |run| half(run, late)).mean)
 }
 
 fn finite(values: &[f64]) -> Vec<f64> {

@@ -232,8 +232,8 @@ impl StreamResult {
     /// Octets that arrived between two instants.
     pub fn octets(&self, (from, until): (Instant, Instant)) -> u64 {
         let within = |&&(at, _): &&(Instant, u32)| from <= at && at < until;
-        let came = self.arrivals.iter().filter(within);
-        came.map(|&(_, octets)| u64::from(octets)).sum()
+        let arrived = self.arrivals.iter().filter(within);
+        arrived.map(|&(_, octets)| u64::from(octets)).sum()
     }
 
     /// Goodput between two instants in bit/s.
@@ -245,8 +245,8 @@ impl StreamResult {
     /// Delays in seconds of the packets that arrived between two instants.
     pub fn delays(&self, (from, until): (Instant, Instant)) -> Vec<f64> {
         let within = |&&(at, _): &&(Instant, f64)| from <= at && at < until;
-        let came = self.delays.iter().filter(within);
-        came.map(|&(_, delay)| delay).collect()
+        let arrived = self.delays.iter().filter(within);
+        arrived.map(|&(_, delay)| delay).collect()
     }
 }
 
@@ -292,8 +292,8 @@ fn datagrams(number: u16, stream: &Stream, [source, sink]: [&Station<'_>; 2]) ->
 fn connection(number: u16, stream: &Stream, [source, sink]: [&Station<'_>; 2]) -> StreamResult {
     let left = source.left.iter().find(|(name, _)| *name == number);
     let left = left.map_or(&[][..], |(_, times)| times);
-    let came = sink.arrivals.iter();
-    let delays = came
+    let arrived = sink.arrivals.iter();
+    let delays = arrived
         .filter(|(name, from, ..)| (*name, *from) == (number, stream.source))
         .filter_map(|&(_, _, count, at)| {
             let since = left.get(count as usize)?;

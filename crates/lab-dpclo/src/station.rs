@@ -114,6 +114,7 @@ impl<'a> Station<'a> {
                 octets: octets.to_vec(),
             });
         }
+        // Once a segment must wait, later ones for the same destination wait too, so that none overtakes it.
         let (mut moved, mut blocked) = (false, Vec::new());
         let mut rest = VecDeque::new();
         for segment in std::mem::take(&mut self.outbox) {

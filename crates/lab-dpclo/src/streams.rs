@@ -347,6 +347,7 @@ impl<'a> TcpHost<'a> {
         let to = u16::from_be_bytes([*packet.get(38)?, *packet.get(39)?]);
         let ports = packet.get(V6..V6 + 4)?;
         let port = |at: usize| u16::from_be_bytes([ports[at], ports[at + 1]]);
+        // One port is `PORT`, the other `FROM` plus the stream, which is always larger.
         let stream = port(0).max(port(2)).checked_sub(FROM)?;
         Some((to, stream, &packet[V6..]))
     }

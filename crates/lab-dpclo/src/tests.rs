@@ -114,7 +114,7 @@ fn mistakes_are_explained() {
             "`next_hops` means nothing",
         ),
         (format!("payload = \"3 kB\"\n{flow}"), "cannot be sent"),
-        (format!("knob = 1.0\n{flow}"), "means nothing"),
+        (format!("knob = 1.0\n{flow}"), "unknown key `knob`"),
         (format!("{flow}rate = \"0 bit/s\"\n"), "carries nothing"),
         (
             format!("{flow}begin = \"2 s\"\nend = \"1 s\"\n"),

@@ -192,6 +192,7 @@ impl Emulation {
             .map_err(|error| RunError::Defect(error.to_string()))?;
         let mut lives = 0;
         simulator.set_reviver(move |node| {
+            // A restarted station does not repeat the back-offs of an earlier life.
             lives += 1;
             factory.station(node, lives)
         });

@@ -174,6 +174,7 @@ impl LinkNode for ModelHost {
 
     fn poll_link(&mut self, now: Instant, allowed: Classes, sdu: &mut [u8]) -> Option<LinkSend> {
         let send = self.bridge.poll_link(now, allowed, sdu);
+        // The queue has room again, which a saturating sender fills at once.
         self.work(now);
         send
     }

@@ -87,6 +87,7 @@ impl TransferBound {
             .mode
             .airtime(with.protocol.frame_octets())
             .as_secs_f64();
+        // Where all nodes sense each other, frames never overlap. So the inverse of this bound is a packet's total airtime.
         let one_domain = chappe_bound::Network::new(
             net.delivery.clone(),
             vec![airtime; nodes],

@@ -143,6 +143,7 @@ impl<'a> Air<'a> {
 
     /// Handles this instant and advances to the next one. Returns false if no event is left.
     fn step(&mut self) -> bool {
+        // Frames that end now are delivered before any node chooses its next frame.
         self.land();
         for node in &mut self.nodes {
             if node.poll_timeout().is_some_and(|wake| wake.at <= self.now) {
@@ -194,6 +195,7 @@ impl<'a> Air<'a> {
             let delivery = self.delivery(from, to);
             let arrived = (1..=ATTEMPTS).find(|_| self.random.chance(delivery));
             let attempts = arrived.unwrap_or(ATTEMPTS);
+            // All attempts take place back to back, and the channel stays busy until the last one ends.
             airtime = airtime * u64::from(attempts);
             outcome = match arrived {
                 Some(attempts) => Outcome::Acknowledged { attempts },
@@ -234,6 +236,7 @@ impl<'a> Air<'a> {
                     _ => self.random.chance(delivery),
                 };
                 let deaf = self.own[listener].1 > began;
+                // The outcome of a unicast frame was drawn when it began, so its destination receives it in any case.
                 if arrives && (!deaf || target) {
                     let arrival = Arrival {
                         from: Address::node(frame.from as u16),

@@ -235,6 +235,7 @@ impl Sender {
 
     /// Returns the next segment to send: a lost one, or else a new one.
     pub(super) fn poll(&mut self, now: Instant) -> Option<Packet> {
+        // The segments still in the network: `pipe` of RFC 6675.
         let open = self.flight.iter().filter(|s| !s.arrived && !s.lost).count();
         if open as f64 + 1.0 > self.window {
             return None;
