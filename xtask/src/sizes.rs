@@ -34,7 +34,7 @@ const MEMORY: [(&str, u32); 6] = [
 /// The goal for TCP's code and constants, octets.
 const TEXT_GOAL: u32 = 16 * 1024;
 /// No more than this is let in: what stands, and a little.
-const TEXT_MAX: u32 = 21_000;
+const TEXT_MAX: u32 = 20_500;
 /// Instructions for one segment, made or taken.
 const INSTRUCTIONS_MAX: u64 = 8_000;
 
