@@ -65,9 +65,11 @@ pub struct PacifierKeys {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub probing: Option<Located<Time>>,
     /// A node repeats an acknowledgement after this many frames overheard from its next hop that do not confirm it.
+    /// The improved variant refuses this key.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ack_overheard_next_hop: Option<Located<u32>>,
-    /// A node repeats an acknowledgement after this many frames overheard from other nodes.
+    /// A node repeats an acknowledgement after this many frames overheard from other nodes. The improved
+    /// variant refuses this key.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ack_overheard_other: Option<Located<u32>>,
 }

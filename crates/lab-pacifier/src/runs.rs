@@ -84,7 +84,7 @@ pub enum System {
     },
 }
 
-/// Complete Pacifier with the knob at 1, the paper's choice.
+/// Complete Pacifier with the knob at 1, the paper's choice (IV-B.5).
 pub const PACIFIER: System = System::Pacifier { knob: 100 };
 
 /// The description of one run.
