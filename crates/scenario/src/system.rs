@@ -275,7 +275,7 @@ impl System {
         let Some(mac) = scenario.mac.as_ref().filter(|_| !self.has_mac) else {
             return Ok(());
         };
-        let message = format!("{} has no [mac] to set", self.title);
+        let message = format!("{} does not read [mac]", self.title);
         Err(check.at(mac, "no use here", message))
     }
 }
