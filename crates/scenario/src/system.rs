@@ -141,7 +141,7 @@ impl Variant {
 }
 
 impl System {
-    /// A system on 802.11b that reads neither `[mac]` nor keys of its own, for `..System::DOT11B`.
+    /// A system on 802.11b that reads neither `[mac]` nor any other key, for `..System::DOT11B`.
     pub const DOT11B: System = System {
         name: "",
         title: "",
