@@ -1,7 +1,7 @@
 //! Draws figures as SVG: bars with whiskers, lines, and distributions. The same panels always give the same bytes.
 //!
-//! Colours are those of Okabe and Ito, told apart with any colour vision; markers and dashes repeat what colour says.
-//! A hollow diamond is a value of the paper, a dashed line the bound.
+//! Colours are those of Okabe and Ito, which are distinct for any colour vision; markers and dashes repeat the distinction.
+//! A hollow diamond is a value of the paper, a dashed line is the bound.
 
 use std::fmt::Write as _;
 
@@ -77,7 +77,7 @@ pub fn draw(figure: &Figure) -> String {
     svg + "</svg>\n"
 }
 
-/// What the signs mean that a drawing of this figure may hold.
+/// The legend of the signs in this figure's drawing.
 fn key(figure: &Figure) -> Vec<&'static str> {
     let any = |has: &dyn Fn(&Panel) -> bool| figure.panels.iter().any(has);
     let drawn = |panel: &Panel| panel.kind != PanelKind::Cdf;
@@ -219,7 +219,7 @@ fn legend(svg: &mut String, panel: &Panel) {
     }
 }
 
-/// The longest label of a panel's places, and whether labels are too long to stand side by side.
+/// The length of a panel's longest label, and whether labels are too long for their places.
 fn longest_label(panel: &Panel) -> (f64, bool) {
     let lengths = panel.places.iter().map(|label| label.chars().count());
     let longest = lengths.max().unwrap_or(0) as f64 * LETTER;
@@ -227,7 +227,7 @@ fn longest_label(panel: &Panel) -> (f64, bool) {
     (longest, panel.kind != PanelKind::Cdf && longest > space)
 }
 
-/// What a panel needs below for labels that stand aslant.
+/// The height that a panel needs below for rotated labels.
 fn below(panel: &Panel) -> f64 {
     match longest_label(panel) {
         (longest, true) => (longest * SLANT.to_radians().sin()).ceil(),
@@ -299,7 +299,7 @@ fn bars(svg: &mut String, panel: &Panel) {
     axis(svg);
 }
 
-/// The bound over each group, or a word about it where it lies above the drawing.
+/// The bound over each group, or a note where it lies above the drawing.
 fn bounds(svg: &mut String, panel: &Panel, frame: &Frame) {
     let group = (WIDTH - LEFT - RIGHT) / panel.places.len().max(1) as f64;
     let known: Vec<(usize, f64)> = panel
@@ -521,7 +521,7 @@ mod tests {
         }
     }
 
-    /// Every kind closes what it opens, escapes what it quotes, and holds no not-a-number.
+    /// Every kind closes its elements, escapes text, and contains no not-a-number.
     #[test]
     fn drawings_are_well_formed() {
         for kind in [PanelKind::Bars, PanelKind::Lines, PanelKind::Cdf] {
@@ -535,8 +535,8 @@ mod tests {
         assert!(draw(&figure(PanelKind::Bars)).contains("above the drawing"));
     }
 
-    /// Names of many series go on in a second line, labels that do not fit stand aslant and make the drawing taller, and a
-    /// panel of lines shows bound and paper.
+    /// Names of many series wrap to a second line, labels that do not fit are rotated and make the drawing taller, and a
+    /// panel of lines shows the bound and the paper's values.
     #[test]
     fn nothing_overlaps_and_lines_have_bounds() {
         let plain = draw(&figure(PanelKind::Lines));

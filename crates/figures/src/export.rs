@@ -1,4 +1,4 @@
-//! Figures for programs: JSON rows with the claims, and CSV points.
+//! Figures as data for other programs: JSON rows with the claims, and CSV points.
 
 use std::fmt::Write as _;
 

@@ -1,14 +1,32 @@
 //! Figures as SVG, as text for a terminal, as CSV and JSON; and the tables of all commands.
 //!
 //! ```
-//! use chappe_figures::table::Table;
+//! use chappe_figures::{draw, export, text};
+//! use chappe_results::figure::{Figure, Panel, Series};
+//! use chappe_results::statistics::Summary;
 //!
-//! let mut table = Table::new().words("protocol").numbers("kbit/s", 0);
-//! table.row(["MORE".into(), "45".into()]);
-//! assert!(table.render(80, false).contains("MORE"));
+//! let goodput = Series::new("MORE", vec![Summary::of(&[44.0, 46.0]), Summary::of(&[31.0, 33.0])]);
+//! let places = vec!["dense".into(), "sparse".into()];
+//! let figure = Figure {
+//!     id: "figure1",
+//!     title: "goodput by network".into(),
+//!     panels: vec![Panel::bars("1", "goodput", "kbit/s", places, vec![goodput])],
+//!     claims: Vec::new(),
+//!     notes: Vec::new(),
+//! };
+//! assert!(draw::draw(&figure).starts_with("<svg"));
+//! assert!(text::text(&figure, 80, false).contains("sparse"));
+//! assert_eq!(export::json(&figure)["rows"].as_array().map(Vec::len), Some(2));
 //! ```
 //!
-//! A [`Figure`](chappe_results::figure::Figure) is data; how it looks is decided here. Only the command draws, so a change
+//! | output | module |
+//! |---|---|
+//! | SVG | [`draw`] |
+//! | text for a terminal | [`text`] |
+//! | JSON rows, CSV points | [`export`] |
+//! | tables, and numbers with sensible digits | [`table`] |
+//!
+//! A [`Figure`](chappe_results::figure::Figure) is data; its looks are decided here. Only the command draws, so a change
 //! to a drawing builds no system again.
 
 mod draw;

@@ -1,4 +1,4 @@
-//! Tables for a terminal: columns as wide as their contents, numbers to the right, colour only where asked.
+//! Tables for a terminal: columns as wide as their contents, numbers right-aligned, colour on request.
 
 use std::fmt::Write as _;
 
@@ -13,7 +13,7 @@ pub struct Table {
 struct Column {
     title: String,
     right: bool,
-    /// Columns of a higher rank are left out first when the terminal is narrow.
+    /// A narrow terminal omits columns of a higher rank first.
     rank: u8,
 }
 
@@ -39,7 +39,7 @@ impl Table {
         self
     }
 
-    /// Adds a column of numbers. Columns of a higher `rank` are left out first on a narrow terminal; rank 0 never.
+    /// Adds a column of numbers. A narrow terminal omits columns of a higher `rank` first, and never those of rank 0.
     pub fn numbers(mut self, title: &str, rank: u8) -> Table {
         self.columns.push(Column {
             title: title.into(),
@@ -54,7 +54,7 @@ impl Table {
         self.push(cells, false);
     }
 
-    /// Adds a row that stands out, where colour is allowed.
+    /// Adds a row in bold, where colour is allowed.
     pub fn bold_row(&mut self, cells: impl IntoIterator<Item = String>) {
         self.push(cells, true);
     }
@@ -65,7 +65,7 @@ impl Table {
         self.rows.push(Row { cells, bold });
     }
 
-    /// The table as text, at most `width` columns wide if leaving out columns can do it.
+    /// The table as text, at most `width` columns wide if omitting columns achieves that.
     pub fn render(&self, width: usize, colour: bool) -> String {
         let shown = self.shown(width);
         let mut text = String::new();
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn narrow_terminals_lose_the_last_columns_first() {
+    fn narrow_terminals_omit_high_ranks_first() {
         let narrow = table().render(22, false);
         assert!(!narrow.contains("frames") && narrow.contains("goodput"));
         assert!(table().render(1, false).contains("goodput"));

@@ -1,11 +1,11 @@
-//! Figures for people: a table for each panel, the claims below.
+//! Figures as text: a table for each panel, then the claims.
 
 use chappe_results::figure::{Claim, Figure, Panel, PanelKind};
 use chappe_results::statistics::Summary;
 
 use crate::table::{Table, digits, with_interval};
 
-/// The figure as a table for people.
+/// The figure as text, at most `width` columns wide where the tables allow it.
 pub fn text(figure: &Figure, width: usize, colour: bool) -> String {
     let mut text = format!("{}: {}\n", figure.id, figure.title);
     for panel in &figure.panels {

@@ -88,3 +88,42 @@ pub fn beside(mut series: Series, paper: &[Option<f64>]) -> Series {
     }
     series
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::run::Meter;
+
+    fn order(meter: &Meter, quick: bool) -> Order<'_> {
+        Order {
+            names: &[],
+            quick,
+            seed: 10,
+            threads: 3,
+            meter,
+        }
+    }
+
+    #[test]
+    fn results_are_ordered_by_trial_and_seed() {
+        let meter = Meter::default();
+        let order = order(&meter, true);
+        let context = FigureContext::new(&order);
+        let results = context.measure(&["a", "b"], 2, |trial, seed| Ok((*trial, seed.0)));
+        let expected = [vec![("a", 10), ("a", 11)], vec![("b", 10), ("b", 11)]];
+        assert_eq!(results.unwrap(), expected);
+        assert_eq!((context.runs(), context.pick(5, 2)), (4, 2));
+        assert_eq!(meter.read(), (4 * WORK, 4 * WORK));
+    }
+
+    #[test]
+    fn stopped_trials_are_interrupted() {
+        let meter = Meter::default();
+        meter.stop();
+        let order = order(&meter, false);
+        let context = FigureContext::new(&order);
+        let results = context.measure(&["a"], 2, |_, _| Ok(()));
+        assert!(matches!(results, Err(RunError::Interrupted)));
+        assert_eq!((context.runs(), context.pick(5, 2)), (0, 5));
+    }
+}

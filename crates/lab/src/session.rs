@@ -132,3 +132,78 @@ pub fn copy_path(
         .join(receiver)
         .join(name)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use chappe_scenario::idle::{self, IDLE};
+
+    use super::*;
+    use crate::carry::Report;
+
+    /// A system whose receivers get nothing. Seed 13 fails.
+    static SILENT: System = System::new(&IDLE, |job, meter| {
+        if job.network.seed == 13 {
+            return Err(RunError::Defect("unlucky".into()));
+        }
+        meter.advance(2 * WORK);
+        let report = Report::begin((&IDLE, &IDLE.variants[0]), job.network.seed);
+        Ok(report.finish())
+    });
+
+    #[derive(Default)]
+    struct Memory(Mutex<Vec<Run>>);
+
+    impl Archive for Memory {
+        fn find(&self, _: &Provenance, seed: u64) -> Option<Run> {
+            let runs = self.0.lock().unwrap();
+            runs.iter().find(|run| run.seed == seed).cloned()
+        }
+
+        fn keep(&self, _: &Plan, _: &Provenance, outcome: &Outcome) -> Result<(), RunError> {
+            self.0.lock().unwrap().push(outcome.run.clone());
+            Ok(())
+        }
+    }
+
+    fn session(seeds: &str, archive: &Memory, meter: &Meter) -> Result<Session, RunError> {
+        let plan = idle::plan(&format!(
+            "[network]\nlinks = [[0, 1], [1, 0]]\n[run]\nseeds = {seeds}\n\
+             [[transfer]]\nsource = 0\nreceivers = [1]\nbytes = \"1 kB\"\n"
+        ));
+        let options = Options {
+            threads: 2,
+            archive: Some(archive),
+            pcap: None,
+        };
+        run(&[&SILENT], &plan, Program::unknown("test"), options, meter)
+    }
+
+    #[test]
+    fn kept_runs_are_not_repeated() {
+        let (archive, meter) = (Memory::default(), Meter::default());
+        let first = session("[3, 1]", &archive, &meter).unwrap();
+        assert_eq!((first.reused, first.unfinished), (0, 0));
+        let more = session("[1, 2, 3]", &archive, &meter).unwrap();
+        assert_eq!((more.reused, more.document.runs.len()), (2, 3));
+        let seeds: Vec<u64> = more.document.runs.iter().map(|run| run.seed).collect();
+        assert_eq!(seeds, [1, 2, 3]);
+    }
+
+    #[test]
+    fn a_stopped_session_reports_what_is_missing() {
+        let (archive, meter) = (Memory::default(), Meter::default());
+        meter.stop();
+        let stopped = session("[1, 2]", &archive, &meter).unwrap();
+        assert_eq!((stopped.unfinished, stopped.document.runs.len()), (2, 0));
+        assert!(stopped.document.interrupted);
+    }
+
+    #[test]
+    fn an_error_of_one_seed_ends_the_session() {
+        let archive = Memory::default();
+        let failed = session("[13, 1]", &archive, &Meter::default());
+        assert!(matches!(failed, Err(RunError::Defect(_))));
+    }
+}

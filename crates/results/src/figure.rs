@@ -317,4 +317,11 @@ mod tests {
             "1a kbit/s | A\n1a 1 | 100\n1a 2 | 201\n1a mean | 151\n"
         );
     }
+
+    #[test]
+    fn panels_of_lines_have_their_axis() {
+        let series = vec![Series::new("A", vec![Summary::of(&[1.0])])];
+        let panel = Panel::lines("2", "loss", "%", ("distance", vec!["1 km".into()]), series);
+        assert_eq!((panel.kind, panel.axis), (PanelKind::Lines, "distance"));
+    }
 }

@@ -68,6 +68,7 @@ impl Provenance {
             &self.code(),
             &seed.to_string(),
         ] {
+            // The lengths keep neighbouring parts apart: "ab", "c" is not "a", "bc".
             hasher.update(&(part.len() as u64).to_le_bytes());
             hasher.update(part.as_bytes());
         }

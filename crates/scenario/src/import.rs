@@ -101,6 +101,7 @@ pub fn read_channels(path: &Path, select: &Select) -> Result<Channels, InputErro
 }
 
 fn parse(file: &FileText, select: &Select) -> Result<Map, InputError> {
+    // A link list may have one line of JSON before its header, so a first line in braces proves nothing by itself.
     let first_line = file.text.trim_start().lines().next().unwrap_or("");
     let is_json = first_line.starts_with('{')
         && serde_json::from_str::<serde_json::Value>(&file.text).is_ok();

@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn slips_of_the_finger_are_found() {
+    fn typing_errors_are_corrected() {
         let keys = ["channel", "tx_power", "rate", "preamble"];
         assert_eq!(nearest("tx_pwoer", keys), Some("tx_power"));
         assert_eq!(nearest("Rate", keys), Some("rate"));

@@ -220,7 +220,7 @@ fn check_node_count(
         return Err(check.at(&scenario.network, "this network", message));
     }
     if nodes < 2 {
-        let message = format!("a network of {nodes} node carries nothing");
+        let message = format!("a network needs at least 2 nodes, this one has {nodes}");
         return Err(check.at(&scenario.network, "this network", message));
     }
     Ok(())

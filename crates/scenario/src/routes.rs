@@ -87,7 +87,7 @@ mod tests {
 
     /// A link that delivers one way only carries nothing that must be acknowledged.
     #[test]
-    fn one_way_links_are_none() {
+    fn one_way_links_are_not_used() {
         let routes = Routes::by_etx(2, &[0.0, 1.0, 0.0, 0.0]);
         assert_eq!((routes.next(0, 1), routes.path(0, 1)), (None, None));
         assert_eq!(routes.path(1, 1), Some(vec![1]));

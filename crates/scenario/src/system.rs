@@ -141,7 +141,7 @@ impl Variant {
 }
 
 impl System {
-    /// A system on 802.11b that reads neither `[mac]` nor keys of its own, for `..System::DOT11B`.
+    /// A system on 802.11b that reads neither `[mac]` nor any other key, for `..System::DOT11B`.
     pub const DOT11B: System = System {
         name: "",
         title: "",
@@ -275,7 +275,7 @@ impl System {
         let Some(mac) = scenario.mac.as_ref().filter(|_| !self.has_mac) else {
             return Ok(());
         };
-        let message = format!("{} has no [mac] to set", self.title);
+        let message = format!("{} does not read [mac]", self.title);
         Err(check.at(mac, "no use here", message))
     }
 }

@@ -1,4 +1,4 @@
-//! Follows a run: when each batch arrived and, if wanted, every frame into a capture.
+//! The recorder of a run: when each batch arrived and, on request, every frame in a capture.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter};
@@ -11,7 +11,7 @@ use chappe_sim::{AirTime, Heard, Recorder, Sent};
 
 use crate::run::RunError;
 
-/// What is recorded of a run.
+/// Records arrivals and, on request, frames.
 #[derive(Debug)]
 pub struct Watch {
     /// For each node the seconds at which batches arrived.
@@ -30,7 +30,7 @@ struct Capture {
 }
 
 impl Watch {
-    /// For nodes `0..nodes`; `pcap` is where a capture of every frame goes, if one is wanted.
+    /// A recorder for nodes `0..nodes`, which writes every frame to `pcap` if that is given.
     pub fn new(nodes: usize, pcap: Option<&Path>) -> Result<Watch, RunError> {
         let capture = pcap.map(|path| {
             Capture::create(path, nodes).map_err(|error| RunError::unwritable(path, &error))
@@ -41,12 +41,12 @@ impl Watch {
         })
     }
 
-    /// How long batches took to reach a node, from the start of the run.
+    /// The time from the start of the run until a node had each batch, of all its transfers together.
     pub fn delay(&self, node: usize) -> Option<Delay> {
         self.arrivals.get(node).and_then(|at| Delay::of(at))
     }
 
-    /// Gives the capture its name.
+    /// Completes the capture and gives it its name.
     pub fn finish(self) -> Result<(), RunError> {
         let Some(capture) = self.capture else {
             return Ok(());
@@ -59,7 +59,7 @@ impl Watch {
 }
 
 impl Capture {
-    /// Begins a file beside `path`.
+    /// Creates a temporary file next to `path`.
     fn create(path: &Path, nodes: usize) -> io::Result<Capture> {
         let mut part = path.as_os_str().to_owned();
         part.push(format!(".{}.part", std::process::id()));
@@ -82,7 +82,7 @@ impl Capture {
 }
 
 impl Drop for Capture {
-    /// An unfinished capture is not left behind.
+    /// Removes an unfinished capture.
     fn drop(&mut self) {
         if self.frames.take().is_some() {
             // Nothing more can be done if it cannot be removed either.

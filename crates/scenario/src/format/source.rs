@@ -240,6 +240,7 @@ impl Source {
                 let key = Spanned::new(span.clone(), Cow::Owned(part));
                 let empty = Spanned::new(span.clone(), DeValue::Table(DeTable::new()));
                 if let Some(value) = fill {
+                    // An insert alone keeps the old key, and errors would point at its place in the file.
                     table.remove(&key);
                     table.insert(key, value);
                     return Ok(Here::Done);
@@ -266,7 +267,7 @@ impl Source {
         match next.get_mut() {
             DeValue::Table(table) => Ok(Here::Table(table)),
             DeValue::Array(array) => Ok(Here::Array(array)),
-            _ => Err(self.error(span, "a plain value", "this key has no parts of its own")),
+            _ => Err(self.error(span, "a plain value", "this key has no parts")),
         }
     }
 
@@ -284,7 +285,7 @@ impl Source {
             };
             help = Some(match nearest(wrong, known.iter().copied()) {
                 Some(right) => format!("did you mean `{right}`?"),
-                None if known.is_empty() => "nothing can stand here".to_string(),
+                None if known.is_empty() => "no key is allowed here".to_string(),
                 None => format!("known here: {}", known.join(", ")),
             });
             let what = if label == "unknown key" {

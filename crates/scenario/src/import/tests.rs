@@ -176,7 +176,7 @@ fn matrices_are_read_with_comments() {
     assert_eq!(error.line_column(), Some((1, 3)));
 }
 
-/// The measured networks beside the repository, where they are there.
+/// The measured networks next to the repository, where they exist.
 #[test]
 fn real_measurements_are_read() {
     let data = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");

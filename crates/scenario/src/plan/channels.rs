@@ -230,6 +230,7 @@ impl Drawn {
         if share <= 0.0 {
             return;
         }
+        // A separate stream: the share of bad links does not change which nodes are drawn.
         let mut random = seed.child(0xbad).stream(Purpose::Topology);
         for a in 0..self.powers.nodes() {
             for b in a + 1..self.powers.nodes() {

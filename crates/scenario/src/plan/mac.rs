@@ -43,6 +43,7 @@ pub fn station(mac: &MacTable, mode: Mode, check: &Check<'_>) -> Result<dot11::C
         }
     }
     config.cw_min = mac.cw_min.as_ref().map_or(config.cw_min, |given| **given);
+    // A smallest window above the standard's largest raises that one too.
     config.cw_max = mac
         .cw_max
         .as_ref()
@@ -58,7 +59,7 @@ pub fn station(mac: &MacTable, mode: Mode, check: &Check<'_>) -> Result<dot11::C
     config.retry_long = mac.retry_long.unwrap_or(config.retry_long);
     if let Some(size) = &mac.rts_threshold {
         if size.value() < 0.0 {
-            return Err(check.at(size, "here", format!("{} is no size", **size)));
+            return Err(check.at(size, "here", format!("{} is not a size", **size)));
         }
         config.rts_threshold = size.value() as usize;
     }
@@ -75,7 +76,11 @@ pub fn station(mac: &MacTable, mode: Mode, check: &Check<'_>) -> Result<dot11::C
     }
     if let Some(distance) = &mac.distance_max {
         if distance.value() < 0.0 {
-            return Err(check.at(distance, "here", format!("{} is no distance", **distance)));
+            return Err(check.at(
+                distance,
+                "here",
+                format!("{} is not a distance", **distance),
+            ));
         }
         config.propagation_max = Duration::from_secs_f64(distance.value() / LIGHT);
     }

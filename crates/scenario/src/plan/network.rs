@@ -101,6 +101,7 @@ impl Plan {
         let delivery = delivery(&medium, self);
         let mut transfers: Vec<Transfer> = Vec::new();
         for (index, transfer) in self.transfers.iter().enumerate() {
+            // A child for each transfer: the seed's own stream of this purpose places the nodes.
             let mut draw = Seed(seed).child(1 + index as u64).stream(Purpose::Topology);
             let taken = |node: usize| {
                 transfers
@@ -204,7 +205,7 @@ pub(super) fn medium_of(
 ) -> Result<Medium, InputError> {
     let places = topology.connected_positions(seed, profile, ask);
     let unconnected = || {
-        let message = format!("with seed {seed} no draw of places is connected");
+        let message = format!("with seed {seed} no draw of positions is connected");
         let help = "ask for more nodes, a smaller area, or a lower ratio in network.connected";
         check.error(0..0, "", message).help(help)
     };
@@ -220,7 +221,7 @@ pub(super) fn medium_of(
     made.map_err(|error| check.error(0..0, "", error.to_string()))
 }
 
-/// How often a source is drawn before giving up on one that reaches enough others.
+/// The number of sources drawn before giving up on one that reaches enough others.
 const SOURCE_DRAWS: usize = 1000;
 
 /// Draws `count` receivers, and a source that reaches them unless it is given, among the nodes that are not taken.
@@ -371,6 +372,8 @@ fn one(
     })
 }
 
+const NO_RECEIVER: &str = "a transfer needs at least one receiver";
+
 fn receivers(
     transfer: &TransferTable,
     from: Option<usize>,
@@ -379,15 +382,13 @@ fn receivers(
 ) -> Result<(), InputError> {
     let at = |label: &str, message: String| check.at(&transfer.receivers, label, message);
     match &*transfer.receivers {
-        Receivers::Count(0) => Err(at("nobody", "somebody must receive".into())),
+        Receivers::Count(0) => Err(at("no receiver", NO_RECEIVER.into())),
         Receivers::Count(count) if *count >= nodes => Err(at(
             "too many",
             format!("{count} receivers in a network of {nodes} nodes"),
         )),
         Receivers::Count(_) => Ok(()),
-        Receivers::Nodes(list) if list.is_empty() => {
-            Err(at("nobody", "somebody must receive".into()))
-        }
+        Receivers::Nodes(list) if list.is_empty() => Err(at("no receiver", NO_RECEIVER.into())),
         Receivers::Nodes(list) => {
             for (index, &node) in list.iter().enumerate() {
                 if node >= nodes {
@@ -401,7 +402,7 @@ fn receivers(
                     ));
                 }
                 if list[..index].contains(&node) {
-                    return Err(at("twice", format!("receiver {node} stands here twice")));
+                    return Err(at("twice", format!("receiver {node} is listed twice")));
                 }
             }
             if from.is_none() {
@@ -491,7 +492,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fixed_network_stays_and_a_free_one_moves() {
+    fn only_a_network_seed_fixes_the_places() {
         let random = "generator = \"random\"\nnodes = 20\narea = [\"300 m\", \"300 m\"]";
         let places = |network: &str, seed| {
             plan(network, "receivers = 1")

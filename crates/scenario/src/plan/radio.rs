@@ -66,7 +66,7 @@ pub fn profile(
         .filter(|_| !radios.match_profile(&profile))
     {
         let message = format!(
-            "{} sends {} frames, and {name} is no such radio",
+            "{} sends {} frames, and {name} is another radio",
             system.title,
             radios.name()
         );
@@ -89,7 +89,7 @@ pub fn profile(
         profile.power_max = Dbm(power.value());
         if profile.power_max < profile.power {
             let message = format!(
-                "the highest power {} is below the usual one, {}",
+                "the highest power, {}, is below the transmit power, {}",
                 **power, profile.power
             );
             return Err(check.at(power, "too low", message));

@@ -27,11 +27,7 @@ pub fn plan(run: &RunTable, check: &Check<'_>) -> Result<Vec<u64>, InputError> {
     let mut sorted = (**seeds).clone();
     sorted.sort_unstable();
     if let Some(pair) = sorted.windows(2).find(|pair| pair[0] == pair[1]) {
-        return Err(check.at(
-            seeds,
-            "twice",
-            format!("seed {} stands here twice", pair[0]),
-        ));
+        return Err(check.at(seeds, "twice", format!("seed {} is listed twice", pair[0])));
     }
     Ok((**seeds).clone())
 }
@@ -48,8 +44,7 @@ fn repeated(run: &RunTable, check: &Check<'_>) -> Result<Vec<u64>, InputError> {
         count => match first.checked_add(count - 1) {
             Some(last) => Ok((first..=last).collect()),
             None => {
-                let message =
-                    format!("{count} seeds from {first} on would pass the largest number");
+                let message = format!("{count} seeds from {first} on exceed the largest number");
                 Err(check.at(repeat, "too many", message))
             }
         },
@@ -91,7 +86,7 @@ mod tests {
             // The largest integer of TOML.
             ("repeat = 9223372036854775807", "9223372036854775807 runs"),
             ("seeds = []", "at least one seed"),
-            ("seeds = [3, 1, 3]", "seed 3 stands here twice"),
+            ("seeds = [3, 1, 3]", "seed 3 is listed twice"),
             ("seeds = [3]\nrepeat = 2", "together"),
         ] {
             let error = seeds(run).unwrap_err();

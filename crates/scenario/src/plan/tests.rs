@@ -4,12 +4,12 @@ use super::NetworkPlan;
 use crate::idle;
 
 #[test]
-fn what_lies_below_zero_is_refused() {
+fn negative_quantities_are_refused() {
     for (table, key, value, message) in [
         ("mac", "slot", "-20 us", "-20 us is not a span of time"),
         ("mac", "sifs", "-10 us", "-10 us is not a span of time"),
-        ("mac", "rts_threshold", "-3 B", "-3 B is no size"),
-        ("mac", "distance_max", "-5 km", "-5 km is no distance"),
+        ("mac", "rts_threshold", "-3 B", "-3 B is not a size"),
+        ("mac", "distance_max", "-5 km", "-5 km is not a distance"),
         ("radio", "coherence", "-1 s", "-1 s is not a span of time"),
         (
             "radio",

@@ -388,7 +388,7 @@ fn positive(length: &Located<Length>, check: &Check<'_>) -> Result<f64, InputErr
     Err(check.at(
         length,
         "not above zero",
-        format!("{} is no distance between places", **length),
+        format!("{} is not a distance between nodes", **length),
     ))
 }
 
@@ -468,7 +468,7 @@ fn square(
             );
             return Err(check
                 .at(links, "not square", message)
-                .help("one row for each sender, in it one ratio for each receiver"));
+                .help("one row for each sender, with one ratio for each receiver"));
         }
         if let Some((to, ratio)) = row
             .iter()

@@ -1,7 +1,7 @@
-//! A building of our own with the statistics of a measured one: nodes along a ring of corridors, walls between them.
+//! A generated building with the statistics of a measured one: nodes along a ring of corridors, walls between them.
 //!
 //! The measured one is the Grenoble site of IoT-LAB in the Mercator data set (348 nodes, 16 channels, 2014 to 2017;
-//! subsets of 139 nodes have the size, density and depth of the P³ paper's testbed). Its data are not ours to ship, so
+//! subsets of 139 nodes have the size, density and depth of the P³ paper's testbed). Its data cannot be shipped, so
 //! the parameters below describe them; `tests` compares the two where the data are at hand.
 //!
 //! | parameter | value | from the data |
@@ -35,7 +35,7 @@ const COHERENCE: f64 = 20e6;
 const DIRECTION: f64 = 0.83;
 /// From one channel to the next, in hertz.
 const SPACING: f64 = 5e6;
-/// Links this far under the sensitivity are left out: fading brings none of them back.
+/// Links this far under the sensitivity are omitted: fading makes none of them usable.
 const HOPELESS: f64 = -25.0;
 
 /// Mean powers between `nodes` nodes of a building drawn from a seed, for a radio with this sensitivity.
