@@ -1,17 +1,20 @@
 //! `chappe compare`: two results, paired by seed.
 
+use std::path::Path;
+
 use chappe_figures::table::{Table, count, digits, kbit, with_interval};
+use chappe_results::Document;
 use chappe_results::compare::{Comparison, Quantity, Verdict, compare};
 use chappe_results::statistics::Ratio;
 use chappe_scenario::InputError;
-use chappe_store as store;
+use chappe_store::{self as store, StoreError};
 
 use crate::cli::Compare;
 use crate::failure::{FAILED, Failure};
 use crate::terminal::{self, Stream};
 
 pub fn run(options: &Compare) -> Result<u8, Failure> {
-    let (a, b) = (store::read(&options.a)?, store::read(&options.b)?);
+    let (a, b) = (read(&options.a)?, read(&options.b)?);
     let comparison = compare(&a, &b);
     if comparison.seeds == 0 {
         let message = "the two results have no seed in common, so there is nothing to pair";
@@ -31,6 +34,14 @@ pub fn run(options: &Compare) -> Result<u8, Failure> {
         .take(2)
         .any(|quantity| quantity.verdict == Verdict::Worse);
     Ok(if worse { FAILED } else { 0 })
+}
+
+fn read(path: &Path) -> Result<Document, Failure> {
+    store::read(path).map_err(|error| match error {
+        // A missing input is not the environment's fault, as an unwritable output is.
+        StoreError::Io { path, error } => InputError::unreadable(&path, &error).into(),
+        error => error.into(),
+    })
 }
 
 fn text(comparison: &Comparison, options: &Compare) -> String {

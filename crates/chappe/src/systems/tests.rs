@@ -71,7 +71,7 @@ fn a_scenario_names_its_system() {
         "beacons = 3",
         "`beacons` means nothing for the system pacifier",
         "it belongs to system = \"p3\"",
-        "3",
+        "beacons",
     );
 }
 
