@@ -17,7 +17,7 @@ use crate::rules::programs::has_no_harness;
 use crate::rules::roles::Role;
 use crate::workspace::Workspace;
 
-/// A test program.
+/// One test program, as cargo built it.
 #[derive(Clone, Debug)]
 pub struct Suite {
     /// For the reader: package and target.
