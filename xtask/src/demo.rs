@@ -89,9 +89,11 @@ pub fn write_readme() -> Result<(), String> {
     let table = run(&workspace, &["systems", "--markdown"], DEMO_LIMIT)?;
     let readme = workspace.text("README.md").ok_or("there is no README.md")?;
     let new = with_transcript(readme, &output).ok_or("README.md has no marks for the demo")?;
-    let shown = between(&new, SYSTEMS_BEGIN, SYSTEMS_END);
-    let shown = shown.ok_or("README.md has no marks for the systems")?;
-    let new = new.replacen(shown, &format!("\n{table}"), 1);
+    let (before, rest) = new.split_once(SYSTEMS_BEGIN).unwrap_or((&new, ""));
+    let (_, after) = rest
+        .split_once(SYSTEMS_END)
+        .ok_or("README.md has no marks for the systems")?;
+    let new = format!("{before}{SYSTEMS_BEGIN}\n{table}{SYSTEMS_END}{after}");
     fs::write(workspace.root.join("README.md"), new).map_err(|why| why.to_string())
 }
 

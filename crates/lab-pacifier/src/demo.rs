@@ -22,9 +22,9 @@ const SCENARIO: &str = include_str!("demo.toml");
 /// The variants of the demo, the baseline first.
 const PROTOCOLS: [Variant; 4] = [
     Variant::More,
-    Variant::Tree,
     Variant::TreeRl,
     Variant::Paper,
+    Variant::Improved,
 ];
 
 /// Moves the file over the order's networks.
@@ -55,7 +55,8 @@ fn run(order: &Order<'_>) -> Result<DemoResult, RunError> {
     let (ready, finished): (Vec<&Prepared>, Vec<Vec<Run>>) =
         ready.iter().zip(finished).filter(whole).unzip();
     let row = |(place, variant): (usize, Variant)| {
-        let name = (variant.label(), variant == Variant::Paper);
+        let ours = matches!(variant, Variant::Paper | Variant::Improved);
+        let name = (variant.label(), ours);
         Row::new(name, order, &plan, &finished, place)
     };
     let rows = PROTOCOLS.into_iter().enumerate().map(row);

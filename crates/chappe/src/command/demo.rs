@@ -144,25 +144,27 @@ fn text(parts: &[DemoResult], options: &cli::Demo, seconds: f64) -> String {
     text + &next(options)
 }
 
-/// Goodput of every protocol, a panel for each part.
+/// The slowest receiver's goodput with every protocol, as a share of its bound, so that all parts have one scale.
 fn picture(parts: &[DemoResult]) -> Figure {
-    let panel = |shown: &DemoResult| {
-        let rate = |row: &Row| {
-            let runs = row.document.runs.iter();
-            Summary::of(&runs.map(|run| run.mean_goodput() / 1e3).collect::<Vec<_>>())
-        };
-        let labels = shown.rows.iter().map(|row| row.label.to_string());
-        let goodput = Series::new("mean goodput", shown.rows.iter().map(rate).collect());
-        let bound = Summary::of(&shown.bounds_bps).mean / 1e3;
-        let over = format!("{} {}", size(shown.octets), shown.over);
-        Panel::bars(shown.part, &over, "kbit/s", labels.collect(), vec![goodput])
-            .on("protocol")
-            .bounded(vec![Some(bound); shown.rows.len()], Vec::new())
-    };
+    let (mut labels, mut shares) = (Vec::new(), Vec::new());
+    for shown in parts {
+        for row in &shown.rows {
+            let bounds = row
+                .document
+                .runs
+                .iter()
+                .filter_map(|run| run.bound.as_ref());
+            let share = bounds.map(|bound| 100.0 * bound.fraction);
+            labels.push(row.label.to_string());
+            shares.push(Summary::of(&share.collect::<Vec<f64>>()));
+        }
+    }
+    let title = "goodput of the slowest receiver, as a share of the bound";
+    let series = vec![Series::new("share of the bound", shares)];
     Figure {
         id: "demo",
-        title: "mean goodput over the receivers".into(),
-        panels: parts.iter().map(panel).collect(),
+        title: "baselines, the papers' protocols, and the improved ones".into(),
+        panels: vec![Panel::bars("", title, "%", labels, series).on("protocol")],
         claims: Vec::new(),
         notes: Vec::new(),
     }
