@@ -1,7 +1,7 @@
 //! Figures as SVG, as text for a terminal, as CSV and JSON; and the tables of all commands.
 //!
 //! ```
-//! use chappe_figures::{draw, export, text};
+//! use chappe_figures::{draw, json, text};
 //! use chappe_results::figure::{Figure, Panel, Series};
 //! use chappe_results::statistics::Summary;
 //!
@@ -14,16 +14,16 @@
 //!     claims: Vec::new(),
 //!     notes: Vec::new(),
 //! };
-//! assert!(draw::draw(&figure).starts_with("<svg"));
-//! assert!(text::text(&figure, 80, false).contains("sparse"));
-//! assert_eq!(export::json(&figure)["rows"].as_array().map(Vec::len), Some(2));
+//! assert!(draw(&figure).starts_with("<svg"));
+//! assert!(text(&figure, 80, false).contains("sparse"));
+//! assert_eq!(json(&figure)["rows"].as_array().map(Vec::len), Some(2));
 //! ```
 //!
 //! | output | module |
 //! |---|---|
 //! | SVG | [`draw`] |
 //! | text for a terminal | [`text`] |
-//! | JSON rows, CSV points | [`export`] |
+//! | JSON rows, CSV points | [`json`], [`csv`] |
 //! | tables, and numbers with sensible digits | [`table`] |
 //!
 //! A [`Figure`](chappe_results::figure::Figure) is data; its looks are decided here. Only the command draws, so a change

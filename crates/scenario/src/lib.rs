@@ -31,7 +31,7 @@
 //!
 //! | step | module |
 //! |---|---|
-//! | the file, with the place of every value | [`format`] |
+//! | the file, with the place of every value | [`mod@format`] |
 //! | what a run needs, or why the scenario makes no sense | [`plan`] |
 //! | what a scenario may name, and a system's own keys | [`system`], [`keys`] |
 //! | networks from NetJSON, meshviewer, CSV | [`import`] |

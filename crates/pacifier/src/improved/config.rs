@@ -8,7 +8,7 @@ use crate::improved::header::{self, TIMES};
 use crate::improved::report::STATES_MAX;
 use crate::links::NODES_MAX;
 
-/// The parameters of an [`improved::Node`](crate::improved::Node).
+/// The parameters of the improved variant's node.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Config {
     /// The parameters that the paper's protocols have, too; `k` is at most [`K_MAX`].
