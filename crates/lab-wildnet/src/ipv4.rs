@@ -30,7 +30,7 @@ pub fn shorten(packet: &mut [u8], len: usize) -> usize {
     new[6] = 0x40;
     (new[8], new[9]) = (head[7], TCP);
     new[12..].copy_from_slice(&short);
-    let sum = !folded(words(&new));
+    let sum = !folded(sum(&new));
     new[10..12].copy_from_slice(&sum.to_be_bytes());
     packet[..V4].copy_from_slice(&new);
     update_checksum(packet, V4 + CHECKSUM, long, &short);
@@ -42,7 +42,7 @@ pub fn lengthen(packet: &[u8], out: &mut [u8]) -> Option<usize> {
     let head = packet.first_chunk::<V4>()?;
     let total = usize::from(u16::from_be_bytes([head[2], head[3]]));
     let rest = packet.get(V4..total)?;
-    if head[0] != 0x45 || head[9] != TCP || folded(words(head)) != 0xffff {
+    if head[0] != 0x45 || head[9] != TCP || folded(sum(head)) != 0xffff {
         return None;
     }
     let address = |[high, low]: [u8; 2]| {
@@ -71,21 +71,28 @@ fn update_checksum(packet: &mut [u8], place: usize, old: &[u8], new: &[u8]) {
     let Some(field) = packet.get_mut(place..place + 2) else {
         return;
     };
-    let before = !u16::from_be_bytes([field[0], field[1]]);
-    let gone = words(old).map(|word| !word);
-    let sum = folded(std::iter::once(before).chain(gone).chain(words(new)));
-    field.copy_from_slice(&(!sum).to_be_bytes());
+    let before = u32::from(!u16::from_be_bytes([field[0], field[1]]));
+    // The complement of each word that goes, without touching it: 0xffff - word.
+    let gone = 0xffff * (old.len() / 2) as u32 - sum(old);
+    let after = folded(before + gone + sum(new));
+    field.copy_from_slice(&(!after).to_be_bytes());
 }
 
-fn words(octets: &[u8]) -> impl Iterator<Item = u16> + '_ {
-    octets
-        .chunks(2)
-        .map(|pair| u16::from_be_bytes([pair[0], pair.get(1).copied().unwrap_or(0)]))
+/// The sum of the 16-bit words of `octets`; an odd last octet is the high one of its word.
+fn sum(octets: &[u8]) -> u32 {
+    let (pairs, rest) = octets.as_chunks::<2>();
+    let mut sum = 0;
+    for pair in pairs {
+        sum += u32::from(u16::from_be_bytes(*pair));
+    }
+    for last in rest {
+        sum += u32::from(*last) << 8;
+    }
+    sum
 }
 
 /// The ones' complement sum (RFC 1071).
-fn folded(words: impl Iterator<Item = u16>) -> u16 {
-    let mut sum: u32 = words.map(u32::from).sum();
+fn folded(mut sum: u32) -> u16 {
     while sum > 0xffff {
         sum = (sum & 0xffff) + (sum >> 16);
     }
@@ -109,8 +116,8 @@ mod tests {
         for (at, octet) in packet[V6 + 32..].iter_mut().enumerate() {
             *octet = at as u8;
         }
-        let pseudo = [upper, TCP.into()];
-        let sum = !folded(pseudo.into_iter().chain(words(&packet[8..])));
+        let pseudo = u32::from(upper) + u32::from(TCP);
+        let sum = !folded(pseudo + sum(&packet[8..]));
         packet[V6 + CHECKSUM..][..2].copy_from_slice(&sum.to_be_bytes());
         packet
     }
@@ -125,9 +132,8 @@ mod tests {
             assert_eq!(len, 20 + 32 + payload);
             assert_eq!((short[0], short[1], short[8]), (0x45, 2, 64));
             assert_eq!(short[12..20], [10, 0, 0, 1, 10, 0, 1, 2]);
-            let pseudo = [(len - V4) as u16, TCP.into()];
-            let sum = folded(pseudo.into_iter().chain(words(&short[12..len])));
-            assert_eq!(sum, 0xffff);
+            let pseudo = (len - V4) as u32 + u32::from(TCP);
+            assert_eq!(folded(pseudo + sum(&short[12..len])), 0xffff);
             let mut back = [0; 2000];
             assert_eq!(lengthen(&short[..len], &mut back), Some(long.len()));
             assert_eq!(back[..long.len()], long);

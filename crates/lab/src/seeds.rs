@@ -13,26 +13,42 @@ pub fn parallel<T: Sync, U: Send>(
     go_on: impl Fn() -> bool + Sync,
     work: impl Fn(&T) -> U + Sync,
 ) -> Vec<Option<U>> {
-    let next = AtomicUsize::new(0);
     let results: Mutex<Vec<Option<U>>> = Mutex::new(items.iter().map(|_| None).collect());
+    let one = |index: usize| {
+        let result = work(&items[index]);
+        // A thread that panicked took the whole scope down with it, so the lock is never poisoned here.
+        if let Ok(mut results) = results.lock() {
+            results[index] = Some(result);
+        }
+    };
+    spread(items.len(), threads, &go_on, &one);
+    results.into_inner().unwrap_or_default()
+}
+
+/// Calls `one` for every index below `count` on `threads` threads, until `go_on` returns false. Not generic, so that the threads
+/// are compiled once and not for each caller.
+fn spread(
+    count: usize,
+    threads: usize,
+    go_on: &(dyn Fn() -> bool + Sync),
+    one: &(dyn Fn(usize) + Sync),
+) {
+    let next = AtomicUsize::new(0);
     let worker = || {
         while go_on() {
             let index = next.fetch_add(1, Ordering::Relaxed);
-            let Some(item) = items.get(index) else { break };
-            let result = work(item);
-            // A thread that panicked took the whole scope down with it, so the lock is never poisoned here.
-            if let Ok(mut results) = results.lock() {
-                results[index] = Some(result);
+            if index >= count {
+                break;
             }
+            one(index);
         }
     };
     std::thread::scope(|scope| {
-        for _ in 1..threads.clamp(1, items.len().max(1)) {
+        for _ in 1..threads.clamp(1, count.max(1)) {
             scope.spawn(worker);
         }
         worker();
     });
-    results.into_inner().unwrap_or_default()
 }
 
 /// As [`parallel`], for work that may fail: what was finished, each with its item, in the items' order. A request to stop leaves
