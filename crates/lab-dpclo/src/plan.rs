@@ -34,6 +34,7 @@ pub static SYSTEM: System = System {
     ],
     keys: Keys::of::<DpcloKeys>(),
     has_mac: true,
+    senses_carrier: true,
     has_priorities: true,
     carries_flows: true,
     has_link_loss: false,

@@ -29,6 +29,7 @@ pub static SYSTEM: System = System {
     ],
     keys: Keys::of::<P3Keys>(),
     has_mac: false,
+    senses_carrier: false,
     has_priorities: false,
     carries_flows: false,
     has_link_loss: false,

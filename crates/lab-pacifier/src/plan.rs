@@ -31,6 +31,7 @@ pub static SYSTEM: System = System {
     ],
     keys: Keys::of::<PacifierKeys>(),
     has_mac: true,
+    senses_carrier: true,
     has_priorities: false,
     carries_flows: false,
     has_link_loss: false,

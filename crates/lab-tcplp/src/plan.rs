@@ -38,6 +38,7 @@ pub static SYSTEM: System = System {
     ],
     keys: Keys::of::<TcplpKeys>(),
     has_mac: false,
+    senses_carrier: true,
     has_priorities: false,
     carries_flows: false,
     has_link_loss: false,

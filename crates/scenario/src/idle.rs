@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use chappe_core::{Mode, Rate};
 
+use crate::input::InputError;
 use crate::keys::Keys;
 use crate::plan::{NetworkPlan, Plan};
 use crate::system::{Radios, Settings, System, Variant};
@@ -16,6 +17,7 @@ pub static IDLE: System = System {
     variants: &[Variant::new("paper", "Idle")],
     keys: Keys::NONE,
     has_mac: true,
+    senses_carrier: true,
     has_priorities: false,
     carries_flows: false,
     has_link_loss: false,
@@ -49,7 +51,12 @@ impl Settings for Idle {
 ///
 /// If the text is not a scenario.
 pub fn plan(text: &str) -> Plan {
-    Plan::parse(&[&IDLE], "test", text).unwrap()
+    plan_or_error(text).unwrap()
+}
+
+/// The plan of such a text, or what is wrong with it.
+pub fn plan_or_error(text: &str) -> Result<Plan, InputError> {
+    Plan::parse(&[&IDLE], "test", text)
 }
 
 /// The network of such a text.

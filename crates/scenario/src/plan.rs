@@ -12,6 +12,7 @@ mod network_plan;
 pub mod radio;
 mod seeds;
 mod topology;
+mod unused;
 
 use std::any::Any;
 use std::ops::Range;
@@ -136,6 +137,8 @@ impl Plan {
         let profile = radio::profile(&scenario.radio, system, &check)?;
         let topology = topology::plan(&scenario.network, system.radios, &check)?;
         check_node_count(&scenario, system, topology.nodes(), &check)?;
+        unused::refuse_radio(system, (&profile, &topology), &check)?;
+        unused::refuse_mac(&scenario, &check)?;
         if let Some(mac) = scenario.mac.as_deref().filter(|_| !system.has_priorities) {
             mac::refuse_priorities(mac, systems, &check)?;
         }

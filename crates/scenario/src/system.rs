@@ -35,6 +35,8 @@ pub struct System {
     pub keys: Keys,
     /// Whether it reads `[mac]`.
     pub has_mac: bool,
+    /// Whether its nodes sense the carrier before they send.
+    pub senses_carrier: bool,
     /// Whether its packets have priorities, so that `[mac]` may choose among channel access methods.
     pub has_priorities: bool,
     /// Whether it carries `[[flow]]`, traffic without an end.
@@ -149,6 +151,7 @@ impl System {
         variants: &[],
         keys: Keys::NONE,
         has_mac: false,
+        senses_carrier: true,
         has_priorities: false,
         carries_flows: false,
         has_link_loss: false,

@@ -7,7 +7,7 @@ use chappe_core::{Duration, Mode};
 use chappe_mac::dot11;
 use chappe_sim::{Medium, Profile};
 
-use super::{FaultPlan, Topology, fault, mac, network, radio, seeds, topology};
+use super::{FaultPlan, Topology, fault, mac, network, radio, seeds, topology, unused};
 use crate::check::Check;
 use crate::format::Source;
 use crate::input::InputError;
@@ -77,6 +77,8 @@ impl NetworkPlan {
         mac::refuse_priorities(&given, systems, &check)?;
         let mac = mac::station(&given, mode, &check)?;
         let topology = topology::plan(&scenario.network, system.radios, &check)?;
+        unused::refuse_radio(system, (&profile, &topology), &check)?;
+        unused::refuse_mac(&scenario, &check)?;
         let faults = fault::plan(&scenario.fault, &topology, &check)?;
         let own = seeds::plan(&scenario.run, &check)?;
         let seed = seed.or(own.first().copied()).unwrap_or(1);

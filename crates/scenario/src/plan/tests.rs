@@ -30,7 +30,10 @@ fn negative_quantities_are_refused() {
             "expected a power, found `1e400 dBm`",
         ),
     ] {
-        let text = format!("[network]\nlinks = [[0, 1], [1, 0]]\n[{table}]\n{key} = \"{value}\"\n");
+        // Without this law `capture_window` would be refused as useless.
+        let with = ["", "capture = \"first\""][usize::from(table == "radio")];
+        let places = "positions = [[\"0 m\", \"0 m\"], [\"9 m\", \"0 m\"]]";
+        let text = format!("[network]\n{places}\n[{table}]\n{key} = \"{value}\"\n{with}\n");
         let error = NetworkPlan::parse(&[&idle::IDLE], "test", &text).unwrap_err();
         assert_eq!(error.message, message, "{key}");
         assert_eq!(error.line_column().map(|place| place.0), Some(4), "{key}");
