@@ -91,7 +91,7 @@ impl From<StoreError> for Failure {
             }
             StoreError::Io { .. } => Failure::Environment(
                 format!("cannot write {error}"),
-                "choose another place with --out, or make room".into(),
+                "choose another folder, or make room".into(),
             ),
         }
     }

@@ -108,12 +108,15 @@ fn key(figure: &Figure) -> Vec<&'static str> {
 
 /// The plotting area of a panel, and how values map to it.
 struct Frame {
+    /// Zero, or below it where a series has negative values.
+    low_value: f64,
     top_value: f64,
 }
 
 impl Frame {
     fn y(&self, value: f64) -> f64 {
-        let share = (value / self.top_value).clamp(0.0, 1.0);
+        let share = (value - self.low_value) / (self.top_value - self.low_value);
+        let share = share.clamp(0.0, 1.0);
         PANEL - BOTTOM - share * (PANEL - BOTTOM - TOP)
     }
 
@@ -136,10 +139,12 @@ fn step(range: f64) -> f64 {
 }
 
 /// Title, legend, axes and grid.
-fn scaffold(svg: &mut String, panel: &Panel, highest: f64, unit: &str) -> Frame {
-    let step = step(highest.max(1e-9) * 1.05);
-    let top_value = (highest * 1.05 / step).ceil().max(1.0) * step;
-    let frame = Frame { top_value };
+fn scaffold(svg: &mut String, panel: &Panel, (lowest, highest): (f64, f64), unit: &str) -> Frame {
+    let step = step((highest - lowest).max(1e-9) * 1.05);
+    let frame = Frame {
+        low_value: (lowest * 1.05 / step).floor() * step,
+        top_value: (highest * 1.05 / step).ceil().max(1.0) * step,
+    };
     let _ = writeln!(
         svg,
         "<text x=\"12\" y=\"16\"><tspan font-weight=\"600\">{}</tspan> {} <tspan class=\"m\">({})</tspan></text>",
@@ -147,8 +152,9 @@ fn scaffold(svg: &mut String, panel: &Panel, highest: f64, unit: &str) -> Frame 
         escape(&panel.title),
         escape(unit)
     );
-    let mut value = 0.0;
-    while value <= top_value * 1.0001 {
+    let lines = ((frame.top_value - frame.low_value) / step).round() as usize;
+    for line in 0..=lines {
+        let value = frame.low_value + line as f64 * step;
         let y = frame.y(value);
         let _ = writeln!(
             svg,
@@ -158,7 +164,6 @@ fn scaffold(svg: &mut String, panel: &Panel, highest: f64, unit: &str) -> Frame 
             y + 4.0,
             round(value)
         );
-        value += step;
     }
     legend(svg, panel);
     frame
@@ -271,8 +276,18 @@ fn highest(panel: &Panel) -> f64 {
     panel.series.iter().map(of).fold(0.0, f64::max)
 }
 
+/// The lowest value that a panel must show: zero, or negative means and ends of their intervals.
+fn lowest(panel: &Panel) -> f64 {
+    let values = panel.series.iter().flat_map(|series| &series.ours);
+    let ends = values
+        .filter(|value| value.mean < 0.0)
+        .map(|value| value.mean - value.ci95.unwrap_or(0.0));
+    ends.fold(0.0, f64::min)
+}
+
 fn bars(svg: &mut String, panel: &Panel) {
-    let frame = scaffold(svg, panel, highest(panel), panel.unit);
+    let frame = scaffold(svg, panel, (lowest(panel), highest(panel)), panel.unit);
+    let zero = frame.y(0.0);
     let group = (WIDTH - LEFT - RIGHT) / panel.places.len().max(1) as f64;
     let width = group * 0.8 / panel.series.len().max(1) as f64;
     for (index, series) in panel.series.iter().enumerate() {
@@ -282,9 +297,10 @@ fn bars(svg: &mut String, panel: &Panel) {
             let y = frame.y(value.mean);
             let _ = writeln!(
                 svg,
-                "<rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"{:.1}\" height=\"{:.1}\" fill=\"{colour}\"><title>{}: {}</title></rect>",
+                "<rect x=\"{x:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"{:.1}\" fill=\"{colour}\"><title>{}: {}</title></rect>",
+                y.min(zero),
                 (width - 1.0).max(1.0),
-                (PANEL - BOTTOM - y).max(0.0),
+                (zero - y).abs(),
                 escape(&series.name),
                 digits(value.mean)
             );
@@ -341,7 +357,12 @@ fn lines(svg: &mut String, panel: &Panel) {
     let curves = highest(panel);
     let near = panel.bound.iter().flatten().copied();
     let near = near.filter(|bound| *bound <= 1.5 * curves);
-    let frame = scaffold(svg, panel, near.fold(curves, f64::max), panel.unit);
+    let frame = scaffold(
+        svg,
+        panel,
+        (lowest(panel), near.fold(curves, f64::max)),
+        panel.unit,
+    );
     for (index, series) in panel.series.iter().enumerate() {
         let points: Vec<(f64, f64)> = series
             .ours
@@ -365,7 +386,7 @@ fn lines(svg: &mut String, panel: &Panel) {
 
 /// Shares of samples over their values: the value axis lies below, the share axis to the left.
 fn distribution(svg: &mut String, panel: &Panel) {
-    let frame = scaffold(svg, panel, 0.95, "share of receivers");
+    let frame = scaffold(svg, panel, (0.0, 0.95), "share of receivers");
     let samples = panel
         .series
         .iter()
@@ -564,5 +585,28 @@ mod tests {
         for (range, expected) in [(100.0, 20.0), (48.0, 10.0), (0.95, 0.2), (1383.0, 500.0)] {
             assert_eq!(step(range), expected, "{range}");
         }
+    }
+
+    /// A negative bar hangs from the line of zero, which has moved up.
+    #[test]
+    fn negative_bars_hang_from_zero() {
+        let mut figure = figure(PanelKind::Bars);
+        figure.panels[0].series[0].ours = vec![Summary::of(&[-8.0]), Summary::of(&[4.0])];
+        let svg = draw(&figure);
+        let attribute = |bar: &str, name: &str| -> f64 {
+            let (_, rest) = bar.split_once(&format!("{name}=\"")).unwrap();
+            rest.split('"').next().unwrap().parse().unwrap()
+        };
+        let bars: Vec<&str> = svg
+            .lines()
+            .filter(|line| line.starts_with("<rect x") && line.contains("<title>"))
+            .collect();
+        let [down, up] = bars[..] else {
+            panic!("{svg}")
+        };
+        let zero = attribute(up, "y") + attribute(up, "height");
+        assert!((attribute(down, "y") - zero).abs() < 0.11, "{down} {up}");
+        assert!((attribute(down, "height") - 2.0 * attribute(up, "height")).abs() < 0.2);
+        assert!(svg.contains(">-10</text>"), "{svg}");
     }
 }

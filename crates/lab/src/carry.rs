@@ -9,6 +9,7 @@
 //! network. They use the same parts: [`Watch`], [`Limits`], [`Progress`], [`Report`] and [`run_in_steps`].
 
 mod limits;
+mod missed;
 mod progress;
 mod report;
 mod watch;
@@ -22,6 +23,7 @@ use crate::run::{Meter, Outcome, RunError, WORK};
 
 pub use crate::job::RunSpec;
 pub use limits::Limits;
+pub use missed::missed_faults;
 pub use progress::Progress;
 pub use report::{Receipt, Report, Stream};
 pub use watch::Watch;
@@ -180,6 +182,20 @@ pub fn carry_with<C: Carry, R: Recorder>(
     }
     drive(&mut simulator, &mut run, spec, waiting, meter)?;
     report.air(simulator.now(), simulator.counters(), simulator.digest());
+    let ends = |node| {
+        spec.network
+            .transfers
+            .iter()
+            .any(|transfer| transfer.source == node || transfer.receivers.contains(&node))
+    };
+    let missed = missed_faults(
+        spec.plan,
+        Duration::ZERO,
+        simulator.now(),
+        simulator.counters(),
+        ends,
+    );
+    missed.into_iter().for_each(|note| report.note(note));
     for (index, transfer) in spec.network.transfers.iter().enumerate() {
         for &node in &transfer.receivers {
             let receipt = run.receipt(simulator.node(node), transfer);

@@ -1,6 +1,7 @@
 //! Errors in a file or an option that the user wrote: the place, what was expected, and the nearest right name.
 
 use std::fmt;
+use std::io::Read;
 use std::ops::{Deref, DerefMut, Range};
 use std::path::Path;
 use std::sync::Arc;
@@ -135,6 +136,23 @@ impl fmt::Display for InputError {
             None => Ok(()),
         }
     }
+}
+
+/// The contents of a file of at most `most` octets. Never reads more, so that a device or a forgotten image does not fill the
+/// memory.
+pub(crate) fn read_limited(path: &Path, most: u64) -> Result<Vec<u8>, InputError> {
+    let unreadable = |error| InputError::unreadable(path, &error);
+    let file = std::fs::File::open(path).map_err(unreadable)?;
+    let mut octets = Vec::new();
+    file.take(most + 1)
+        .read_to_end(&mut octets)
+        .map_err(unreadable)?;
+    if octets.len() as u64 > most {
+        let name = path.display().to_string();
+        let message = format!("{name} has more than {most} octets, the most that is read");
+        return Err(InputError::new(name, message));
+    }
+    Ok(octets)
 }
 
 #[cfg(test)]

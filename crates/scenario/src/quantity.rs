@@ -105,7 +105,10 @@ impl<K: Kind> Quantity<K> {
             Some((_, scale)) => Ok(Quantity::new(value * scale)),
             None => Err(told(
                 format!("`{unit}` is not a unit of {}", K::NAME),
-                format!("one of {}: \"{number} {}\"", units::<K>(), K::nearest(unit)),
+                match K::meant(unit) {
+                    Some(meant) => format!("one of {}: \"{number} {meant}\"", units::<K>()),
+                    None => format!("one of {}", units::<K>()),
+                },
             )),
         }
     }
@@ -125,20 +128,28 @@ impl<K: Kind> Quantity<K> {
     }
 }
 
-/// The nearest unit of a kind, for the help of an error.
-trait Nearest: Kind {
-    fn nearest(unit: &str) -> &'static str {
-        let same = Self::UNITS
-            .iter()
-            .find(|(name, _)| name.eq_ignore_ascii_case(unit));
-        let names = Self::UNITS.iter().map(|(name, _)| *name);
-        same.map(|(name, _)| *name)
-            .or_else(|| crate::nearest::nearest(unit, names))
-            .unwrap_or(Self::UNITS[0].0)
+/// The unit that was meant, for the help of an error.
+///
+/// Only other spellings count. A unit that merely looks alike has another scale, and a copied help would be wrong by it:
+/// `TB` is no `kB`.
+trait Meant: Kind {
+    fn meant(unit: &str) -> Option<&'static str> {
+        let plain = |name: &str| {
+            let name = name.to_ascii_lowercase();
+            match name
+                .strip_suffix("ps")
+                .or_else(|| name.strip_suffix("it/s"))
+            {
+                Some(prefix) => format!("{prefix}it/s"),
+                None => name,
+            }
+        };
+        let mut names = Self::UNITS.iter().map(|(name, _)| *name);
+        names.find(|name| plain(name) == plain(unit))
     }
 }
 
-impl<K: Kind> Nearest for K {}
+impl<K: Kind> Meant for K {}
 
 fn units<K: Kind>() -> String {
     let names: Vec<&str> = K::UNITS.iter().map(|(name, _)| *name).collect();
@@ -270,6 +281,10 @@ mod tests {
     fn errors_name_the_unit_that_was_meant() {
         let help = |error: String| telling(&error).1.unwrap().to_string();
         assert!(help(Rate::parse("11 mbit/s").unwrap_err()).contains("\"11 Mbit/s\""));
+        assert!(help(Rate::parse("11 Mbps").unwrap_err()).contains("\"11 Mbit/s\""));
+        assert!(help(Rate::parse("250 kb/s").unwrap_err()).ends_with("Gbit/s"));
+        // No unit stands for this one, so nothing is offered for copying.
+        assert!(help(Size::parse("1 TB").unwrap_err()).ends_with("MiB"));
         assert!(help(Length::parse("150").unwrap_err()).contains("\"150 m\""));
         assert!(
             telling(&Length::parse("far").unwrap_err())

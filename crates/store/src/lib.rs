@@ -18,8 +18,9 @@
 //! A file's name is the hash of scenario, seed and program ([`Provenance::key`]). It is written under a temporary name
 //! and renamed, so a file that is there is complete. Provenance, counters and bounds are in the file's key-value metadata.
 
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -192,36 +193,72 @@ pub fn write(
     Ok(path)
 }
 
-/// Writes a file completely or not at all: under a temporary name in the same folder, synced to the disk, then renamed.
+/// Writes a file completely or not at all, in place of one of that name: under a temporary name in the same folder, synced to
+/// the disk, then renamed. Makes the folder.
 pub fn write_whole(
     path: &Path,
     fill: impl FnOnce(&mut File) -> io::Result<()>,
 ) -> Result<(), StoreError> {
-    let failed = |path: &Path| {
-        let path = path.to_path_buf();
-        move |error| StoreError::Io { path, error }
-    };
-    let folder = path
-        .parent()
-        .filter(|folder| !folder.as_os_str().is_empty())
-        .unwrap_or(Path::new("."));
-    fs::create_dir_all(folder).map_err(failed(folder))?;
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let beside = folder.join(format!(".{name}.{}.part", std::process::id()));
-    let written = File::create(&beside).and_then(|mut file| {
-        fill(&mut file)?;
-        file.flush()?;
-        file.sync_all()
-    });
+    let folder = folder_of(path);
+    let made = fs::create_dir_all(folder);
+    made.map_err(|error| StoreError::io(folder, error))?;
+    let beside = beside(path);
+    let written = write_out(
+        &beside,
+        OpenOptions::new().create(true).truncate(true),
+        fill,
+    );
     let renamed = written.and_then(|()| fs::rename(&beside, path));
     renamed.map_err(|error| {
         // The first error is the one to report, whether or not the remains can be removed.
         let _ = fs::remove_file(&beside);
-        StoreError::Io {
-            path: path.to_path_buf(),
-            error,
-        }
+        StoreError::io(path, error)
     })
+}
+
+/// Makes the folder if it is missing, and tries to write in it: before the work whose results it shall hold.
+pub fn try_folder(folder: &Path) -> Result<(), StoreError> {
+    let path = folder.join(".chappe-trial");
+    write_whole(&path, |_| Ok(()))?;
+    fs::remove_file(&path).map_err(|error| StoreError::io(&path, error))
+}
+
+/// Writes a new file completely or not at all; [`io::ErrorKind::AlreadyExists`] if there is one of that name. `mode` holds its
+/// permission bits. A full disk leaves nothing behind, so that a second try is possible.
+pub fn write_new(path: &Path, mode: u32, text: &str) -> Result<(), StoreError> {
+    let beside = beside(path);
+    let mut options = OpenOptions::new();
+    options.create_new(true).mode(mode);
+    let written = write_out(&beside, &mut options, |file| {
+        file.write_all(text.as_bytes())
+    });
+    // A link, unlike a rename, never replaces a file.
+    let linked = written.and_then(|()| fs::hard_link(&beside, path));
+    let _ = fs::remove_file(&beside);
+    linked.map_err(|error| StoreError::io(path, error))
+}
+
+fn write_out(
+    path: &Path,
+    options: &mut OpenOptions,
+    fill: impl FnOnce(&mut File) -> io::Result<()>,
+) -> io::Result<()> {
+    let mut file = options.write(true).open(path)?;
+    fill(&mut file)?;
+    file.flush()?;
+    file.sync_all()
+}
+
+fn folder_of(path: &Path) -> &Path {
+    let folder = path.parent();
+    let named = folder.filter(|folder| !folder.as_os_str().is_empty());
+    named.unwrap_or(Path::new("."))
+}
+
+/// The temporary name beside a file.
+fn beside(path: &Path) -> PathBuf {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    folder_of(path).join(format!(".{name}.{}.part", std::process::id()))
 }
 
 fn encode(
@@ -588,6 +625,24 @@ mod tests {
         assert_eq!(fs::read_dir(&folder).unwrap().count(), 0);
         write_whole(&path, |file| file.write_all(b"all")).unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"all");
+        fs::remove_dir_all(&folder).unwrap();
+    }
+
+    /// A new file is whole or absent, keeps its mode, and never replaces one.
+    #[test]
+    fn a_new_file_replaces_nothing() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = std::env::temp_dir().join(format!("chappe-store-new-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let path = folder.join("key");
+        write_new(&path, 0o600, "first").unwrap();
+        let error = write_new(&path, 0o600, "second").unwrap_err();
+        let exists = matches!(&error, StoreError::Io { error, .. } if error.kind() == io::ErrorKind::AlreadyExists);
+        assert!(exists, "{error}");
+        assert_eq!(fs::read_to_string(&path).unwrap(), "first");
+        let mode = fs::metadata(&path).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 1, "remains");
         fs::remove_dir_all(&folder).unwrap();
     }
 }

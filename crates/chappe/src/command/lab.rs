@@ -9,7 +9,7 @@ use chappe_lab::run::Meter;
 use chappe_results::provenance::Provenance;
 use chappe_scenario::InputError;
 use chappe_scenario::nearest::nearest;
-use chappe_store::write_whole;
+use chappe_store::{try_folder, write_whole};
 
 use crate::cli::Lab;
 use crate::failure::{FAILED, Failure, INTERRUPTED};
@@ -21,6 +21,9 @@ pub fn run(options: &Lab) -> Result<u8, Failure> {
         return Ok(0);
     }
     let (paper, names) = wanted(&options.names)?;
+    if let Some(folder) = &options.out {
+        try_folder(folder)?;
+    }
     let meter = Meter::stopped_by(terminal::interrupt());
     let order = Order {
         names: &names,
@@ -50,7 +53,7 @@ pub fn run(options: &Lab) -> Result<u8, Failure> {
         terminal::print(&(texts.join("\n") + &drawn + &closing(paper, &made, options)))?;
     }
     if let Some(folder) = &options.out {
-        draw(folder, &made)?;
+        draw(folder, paper, &made)?;
         write_whole(&folder.join(format!("{}.json", paper.name)), |file| {
             file.write_all(document.as_bytes())
         })?;
@@ -204,9 +207,10 @@ fn closing(paper: &Paper, made: &FigureSet, options: &Lab) -> String {
     text
 }
 
-fn draw(folder: &Path, made: &FigureSet) -> Result<(), Failure> {
+/// Writes each figure under its paper's name too: five papers have a figure 5.
+fn draw(folder: &Path, paper: &Paper, made: &FigureSet) -> Result<(), Failure> {
     for drawing in &made.drawings {
-        let path = folder.join(format!("{}.svg", drawing.name));
+        let path = folder.join(format!("{}-{}.svg", paper.name, drawing.name));
         write_whole(&path, |file| file.write_all(drawing.svg.as_bytes()))?;
     }
     for figure in &made.figures {
@@ -214,7 +218,7 @@ fn draw(folder: &Path, made: &FigureSet) -> Result<(), Failure> {
             ("svg", chappe_figures::draw(figure)),
             ("csv", chappe_figures::csv(figure)),
         ] {
-            let path = folder.join(format!("{}.{extension}", figure.id));
+            let path = folder.join(format!("{}-{}.{extension}", paper.name, figure.id));
             write_whole(&path, |file| file.write_all(text.as_bytes()))?;
         }
     }

@@ -6,10 +6,10 @@ mod plan;
 mod screen;
 mod serve;
 
-use std::fs;
-use std::io::Write;
-use std::os::unix::fs::OpenOptionsExt;
+use std::io::ErrorKind;
 use std::path::Path;
+
+use chappe_store::StoreError;
 
 use crate::failure::Failure;
 use crate::terminal;
@@ -52,22 +52,14 @@ fn new(path: &Path) -> Result<u8, Failure> {
 }
 
 fn write_new(path: &Path, text: &str, mode: u32) -> Result<(), Failure> {
-    let made = fs::OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(mode)
-        .open(path);
-    let written = made.and_then(|mut file| file.write_all(text.as_bytes()));
-    written.map_err(|error| {
-        let todo = match error.kind() {
-            std::io::ErrorKind::AlreadyExists => {
-                "it exists: choose another name, or remove it first"
-            }
-            _ => "choose a folder with write permission",
-        };
-        let what = format!("cannot write {}: {error}", path.display());
-        Failure::Environment(what, todo.into())
-    })
+    match chappe_store::write_new(path, mode, text) {
+        Err(StoreError::Io { error, .. }) if error.kind() == ErrorKind::AlreadyExists => {
+            let what = format!("cannot write {}: {error}", path.display());
+            let todo = "it exists: choose another name, or remove it first";
+            Err(Failure::Environment(what, todo.into()))
+        }
+        other => Ok(other?),
+    }
 }
 
 fn environment(error: chappe_sys::Error) -> Failure {

@@ -1,10 +1,10 @@
 //! `chappe new`: a commented scenario to start from.
 
-use std::fs::OpenOptions;
-use std::io::{ErrorKind, Write};
+use std::io::ErrorKind;
 
 use chappe::TEMPLATE;
 use chappe_scenario::InputError;
+use chappe_store::{StoreError, write_new};
 
 use crate::cli::New;
 use crate::failure::Failure;
@@ -12,24 +12,16 @@ use crate::terminal;
 
 pub fn run(options: &New) -> Result<u8, Failure> {
     let name = options.file.display();
-    let mut file = match OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .open(&options.file)
-    {
-        Ok(file) => file,
-        Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+    match write_new(&options.file, 0o644, TEMPLATE) {
+        Ok(()) => {}
+        Err(StoreError::Io { error, .. }) if error.kind() == ErrorKind::AlreadyExists => {
             let message = format!("{name} exists and was not changed");
             return Err(InputError::new(name.to_string(), message)
                 .help("choose another name")
                 .into());
         }
-        Err(error) => {
-            let message = format!("cannot write {name}: {error}");
-            return Err(InputError::new(name.to_string(), message).into());
-        }
-    };
-    file.write_all(TEMPLATE.as_bytes())?;
+        Err(error) => return Err(error.into()),
+    }
     terminal::tell(&format!("wrote {name}\nnext:  chappe sim {name}"));
     Ok(0)
 }

@@ -7,6 +7,7 @@ use chappe_lab::session::{self, Archive, Session};
 use chappe_results::{DATA_TRANSMISSIONS, Delay, Document, Fairness, Flow, Range, Run};
 use chappe_scenario::InputError;
 use chappe_scenario::plan::{Changes, Plan};
+use chappe_store::try_folder;
 
 use crate::cli::Sim;
 use crate::failure::{FAILED, Failure, INTERRUPTED};
@@ -34,6 +35,9 @@ pub fn run(options: &Sim) -> Result<u8, Failure> {
     };
     let plan = Plan::read(&systems::scenarios(), file, &options.set, &changes)?;
     let meter = Meter::stopped_by(terminal::interrupt());
+    if let Some(out) = &options.out {
+        try_folder(out)?;
+    }
     let folder = options.out.clone().map(Folder);
     let how = session::Options {
         threads: options.shared.threads(),

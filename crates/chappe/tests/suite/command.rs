@@ -428,3 +428,45 @@ fn interrupting_keeps_finished_runs() {
         .count();
     assert_eq!(parts, 0);
 }
+
+/// A full disk leaves no empty key or scenario behind that would block the second try.
+#[test]
+fn a_full_disk_leaves_nothing_behind() {
+    let folder = Scratch::new("full-disk");
+    let script = format!(
+        "mount -t tmpfs -o size=4k none {0} && head -c 4096 /dev/zero > {0}/full || exit 77; \
+         for make in 'new' 'link key' 'link new'; do {1} $make {0}/made && exit 1; done; \
+         ls -A {0}",
+        folder.0.display(),
+        env!("CARGO_BIN_EXE_chappe")
+    );
+    let output = Command::new("unshare")
+        .args(["-rm", "sh", "-c", &script])
+        .output();
+    match output {
+        Ok(output) if output.status.code() != Some(77) && output.status.success() => {
+            assert_eq!(String::from_utf8_lossy(&output.stdout), "full\n");
+        }
+        Ok(output) if output.status.code() == Some(1) && !output.stdout.is_empty() => {
+            panic!("{}", String::from_utf8_lossy(&output.stdout))
+        }
+        other => chappe_testkit::skip(format!("no tmpfs in a user namespace: {other:?}")),
+    }
+}
+
+/// `examples/line.toml` shows a crash that costs time; a crash of a node that relays nothing is told as one.
+#[test]
+fn the_crash_of_the_example_strikes_a_relay() {
+    let line = "../../examples/line.toml";
+    let completed = |more: &[&str]| {
+        let output = chappe(&[&["sim", line, "--json"], more].concat());
+        let seconds = json(&output)["runs"][0]["flows"][0]["completion_s"].as_f64();
+        (seconds.unwrap(), text(&output.stderr))
+    };
+    let (with, told) = completed(&[]);
+    assert!(!told.contains("changed nothing"), "{told}");
+    let (without, _) = completed(&["--set", "fault=[]"]);
+    assert!(with > without + 1.0, "{with} s and {without} s");
+    let (_, told) = completed(&["--set", "fault.0.node=3", "--set", "fault.1.node=3"]);
+    assert!(told.contains("node 3 sent no frame"), "{told}");
+}

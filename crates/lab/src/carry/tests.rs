@@ -177,6 +177,26 @@ fn stations_restart_in_another_life() {
     assert!(outcome.run.simulated_s > 3.0);
 }
 
+/// The author of a fault learns that it struck nobody.
+#[test]
+fn faults_that_strike_nobody_are_told() {
+    let fault = |at: u64, node: usize| {
+        format!("[[fault]]\nat = \"{at} s\"\nkind = \"crash\"\nnode = {node}\n")
+    };
+    let told = |faults: &str| {
+        let outcome = run(
+            clocks(&[None, Some(2), Some(2)]),
+            &format!("{TRANSFER}{faults}"),
+        );
+        outcome.notes
+    };
+    assert_eq!(told(""), [""; 0]);
+    // Stations of this test send nothing, but node 0 is the source.
+    assert_eq!(told(&fault(1, 0)), [""; 0]);
+    let late = told(&fault(900, 0));
+    assert!(late[0].contains("after the end"), "{late:?}");
+}
+
 /// A world that counts seconds: parts arrive until second `last`.
 fn steps(limits: Limits, last: u64, over_at: u64) -> u64 {
     let mut world = 0;

@@ -13,8 +13,11 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue, Deserializer};
 
 use super::Scenario;
-use crate::input::{InputError, telling};
+use crate::input::{InputError, read_limited, telling};
 use crate::nearest::nearest;
+
+/// Octets of the largest scenario file: a matrix of a thousand nodes takes 6 MB. Parsing takes seven times the text's memory.
+const SCENARIO_MAX: u64 = 32 << 20;
 
 /// The texts that a scenario is made of.
 #[derive(Clone, Debug)]
@@ -42,7 +45,11 @@ impl Source {
 
     /// A scenario file with options on top.
     pub fn read(path: &Path, set: &[String]) -> Result<Source, InputError> {
-        let text = std::fs::read_to_string(path).map_err(|e| InputError::unreadable(path, &e))?;
+        let text = read_limited(path, SCENARIO_MAX)?;
+        let text = String::from_utf8(text).map_err(|_| {
+            let error = std::io::Error::from(std::io::ErrorKind::InvalidData);
+            InputError::unreadable(path, &error)
+        })?;
         Ok(Source::new(&path.display().to_string(), &text, set))
     }
 

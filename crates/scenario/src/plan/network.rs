@@ -10,7 +10,7 @@ use chappe_sim::{Medium, Profile};
 use super::{Plan, Topology, TransferPlan};
 use crate::check::{Check, numbered};
 use crate::format::{Located, Receivers, Scenario, TransferTable};
-use crate::input::InputError;
+use crate::input::{InputError, read_limited};
 
 /// A link counts for reachability if it delivers at least this share of its frames: one of the 600 probes of the
 /// paper's ETX phase finds a link of 1 % with a probability of 99.8 %.
@@ -423,26 +423,15 @@ fn file(object: &Located<PathBuf>, check: &Check<'_>) -> Result<Payload, InputEr
     } else {
         check.source().beside(object)
     };
-    let bytes = std::fs::read(&path).map_err(|error| {
-        let error = InputError::unreadable(&path, &error);
-        if object.span().is_empty() {
-            error
-        } else {
-            check.instead(object, error)
-        }
-    })?;
-    if bytes.is_empty() || bytes.len() as f64 > OBJECT_MAX {
+    let told = |error: InputError| match object.span().is_empty() {
+        true => error,
+        false => check.instead(object, error),
+    };
+    let bytes = read_limited(&path, OBJECT_MAX as u64).map_err(told)?;
+    if bytes.is_empty() {
         let name = path.display().to_string();
-        let message = format!(
-            "{name} has {} octets; 1 to {OBJECT_MAX:.0} can be carried",
-            bytes.len()
-        );
-        let error = InputError::new(name, message);
-        return Err(if object.span().is_empty() {
-            error
-        } else {
-            check.instead(object, error)
-        });
+        let message = format!("{name} is empty: there is nothing to carry");
+        return Err(told(InputError::new(name, message)));
     }
     Ok(Payload::File {
         path,
