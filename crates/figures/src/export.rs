@@ -65,7 +65,8 @@ fn rows(panel: &Panel) -> Vec<Value> {
 
 fn claim(claim: &Claim) -> Value {
     json!({
-        "claim": { "text": claim.text, "holds": claim.holds },
+        "claim": { "text": claim.text, "holds": claim.holds, "goal": claim.is_goal() },
+        "reproduces_number": claim.reproduces(),
         "unit": claim.unit,
         "paper": claim.paper,
         "ours": claim.ours,
@@ -110,7 +111,7 @@ mod tests {
         assert_eq!(csv(&figure()).lines().count(), 4);
         let text = text(&figure(), 80, false);
         assert!(
-            text.contains("holds          better\n                 paper 8.00, ours 2.00 of 2\n"),
+            text.contains("holds          better\n                 paper 8.00, ours 2.00 of 2; -75 % off the paper's number\n"),
             "{text}"
         );
     }

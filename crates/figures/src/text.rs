@@ -85,11 +85,16 @@ fn table(panel: &Panel) -> Table {
 }
 
 fn line(claim: &Claim, colour: bool) -> String {
+    let mark = match (claim.is_goal(), claim.holds) {
+        (false, true) => "holds",
+        (false, false) => "does not hold",
+        (true, true) => "met",
+        (true, false) => "missed",
+    };
     let mark = match (claim.holds, colour) {
-        (true, true) => "\u{1b}[32mholds\u{1b}[0m          ",
-        (false, true) => "\u{1b}[33mdoes not hold\u{1b}[0m  ",
-        (true, false) => "holds          ",
-        (false, false) => "does not hold  ",
+        (true, true) => format!("\u{1b}[32m{mark}\u{1b}[0m{:1$}", "", 15 - mark.len()),
+        (false, true) => format!("\u{1b}[33m{mark}\u{1b}[0m{:1$}", "", 15 - mark.len()),
+        (_, false) => format!("{mark:<15}"),
     };
     let unit = if claim.unit.is_empty() {
         String::new()
@@ -107,12 +112,16 @@ fn line(claim: &Claim, colour: bool) -> String {
         "" => format!(" of {}", claim.ours.n),
         _ => format!("{unit}{averages}, n={}", claim.ours.n),
     };
+    let off = match (claim.reproduces(), claim.off()) {
+        (Some(false), Some(off)) => format!("; {:+.0} % off the paper's number", 100.0 * off),
+        _ => String::new(),
+    };
     let why = claim
         .why
         .as_ref()
         .map_or_else(String::new, |why| format!("                 why: {why}\n"));
     format!(
-        "  {mark}{}\n                 paper {paper}, ours {ours}{count}\n{why}",
+        "  {mark}{}\n                 paper {paper}, ours {ours}{count}{off}\n{why}",
         claim.text
     )
 }

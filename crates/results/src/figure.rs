@@ -70,7 +70,11 @@ pub struct Series {
     pub samples: Vec<f64>,
 }
 
-/// A statement of the paper, and whether it holds here.
+/// The share of a paper's number by which ours may differ and still counts as reproduced. Our choice: the papers give most numbers
+/// without an interval, and read from a drawing a value is a tenth off.
+pub const NUMBER_TOLERANCE: f64 = 0.25;
+
+/// A statement of the paper, and whether it holds here; or a goal of ours, and whether it is met.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Claim {
     /// The claim, and with it the predicate.
@@ -133,6 +137,28 @@ impl Claim {
             unit,
             holds,
         )
+    }
+
+    /// Whether it is a goal of ours and no statement of the paper. Its text says so: it begins with "goal" or "improved".
+    pub fn is_goal(&self) -> bool {
+        ["goal", "improved"]
+            .iter()
+            .any(|word| self.text.starts_with(word))
+    }
+
+    /// How far our value lies from the paper's number, as a share of it. `None` without a number, or if it is zero.
+    pub fn off(&self) -> Option<f64> {
+        let paper = self.paper.filter(|paper| *paper != 0.0)?;
+        Some(self.ours.mean / paper - 1.0)
+    }
+
+    /// Whether our value reproduces the paper's number: it is at most [`NUMBER_TOLERANCE`] off, or the number lies in our
+    /// interval. `None` for a statement without a number.
+    pub fn reproduces(&self) -> Option<bool> {
+        let paper = self.paper?;
+        let far = (self.ours.mean - paper).abs();
+        let near = far <= NUMBER_TOLERANCE * paper.abs();
+        Some(near || self.ours.ci95.is_some_and(|half| far <= half))
     }
 
     /// Adds the reason why the claim does not hold; does nothing if it holds.
@@ -323,5 +349,28 @@ mod tests {
         let series = vec![Series::new("A", vec![Summary::of(&[1.0])])];
         let panel = Panel::lines("2", "loss", "%", ("distance", vec!["1 km".into()]), series);
         assert_eq!((panel.kind, panel.axis), (PanelKind::Lines, "distance"));
+    }
+
+    /// A claim can hold and still be far from the paper's number; goals are ours.
+    #[test]
+    fn a_claim_that_holds_may_not_reproduce_the_number() {
+        let claim = |text: &str, paper: Option<f64>, ours: &[f64]| {
+            Claim::new(text, paper, Summary::of(ours), "kbit/s", true)
+        };
+        let far = claim("at least 90", Some(64.1), &[94.0, 94.2]);
+        assert_eq!((far.reproduces(), far.is_goal()), (Some(false), false));
+        assert!(far.off().is_some_and(|off| (off - 0.468).abs() < 0.001));
+        assert_eq!(
+            claim("near", Some(80.0), &[94.0, 94.2]).reproduces(),
+            Some(true)
+        );
+        // The paper's number lies in our wide interval.
+        assert_eq!(
+            claim("wide", Some(64.1), &[60.0, 130.0]).reproduces(),
+            Some(true)
+        );
+        assert_eq!(claim("words", None, &[1.0]).reproduces(), None);
+        assert!(claim("goal: 100", None, &[1.0]).is_goal());
+        assert!(claim("improved: more", None, &[1.0]).is_goal());
     }
 }

@@ -6,6 +6,7 @@ use std::path::Path;
 use chappe::systems::papers;
 use chappe_lab::paper::{FigureSet, Order, Paper};
 use chappe_lab::run::Meter;
+use chappe_results::figure::{Claim, Figure, NUMBER_TOLERANCE};
 use chappe_results::provenance::Provenance;
 use chappe_scenario::InputError;
 use chappe_scenario::nearest::nearest;
@@ -182,19 +183,12 @@ fn json(paper: &Paper, made: &FigureSet, options: &Lab) -> String {
 }
 
 fn closing(paper: &Paper, made: &FigureSet, options: &Lab) -> String {
-    let claims: Vec<bool> = made
-        .figures
-        .iter()
-        .flat_map(|f| &f.claims)
-        .map(|claim| claim.holds)
-        .collect();
-    let held = claims.iter().filter(|holds| **holds).count();
     if made.figures.is_empty() {
         return format!("\nreproduce: {}\n", terminal::command_line());
     }
     let mut text = format!(
-        "\n{held} of {} claims hold; {} runs; means over scenarios with 95 % intervals; gains are paired by scenario\nreproduce: {}\n",
-        claims.len(),
+        "\n{}; {} runs; means over scenarios with 95 % intervals; gains are paired by scenario\nreproduce: {}\n",
+        score(&made.figures),
         made.runs,
         terminal::command_line()
     );
@@ -205,6 +199,23 @@ fn closing(paper: &Paper, made: &FigureSet, options: &Lab) -> String {
         );
     }
     text
+}
+
+/// How many statements of the paper hold, how many of its numbers are reproduced, and how many goals of ours are met.
+fn score(figures: &[Figure]) -> String {
+    let claims = || figures.iter().flat_map(|figure| &figure.claims);
+    let of = |is: &dyn Fn(&Claim) -> Option<bool>| {
+        let judged = claims().filter_map(|claim| is(claim));
+        let (good, all) = judged.fold((0, 0), |(good, all), is| (good + usize::from(is), all + 1));
+        format!("{good} of {all}")
+    };
+    format!(
+        "{} of the paper's claims hold; {} of its numbers are reproduced within {:.0} % or our interval; {} of our goals are met",
+        of(&|claim| (!claim.is_goal()).then_some(claim.holds)),
+        of(&|claim| claim.reproduces().filter(|_| !claim.is_goal())),
+        100.0 * NUMBER_TOLERANCE,
+        of(&|claim| claim.is_goal().then_some(claim.holds)),
+    )
 }
 
 /// Writes each figure under its paper's name too: five papers have a figure 5.
