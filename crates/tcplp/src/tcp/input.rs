@@ -68,8 +68,9 @@ pub enum Verdict {
     Reopen,
 }
 
-/// Units of 2^40 ns after which TS.Recent is no longer believed: 24 days (RFC 7323 5.5).
-const TIMESTAMP_STALE: u16 = 1886;
+/// Units of [`coarse_clock`] after which TS.Recent is no longer believed (RFC 7323 5.5): more than 24 days are 59 units of
+/// 9.8 hours, and 60 are still less than the 24.8 days in which a clock of 1 ms wraps its sign bit.
+const TIMESTAMP_STALE: u16 = 59;
 
 impl<C: Congestion> Socket<'_, C> {
     /// Processes a segment of this connection, which arrived in a packet with these ECN bits.
@@ -106,13 +107,6 @@ impl<C: Congestion> Socket<'_, C> {
             }
             return self.unacceptable(now, segment);
         }
-        if let (true, Some(timestamps)) =
-            (self.bits.has(bits::TIMESTAMPS), segment.options.timestamps)
-            && segment.seq.at_or_before(self.last_ack)
-        {
-            // RFC 7323 4.3 (2): with delayed ACKs the oldest unacknowledged segment sets TS.Recent.
-            self.note_timestamp(now, timestamps.value);
-        }
         if segment.flags.has(Flags::RST) {
             self.handle_reset(now, segment);
             return Verdict::Done;
@@ -135,6 +129,7 @@ impl<C: Congestion> Socket<'_, C> {
             if !segment.ack.after(self.flight.una()) || segment.ack.after(self.snd_nxt) {
                 return Verdict::Refuse;
             }
+            self.take_timestamp(now, segment);
             self.note_window(segment.window);
             self.snd_wl1 = segment.seq;
             self.syn_acknowledged(now, segment);
@@ -144,6 +139,7 @@ impl<C: Congestion> Socket<'_, C> {
             self.drop_segment();
             return Verdict::Done;
         } else {
+            self.take_timestamp(now, segment);
             self.handle_ack(now, segment);
             if self.state == State::Closed {
                 return Verdict::Done;
@@ -191,12 +187,7 @@ impl<C: Congestion> Socket<'_, C> {
         if !only_ack && !only_data {
             return false;
         }
-        if let (true, Some(timestamps)) =
-            (self.bits.has(bits::TIMESTAMPS), segment.options.timestamps)
-            && segment.seq.at_or_before(self.last_ack)
-        {
-            self.note_timestamp(now, timestamps.value);
-        }
+        self.take_timestamp(now, segment);
         self.restart_keep_alive(now);
         self.snd_wl1 = self.snd_wl1.later(segment.seq);
         if only_ack {
@@ -291,6 +282,21 @@ impl<C: Congestion> Socket<'_, C> {
         }
     }
 
+    /// TS.Recent takes the timestamp of a segment that is not beyond the last acknowledgement (RFC 7323 4.3 (2)): with delayed
+    /// ACKs the oldest unacknowledged segment sets it.
+    ///
+    /// The caller has judged RST, SYN and the ACK. RFC 7323 5.3 has this step (R3) before those of RFC 9293 3.10.7.4, but a
+    /// segment that they discard changes nothing then but TS.Recent, and PAWS would drop all further ones of the peer.
+    /// RFC 7323 5.2 forbids it for resets; RFC 5961 5.2 discards a segment with an unacceptable ACK as a whole.
+    fn take_timestamp(&mut self, now: Instant, segment: &Segment<'_>) {
+        if let (true, Some(timestamps)) =
+            (self.bits.has(bits::TIMESTAMPS), segment.options.timestamps)
+            && segment.seq.at_or_before(self.last_ack)
+        {
+            self.note_timestamp(now, timestamps.value);
+        }
+    }
+
     /// The acceptability test of RFC 9293 3.10.7.4. With a zero window a segment at RCV.NXT is still accepted, for its ACK,
     /// RST or FIN; `cut_to_window` drops its data.
     fn in_window(&self, segment: &Segment<'_>) -> bool {
@@ -316,15 +322,20 @@ impl<C: Congestion> Socket<'_, C> {
     ///
     /// It matters when acknowledgements are lost. Each echo of the first copy gives the sender a round-trip sample as long
     /// as its timeout: at one loss in five, the timeout of Linux on a path of 10 ms grows to 20 s. An attacker must still
-    /// hit a window of sequence numbers, as for any segment.
+    /// hit a window of sequence numbers and one of acknowledgement numbers, as for any segment.
     fn echo_duplicate(&mut self, now: Instant, segment: &Segment<'_>) {
         let old = self.rcv_nxt.saturating_since(segment.seq);
-        if let (true, Some(timestamps)) =
-            (self.bits.has(bits::TIMESTAMPS), segment.options.timestamps)
+        let flags = segment.flags;
+        let genuine = flags.has(Flags::ACK)
+            && !flags.has(Flags::SYN)
+            && !flags.has(Flags::RST)
+            && self.state != State::SynReceived
+            && self.ack_acceptable(segment.ack);
+        if genuine
             && !segment.payload.is_empty()
             && (1..=self.receive.capacity()).contains(&old)
         {
-            self.note_timestamp(now, timestamps.value);
+            self.take_timestamp(now, segment);
         }
     }
 
@@ -348,8 +359,9 @@ impl<C: Congestion> Socket<'_, C> {
         }
         self.note_duplicate(segment);
         // A retransmission must be answered each time, or the peer retransmits until it gives up. An empty segment may be
-        // part of an ACK storm, so its answers are rate-limited.
-        if segment.sequence_len() > 0 && !segment.flags.has(Flags::SYN) {
+        // part of an ACK storm, so its answers are rate-limited; so are those to a peer whose address is not verified.
+        let data = segment.sequence_len() > 0 && !segment.flags.has(Flags::SYN);
+        if data && self.state != State::SynReceived {
             self.bits.set(bits::ACK_NOW);
         } else {
             self.challenge(now);
@@ -470,7 +482,8 @@ impl<C: Congestion> Socket<'_, C> {
         if !payload.is_empty() {
             let inserted = self.receive.insert(self.rcv_nxt, start, payload);
             self.rcv_nxt = self.rcv_nxt + inserted.advanced;
-            if !inserted.duplicate.is_empty() {
+            // RFC 2883 4: the first duplicate part is reported. What lies below RCV.NXT precedes what is held above it.
+            if !inserted.duplicate.is_empty() && start == segment.seq {
                 self.report_duplicate(inserted.duplicate);
             }
             // RFC 5681 4.2: at once for a gap, for data that fills one, and for duplicates.

@@ -139,12 +139,7 @@ impl<C: Congestion> Socket<'_, C> {
         }
         match self.state {
             State::Closed => return None,
-            State::SynSent | State::SynReceived => {
-                return match self.bits.take(bits::SYN_NOW) {
-                    true => Some(Plan::Syn),
-                    false => None,
-                };
-            }
+            State::SynSent | State::SynReceived => return self.plan_opening(),
             _ => {}
         }
         if self.bits.take(bits::PROBE_NOW)
@@ -163,6 +158,16 @@ impl<C: Congestion> Socket<'_, C> {
             return Some(Plan::KeepAlive);
         }
         self.bits.take(bits::ACK_NOW).then_some(Plan::Ack)
+    }
+
+    /// Before the handshake ends: a SYN or SYN-ACK; in SYN-RECEIVED also the acknowledgement that challenges an unacceptable
+    /// segment (RFC 9293 3.10.7.4, first and second; RFC 5961 3.2).
+    fn plan_opening(&mut self) -> Option<Plan> {
+        if self.bits.take(bits::SYN_NOW) {
+            return Some(Plan::Syn);
+        }
+        let challenge = self.bits.take(bits::ACK_NOW) && self.state == State::SynReceived;
+        challenge.then_some(Plan::Ack)
     }
 
     /// The first segment marked lost, if the congestion window has room for it. The first one of a recovery goes out

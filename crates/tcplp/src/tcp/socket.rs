@@ -86,7 +86,7 @@ pub struct Socket<'a, C: Congestion = NewReno> {
     /// TS.Recent and this connection's offset to the timestamp clock.
     pub(super) ts_recent: u32,
     pub(super) ts_offset: u32,
-    /// When TS.Recent was set, in units of 2^40 ns.
+    /// When TS.Recent was set, in units of 2^45 ns.
     pub(super) ts_recent_at: u16,
     /// The local port; the address is in `local`.
     pub(super) port: u16,
