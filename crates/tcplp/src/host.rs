@@ -84,6 +84,8 @@ const PORTS_MAX: usize = 8;
 const QUOTE: usize = 56;
 /// At most one ICMPv6 error in this time (RFC 4443, 2.4(f)).
 const ERROR_INTERVAL: Duration = Duration::from_millis(100);
+/// Longer than any cookie is valid: two units of 2^36 ns.
+const COOKIE_LIFE: Duration = Duration::from_secs(138);
 /// The hop limit of packets sent (RFC 8200 leaves it open; IANA recommends 64).
 const HOP_LIMIT: u8 = 64;
 
@@ -99,7 +101,10 @@ pub struct Host<'a, A, const TCP: usize = 1, C: Congestion = NewReno> {
     fresh: u32,
     /// The socket that sends next: round robin, so that none starves.
     turn: usize,
-    reset: Option<(Flow, Segment<'static>)>,
+    /// A segment without a socket: a reset, or a SYN-ACK with a cookie.
+    reply: Option<(Flow, Segment<'static>)>,
+    /// When the last cookie was sent: acknowledgements are tried as cookies only while it may come back.
+    cookie_at: Option<Instant>,
     pong: Option<Pong>,
     refusal: Option<Refusal>,
     /// No ICMPv6 error is sent before this time.
@@ -135,6 +140,10 @@ pub struct Counters {
     pub datagrams: u32,
     /// Packets for other hosts, malformed packets, and those for closed ports or unknown protocols.
     pub dropped: u32,
+    /// SYNs answered by a cookie, because all sockets were taken by half-open connections.
+    pub cookies: u32,
+    /// Connections that a cookie opened.
+    pub redeemed: u32,
 }
 
 impl<'a, A: Application<'a, C>, const TCP: usize, C: Congestion> Host<'a, A, TCP, C> {
@@ -152,7 +161,8 @@ impl<'a, A: Application<'a, C>, const TCP: usize, C: Congestion> Host<'a, A, TCP
             app,
             fresh: 0,
             turn: 0,
-            reset: None,
+            reply: None,
+            cookie_at: None,
             pong: None,
             refusal: None,
             quiet_until: Instant::ZERO,
@@ -239,23 +249,70 @@ impl<'a, A: Application<'a, C>, const TCP: usize, C: Congestion> Host<'a, A, TCP
             }
         };
         match heard {
-            Heard::Syn => {
-                // Without a free socket, a connection in TIME-WAIT makes room for the new one.
-                let waits = |socket: &Socket<'a, C>| socket.state() == State::TimeWait;
-                let sockets = &self.sockets;
-                let free = sockets.iter().position(is_free);
-                let place = free.or_else(|| sockets.iter().position(waits))?;
-                let socket = self.sockets.get_mut(place)?;
-                if socket.state() == State::TimeWait {
-                    socket.abort();
-                }
-                socket.accept(now, flow.remote, &segment).ok()?;
-                self.fresh |= bit(place);
-            }
+            Heard::Syn => self.on_syn(now, flow, &segment)?,
             Heard::Ignore => {}
-            Heard::Refuse => self.reset = segment.reset().map(|reset| (flow, reset)),
+            Heard::Refuse if self.redeem(now, flow, &segment, ecn) => {}
+            Heard::Refuse => self.reply = segment.reset().map(|reset| (flow, reset)),
         }
         Some(())
+    }
+
+    /// A SYN for a listener takes a socket. If the only candidates are half-open, it is answered by a cookie: an attacker's SYNs
+    /// could otherwise shut all sockets (RFC 4987). With all sockets connected it is dropped, and the peer tries again.
+    fn on_syn(&mut self, now: Instant, flow: Flow, syn: &Segment<'_>) -> Option<()> {
+        if let Some(place) = self.vacancy() {
+            let socket = self.sockets.get_mut(place)?;
+            if socket.state() == State::TimeWait {
+                socket.abort();
+            }
+            socket.accept(now, flow.remote, syn).ok()?;
+            self.fresh |= bit(place);
+            return Some(());
+        }
+        let socket = self.sockets.get(self.oldest_half_open()?)?;
+        self.reply = Some((flow, socket.answer_by_cookie(now, flow.remote, syn)));
+        self.cookie_at = Some(now);
+        self.counters.cookies = self.counters.cookies.wrapping_add(1);
+        Some(())
+    }
+
+    /// Opens a connection for an acknowledgement that brings a cookie back, in a free socket or in place of the half-open connection
+    /// that has waited longest. False if it brings none.
+    fn redeem(&mut self, now: Instant, flow: Flow, segment: &Segment<'_>, ecn: Ecn) -> bool {
+        let recent = |at: Instant| now.saturating_since(at) < COOKIE_LIFE;
+        if !self.cookie_at.is_some_and(recent) {
+            return false;
+        }
+        // A socket took this peer's retransmitted SYN after the first one was answered by a cookie.
+        let same = |socket: &Socket<'a, C>| socket.half_open().is_some() && socket.flow() == flow;
+        let same = self.sockets.iter().position(same);
+        let place = same.or_else(|| self.vacancy());
+        let place = place.or_else(|| self.oldest_half_open());
+        let Some((place, socket)) = place.and_then(|at| Some((at, self.sockets.get_mut(at)?))) else {
+            return false;
+        };
+        let opened = socket.accept_cookie(now, flow.remote, segment, ecn);
+        if opened {
+            self.counters.redeemed = self.counters.redeemed.wrapping_add(1);
+            self.fresh &= !bit(place);
+            if segment.payload.is_empty() {
+                self.fresh |= bit(place);
+            }
+        }
+        opened
+    }
+
+    /// A free socket, or else a connection in TIME-WAIT, which makes room for a new one.
+    fn vacancy(&self) -> Option<usize> {
+        let waits = |socket: &Socket<'a, C>| socket.state() == State::TimeWait;
+        let free = self.sockets.iter().position(is_free);
+        free.or_else(|| self.sockets.iter().position(waits))
+    }
+
+    fn oldest_half_open(&self) -> Option<usize> {
+        let sockets = self.sockets.iter().enumerate();
+        let half = sockets.filter_map(|(place, socket)| Some((socket.half_open()?, place)));
+        half.max().map(|(_, place)| place)
     }
 
     fn on_ping(&mut self, header: &Header, upper: &[u8]) -> Option<()> {
@@ -338,8 +395,8 @@ impl<'a, A: Application<'a, C>, const TCP: usize, C: Congestion> Host<'a, A, TCP
     /// Writes the next upper-layer packet behind the room for the IPv6 header. Returns its length, next header, ECN bits and
     /// addresses. Replies go before the sockets' segments, the application's datagrams last.
     fn put_out(&mut self, now: Instant, upper: &mut [u8]) -> Option<(usize, u8, Ecn, Flow)> {
-        if let Some((flow, reset)) = self.reset.take() {
-            let len = reset.emit(&flow, upper)?;
+        if let Some((flow, reply)) = self.reply.take() {
+            let len = reply.emit(&flow, upper)?;
             return Some((len, next::TCP, Ecn::NotCapable, flow));
         }
         if let Some(pong) = self.pong.take() {

@@ -210,8 +210,9 @@ impl Desk {
         if socket.at_end() && !busy {
             socket.close(now);
         } else if now.saturating_since(self.moved) >= self.patience() {
-            match waiting {
-                0 => socket.close(now),
+            // A half-open connection would keep its socket and its deadline until the SYN-ACK is given up.
+            match (waiting, socket.half_open()) {
+                (0, None) => socket.close(now),
                 _ => socket.abort(),
             }
         }

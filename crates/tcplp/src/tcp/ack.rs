@@ -4,7 +4,7 @@
 
 use chappe_core::Instant;
 
-use super::clock::Stamp;
+use super::clock::{Stamp, stall_clock};
 use super::congestion::{Acked, Congestion};
 use super::flight::{LOST, RETRANSMITTED, SACKED};
 use super::input::wraps_before;
@@ -156,6 +156,8 @@ impl<C: Congestion> Socket<'_, C> {
     /// SND.UNA advanced: frees the send buffer, ends the back-off, takes a round-trip sample.
     fn on_progress(&mut self, now: Instant, segment: &Segment<'_>, delivery: &Delivery) {
         self.send.consume(delivery.advanced);
+        let waits = !self.flight.is_empty() || self.send.len() > 0;
+        self.stalled_at = if waits { stall_clock(now) } else { 0 };
         self.retries = 0;
         self.backoff = 0;
         self.sample(now, segment, delivery);
@@ -338,11 +340,12 @@ impl<C: Congestion> Socket<'_, C> {
             self.timers.stop(Timer::TailLossProbe);
             self.timers.stop(Timer::Reordering);
         } else if delivery.advanced > 0 {
-            self.timers.start(Timer::Retransmit, now + self.timeout());
+            self.start_retransmit(now);
             self.schedule_probe(now);
         }
-        if self.timers.runs(Timer::Persist) && self.snd_wnd() > 0 {
-            // The window may be open now: the next poll tries, and restarts the timer if it is still too small.
+        if self.timers.runs(Timer::Persist) && (self.snd_wnd() > 0 || self.send.len() == 0) {
+            // The window may be open now: the next poll tries, and restarts the timer if it is still too small. Or the
+            // probe carried the last octet, and nothing waits.
             self.timers.stop(Timer::Persist);
             self.backoff = 0;
         }

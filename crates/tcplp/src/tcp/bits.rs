@@ -87,6 +87,8 @@ pub const PENDING: u32 =
 
 // The state of the connection beside its RFC 9293 state.
 
+/// The connection began by the peer's SYN.
+pub const PASSIVE: u32 = 1 << 11;
 /// The SYN was sent more than once.
 pub const SYN_RETRANSMITTED: u32 = 1 << 12;
 /// The application closed its direction; a FIN follows its data.

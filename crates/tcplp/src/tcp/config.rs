@@ -47,6 +47,12 @@ pub struct Config {
     /// Upper bound of the interval between window probes; the first comes after one retransmission timeout (RFC 9293
     /// 3.8.6.1). Default 60 s.
     pub persist_max: Duration,
+    /// The user timeout (RFC 9293 3.8.3 and 3.9.1.1; RFC 5482 without its option): how long data may wait without progress, whether
+    /// not acknowledged or held back by the peer's window. Then the connection fails as timed out. Up to 4.8 hours, with a resolution of
+    /// half a second. Default zero, none: RFC 9293 3.8.6.1 (MUST-37) wants a connection to last while the peer answers
+    /// window probes, and unanswered data ends by `retries_max`. Set it where peers are not trusted: a peer that keeps its window shut
+    /// keeps the socket.
+    pub user_timeout: Duration,
     /// Keep-alive, off by default (RFC 9293 3.8.4).
     pub keep_alive: Option<KeepAlive>,
     /// Time in TIME-WAIT, twice the maximum segment lifetime. Default 60 s: the RFC's 4 minutes are for a slower
@@ -112,6 +118,7 @@ impl Config {
         delayed_ack: Duration::from_millis(100),
         ack_every: 2,
         persist_max: Duration::from_secs(60),
+        user_timeout: Duration::ZERO,
         keep_alive: None,
         time_wait: Duration::from_secs(60),
         fin_wait_2: Duration::from_secs(60),

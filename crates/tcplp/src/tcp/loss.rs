@@ -1,6 +1,6 @@
 //! Loss recovery: when it begins and ends, how much it may send meanwhile, and how it is undone.
 
-use chappe_core::Instant;
+use chappe_core::{Duration, Instant};
 
 use super::clock::{Stamp, span};
 use super::congestion::{Congestion, share};
@@ -172,14 +172,14 @@ impl<C: Congestion> Socket<'_, C> {
             true => self.local.config.syn_retries_max,
             false => self.local.config.retries_max,
         };
-        if self.retries >= max {
+        if self.retries >= max || self.patience(now) == Duration::ZERO {
             self.abandon();
             return;
         }
         self.retries = self.retries.saturating_add(1);
         self.counters.timeouts = self.counters.timeouts.saturating_add(1);
         self.backoff = self.backoff.saturating_add(1);
-        self.timers.start(Timer::Retransmit, now + self.timeout());
+        self.start_retransmit(now);
         if opening {
             self.bits.set(bits::SYN_NOW | bits::SYN_RETRANSMITTED);
             return;

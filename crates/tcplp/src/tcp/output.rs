@@ -5,7 +5,7 @@
 
 use chappe_core::{Duration, Instant};
 
-use super::clock::Stamp;
+use super::clock::{Stamp, stall_clock};
 use super::congestion::Congestion;
 use super::flight::{LOST, Piece, SACKED};
 use super::input::Ecn;
@@ -382,7 +382,7 @@ impl<C: Congestion> Socket<'_, C> {
             self.flight.retransmitted(shape.seq, Stamp::of(now));
         }
         if !self.timers.runs(Timer::Retransmit) {
-            self.timers.start(Timer::Retransmit, now + self.timeout());
+            self.start_retransmit(now);
         }
     }
 
@@ -418,6 +418,7 @@ impl<C: Congestion> Socket<'_, C> {
             self.note_retransmission(now);
         } else {
             self.flight.push(end, stamp);
+            self.note_wait(now);
             self.snd_nxt = end;
             // The probed octet is part of what is sent now.
             self.bits.clear(bits::PROBED_WINDOW);
@@ -434,7 +435,7 @@ impl<C: Congestion> Socket<'_, C> {
         }
         self.sent_at = stamp.coarse();
         if !self.timers.runs(Timer::Retransmit) || retransmission && range.start == una || probe {
-            self.timers.start(Timer::Retransmit, now + self.timeout());
+            self.start_retransmit(now);
         }
         if !retransmission {
             self.schedule_probe(now);
@@ -482,6 +483,14 @@ impl<C: Congestion> Socket<'_, C> {
         if waiting && self.state != State::Closed && !self.timers.runs(Timer::Persist) {
             let wait = self.timeout().min(self.local.config.persist_max);
             self.timers.start(Timer::Persist, now + wait);
+            self.note_wait(now);
+        }
+    }
+
+    /// Data begins to wait for an acknowledgement or a window, unless some waits already: the user timeout counts from here.
+    fn note_wait(&mut self, now: Instant) {
+        if self.stalled_at == 0 {
+            self.stalled_at = stall_clock(now);
         }
     }
 

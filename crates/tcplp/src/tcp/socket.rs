@@ -3,7 +3,7 @@
 use chappe_core::{Instant, Wake};
 
 use super::bits::{self, Bits};
-use super::clock::{Stamp, timestamp_clock};
+use super::clock::{Stamp, stall_clock, timestamp_clock};
 use super::congestion::{Congestion, NewReno, Window};
 use super::flight::{Flight, Sent};
 use super::rack::Rack;
@@ -101,6 +101,8 @@ pub struct Socket<'a, C: Congestion = NewReno> {
     /// SND.WND and the largest window ever offered (MAX.SND.WND), as in the header: not scaled.
     pub(super) window_field: u16,
     pub(super) window_field_max: u16,
+    /// Since when the oldest data waits without progress, in units of 2^28 ns and odd; 0 if none waits.
+    pub(super) stalled_at: u16,
     /// Consecutive timeouts or probes without an answer.
     pub(super) retries: u8,
     /// Timeouts since the last progress: each doubles the next. Progress ends the back-off. (RFC 6298 5.7 would keep
@@ -174,6 +176,7 @@ impl<'a, C: Congestion> Socket<'a, C> {
             challenges: 0,
             window_field: 0,
             window_field_max: 0,
+            stalled_at: 0,
             retries: 0,
             backoff: 0,
             state: State::Closed,
@@ -199,7 +202,8 @@ impl<'a, C: Congestion> Socket<'a, C> {
         port: u16,
         remote: Endpoint,
     ) -> Result<(), SocketError> {
-        self.begin(now, port, remote)?;
+        let iss = self.free_for(now, port, remote)?;
+        self.begin(now, port, remote, iss);
         self.state = State::SynSent;
         self.bits.set(bits::SYN_NOW);
         Ok(())
@@ -212,21 +216,27 @@ impl<'a, C: Congestion> Socket<'a, C> {
         remote: Endpoint,
         syn: &Segment<'_>,
     ) -> Result<(), SocketError> {
-        self.begin(now, syn.destination_port, remote)?;
+        let iss = self.free_for(now, syn.destination_port, remote)?;
+        self.begin(now, syn.destination_port, remote, iss);
         self.state = State::SynReceived;
-        self.bits.set(bits::SYN_NOW);
+        self.bits.set(bits::SYN_NOW | bits::PASSIVE);
         self.synchronise(now, syn);
         Ok(())
     }
 
-    /// Resets everything for a new connection.
-    fn begin(&mut self, now: Instant, port: u16, remote: Endpoint) -> Result<(), SocketError> {
-        if self.state != State::Closed {
-            return Err(SocketError::Busy);
+    /// The initial sequence number of a new connection, if the socket is free for it.
+    fn free_for(&self, now: Instant, port: u16, remote: Endpoint) -> Result<Seq, SocketError> {
+        let flow = Flow::new(Endpoint::new(self.local.address, port), remote);
+        match self.state {
+            State::Closed => Ok(self.local.secret.initial_sequence_number(now, &flow)),
+            _ => Err(SocketError::Busy),
         }
+    }
+
+    /// Resets everything for a new connection.
+    pub(super) fn begin(&mut self, now: Instant, port: u16, remote: Endpoint, iss: Seq) {
         (self.port, self.remote) = (port, remote);
         let flow = self.flow();
-        let iss = self.local.secret.initial_sequence_number(now, &flow);
         self.send.clear();
         self.receive.clear();
         self.flight.restart(iss);
@@ -247,6 +257,7 @@ impl<'a, C: Congestion> Socket<'a, C> {
         self.mss = self.local.config.mss.max(MSS_MIN);
         self.rcv_mss = 1;
         (self.challenges, self.retries, self.backoff) = (0, 0, 0);
+        self.stalled_at = stall_clock(now);
         self.counters = Counters::default();
         self.congestion.started();
         self.window = Window {
@@ -254,15 +265,6 @@ impl<'a, C: Congestion> Socket<'a, C> {
             ssthresh: u32::MAX,
             acked: 0,
         };
-        Ok(())
-    }
-
-    /// The MSS of a peer that sent no MSS option (RFC 9293 3.7.1).
-    pub(super) fn default_mss(&self) -> u32 {
-        match self.remote.address() {
-            core::net::IpAddr::V4(_) => 536,
-            core::net::IpAddr::V6(_) => 1220,
-        }
     }
 
     /// The smallest shift with which the whole receive buffer can be offered (RFC 7323 2.3).
@@ -278,7 +280,7 @@ impl<'a, C: Congestion> Socket<'a, C> {
         self.rcv_adv = self.rcv_nxt;
         self.last_ack = self.rcv_nxt;
         self.snd_wl1 = syn.seq;
-        let peer = options.mss.unwrap_or(self.default_mss() as u16);
+        let peer = options.mss.unwrap_or(default_mss(&self.remote));
         self.mss = peer.min(self.local.config.mss).max(MSS_MIN);
         if self.local.config.sack && options.sack_permitted {
             self.bits.set(bits::SACK);
@@ -352,6 +354,7 @@ impl<'a, C: Congestion> Socket<'a, C> {
         }
         self.backoff = 0;
         self.retries = 0;
+        self.stalled_at = 0;
     }
 
     /// The initial window: what the configuration says, or two to four segments (RFC 5681 3.1).
@@ -528,6 +531,14 @@ impl<'a, C: Congestion> Socket<'a, C> {
     /// When to call [`handle_timeout`](Self::handle_timeout), and for which timer.
     pub fn poll_timeout(&self) -> Option<Wake> {
         self.timers.next()
+    }
+}
+
+/// The MSS of a peer that sent no MSS option (RFC 9293 3.7.1).
+pub(super) fn default_mss(remote: &Endpoint) -> u16 {
+    match remote.address() {
+        core::net::IpAddr::V4(_) => 536,
+        core::net::IpAddr::V6(_) => 1220,
     }
 }
 

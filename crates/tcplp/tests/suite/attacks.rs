@@ -2,6 +2,7 @@
 //! a form in a byte stream, and T02 to T10. T01 is tested beside the ISN, T06 and T07 beside the receive buffer, part of
 //! T05 beside the scoreboard, T11 to T14 among the properties and the scripts.
 
+mod flood;
 mod timestamps;
 
 use crate::support;
@@ -29,11 +30,11 @@ fn at(millis: u64) -> Instant {
 
 /// A host with one connection, established by a peer whose next number is 1, and the host's next number.
 fn established(config: Config, sizes: Sizes) -> (Host, Seq) {
-    let mut host = Host::new(1, config, sizes, Any::default());
-    host.listen(80, 100);
     let options = Options {
         mss: Some(1000),
         sack_permitted: true,
+        ..Options::default()
+    };
     established_with(config, sizes, options)
 }
 
@@ -41,8 +42,6 @@ fn established(config: Config, sizes: Sizes) -> (Host, Seq) {
 fn established_with(config: Config, sizes: Sizes, options: Options) -> (Host, Seq) {
     let mut host = Host::new(1, config, sizes, Any::default());
     host.listen(80, 100);
-        ..Options::default()
-    };
     let syn = Segment {
         source_port: 5000,
         destination_port: 80,
@@ -603,6 +602,8 @@ fn follow(host: &mut Host, now: Instant, (mut snd, mut rcv): (Seq, Seq)) -> (Seq
             rcv = sent.ack;
         }
     }
+    (snd, rcv)
+}
 
 /// What the host sends: sequence number, flags and payload length of each segment.
 fn sent(host: &mut Host, now: Instant) -> Vec<(Seq, Flags, usize)> {
@@ -612,6 +613,4 @@ fn sent(host: &mut Host, now: Instant) -> Vec<(Seq, Flags, usize)> {
         (sent.seq, sent.flags, sent.payload.len())
     };
     drain(host, now).iter().map(fields).collect()
-}
-    (snd, rcv)
 }
