@@ -288,7 +288,8 @@ impl<'a, A: Application<'a, C>, const TCP: usize, C: Congestion> Host<'a, A, TCP
         let same = self.sockets.iter().position(same);
         let place = same.or_else(|| self.vacancy());
         let place = place.or_else(|| self.oldest_half_open());
-        let Some((place, socket)) = place.and_then(|at| Some((at, self.sockets.get_mut(at)?))) else {
+        let Some((place, socket)) = place.and_then(|at| Some((at, self.sockets.get_mut(at)?)))
+        else {
             return false;
         };
         let opened = socket.accept_cookie(now, flow.remote, segment, ecn);

@@ -157,7 +157,7 @@ impl<C: Congestion> Socket<'_, C> {
     fn on_progress(&mut self, now: Instant, segment: &Segment<'_>, delivery: &Delivery) {
         self.send.consume(delivery.advanced);
         let waits = !self.flight.is_empty() || self.send.len() > 0;
-        self.stalled_at = if waits { stall_clock(now) } else { 0 };
+        self.flight.stalled_at = if waits { stall_clock(now) } else { 0 };
         self.retries = 0;
         self.backoff = 0;
         self.sample(now, segment, delivery);

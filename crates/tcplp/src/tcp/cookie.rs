@@ -202,9 +202,7 @@ impl<C: Congestion> Socket<'_, C> {
                 self.flight.restart(una);
                 self.flight.push(una + 1, super::clock::Stamp::of(sent));
             }
-            None => self
-                .flight
-                .retransmitted(una, super::clock::Stamp::of(now)),
+            None => self.flight.retransmitted(una, super::clock::Stamp::of(now)),
         }
     }
 }

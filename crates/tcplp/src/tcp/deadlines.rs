@@ -50,7 +50,7 @@ impl<C: Congestion> Socket<'_, C> {
 
     /// How much longer data may wait for progress: zero when the user timeout has passed (RFC 9293 3.8.3).
     pub(super) fn patience(&self, now: Instant) -> Duration {
-        match (self.local.config.user_timeout, self.stalled_at) {
+        match (self.local.config.user_timeout, self.flight.stalled_at) {
             (Duration::ZERO, _) | (_, 0) => Duration::MAX,
             (limit, since) => patience(now, since, limit),
         }

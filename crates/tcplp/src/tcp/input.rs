@@ -331,10 +331,7 @@ impl<C: Congestion> Socket<'_, C> {
             && !flags.has(Flags::RST)
             && self.state != State::SynReceived
             && self.ack_acceptable(segment.ack);
-        if genuine
-            && !segment.payload.is_empty()
-            && (1..=self.receive.capacity()).contains(&old)
-        {
+        if genuine && !segment.payload.is_empty() && (1..=self.receive.capacity()).contains(&old) {
             self.take_timestamp(now, segment);
         }
     }

@@ -489,8 +489,8 @@ impl<C: Congestion> Socket<'_, C> {
 
     /// Data begins to wait for an acknowledgement or a window, unless some waits already: the user timeout counts from here.
     fn note_wait(&mut self, now: Instant) {
-        if self.stalled_at == 0 {
-            self.stalled_at = stall_clock(now);
+        if self.flight.stalled_at == 0 {
+            self.flight.stalled_at = stall_clock(now);
         }
     }
 

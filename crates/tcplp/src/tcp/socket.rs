@@ -101,8 +101,6 @@ pub struct Socket<'a, C: Congestion = NewReno> {
     /// SND.WND and the largest window ever offered (MAX.SND.WND), as in the header: not scaled.
     pub(super) window_field: u16,
     pub(super) window_field_max: u16,
-    /// Since when the oldest data waits without progress, in units of 2^28 ns and odd; 0 if none waits.
-    pub(super) stalled_at: u16,
     /// Consecutive timeouts or probes without an answer.
     pub(super) retries: u8,
     /// Timeouts since the last progress: each doubles the next. Progress ends the back-off. (RFC 6298 5.7 would keep
@@ -176,7 +174,6 @@ impl<'a, C: Congestion> Socket<'a, C> {
             challenges: 0,
             window_field: 0,
             window_field_max: 0,
-            stalled_at: 0,
             retries: 0,
             backoff: 0,
             state: State::Closed,
@@ -257,7 +254,7 @@ impl<'a, C: Congestion> Socket<'a, C> {
         self.mss = self.local.config.mss.max(MSS_MIN);
         self.rcv_mss = 1;
         (self.challenges, self.retries, self.backoff) = (0, 0, 0);
-        self.stalled_at = stall_clock(now);
+        self.flight.stalled_at = stall_clock(now);
         self.counters = Counters::default();
         self.congestion.started();
         self.window = Window {
@@ -354,7 +351,7 @@ impl<'a, C: Congestion> Socket<'a, C> {
         }
         self.backoff = 0;
         self.retries = 0;
-        self.stalled_at = 0;
+        self.flight.stalled_at = 0;
     }
 
     /// The initial window: what the configuration says, or two to four segments (RFC 5681 3.1).

@@ -129,7 +129,10 @@ fn wait(mote: &mut Mote, now: Instant) -> usize {
     let mut octets = 0;
     while let Some(wake) = mote.poll_timeout().filter(|wake| wake.at <= now) {
         mote.handle_timeout(wake.at);
-        octets += drain(mote, wake.at).iter().map(|out| out.octets).sum::<usize>();
+        octets += drain(mote, wake.at)
+            .iter()
+            .map(|out| out.octets)
+            .sum::<usize>();
     }
     octets
 }
@@ -202,12 +205,18 @@ fn clients_are_served_during_a_long_flood() {
         let spoofed = syn(4000 + (n / 50_000) as u16, port::SINK, usual());
         taken += ip::HEADER + 20 + spoofed.options.len();
         deliver(&mut mote, ms(now), 100 + n as u16, &spoofed);
-        given += drain(&mut mote, ms(now)).iter().map(|out| out.octets).sum::<usize>();
+        given += drain(&mut mote, ms(now))
+            .iter()
+            .map(|out| out.octets)
+            .sum::<usize>();
         if n % 50 == 49 {
             from += 1;
             served += usize::from(fetch(&mut mote, now + 1, from, usual()).is_some());
             // The client resets, so that its socket is free for the next one.
-            let place = mote.sockets().iter().position(|s| s.flow().remote.port == from);
+            let place = mote
+                .sockets()
+                .iter()
+                .position(|s| s.flow().remote.port == from);
             if let Some(place) = place {
                 mote.sockets_mut()[place].abort();
                 drain(&mut mote, ms(now + 70));

@@ -109,7 +109,11 @@ fn a_half_open_connection_keeps_the_timestamp_of_its_syn() {
 /// Method: the peer's timestamp goes back by one tick after 0 to 2500 days.
 #[test]
 fn paws_rests_after_24_days_however_long_the_silence() {
-    for days in (0..=24).chain(25..60).chain((60..2500).step_by(3)).chain(825..870) {
+    for days in (0..=24)
+        .chain(25..60)
+        .chain((60..2500).step_by(3))
+        .chain(825..870)
+    {
         let (mut host, next) = open();
         let data = [1; 10];
         let older = Segment {
