@@ -120,7 +120,6 @@ impl<C: Congestion> Socket<'_, C> {
             self.drop_segment();
             return Verdict::Done;
         }
-        self.restart_keep_alive(now);
         self.handle_acknowledged(now, segment, ecn)
     }
 
@@ -130,6 +129,7 @@ impl<C: Congestion> Socket<'_, C> {
                 return Verdict::Refuse;
             }
             self.take_timestamp(now, segment);
+            self.restart_keep_alive(now);
             self.note_window(segment.window);
             self.snd_wl1 = segment.seq;
             self.syn_acknowledged(now, segment);
@@ -140,6 +140,7 @@ impl<C: Congestion> Socket<'_, C> {
             return Verdict::Done;
         } else {
             self.take_timestamp(now, segment);
+            self.restart_keep_alive(now);
             self.handle_ack(now, segment);
             if self.state == State::Closed {
                 return Verdict::Done;
@@ -317,6 +318,16 @@ impl<C: Congestion> Socket<'_, C> {
         self.receive.free().max(offered)
     }
 
+    /// Whether a segment out of the window has at least an acceptable acknowledgement, so that it is likely the peer's.
+    fn genuine(&self, segment: &Segment<'_>) -> bool {
+        let flags = segment.flags;
+        flags.has(Flags::ACK)
+            && !flags.has(Flags::SYN)
+            && !flags.has(Flags::RST)
+            && self.state != State::SynReceived
+            && self.ack_acceptable(segment.ack)
+    }
+
     /// Duplicate data arrived: the acknowledgement that answers it echoes the duplicate's timestamp, not that of the first
     /// copy. RFC 7323 4.3 asks for this, although 5.3 would drop the segment first (R2 before R3).
     ///
@@ -325,13 +336,10 @@ impl<C: Congestion> Socket<'_, C> {
     /// hit a window of sequence numbers and one of acknowledgement numbers, as for any segment.
     fn echo_duplicate(&mut self, now: Instant, segment: &Segment<'_>) {
         let old = self.rcv_nxt.saturating_since(segment.seq);
-        let flags = segment.flags;
-        let genuine = flags.has(Flags::ACK)
-            && !flags.has(Flags::SYN)
-            && !flags.has(Flags::RST)
-            && self.state != State::SynReceived
-            && self.ack_acceptable(segment.ack);
-        if genuine && !segment.payload.is_empty() && (1..=self.receive.capacity()).contains(&old) {
+        if self.genuine(segment)
+            && !segment.payload.is_empty()
+            && (1..=self.receive.capacity()).contains(&old)
+        {
             self.take_timestamp(now, segment);
         }
     }
@@ -354,11 +362,14 @@ impl<C: Congestion> Socket<'_, C> {
             }
             return Verdict::Done;
         }
-        self.note_duplicate(segment);
         // A retransmission must be answered each time, or the peer retransmits until it gives up. An empty segment may be
-        // part of an ACK storm, so its answers are rate-limited; so are those to a peer whose address is not verified.
-        let data = segment.sequence_len() > 0 && !segment.flags.has(Flags::SYN);
-        if data && self.state != State::SynReceived {
+        // part of an ACK storm, so its answers are rate-limited. So are those to segments that a blind attacker can make:
+        // a quarter of all sequence numbers count as old data.
+        let genuine = self.genuine(segment);
+        if genuine {
+            self.note_duplicate(segment);
+        }
+        if genuine && segment.sequence_len() > 0 {
             self.bits.set(bits::ACK_NOW);
         } else {
             self.challenge(now);

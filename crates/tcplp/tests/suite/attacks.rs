@@ -2,7 +2,10 @@
 //! a form in a byte stream, and T02 to T10. T01 is tested beside the ISN, T06 and T07 beside the receive buffer, part of
 //! T05 beside the scoreboard, T11 to T14 among the properties and the scripts.
 
+mod cost;
 mod flood;
+mod frames;
+mod off_path;
 mod timestamps;
 
 use crate::support;
