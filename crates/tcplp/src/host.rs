@@ -42,7 +42,8 @@ pub use web::{Page, Visit};
 
 /// What runs on a host. Every method has a default: an application implements those it needs.
 pub trait Application<'a, C: Congestion = NewReno> {
-    /// Called after every packet and deadline: reads what has arrived, writes what fits, closes what is done.
+    /// Called after every packet and deadline: reads what has arrived, writes what fits, closes what is done, and may open connections
+    /// with [`connect`].
     fn serve(&mut self, _now: Instant, _sockets: &mut [Socket<'a, C>]) {}
 
     /// Whether the application listens on this UDP port. Datagrams to other ports are answered by "port unreachable".
@@ -75,8 +76,11 @@ pub trait Application<'a, C: Congestion = NewReno> {
 /// No application: the host only answers pings.
 impl<C: Congestion> Application<'_, C> for () {}
 
-/// Largest ping that is answered, octets of data.
+/// Largest ping that is answered, octets of data: the usual 56 and a little; the reply's copy is the host's memory.
 const PING_MAX: usize = 64;
+/// Codes of "destination unreachable" (RFC 4443 3.1).
+const PROHIBITED: u8 = 1;
+const NO_PORT: u8 = 4;
 /// TCP ports that a host can listen on.
 const PORTS_MAX: usize = 8;
 /// Octets of a packet that an error quotes: the IPv6 header, and enough of the next one to identify the sender's socket. RFC
@@ -112,9 +116,10 @@ pub struct Host<'a, A, const TCP: usize = 1, C: Congestion = NewReno> {
     counters: Counters,
 }
 
-/// A "port unreachable" to be sent.
+/// An "unreachable" to be sent, with its code.
 #[derive(Clone, Copy, Debug)]
 struct Refusal {
+    code: u8,
     to: Ipv6Addr,
     from: Ipv6Addr,
     len: usize,
@@ -144,6 +149,8 @@ pub struct Counters {
     pub cookies: u32,
     /// Connections that a cookie opened.
     pub redeemed: u32,
+    /// Pings with more than 64 octets, which are refused as "administratively prohibited" instead of answered.
+    pub large_pings: u32,
 }
 
 impl<'a, A: Application<'a, C>, const TCP: usize, C: Congestion> Host<'a, A, TCP, C> {
@@ -182,8 +189,7 @@ impl<'a, A: Application<'a, C>, const TCP: usize, C: Congestion> Host<'a, A, TCP
 
     /// Opens a connection with the first free socket. False if there is none.
     pub fn connect(&mut self, now: Instant, port: u16, remote: Endpoint) -> bool {
-        let free = self.sockets.iter_mut().find(|socket| is_free(socket));
-        free.is_some_and(|socket| socket.connect(now, port, remote).is_ok())
+        connect(&mut self.sockets, now, port, remote).is_some()
     }
 
     /// The application, to inspect it.
@@ -316,7 +322,7 @@ impl<'a, A: Application<'a, C>, const TCP: usize, C: Congestion> Host<'a, A, TCP
         half.max().map(|(_, place)| place)
     }
 
-    fn on_ping(&mut self, header: &Header, upper: &[u8]) -> Option<()> {
+    fn on_ping(&mut self, now: Instant, header: &Header, upper: &[u8], whole: &[u8]) -> Option<()> {
         let message = Message::parse(header.source, header.destination, upper).ok()?;
         let Message::Echo {
             reply: false,
@@ -327,6 +333,11 @@ impl<'a, A: Application<'a, C>, const TCP: usize, C: Congestion> Host<'a, A, TCP
         else {
             return Some(());
         };
+        if data.len() > PING_MAX {
+            self.counters.large_pings = self.counters.large_pings.wrapping_add(1);
+            self.refuse(now, header, whole, PROHIBITED);
+            return None;
+        }
         let mut kept = [0; PING_MAX];
         kept.get_mut(..data.len())?.copy_from_slice(data);
         let group = header.destination.is_multicast();
@@ -347,8 +358,8 @@ impl<'a, A: Application<'a, C>, const TCP: usize, C: Congestion> Host<'a, A, TCP
         Some(())
     }
 
-    /// Prepares a "port unreachable", unless the datagram was multicast (RFC 4443, 2.4(e)) or errors were frequent.
-    fn refuse(&mut self, now: Instant, header: &Header, packet: &[u8]) {
+    /// Prepares an "unreachable", unless the packet was multicast (RFC 4443, 2.4(e)) or errors were frequent.
+    fn refuse(&mut self, now: Instant, header: &Header, packet: &[u8], code: u8) {
         if header.destination.is_multicast() || self.refusal.is_some() || now < self.quiet_until {
             return;
         }
@@ -360,6 +371,7 @@ impl<'a, A: Application<'a, C>, const TCP: usize, C: Congestion> Host<'a, A, TCP
             .for_each(|(to, &from)| *to = from);
         self.quiet_until = now + ERROR_INTERVAL;
         self.refusal = Some(Refusal {
+            code,
             to: header.source,
             from: header.destination,
             len,
@@ -381,14 +393,14 @@ impl<'a, A: Application<'a, C>, const TCP: usize, C: Congestion> Host<'a, A, TCP
             next::UDP => {
                 let datagram = udp::parse(&header, packet)?;
                 if !self.app.has_udp(datagram.port) {
-                    self.refuse(now, &header, whole);
+                    self.refuse(now, &header, whole, NO_PORT);
                     return None;
                 }
                 self.counters.datagrams = self.counters.datagrams.wrapping_add(1);
                 self.app.handle_datagram(now, datagram);
                 Some(())
             }
-            next::ICMPV6 => self.on_ping(&header, packet),
+            next::ICMPV6 => self.on_ping(now, &header, packet, whole),
             _ => None,
         }
     }
@@ -414,7 +426,7 @@ impl<'a, A: Application<'a, C>, const TCP: usize, C: Congestion> Host<'a, A, TCP
         if let Some(refusal) = self.refusal.take() {
             let unreachable = Message::Error {
                 kind: 1,
-                code: 4,
+                code: refusal.code,
                 parameter: 0,
                 quote: refusal.quote.get(..refusal.len).unwrap_or_default(),
             };
@@ -444,6 +456,20 @@ fn ends(from: Ipv6Addr, to: Ipv6Addr) -> Flow {
 
 fn is_free<C: Congestion>(socket: &Socket<'_, C>) -> bool {
     socket.state() == State::Closed && socket.readable().0.is_empty()
+}
+
+/// Opens a connection from `port` with the first free one of a host's sockets, and returns its index: for an
+/// [`Application`], which has the sockets but not the host. `None` if no socket is free.
+/// [`Secret::ephemeral_port`](crate::tcp::Secret::ephemeral_port) chooses a port.
+pub fn connect<C: Congestion>(
+    sockets: &mut [Socket<'_, C>],
+    now: Instant,
+    port: u16,
+    remote: Endpoint,
+) -> Option<usize> {
+    let place = sockets.iter().position(is_free)?;
+    let socket = sockets.get_mut(place)?;
+    socket.connect(now, port, remote).ok().map(|()| place)
 }
 
 /// The bit of a socket; sockets beyond 31 have none.

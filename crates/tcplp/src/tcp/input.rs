@@ -113,6 +113,7 @@ impl<C: Congestion> Socket<'_, C> {
         }
         if segment.flags.has(Flags::SYN) {
             // RFC 5961 4.2: never a reset, whatever the sequence number.
+            self.drop_segment();
             self.challenge(now);
             return Verdict::Done;
         }
@@ -394,6 +395,7 @@ impl<C: Congestion> Socket<'_, C> {
     /// RFC 5961 3.2: only a reset at exactly RCV.NXT is accepted; others in the window get a challenge ACK.
     fn handle_reset(&mut self, now: Instant, segment: &Segment<'_>) {
         if segment.seq != self.rcv_nxt {
+            self.drop_segment();
             self.challenge(now);
             return;
         }

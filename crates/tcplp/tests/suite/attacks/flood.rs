@@ -137,8 +137,17 @@ fn wait(mote: &mut Mote, now: Instant) -> usize {
     octets
 }
 
-/// An honest handshake and a request for a page, from client port `from`. Returns what the page said, if it came.
+/// A request that is served.
+const REQUEST: &[u8] = b"GET /sensors HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
+
+/// An honest handshake and a request for a page, from client port `from`. Returns the page, if it came.
 fn fetch(mote: &mut Mote, now: u64, from: u16, options: Options) -> Option<Vec<u8>> {
+    let page = ask(mote, now, from, options, REQUEST)?;
+    page.starts_with(b"HTTP/1.1 200").then_some(page)
+}
+
+/// The same with any request; what was sent in answer, within ten milliseconds.
+fn ask(mote: &mut Mote, now: u64, from: u16, options: Options, request: &[u8]) -> Option<Vec<u8>> {
     let home = IpAddr::V6(address(CLIENT));
     deliver(mote, ms(now), CLIENT, &syn(from, port::HTTP, options));
     let mut sent = drain(mote, ms(now)).into_iter();
@@ -159,17 +168,59 @@ fn fetch(mote: &mut Mote, now: u64, from: u16, options: Options) -> Option<Vec<u
     deliver(mote, ms(now + 50), CLIENT, &ack);
     drain(mote, ms(now + 50));
     let request = Segment {
-        payload: b"GET /sensors HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n",
+        payload: request,
         flags: Flags::ACK | Flags::PSH,
         ..ack
     };
     deliver(mote, ms(now + 60), CLIENT, &request);
     let sent = drain(mote, ms(now + 60)).into_iter();
-    let page: Vec<u8> = sent
-        .filter(|out| out.to == home)
-        .flat_map(|out| out.payload)
-        .collect();
-    page.starts_with(b"HTTP/1.1 200").then_some(page)
+    Some(
+        sent.filter(|out| out.to == home)
+            .flat_map(|out| out.payload)
+            .collect(),
+    )
+}
+
+/// RFC 9112 2.2, 3.2: lines may end with a bare LF, an empty line before a request is ignored; a request without Host or with two is
+/// answered by 400. One that does not come whole is answered by 408 after 20 s, and the connection closes.
+#[test]
+fn requests_are_answered_or_refused() {
+    let check = |request: &[u8], answer: &str| {
+        let mut mote = mote(Config::STANDARD);
+        let page = ask(&mut mote, 1000, 5000, usual(), request);
+        let page = String::from_utf8_lossy(&page.expect("a handshake")).into_owned();
+        let line = page.lines().next().unwrap_or_default();
+        assert_eq!(line, answer, "{}", String::from_utf8_lossy(request));
+    };
+    let (fine, bad) = ("HTTP/1.1 200 OK", "HTTP/1.1 400 Bad Request");
+    check(REQUEST, fine);
+    check(b"GET / HTTP/1.1\nHost: a\n\n", fine);
+    check(b"GET / HTTP/1.1\nHost: a\n\r\n", fine);
+    check(b"\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n", fine);
+    check(b"GET / HTTP/1.0\r\n\r\n", fine);
+    check(b"GET / HTTP/1.1\r\n\r\n", bad);
+    check(b"GET / HTTP/1.1\r\nHost: a\r\nhost: b\r\n\r\n", bad);
+    check(b"GET / HT\r\n\r\n", bad);
+    for part in [&b"GET / HT"[..], b"GET / HTTP/1.1\r\nHost: a\r\n", b"\r\n"] {
+        let mut mote = mote(Config::STANDARD);
+        let page = ask(&mut mote, 1000, 5000, usual(), part);
+        assert_eq!(page, Some(vec![]));
+        let (mut said, mut end) = (Vec::new(), 0);
+        while let Some(wake) = mote.poll_timeout().filter(|wake| wake.at < ms(25_000)) {
+            mote.handle_timeout(wake.at);
+            for out in drain(&mut mote, wake.at) {
+                said.extend(out.payload);
+                if end == 0 && out.flags.has(Flags::FIN) {
+                    end = wake.at.nanos() / 1_000_000;
+                }
+            }
+        }
+        assert!(
+            said.starts_with(b"HTTP/1.1 408 Request Timeout\r\n"),
+            "{said:?}"
+        );
+        assert!((21_000..21_200).contains(&end), "{end} ms");
+    }
 }
 
 /// Four SYNs from nowhere, then an honest client: it is served at once, on whatever options it offers.
