@@ -116,6 +116,7 @@ impl<C: Congestion> Socket<'_, C> {
         let stamp = Stamp::of(now);
         let echo_age = self.echo_age(now, segment);
         let min_rtt = self.rtt.min();
+        let sack = self.bits.has(bits::SACK);
         let (flight, rack) = (&mut self.flight, &mut self.rack);
         let mut high = flight.highest_sacked();
         let mut take = |piece: super::flight::Piece, cumulative: bool| {
@@ -136,7 +137,8 @@ impl<C: Congestion> Socket<'_, C> {
             high = high.later(piece.range.end);
         };
         let cut = flight.acknowledge(ack, |piece| take(piece, true));
-        for block in sorted.blocks.as_slice() {
+        // Without SACK there are none.
+        for block in sorted.blocks.as_slice().iter().filter(|_| sack) {
             flight.sack(*block, |piece| take(piece, false));
         }
         if cut && matches!(self.recovery.phase, Phase::Fast | Phase::Loss) {
@@ -208,7 +210,9 @@ impl<C: Congestion> Socket<'_, C> {
     /// first retransmission was caused by the original. D-SACK (RFC 3708): every retransmission proved a duplicate.
     fn detect_spurious(&mut self, segment: &Segment<'_>, delivery: &Delivery, sorted: &Sorted) {
         let duplicate = !sorted.duplicate.is_empty();
-        self.rack.adapt(self.flight.una(), self.snd_nxt, duplicate);
+        if cfg!(feature = "rack") {
+            self.rack.adapt(self.flight.una(), self.snd_nxt, duplicate);
+        }
         if duplicate {
             self.counters.duplicates = self.counters.duplicates.saturating_add(1);
         }

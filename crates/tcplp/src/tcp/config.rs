@@ -19,6 +19,7 @@ pub struct Local {
 
 /// The mechanisms and timers of a connection. One value may serve many sockets.
 ///
+/// A mechanism that the crate was built without (see its cargo features) is off whatever its field says.
 /// [`Config::STANDARD`] has every mechanism on, with the timers of the standards. With mechanisms turned off it behaves
 /// like the simpler stacks that low-power networks commonly run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,6 +105,45 @@ pub struct KeepAlive {
     pub interval: Duration,
     /// Unanswered probes before the connection fails.
     pub probes: u8,
+}
+
+/// What is configured and built: without its cargo feature a mechanism is off whatever the field says.
+impl Config {
+    pub(super) const fn uses_sack(&self) -> bool {
+        cfg!(feature = "sack") && self.sack
+    }
+
+    pub(super) const fn uses_timestamps(&self) -> bool {
+        cfg!(feature = "timestamps") && self.timestamps
+    }
+
+    pub(super) const fn uses_window_scale(&self) -> bool {
+        cfg!(feature = "window-scale") && self.window_scale
+    }
+
+    pub(super) const fn uses_ecn(&self) -> bool {
+        cfg!(feature = "ecn") && self.ecn
+    }
+
+    pub(super) const fn uses_rack(&self) -> bool {
+        cfg!(feature = "rack") && self.rack
+    }
+
+    pub(super) const fn uses_tail_loss_probe(&self) -> bool {
+        cfg!(feature = "rack") && self.tail_loss_probe
+    }
+
+    pub(super) const fn uses_prr(&self) -> bool {
+        cfg!(feature = "prr") && self.prr
+    }
+
+    pub(super) const fn uses_undo(&self) -> bool {
+        cfg!(feature = "undo") && self.undo
+    }
+
+    pub(super) const fn predicts_headers(&self) -> bool {
+        cfg!(feature = "header-prediction") && self.header_prediction
+    }
 }
 
 impl Config {

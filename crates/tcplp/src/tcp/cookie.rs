@@ -93,16 +93,16 @@ impl<C: Congestion> Socket<'_, C> {
         let ours = u32::from(config.mss.max(MSS_MIN));
         let peer = u32::from(syn.options.mss.unwrap_or(default_mss(&remote)));
         let eighths = (peer.min(ours) * 8 / ours).saturating_sub(1);
-        let sack = config.sack && syn.options.sack_permitted;
-        let ecn = config.ecn && syn.flags.has(Flags::ECE | Flags::CWR);
+        let sack = config.uses_sack() && syn.options.sack_permitted;
+        let ecn = config.uses_ecn() && syn.flags.has(Flags::ECE | Flags::CWR);
         let data = eighths | if sack { SACK } else { 0 } | if ecn { ECN } else { 0 };
-        let timestamps = syn.options.timestamps.filter(|_| config.timestamps);
+        let timestamps = syn.options.timestamps.filter(|_| config.uses_timestamps());
         let offer = syn.options.window_scale;
-        let offer = offer.filter(|_| config.window_scale && timestamps.is_some());
+        let offer = offer.filter(|_| config.uses_window_scale() && timestamps.is_some());
         let shift = offer.map_or(NO_SHIFT, u32::from);
         let value = super::clock::timestamp_clock(now)
             .wrapping_add(self.local.secret.timestamp_offset(&flow));
-        let value = match config.window_scale {
+        let value = match config.uses_window_scale() {
             // The last value of the clock with these low bits, so that the connection's later ones are newer.
             true => value.wrapping_sub(value.wrapping_sub(shift) & 15),
             false => value,
@@ -154,7 +154,9 @@ impl<C: Congestion> Socket<'_, C> {
         };
         let syn = self.syn_of(segment, irs, data);
         self.end(None);
-        self.begin(now, segment.destination_port, remote, iss);
+        if self.begin(now, segment.destination_port, remote, Some(iss)).is_err() {
+            return false;
+        }
         self.state = State::SynReceived;
         self.synchronise(now, &syn);
         self.rcv_adv = self.rcv_nxt + self.receive.capacity().min(u32::from(u16::MAX));

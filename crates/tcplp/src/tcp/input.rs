@@ -92,7 +92,7 @@ impl<C: Congestion> Socket<'_, C> {
     }
 
     fn handle_synchronised(&mut self, now: Instant, segment: &Segment<'_>, ecn: Ecn) -> Verdict {
-        if self.local.config.header_prediction && self.predicted(now, segment, ecn) {
+        if self.local.config.predicts_headers() && self.predicted(now, segment, ecn) {
             return Verdict::Done;
         }
         if self.state == State::TimeWait && self.is_new_incarnation(segment) {
@@ -459,7 +459,7 @@ impl<C: Congestion> Socket<'_, C> {
             }
             false => syn.flags.has(both),
         };
-        self.bits.put(bits::ECN, self.local.config.ecn && agreed);
+        self.bits.put(bits::ECN, self.local.config.uses_ecn() && agreed);
     }
 
     /// A CE mark is echoed on every acknowledgement until the peer reports by CWR that it has reduced (RFC 3168 6.1.3).

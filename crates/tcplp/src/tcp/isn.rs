@@ -43,20 +43,21 @@ impl Secret {
 
     /// The keyed hash of a four-tuple, for one purpose and, if that needs it, one time.
     pub(super) fn hash(&self, flow: &Flow, purpose: u8, time: u8) -> u64 {
-        let mut hash = SipHash::new(self.0);
-        let mut ports = [0; 8];
-        for (endpoint, place) in [flow.local, flow.remote].iter().zip([0, 2]) {
-            let (address, port) = endpoint.octets();
-            let bits = u128::from_le_bytes(address);
-            hash.word(bits as u64);
-            hash.word((bits >> 64) as u64);
-            for (target, octet) in ports.iter_mut().skip(place).zip(port) {
-                *target = octet;
-            }
+        // Both addresses, both ports, and what the hash is for. SipHash's last octet carries the message's length, 37 octets.
+        let mut message = [0; 40];
+        let (local, local_port) = flow.local.octets();
+        let (remote, remote_port) = flow.remote.octets();
+        let last = [purpose, time, 0, 37];
+        let parts: [&[u8]; 5] = [&local, &remote, &local_port, &remote_port, &last];
+        let mut at = 0;
+        for part in parts {
+            super::ring::copy(&mut message, at, part);
+            at += part.len();
         }
-        // The last word of SipHash carries the message's length, 37 octets, in its top octet.
-        let [a, b, c, d, ..] = ports;
-        hash.word(u64::from_le_bytes([a, b, c, d, purpose, time, 0, 37]));
+        let mut hash = SipHash::new(self.0);
+        for word in message.as_chunks::<8>().0 {
+            hash.word(u64::from_le_bytes(*word));
+        }
         hash.finish()
     }
 }

@@ -30,7 +30,7 @@ impl<C: Congestion> Socket<'_, C> {
         self.recovery.undo_ssthresh = self.window.ssthresh;
         self.recovery.undo_left = 0;
         self.bits.clear(bits::STAMPED);
-        self.bits.put(bits::UNDO, self.local.config.undo);
+        self.bits.put(bits::UNDO, self.local.config.uses_undo());
     }
 
     /// Reduces the window once, without a retransmission: after an ECN echo, or when a probe repaired a loss. `flight` is
@@ -71,7 +71,7 @@ impl<C: Congestion> Socket<'_, C> {
     }
 
     fn prr(&self) -> bool {
-        self.local.config.prr && self.window.ssthresh != u32::MAX
+        self.local.config.uses_prr() && self.window.ssthresh != u32::MAX
     }
 
     /// Proportional rate reduction: sets cwnd after an acknowledgement during fast recovery that delivered this many octets
@@ -143,7 +143,7 @@ impl<C: Congestion> Socket<'_, C> {
         if !self.bits.has(bits::SACK) {
             return;
         }
-        if !self.local.config.rack {
+        if !self.local.config.uses_rack() {
             let mss = self.segment_size();
             sack::mark_lost(&mut self.flight, mss);
             return;
@@ -213,7 +213,7 @@ impl<C: Congestion> Socket<'_, C> {
         if self.flight.first().is_some_and(|piece| piece.is(SACKED)) {
             self.flight.clear(SACKED);
         }
-        if self.bits.has(bits::SACK) && self.local.config.rack {
+        if self.bits.has(bits::SACK) && self.local.config.uses_rack() {
             let window = self.reordering_window();
             let stamp = Stamp::of(now);
             self.rack

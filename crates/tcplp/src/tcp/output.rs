@@ -370,7 +370,7 @@ impl<C: Congestion> Socket<'_, C> {
         };
         if self.state == State::SynSent {
             // Some networks drop a SYN that asks for ECN, so a retransmitted SYN does not ask (RFC 3168 6.1.1.1).
-            let offer = self.local.config.ecn && !retransmission;
+            let offer = self.local.config.uses_ecn() && !retransmission;
             self.bits.put(bits::ECN_OFFERED, offer);
             if offer {
                 shape.flags = shape.flags | Flags::ECE | Flags::CWR;
@@ -455,7 +455,7 @@ impl<C: Congestion> Socket<'_, C> {
 
     /// Starts the probe timer (RFC 8985 7.2), or stops it if no probe may be sent.
     pub(super) fn schedule_probe(&mut self, now: Instant) {
-        let may = self.local.config.tail_loss_probe
+        let may = self.local.config.uses_tail_loss_probe()
             && self.bits.has(bits::SACK)
             && self.recovery.phase == Phase::Open
             && !self.bits.has(bits::PROBED_TAIL)
@@ -526,10 +526,10 @@ impl<C: Congestion> Socket<'_, C> {
         let offer = |wanted: bool, agreed: u32| wanted && (first || self.bits.has(agreed));
         Options {
             mss: Some(self.local.config.mss),
-            window_scale: offer(self.local.config.window_scale, bits::WINDOW_SCALE)
+            window_scale: offer(self.local.config.uses_window_scale(), bits::WINDOW_SCALE)
                 .then_some(self.scale_wanted()),
-            sack_permitted: offer(self.local.config.sack, bits::SACK),
-            timestamps: offer(self.local.config.timestamps, bits::TIMESTAMPS)
+            sack_permitted: offer(self.local.config.uses_sack(), bits::SACK),
+            timestamps: offer(self.local.config.uses_timestamps(), bits::TIMESTAMPS)
                 .then(|| self.timestamps(now)),
             sack: SackBlocks::default(),
         }

@@ -199,8 +199,7 @@ impl<'a, C: Congestion> Socket<'a, C> {
         port: u16,
         remote: Endpoint,
     ) -> Result<(), SocketError> {
-        let iss = self.free_for(now, port, remote)?;
-        self.begin(now, port, remote, iss);
+        self.begin(now, port, remote, None)?;
         self.state = State::SynSent;
         self.bits.set(bits::SYN_NOW);
         Ok(())
@@ -213,27 +212,29 @@ impl<'a, C: Congestion> Socket<'a, C> {
         remote: Endpoint,
         syn: &Segment<'_>,
     ) -> Result<(), SocketError> {
-        let iss = self.free_for(now, syn.destination_port, remote)?;
-        self.begin(now, syn.destination_port, remote, iss);
+        self.begin(now, syn.destination_port, remote, None)?;
         self.state = State::SynReceived;
         self.bits.set(bits::SYN_NOW | bits::PASSIVE);
         self.synchronise(now, syn);
         Ok(())
     }
 
-    /// The initial sequence number of a new connection, if the socket is free for it.
-    fn free_for(&self, now: Instant, port: u16, remote: Endpoint) -> Result<Seq, SocketError> {
-        let flow = Flow::new(Endpoint::new(self.local.address, port), remote);
-        match self.state {
-            State::Closed => Ok(self.local.secret.initial_sequence_number(now, &flow)),
-            _ => Err(SocketError::Busy),
+    /// Resets everything for a new connection, with this initial sequence number or one by the clock (RFC 6528).
+    pub(super) fn begin(
+        &mut self,
+        now: Instant,
+        port: u16,
+        remote: Endpoint,
+        iss: Option<Seq>,
+    ) -> Result<(), SocketError> {
+        if self.state != State::Closed {
+            return Err(SocketError::Busy);
         }
-    }
-
-    /// Resets everything for a new connection.
-    pub(super) fn begin(&mut self, now: Instant, port: u16, remote: Endpoint, iss: Seq) {
         (self.port, self.remote) = (port, remote);
         let flow = self.flow();
+        let secret = &self.local.secret;
+        self.ts_offset = secret.timestamp_offset(&flow);
+        let iss = iss.unwrap_or_else(|| secret.initial_sequence_number(now, &flow));
         self.send.clear();
         self.receive.clear();
         self.flight.restart(iss);
@@ -249,7 +250,6 @@ impl<'a, C: Congestion> Socket<'a, C> {
         self.recovery = Recovery::new(iss);
         self.sent_at = Stamp::of(now).coarse();
         self.ts_recent = 0;
-        self.ts_offset = self.local.secret.timestamp_offset(&flow);
         // Ours, until the peer's option is known.
         self.mss = self.local.config.mss.max(MSS_MIN);
         self.rcv_mss = 1;
@@ -262,6 +262,7 @@ impl<'a, C: Congestion> Socket<'a, C> {
             ssthresh: u32::MAX,
             acked: 0,
         };
+        Ok(())
     }
 
     /// The smallest shift with which the whole receive buffer can be offered (RFC 7323 2.3).
@@ -279,14 +280,14 @@ impl<'a, C: Congestion> Socket<'a, C> {
         self.snd_wl1 = syn.seq;
         let peer = options.mss.unwrap_or(default_mss(&self.remote));
         self.mss = peer.min(self.local.config.mss).max(MSS_MIN);
-        if self.local.config.sack && options.sack_permitted {
+        if self.local.config.uses_sack() && options.sack_permitted {
             self.bits.set(bits::SACK);
         }
-        if let (true, Some(timestamps)) = (self.local.config.timestamps, options.timestamps) {
+        if let (true, Some(timestamps)) = (self.local.config.uses_timestamps(), options.timestamps) {
             self.bits.set(bits::TIMESTAMPS);
             self.note_timestamp(now, timestamps.value);
         }
-        if let (true, Some(shift)) = (self.local.config.window_scale, options.window_scale) {
+        if let (true, Some(shift)) = (self.local.config.uses_window_scale(), options.window_scale) {
             self.bits.set(bits::WINDOW_SCALE);
             self.bits.set_number(bits::SCALE, shift);
         }
