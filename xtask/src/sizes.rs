@@ -34,10 +34,10 @@ const MEMORY: [(&str, u32); 6] = [
 /// The goal for TCP's code and constants, octets.
 const TEXT_GOAL: u32 = 16 * 1024;
 /// No more than this is let in: what stands, and a little.
-const TEXT_MAX: u32 = 20_500;
+const TEXT_MAX: u32 = 20_200;
 /// The goal without cargo features, and what is let in: what stands, and a little.
 const LEAST_GOAL: u32 = 11 * 1024;
-const LEAST_MAX: u32 = 16_500;
+const LEAST_MAX: u32 = 14_900;
 /// Instructions for one segment, made or taken.
 const INSTRUCTIONS_MAX: u64 = 8_000;
 

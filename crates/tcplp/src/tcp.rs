@@ -17,6 +17,9 @@
 //!
 //! **Architecture invariants:** nothing here allocates, reads a clock or panics on input from the network. Sequence
 //! numbers have no order ([`Seq`]). Work per segment is bounded by the size of the lent tables.
+//!
+//! `inline(never)` marks the functions whose copies the compiler would otherwise spread although that costs flash
+//! (`cargo xtask sizes`).
 
 mod ack;
 mod bits;

@@ -154,7 +154,10 @@ impl<C: Congestion> Socket<'_, C> {
         };
         let syn = self.syn_of(segment, irs, data);
         self.end(None);
-        if self.begin(now, segment.destination_port, remote, Some(iss)).is_err() {
+        if self
+            .begin(now, segment.destination_port, remote, Some(iss))
+            .is_err()
+        {
             return false;
         }
         self.state = State::SynReceived;

@@ -13,6 +13,7 @@ pub struct Endpoint {
 
 impl Endpoint {
     /// The end point with this address and port.
+    #[inline(never)]
     pub const fn new(address: IpAddr, port: u16) -> Endpoint {
         let address = match address {
             IpAddr::V4(address) => address.to_ipv6_mapped(),

@@ -435,6 +435,7 @@ impl<C: Congestion> Socket<'_, C> {
         left
     }
 
+    #[inline(never)]
     pub(super) fn drop_segment(&mut self) {
         self.counters.dropped = self.counters.dropped.saturating_add(1);
     }
@@ -459,7 +460,8 @@ impl<C: Congestion> Socket<'_, C> {
             }
             false => syn.flags.has(both),
         };
-        self.bits.put(bits::ECN, self.local.config.uses_ecn() && agreed);
+        self.bits
+            .put(bits::ECN, self.local.config.uses_ecn() && agreed);
     }
 
     /// A CE mark is echoed on every acknowledgement until the peer reports by CWR that it has reduced (RFC 3168 6.1.3).

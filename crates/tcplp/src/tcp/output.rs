@@ -545,6 +545,7 @@ impl<C: Congestion> Socket<'_, C> {
 
     /// The window field of the segment that is sent now. The right edge moves only by at least
     /// [`window_step`](Self::window_step) (receiver's silly-window avoidance, RFC 9293 3.8.6.2.2), and never back.
+    #[inline(never)]
     fn advertise(&mut self, syn: bool) -> u16 {
         let (free, offered) = self.windows();
         let window = match free.saturating_sub(offered) >= self.window_step() {

@@ -283,7 +283,8 @@ impl<'a, C: Congestion> Socket<'a, C> {
         if self.local.config.uses_sack() && options.sack_permitted {
             self.bits.set(bits::SACK);
         }
-        if let (true, Some(timestamps)) = (self.local.config.uses_timestamps(), options.timestamps) {
+        if let (true, Some(timestamps)) = (self.local.config.uses_timestamps(), options.timestamps)
+        {
             self.bits.set(bits::TIMESTAMPS);
             self.note_timestamp(now, timestamps.value);
         }
@@ -367,6 +368,7 @@ impl<'a, C: Congestion> Socket<'a, C> {
     }
 
     /// SMSS: the payload of a full segment without SACK blocks, octets.
+    #[inline(never)]
     pub(super) fn segment_size(&self) -> u32 {
         let timestamps = if self.bits.has(bits::TIMESTAMPS) {
             12
