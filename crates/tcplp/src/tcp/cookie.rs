@@ -13,7 +13,8 @@
 //! Timestamps need no memory: a peer sends them after the handshake if and only if both agreed (RFC 7323 3.2). A window shift goes
 //! into the low four bits of TSval, which comes back as TSecr; without timestamps windows are not scaled. What is lost:
 //! segments are up to an eighth shorter, and the SYN-ACK is not retransmitted, except as an answer to a retransmitted SYN. If
-//! the peer's last ACK of the handshake is lost, its first data opens the connection.
+//! the peer's last ACK of the handshake is lost, its first data opens the connection. A copy of that segment which the network delays
+//! until the connection has ended and its socket serves another opens it again, while the cookie is valid.
 
 use chappe_core::Instant;
 
