@@ -77,6 +77,12 @@ pub struct NodeStatus {
     pub open: u32,
     /// TCP retransmissions on the present connections.
     pub retransmits: u64,
+    /// Packets that the host dropped: malformed, for closed ports, pings too large to answer.
+    pub dropped: u32,
+    /// Of `dropped`, the pings with more than 64 octets, which the mote refuses.
+    pub large_pings: u32,
+    /// SYNs answered by a cookie, since all sockets were half-open.
+    pub cookies: u32,
 }
 
 impl Status {
@@ -192,6 +198,7 @@ fn node<R: Recorder>(border: &Border<R>, node: usize, now: Instant) -> NodeStatu
     let (mac, lowpan) = (station.mac(), station.lowpan());
     let host = station.host();
     let served = host.map(|host| host.app().served()).unwrap_or_default();
+    let counters = host.map(|host| *host.counters()).unwrap_or_default();
     let retransmits = host.map_or(0, |host| {
         let all = host.sockets().iter();
         all.map(|socket| u64::from(socket.info().counters.retransmits))
@@ -213,5 +220,8 @@ fn node<R: Recorder>(border: &Border<R>, node: usize, now: Instant) -> NodeStatu
         sunk_bytes: served.sunk,
         open: served.open,
         retransmits,
+        dropped: counters.dropped,
+        large_pings: counters.large_pings,
+        cookies: counters.cookies,
     }
 }

@@ -120,7 +120,7 @@ fn pages_arrive_whole(border: &mut Border) {
     let length = format!("Content-Length: {}\r\n", body.len());
     assert!(head.contains(&length), "{head}");
     // Two requests on one connection, the second one for the head only.
-    let both = "GET / HTTP/1.1\r\n\r\nHEAD /50k HTTP/1.1\r\nConnection: close\r\n\r\n";
+    let both = "GET / HTTP/1.1\r\nHost: x\r\n\r\nHEAD /50k HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
     let answer = client(border, || ask(to, both));
     assert!(answer.contains("<h1>node 3</h1>") && answer.contains("Content-Length: 50000"));
     assert!(answer.ends_with("\r\n\r\n"), "{answer}");
@@ -132,6 +132,8 @@ fn invalid_requests_get_an_error(border: &mut Border) {
     let long = format!("GET / HTTP/1.1\r\nX: {}\r\n\r\n", "x".repeat(1100));
     for (request, status) in [
         ("GET /nothing HTTP/1.0\r\n\r\n", "404"),
+        // RFC 9112 3.2.
+        ("GET / HTTP/1.1\r\n\r\n", "400"),
         ("what is this\r\n\r\n", "400"),
         ("DELETE / HTTP/1.0\r\n\r\n", "405"),
         (&long[..], "431"),

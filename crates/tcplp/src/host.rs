@@ -42,7 +42,8 @@ pub use web::{Page, Visit};
 
 /// What runs on a host. Every method has a default: an application implements those it needs.
 pub trait Application<'a, C: Congestion = NewReno> {
-    /// Called after every packet and deadline: reads what has arrived, writes what fits, closes what is done.
+    /// Called after every packet and deadline: reads what has arrived, writes what fits, closes what is done, and may open connections
+    /// with [`connect`].
     fn serve(&mut self, _now: Instant, _sockets: &mut [Socket<'a, C>]) {}
 
     /// Whether the application listens on this UDP port. Datagrams to other ports are answered by "port unreachable".
@@ -75,8 +76,11 @@ pub trait Application<'a, C: Congestion = NewReno> {
 /// No application: the host only answers pings.
 impl<C: Congestion> Application<'_, C> for () {}
 
-/// Largest ping that is answered, octets of data.
+/// Largest ping that is answered, octets of data: the usual 56 and a little; the reply's copy is the host's memory.
 const PING_MAX: usize = 64;
+/// Codes of "destination unreachable" (RFC 4443 3.1).
+const PROHIBITED: u8 = 1;
+const NO_PORT: u8 = 4;
 /// TCP ports that a host can listen on.
 const PORTS_MAX: usize = 8;
 /// Octets of a packet that an error quotes: the IPv6 header, and enough of the next one to identify the sender's socket. RFC
@@ -84,6 +88,8 @@ const PORTS_MAX: usize = 8;
 const QUOTE: usize = 56;
 /// At most one ICMPv6 error in this time (RFC 4443, 2.4(f)).
 const ERROR_INTERVAL: Duration = Duration::from_millis(100);
+/// Longer than any cookie is valid: two units of 2^36 ns.
+const COOKIE_LIFE: Duration = Duration::from_secs(138);
 /// The hop limit of packets sent (RFC 8200 leaves it open; IANA recommends 64).
 const HOP_LIMIT: u8 = 64;
 
@@ -99,7 +105,10 @@ pub struct Host<'a, A, const TCP: usize = 1, C: Congestion = NewReno> {
     fresh: u32,
     /// The socket that sends next: round robin, so that none starves.
     turn: usize,
-    reset: Option<(Flow, Segment<'static>)>,
+    /// A segment without a socket: a reset, or a SYN-ACK with a cookie.
+    reply: Option<(Flow, Segment<'static>)>,
+    /// When the last cookie was sent: acknowledgements are tried as cookies only while it may come back.
+    cookie_at: Option<Instant>,
     pong: Option<Pong>,
     refusal: Option<Refusal>,
     /// No ICMPv6 error is sent before this time.
@@ -107,9 +116,10 @@ pub struct Host<'a, A, const TCP: usize = 1, C: Congestion = NewReno> {
     counters: Counters,
 }
 
-/// A "port unreachable" to be sent.
+/// An "unreachable" to be sent, with its code.
 #[derive(Clone, Copy, Debug)]
 struct Refusal {
+    code: u8,
     to: Ipv6Addr,
     from: Ipv6Addr,
     len: usize,
@@ -135,6 +145,12 @@ pub struct Counters {
     pub datagrams: u32,
     /// Packets for other hosts, malformed packets, and those for closed ports or unknown protocols.
     pub dropped: u32,
+    /// SYNs answered by a cookie, because all sockets were taken by half-open connections.
+    pub cookies: u32,
+    /// Connections that a cookie opened.
+    pub redeemed: u32,
+    /// Pings with more than 64 octets, which are refused as "administratively prohibited" instead of answered.
+    pub large_pings: u32,
 }
 
 impl<'a, A: Application<'a, C>, const TCP: usize, C: Congestion> Host<'a, A, TCP, C> {
@@ -152,7 +168,8 @@ impl<'a, A: Application<'a, C>, const TCP: usize, C: Congestion> Host<'a, A, TCP
             app,
             fresh: 0,
             turn: 0,
-            reset: None,
+            reply: None,
+            cookie_at: None,
             pong: None,
             refusal: None,
             quiet_until: Instant::ZERO,
@@ -172,8 +189,7 @@ impl<'a, A: Application<'a, C>, const TCP: usize, C: Congestion> Host<'a, A, TCP
 
     /// Opens a connection with the first free socket. False if there is none.
     pub fn connect(&mut self, now: Instant, port: u16, remote: Endpoint) -> bool {
-        let free = self.sockets.iter_mut().find(|socket| is_free(socket));
-        free.is_some_and(|socket| socket.connect(now, port, remote).is_ok())
+        connect(&mut self.sockets, now, port, remote).is_some()
     }
 
     /// The application, to inspect it.
@@ -239,26 +255,74 @@ impl<'a, A: Application<'a, C>, const TCP: usize, C: Congestion> Host<'a, A, TCP
             }
         };
         match heard {
-            Heard::Syn => {
-                // Without a free socket, a connection in TIME-WAIT makes room for the new one.
-                let waits = |socket: &Socket<'a, C>| socket.state() == State::TimeWait;
-                let sockets = &self.sockets;
-                let free = sockets.iter().position(is_free);
-                let place = free.or_else(|| sockets.iter().position(waits))?;
-                let socket = self.sockets.get_mut(place)?;
-                if socket.state() == State::TimeWait {
-                    socket.abort();
-                }
-                socket.accept(now, flow.remote, &segment).ok()?;
-                self.fresh |= bit(place);
-            }
+            Heard::Syn => self.on_syn(now, flow, &segment)?,
             Heard::Ignore => {}
-            Heard::Refuse => self.reset = segment.reset().map(|reset| (flow, reset)),
+            Heard::Refuse if self.redeem(now, flow, &segment, ecn) => {}
+            Heard::Refuse => self.reply = segment.reset().map(|reset| (flow, reset)),
         }
         Some(())
     }
 
-    fn on_ping(&mut self, header: &Header, upper: &[u8]) -> Option<()> {
+    /// A SYN for a listener takes a socket. If the only candidates are half-open, it is answered by a cookie: an attacker's SYNs
+    /// could otherwise shut all sockets (RFC 4987). With all sockets connected it is dropped, and the peer tries again.
+    fn on_syn(&mut self, now: Instant, flow: Flow, syn: &Segment<'_>) -> Option<()> {
+        if let Some(place) = self.vacancy() {
+            let socket = self.sockets.get_mut(place)?;
+            if socket.state() == State::TimeWait {
+                socket.abort();
+            }
+            socket.accept(now, flow.remote, syn).ok()?;
+            self.fresh |= bit(place);
+            return Some(());
+        }
+        let socket = self.sockets.get(self.oldest_half_open()?)?;
+        self.reply = Some((flow, socket.answer_by_cookie(now, flow.remote, syn)));
+        self.cookie_at = Some(now);
+        self.counters.cookies = self.counters.cookies.wrapping_add(1);
+        Some(())
+    }
+
+    /// Opens a connection for an acknowledgement that brings a cookie back, in a free socket or in place of the half-open connection
+    /// that has waited longest. False if it brings none.
+    fn redeem(&mut self, now: Instant, flow: Flow, segment: &Segment<'_>, ecn: Ecn) -> bool {
+        let recent = |at: Instant| now.saturating_since(at) < COOKIE_LIFE;
+        if !self.cookie_at.is_some_and(recent) {
+            return false;
+        }
+        // A socket took this peer's retransmitted SYN after the first one was answered by a cookie.
+        let same = |socket: &Socket<'a, C>| socket.half_open().is_some() && socket.flow() == flow;
+        let same = self.sockets.iter().position(same);
+        let place = same.or_else(|| self.vacancy());
+        let place = place.or_else(|| self.oldest_half_open());
+        let Some((place, socket)) = place.and_then(|at| Some((at, self.sockets.get_mut(at)?)))
+        else {
+            return false;
+        };
+        let opened = socket.accept_cookie(now, flow.remote, segment, ecn);
+        if opened {
+            self.counters.redeemed = self.counters.redeemed.wrapping_add(1);
+            self.fresh &= !bit(place);
+            if segment.payload.is_empty() {
+                self.fresh |= bit(place);
+            }
+        }
+        opened
+    }
+
+    /// A free socket, or else a connection in TIME-WAIT, which makes room for a new one.
+    fn vacancy(&self) -> Option<usize> {
+        let waits = |socket: &Socket<'a, C>| socket.state() == State::TimeWait;
+        let free = self.sockets.iter().position(is_free);
+        free.or_else(|| self.sockets.iter().position(waits))
+    }
+
+    fn oldest_half_open(&self) -> Option<usize> {
+        let sockets = self.sockets.iter().enumerate();
+        let half = sockets.filter_map(|(place, socket)| Some((socket.half_open()?, place)));
+        half.max().map(|(_, place)| place)
+    }
+
+    fn on_ping(&mut self, now: Instant, header: &Header, upper: &[u8], whole: &[u8]) -> Option<()> {
         let message = Message::parse(header.source, header.destination, upper).ok()?;
         let Message::Echo {
             reply: false,
@@ -269,6 +333,11 @@ impl<'a, A: Application<'a, C>, const TCP: usize, C: Congestion> Host<'a, A, TCP
         else {
             return Some(());
         };
+        if data.len() > PING_MAX {
+            self.counters.large_pings = self.counters.large_pings.wrapping_add(1);
+            self.refuse(now, header, whole, PROHIBITED);
+            return None;
+        }
         let mut kept = [0; PING_MAX];
         kept.get_mut(..data.len())?.copy_from_slice(data);
         let group = header.destination.is_multicast();
@@ -289,8 +358,8 @@ impl<'a, A: Application<'a, C>, const TCP: usize, C: Congestion> Host<'a, A, TCP
         Some(())
     }
 
-    /// Prepares a "port unreachable", unless the datagram was multicast (RFC 4443, 2.4(e)) or errors were frequent.
-    fn refuse(&mut self, now: Instant, header: &Header, packet: &[u8]) {
+    /// Prepares an "unreachable", unless the packet was multicast (RFC 4443, 2.4(e)) or errors were frequent.
+    fn refuse(&mut self, now: Instant, header: &Header, packet: &[u8], code: u8) {
         if header.destination.is_multicast() || self.refusal.is_some() || now < self.quiet_until {
             return;
         }
@@ -302,6 +371,7 @@ impl<'a, A: Application<'a, C>, const TCP: usize, C: Congestion> Host<'a, A, TCP
             .for_each(|(to, &from)| *to = from);
         self.quiet_until = now + ERROR_INTERVAL;
         self.refusal = Some(Refusal {
+            code,
             to: header.source,
             from: header.destination,
             len,
@@ -323,14 +393,14 @@ impl<'a, A: Application<'a, C>, const TCP: usize, C: Congestion> Host<'a, A, TCP
             next::UDP => {
                 let datagram = udp::parse(&header, packet)?;
                 if !self.app.has_udp(datagram.port) {
-                    self.refuse(now, &header, whole);
+                    self.refuse(now, &header, whole, NO_PORT);
                     return None;
                 }
                 self.counters.datagrams = self.counters.datagrams.wrapping_add(1);
                 self.app.handle_datagram(now, datagram);
                 Some(())
             }
-            next::ICMPV6 => self.on_ping(&header, packet),
+            next::ICMPV6 => self.on_ping(now, &header, packet, whole),
             _ => None,
         }
     }
@@ -338,8 +408,8 @@ impl<'a, A: Application<'a, C>, const TCP: usize, C: Congestion> Host<'a, A, TCP
     /// Writes the next upper-layer packet behind the room for the IPv6 header. Returns its length, next header, ECN bits and
     /// addresses. Replies go before the sockets' segments, the application's datagrams last.
     fn put_out(&mut self, now: Instant, upper: &mut [u8]) -> Option<(usize, u8, Ecn, Flow)> {
-        if let Some((flow, reset)) = self.reset.take() {
-            let len = reset.emit(&flow, upper)?;
+        if let Some((flow, reply)) = self.reply.take() {
+            let len = reply.emit(&flow, upper)?;
             return Some((len, next::TCP, Ecn::NotCapable, flow));
         }
         if let Some(pong) = self.pong.take() {
@@ -356,7 +426,7 @@ impl<'a, A: Application<'a, C>, const TCP: usize, C: Congestion> Host<'a, A, TCP
         if let Some(refusal) = self.refusal.take() {
             let unreachable = Message::Error {
                 kind: 1,
-                code: 4,
+                code: refusal.code,
                 parameter: 0,
                 quote: refusal.quote.get(..refusal.len).unwrap_or_default(),
             };
@@ -386,6 +456,20 @@ fn ends(from: Ipv6Addr, to: Ipv6Addr) -> Flow {
 
 fn is_free<C: Congestion>(socket: &Socket<'_, C>) -> bool {
     socket.state() == State::Closed && socket.readable().0.is_empty()
+}
+
+/// Opens a connection from `port` with the first free one of a host's sockets, and returns its index: for an
+/// [`Application`], which has the sockets but not the host. `None` if no socket is free.
+/// [`Secret::ephemeral_port`](crate::tcp::Secret::ephemeral_port) chooses a port.
+pub fn connect<C: Congestion>(
+    sockets: &mut [Socket<'_, C>],
+    now: Instant,
+    port: u16,
+    remote: Endpoint,
+) -> Option<usize> {
+    let place = sockets.iter().position(is_free)?;
+    let socket = sockets.get_mut(place)?;
+    socket.connect(now, port, remote).ok().map(|()| place)
 }
 
 /// The bit of a socket; sockets beyond 31 have none.

@@ -12,17 +12,21 @@
 //! | `loss` `recovery` `sack` `rack` `flight` | loss: response, phases, detection by count and by time, the scoreboard |
 //! | `rtt` `congestion` | the retransmission timeout; the congestion window |
 //! | `send_buffer` `reassembly` `ring` | the two buffers |
-//! | `listen` `isn` `flow` `segment` `config` `info` | LISTEN, initial sequence numbers, the four-tuple, the wire format, parameters, a snapshot |
+//! | `listen` `cookie` `isn` `flow` `segment` `config` `info` | LISTEN, SYN cookies, initial sequence numbers, the four-tuple, the wire format, parameters, a snapshot |
 //! | `bits` `seq` `clock` | flags, sequence numbers and times in few octets |
 //!
 //! **Architecture invariants:** nothing here allocates, reads a clock or panics on input from the network. Sequence
 //! numbers have no order ([`Seq`]). Work per segment is bounded by the size of the lent tables.
+//!
+//! `inline(never)` marks the functions whose copies the compiler would otherwise spread although that costs flash
+//! (`cargo xtask sizes`).
 
 mod ack;
 mod bits;
 mod clock;
 mod config;
 pub mod congestion;
+mod cookie;
 mod deadlines;
 mod flight;
 mod flow;

@@ -67,6 +67,12 @@ mod program {
                 let mut answer = [0; 60];
                 black_box(reset.emit(&socket.flow(), &mut answer));
             }
+            if cfg!(feature = "cookies") {
+                let mut answer = [0; 60];
+                let syn_ack = socket.answer_by_cookie(now, remote, &segment);
+                black_box(syn_ack.emit(&socket.flow(), &mut answer));
+                black_box(socket.accept_cookie(now, remote, &segment, black_box(Ecn::Marked)));
+            }
             if listener.hear(&segment) == Heard::Syn {
                 black_box(socket.accept(now, remote, &segment).is_ok());
             }

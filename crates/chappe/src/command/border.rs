@@ -62,13 +62,7 @@ pub fn run(options: &Border) -> Result<u8, Failure> {
         options.seed,
         NODES_MAX,
     )?;
-    let film = match &options.pcap {
-        Some(path) => Capture::create(path, live.parents.len()).map_err(|error| {
-            let what = format!("cannot write {}: {error}", path.display());
-            Failure::Environment(what, "choose another place with --pcap".into())
-        })?,
-        None => Capture::default(),
-    };
+    let film = film(options, live.parents.len())?;
     let preferred = process::prefer();
     if !options.host {
         namespace::isolate_by_any_means()?;
@@ -106,6 +100,21 @@ pub fn run(options: &Border) -> Result<u8, Failure> {
         }
     };
     finish(options, &live, border, status, signal)
+}
+
+/// The capture that the options ask for, of this many nodes.
+fn film(options: &Border, nodes: usize) -> Result<Capture, Failure> {
+    let Some(path) = &options.pcap else {
+        return Ok(Capture::default());
+    };
+    let film = Capture::create(path, nodes).map_err(|error| {
+        let what = format!("cannot write {}: {error}", path.display());
+        Failure::Environment(what, "choose another place with --pcap".into())
+    })?;
+    Ok(match options.pcap_hearers {
+        true => film,
+        false => film.senders_only(),
+    })
 }
 
 fn network(live: &LiveNetwork, options: &Border) -> Network {

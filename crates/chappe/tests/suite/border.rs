@@ -96,6 +96,63 @@ fn the_report_lists_every_node() {
     assert!(report["lateness"]["p99_s"].as_f64().is_some());
 }
 
+/// `timeout` sends SIGTERM to the program and again to its group: the second one must not cut off the report.
+#[test]
+fn sigterm_prints_the_report() {
+    let mut command = Command::new("timeout");
+    command
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .args(["2", env!("CARGO_BIN_EXE_chappe")])
+        .args(["border", CORRIDOR, "--late-ok", "--json"]);
+    let Ok(output) = command.output() else {
+        return chappe_testkit::skip("there is no timeout");
+    };
+    if output.status.code() == Some(4) {
+        return chappe_testkit::skip(text(&output.stderr));
+    }
+    assert_eq!(output.status.code(), Some(124), "{}", text(&output.stderr));
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(report["nodes"].as_array().map(Vec::len), Some(4));
+}
+
+/// The packet blocks of a pcapng file.
+fn packets(file: &[u8]) -> u64 {
+    let word = |at: usize| {
+        let octets = file.get(at..at + 4).and_then(|four| four.try_into().ok());
+        u32::from_le_bytes(octets.expect("a whole file"))
+    };
+    let (mut at, mut count) = (0, 0);
+    while at < file.len() {
+        count += u64::from(word(at) == 6);
+        at += word(at + 4) as usize;
+    }
+    count
+}
+
+/// A capture has each frame on the air once; on request, once more for each node that heard it.
+#[test]
+fn a_capture_has_each_frame_once() {
+    let file = std::env::temp_dir().join(format!("chappe-border-{}.pcapng", std::process::id()));
+    let path = file.to_string_lossy().into_owned();
+    for hearers in [false, true] {
+        let mut arguments = vec![CORRIDOR, "--late-ok", "--json", "--pcap", &path];
+        arguments.extend(hearers.then_some("--pcap-hearers"));
+        arguments.extend(["--", "sh", "-c", "ping -c 2 $LLN_3 >&2; true"]);
+        let Some(output) = run(&arguments) else {
+            return;
+        };
+        let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let frames = report["frames"].as_u64().unwrap();
+        let written = packets(&std::fs::read(&file).unwrap());
+        std::fs::remove_file(&file).unwrap();
+        assert!(frames > 0 || !exists("ping"), "nothing was sent");
+        match hearers {
+            false => assert_eq!(written, frames),
+            true => assert!(written > frames || frames == 0, "{written} {frames}"),
+        }
+    }
+}
+
 /// A border router without a program, ended by a signal.
 struct Serving(Child);
 

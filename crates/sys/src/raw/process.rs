@@ -67,6 +67,9 @@ impl AsFd for Signals {
 
 impl Drop for Signals {
     fn drop(&mut self) {
+        // `timeout` sends SIGTERM twice: to the program and to its group. The second one would end the program as soon as it is let
+        // through, while it still reports what it did.
+        while let Ok(Some(_)) = self.next() {}
         // SAFETY: `former` was filled by the kernel when the signals were blocked. On another thread this restores
         // a mask that is not that thread's, which is no matter of memory.
         unsafe {

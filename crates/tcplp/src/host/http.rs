@@ -48,6 +48,7 @@ enum Status {
     BadRequest,
     NotFound,
     NotAllowed,
+    TimedOut,
     TooLarge,
 }
 
@@ -57,6 +58,7 @@ impl Status {
             Status::BadRequest => "400 Bad Request",
             Status::NotFound => "404 Not Found",
             Status::NotAllowed => "405 Method Not Allowed\r\nAllow: GET, HEAD",
+            Status::TimedOut => "408 Request Timeout",
             Status::TooLarge => "431 Request Header Fields Too Large",
         }
     }
@@ -93,6 +95,15 @@ impl Connection {
             taken += 1;
             self.ends = request.close;
             self.reply = Some(Reply::to(&request, &facts(socket)));
+        }
+    }
+
+    /// The rest of a request did not come in time: answers 408 (RFC 9110 15.5.9), and reads nothing more.
+    pub fn give_up<C: Congestion>(&mut self, socket: &Socket<'_, C>, facts: &Facts) {
+        let (front, back) = socket.readable();
+        if self.reply.is_none() && front.len() + back.len() > 0 {
+            self.reply = Some(Reply::to(&Request::refused(Status::TimedOut), facts));
+            self.ends = true;
         }
     }
 
@@ -180,11 +191,33 @@ fn next_request<C: Congestion>(socket: &Socket<'_, C>) -> Option<(Request, usize
         .zip(arrived)
         .for_each(|(to, &from)| *to = from);
     let text = text.get(..ready.min(REQUEST_MAX)).unwrap_or_default();
-    match text.windows(4).position(|end| end == b"\r\n\r\n") {
-        Some(end) => Some((Request::parse(text.get(..end).unwrap_or_default()), end + 4)),
+    // An empty line before the request is ignored (RFC 9112 2.2).
+    let skipped = text
+        .iter()
+        .take_while(|octet| b"\r\n".contains(octet))
+        .count();
+    let text = text.get(skipped..).unwrap_or_default();
+    match empty_line(text) {
+        Some((end, rest)) => {
+            let request = Request::parse(text.get(..end).unwrap_or_default());
+            Some((request, skipped + rest))
+        }
         None if ready >= REQUEST_MAX => Some((Request::refused(Status::TooLarge), ready)),
         None => None,
     }
+}
+
+/// Where the header section ends and where its empty line does. A line may end with a bare LF (RFC 9112 2.2).
+fn empty_line(text: &[u8]) -> Option<(usize, usize)> {
+    text.iter().enumerate().find_map(|(at, &octet)| {
+        let rest = match text.get(at + 1..)? {
+            _ if octet != b'\n' => return None,
+            [b'\n', ..] => at + 2,
+            [b'\r', b'\n', ..] => at + 3,
+            _ => return None,
+        };
+        Some((at, rest))
+    })
 }
 
 impl Request {
@@ -217,7 +250,7 @@ impl Request {
             _ => return Request::refused(Status::BadRequest),
         };
         // HTTP/1.0 connections do not persist (RFC 9112, 9.3).
-        let (mut close, mut body) = (minor == 0, false);
+        let (mut close, mut body, mut hosts) = (minor == 0, false, 0);
         for line in lines {
             let mut parts = line.splitn(2, |&octet| octet == b':');
             let name = parts.next().unwrap_or_default();
@@ -226,6 +259,11 @@ impl Request {
                 name.eq_ignore_ascii_case(b"connection") && value.eq_ignore_ascii_case(b"close");
             body |= name.eq_ignore_ascii_case(b"content-length") && value != b"0"
                 || name.eq_ignore_ascii_case(b"transfer-encoding");
+            hosts += usize::from(name.eq_ignore_ascii_case(b"host"));
+        }
+        // RFC 9112 3.2: exactly one in HTTP/1.1, at most one in any request.
+        if hosts > 1 || hosts < minor {
+            return Request::refused(Status::BadRequest);
         }
         let path = target.split(|&octet| octet == b'?').next();
         let answer = match method {
@@ -258,25 +296,40 @@ mod tests {
         check("GET / HTTP/1.1\r\nHost: a", Ok(Page::Index), false, false);
         check("GET /50k HTTP/1.0", Ok(Page::Bulk), false, true);
         check(
-            "HEAD /info?x=1 HTTP/1.1\r\nCONNECTION:  Close",
+            "HEAD /info?x=1 HTTP/1.1\r\nCONNECTION:  Close\r\nhost:",
             Ok(Page::Info),
             true,
             true,
         );
-        check("GET /nothing HTTP/1.1", Err(Status::NotFound), false, false);
         check(
-            "POST / HTTP/1.1\r\nContent-Length: 7",
+            "GET /nothing HTTP/1.1\nHost: a",
+            Err(Status::NotFound),
+            false,
+            false,
+        );
+        check(
+            "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 7",
             Err(Status::NotAllowed),
             false,
             true,
         );
         check(
-            "GET / HTTP/1.1\r\nTransfer-Encoding: chunked",
+            "GET / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked",
             Ok(Page::Index),
             false,
             true,
         );
-        for bad in ["", "GET /", "GET / HTTP/2", "GET  / HTTP/1.1", "\u{1}\u{2}"] {
+        for bad in [
+            "",
+            "GET /",
+            "GET / HT",
+            "GET / HTTP/2",
+            "GET  / HTTP/1.1",
+            "\u{1}\u{2}",
+            "GET / HTTP/1.1",
+            "GET / HTTP/1.1\r\nHost: a\r\nHost: b",
+            "GET / HTTP/1.0\r\nHost: a\r\nHost: a",
+        ] {
             check(bad, Err(Status::BadRequest), false, true);
         }
     }

@@ -38,6 +38,8 @@ pub mod port {
 /// may be silent while a retransmission timeout at its maximum (60 s) runs twice.
 const IDLE: Duration = Duration::from_secs(30);
 const IDLE_BUSY: Duration = Duration::from_secs(150);
+/// Time for a request to come whole, from its first octet: that of Apache httpd's mod_reqtimeout (header=20).
+const REQUEST: Duration = Duration::from_secs(20);
 
 /// The application of a mote with `TCP` sockets.
 #[derive(Clone, Debug)]
@@ -72,6 +74,8 @@ struct Desk {
     /// When data last moved, and the unacknowledged octets then.
     moved: Instant,
     waiting: usize,
+    /// When a request began that has not come whole.
+    asked: Option<Instant>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -91,6 +95,7 @@ const IDLE_DESK: Desk = Desk {
     work: Work::Sink,
     moved: Instant::ZERO,
     waiting: 0,
+    asked: None,
 };
 
 impl<const TCP: usize> Services<TCP> {
@@ -156,7 +161,7 @@ impl<const TCP: usize> Services<TCP> {
                 flow: Some(flow),
                 work: Work::for_port(flow.local.port),
                 moved: now,
-                waiting: 0,
+                ..IDLE_DESK
             };
         }
         let before = unread(socket);
@@ -166,8 +171,20 @@ impl<const TCP: usize> Services<TCP> {
                     tcp: Some(socket.info()),
                     ..facts
                 };
+                if desk
+                    .asked
+                    .is_some_and(|at| now.saturating_since(at) >= REQUEST)
+                {
+                    connection.give_up(socket, &facts);
+                }
                 let taken = connection.serve(socket, with_info);
                 self.requests = self.requests.wrapping_add(taken);
+                let part = !connection.is_busy() && unread(socket) > 0;
+                desk.asked = match (part, taken) {
+                    (true, 0) => desk.asked.or(Some(now)),
+                    (true, _) => Some(now),
+                    (false, _) => None,
+                };
             }
             Work::Iperf(connection) => {
                 let came = connection.serve(now, socket, &mut self.iperf);
@@ -210,11 +227,17 @@ impl Desk {
         if socket.at_end() && !busy {
             socket.close(now);
         } else if now.saturating_since(self.moved) >= self.patience() {
-            match waiting {
-                0 => socket.close(now),
+            // A half-open connection would keep its socket and its deadline until the SYN-ACK is given up.
+            match (waiting, socket.half_open()) {
+                (0, None) => socket.close(now),
                 _ => socket.abort(),
             }
         }
+    }
+
+    fn deadline(&self) -> Instant {
+        let idle = self.moved + self.patience();
+        self.asked.map_or(idle, |at| idle.min(at + REQUEST))
     }
 
     fn patience(&self) -> Duration {
@@ -267,7 +290,7 @@ impl<'a, C: Congestion, const TCP: usize> Application<'a, C> for Services<TCP> {
 
     fn poll_timeout(&self) -> Option<Wake> {
         let open = self.desks.iter().filter(|desk| desk.flow.is_some());
-        let at = open.map(|desk| desk.moved + desk.patience()).min()?;
+        let at = open.map(Desk::deadline).min()?;
         Some(Wake {
             at,
             why: "idle connection",

@@ -4,7 +4,7 @@
 
 use chappe_core::Instant;
 
-use super::clock::Stamp;
+use super::clock::{Stamp, stall_clock};
 use super::congestion::{Acked, Congestion};
 use super::flight::{LOST, RETRANSMITTED, SACKED};
 use super::input::wraps_before;
@@ -116,6 +116,7 @@ impl<C: Congestion> Socket<'_, C> {
         let stamp = Stamp::of(now);
         let echo_age = self.echo_age(now, segment);
         let min_rtt = self.rtt.min();
+        let sack = self.bits.has(bits::SACK);
         let (flight, rack) = (&mut self.flight, &mut self.rack);
         let mut high = flight.highest_sacked();
         let mut take = |piece: super::flight::Piece, cumulative: bool| {
@@ -136,7 +137,8 @@ impl<C: Congestion> Socket<'_, C> {
             high = high.later(piece.range.end);
         };
         let cut = flight.acknowledge(ack, |piece| take(piece, true));
-        for block in sorted.blocks.as_slice() {
+        // Without SACK there are none.
+        for block in sorted.blocks.as_slice().iter().filter(|_| sack) {
             flight.sack(*block, |piece| take(piece, false));
         }
         if cut && matches!(self.recovery.phase, Phase::Fast | Phase::Loss) {
@@ -156,6 +158,8 @@ impl<C: Congestion> Socket<'_, C> {
     /// SND.UNA advanced: frees the send buffer, ends the back-off, takes a round-trip sample.
     fn on_progress(&mut self, now: Instant, segment: &Segment<'_>, delivery: &Delivery) {
         self.send.consume(delivery.advanced);
+        let waits = !self.flight.is_empty() || self.send.len() > 0;
+        self.flight.stalled_at = if waits { stall_clock(now) } else { 0 };
         self.retries = 0;
         self.backoff = 0;
         self.sample(now, segment, delivery);
@@ -206,7 +210,9 @@ impl<C: Congestion> Socket<'_, C> {
     /// first retransmission was caused by the original. D-SACK (RFC 3708): every retransmission proved a duplicate.
     fn detect_spurious(&mut self, segment: &Segment<'_>, delivery: &Delivery, sorted: &Sorted) {
         let duplicate = !sorted.duplicate.is_empty();
-        self.rack.adapt(self.flight.una(), self.snd_nxt, duplicate);
+        if cfg!(feature = "rack") {
+            self.rack.adapt(self.flight.una(), self.snd_nxt, duplicate);
+        }
         if duplicate {
             self.counters.duplicates = self.counters.duplicates.saturating_add(1);
         }
@@ -338,11 +344,12 @@ impl<C: Congestion> Socket<'_, C> {
             self.timers.stop(Timer::TailLossProbe);
             self.timers.stop(Timer::Reordering);
         } else if delivery.advanced > 0 {
-            self.timers.start(Timer::Retransmit, now + self.timeout());
+            self.start_retransmit(now);
             self.schedule_probe(now);
         }
-        if self.timers.runs(Timer::Persist) && self.snd_wnd() > 0 {
-            // The window may be open now: the next poll tries, and restarts the timer if it is still too small.
+        if self.timers.runs(Timer::Persist) && (self.snd_wnd() > 0 || self.send.len() == 0) {
+            // The window may be open now: the next poll tries, and restarts the timer if it is still too small. Or the
+            // probe carried the last octet, and nothing waits.
             self.timers.stop(Timer::Persist);
             self.backoff = 0;
         }

@@ -41,6 +41,11 @@ impl Bits {
     }
 }
 
+/// The bit of a mechanism; 0, which is never set, if the crate is built without it. Its code is then dropped by the compiler.
+const fn only(feature: bool, bit: u32) -> u32 {
+    if feature { bit } else { 0 }
+}
+
 /// The place of a small number: its shift, and its largest value (all ones).
 #[derive(Clone, Copy)]
 pub struct Place {
@@ -51,18 +56,21 @@ pub struct Place {
 /// The [`Failure`](super::Failure) that ended the connection; 0 if there was none.
 pub const FAILURE: Place = Place { shift: 25, max: 7 };
 /// The shift of the peer's windows, 0 to 14.
-pub const SCALE: Place = Place { shift: 28, max: 15 };
+pub const SCALE: Place = Place {
+    shift: 28,
+    max: only(cfg!(feature = "window-scale"), 15) as u8,
+};
 
 // Negotiated on the SYN.
 
 /// Both ends use SACK.
-pub const SACK: u32 = 1;
+pub const SACK: u32 = only(cfg!(feature = "sack"), 1);
 /// Both ends use timestamps.
-pub const TIMESTAMPS: u32 = 1 << 1;
+pub const TIMESTAMPS: u32 = only(cfg!(feature = "timestamps"), 1 << 1);
 /// Both ends scale windows.
-pub const WINDOW_SCALE: u32 = 1 << 2;
+pub const WINDOW_SCALE: u32 = only(cfg!(feature = "window-scale"), 1 << 2);
 /// Both ends use ECN.
-pub const ECN: u32 = 1 << 3;
+pub const ECN: u32 = only(cfg!(feature = "ecn"), 1 << 3);
 
 // To be sent by the next `poll_segment`.
 
@@ -75,7 +83,7 @@ pub const RST_NOW: u32 = 1 << 6;
 /// The first lost segment, whatever the congestion window says.
 pub const FORCE: u32 = 1 << 7;
 /// A tail loss probe.
-pub const PROBE_NOW: u32 = 1 << 8;
+pub const PROBE_NOW: u32 = only(cfg!(feature = "rack"), 1 << 8);
 /// A window probe, or a segment smaller than silly-window avoidance allows.
 pub const PERSIST_NOW: u32 = 1 << 9;
 /// A keep-alive probe (RFC 9293 3.8.4).
@@ -87,6 +95,8 @@ pub const PENDING: u32 =
 
 // The state of the connection beside its RFC 9293 state.
 
+/// The connection began by the peer's SYN.
+pub const PASSIVE: u32 = 1 << 11;
 /// The SYN was sent more than once.
 pub const SYN_RETRANSMITTED: u32 = 1 << 12;
 /// The application closed its direction; a FIN follows its data.
@@ -100,16 +110,16 @@ pub const READ_CLOSED: u32 = 1 << 16;
 /// One octet past SND.NXT was sent as a window probe and may be acknowledged.
 pub const PROBED_WINDOW: u32 = 1 << 17;
 /// A tail loss probe is in flight and its outcome is unknown (TLP.end_seq is set).
-pub const PROBED_TAIL: u32 = 1 << 18;
+pub const PROBED_TAIL: u32 = only(cfg!(feature = "rack"), 1 << 18);
 /// That probe was a retransmission (TLP.is_retrans).
-pub const PROBE_RETRANSMITTED: u32 = 1 << 19;
+pub const PROBE_RETRANSMITTED: u32 = only(cfg!(feature = "rack"), 1 << 19);
 /// The last window reduction can still be undone.
-pub const UNDO: u32 = 1 << 20;
+pub const UNDO: u32 = only(cfg!(feature = "undo"), 1 << 20);
 /// ECE is set on every segment until the peer sends CWR (RFC 3168 6.1.3).
-pub const SEND_ECE: u32 = 1 << 21;
+pub const SEND_ECE: u32 = only(cfg!(feature = "ecn"), 1 << 21);
 /// The next new data carries CWR (RFC 3168 6.1.2).
-pub const SEND_CWR: u32 = 1 << 22;
+pub const SEND_CWR: u32 = only(cfg!(feature = "ecn"), 1 << 22);
 /// The TSval of this recovery's first retransmission is recorded.
-pub const STAMPED: u32 = 1 << 23;
+pub const STAMPED: u32 = only(cfg!(feature = "undo"), 1 << 23);
 /// The SYN that we answered asked for ECN.
-pub const ECN_OFFERED: u32 = 1 << 24;
+pub const ECN_OFFERED: u32 = only(cfg!(feature = "ecn"), 1 << 24);

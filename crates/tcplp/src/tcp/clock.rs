@@ -44,9 +44,26 @@ pub fn sequence_clock(now: Instant) -> u32 {
     quotient(now.nanos() >> 5, 125)
 }
 
-/// Units of 2^40 ns (18 minutes) modulo 2^16: enough to detect an idle time of more than 24 days (RFC 7323 5.5).
+/// Units of 2^45 ns (9.8 hours) modulo 2^16, which wraps after 73 years: to detect an idle time of more than 24 days (RFC 7323
+/// 5.5).
 pub fn coarse_clock(now: Instant) -> u16 {
-    (now.nanos() >> 40) as u16
+    (now.nanos() >> 45) as u16
+}
+
+/// Units of 2^28 ns (268 ms) modulo 2^16 (4.9 hours), made odd: since when a connection makes no progress. Never 0.
+pub fn stall_clock(now: Instant) -> u16 {
+    (now.nanos() >> 28) as u16 | 1
+}
+
+/// What is left of `limit` for a stall since `since`, of [`stall_clock`]: whole units, at most 4.8 hours. One unit is within
+/// the clock's error and counts as none.
+pub fn patience(now: Instant, since: u16, limit: Duration) -> Duration {
+    let units = (limit.nanos() >> 28).min(0xfff0);
+    let gone = u64::from(stall_clock(now).wrapping_sub(since));
+    match units.saturating_sub(gone) {
+        0 | 1 => Duration::ZERO,
+        left => Duration::from_nanos(left << 28),
+    }
 }
 
 /// A duration in whole microseconds; saturates at 71 minutes.

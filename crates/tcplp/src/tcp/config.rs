@@ -19,6 +19,7 @@ pub struct Local {
 
 /// The mechanisms and timers of a connection. One value may serve many sockets.
 ///
+/// A mechanism that the crate was built without (see its cargo features) is off whatever its field says.
 /// [`Config::STANDARD`] has every mechanism on, with the timers of the standards. With mechanisms turned off it behaves
 /// like the simpler stacks that low-power networks commonly run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,6 +48,12 @@ pub struct Config {
     /// Upper bound of the interval between window probes; the first comes after one retransmission timeout (RFC 9293
     /// 3.8.6.1). Default 60 s.
     pub persist_max: Duration,
+    /// The user timeout (RFC 9293 3.8.3 and 3.9.1.1; RFC 5482 without its option): how long data may wait without progress, whether
+    /// not acknowledged or held back by the peer's window. Then the connection fails as timed out. Up to 4.8 hours, with a resolution of
+    /// half a second. Default zero, none: RFC 9293 3.8.6.1 (MUST-37) wants a connection to last while the peer answers
+    /// window probes, and unanswered data ends by `retries_max`. Set it where peers are not trusted: a peer that keeps its window shut
+    /// keeps the socket.
+    pub user_timeout: Duration,
     /// Keep-alive, off by default (RFC 9293 3.8.4).
     pub keep_alive: Option<KeepAlive>,
     /// Time in TIME-WAIT, twice the maximum segment lifetime. Default 60 s: the RFC's 4 minutes are for a slower
@@ -100,6 +107,45 @@ pub struct KeepAlive {
     pub probes: u8,
 }
 
+/// What is configured and built: without its cargo feature a mechanism is off whatever the field says.
+impl Config {
+    pub(super) const fn uses_sack(&self) -> bool {
+        cfg!(feature = "sack") && self.sack
+    }
+
+    pub(super) const fn uses_timestamps(&self) -> bool {
+        cfg!(feature = "timestamps") && self.timestamps
+    }
+
+    pub(super) const fn uses_window_scale(&self) -> bool {
+        cfg!(feature = "window-scale") && self.window_scale
+    }
+
+    pub(super) const fn uses_ecn(&self) -> bool {
+        cfg!(feature = "ecn") && self.ecn
+    }
+
+    pub(super) const fn uses_rack(&self) -> bool {
+        cfg!(feature = "rack") && self.rack
+    }
+
+    pub(super) const fn uses_tail_loss_probe(&self) -> bool {
+        cfg!(feature = "rack") && self.tail_loss_probe
+    }
+
+    pub(super) const fn uses_prr(&self) -> bool {
+        cfg!(feature = "prr") && self.prr
+    }
+
+    pub(super) const fn uses_undo(&self) -> bool {
+        cfg!(feature = "undo") && self.undo
+    }
+
+    pub(super) const fn predicts_headers(&self) -> bool {
+        cfg!(feature = "header-prediction") && self.header_prediction
+    }
+}
+
 impl Config {
     /// Every mechanism on except keep-alive and window scaling, with the timers of the standards.
     pub const STANDARD: Config = Config {
@@ -112,6 +158,7 @@ impl Config {
         delayed_ack: Duration::from_millis(100),
         ack_every: 2,
         persist_max: Duration::from_secs(60),
+        user_timeout: Duration::ZERO,
         keep_alive: None,
         time_wait: Duration::from_secs(60),
         fin_wait_2: Duration::from_secs(60),

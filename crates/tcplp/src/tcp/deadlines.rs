@@ -1,8 +1,9 @@
 //! Expired deadlines: the only place where timers turn into action.
 
-use chappe_core::Instant;
+use chappe_core::{Duration, Instant};
 
 use super::bits;
+use super::clock::patience;
 use super::congestion::Congestion;
 use super::socket::Socket;
 use super::state::Failure;
@@ -17,7 +18,7 @@ impl<C: Congestion> Socket<'_, C> {
                 Timer::TailLossProbe => {
                     // The probe replaces the timeout, even if both are due (RFC 8985 7.3).
                     self.bits.set(bits::PROBE_NOW);
-                    self.timers.start(Timer::Retransmit, now + self.timeout());
+                    self.start_retransmit(now);
                 }
                 Timer::Reordering => {
                     self.detect_losses(now);
@@ -35,7 +36,8 @@ impl<C: Congestion> Socket<'_, C> {
     /// Probes the window; the interval doubles (RFC 9293 3.8.6.1). A peer that does not answer at all, not even with a zero
     /// window, times out like one that does not acknowledge data.
     fn persist_timeout(&mut self, now: Instant) {
-        if self.retries >= self.local.config.retries_max {
+        let patience = self.patience(now);
+        if self.retries >= self.local.config.retries_max || patience == Duration::ZERO {
             self.abandon();
             return;
         }
@@ -43,7 +45,21 @@ impl<C: Congestion> Socket<'_, C> {
         self.backoff = self.backoff.saturating_add(1);
         self.bits.set(bits::PERSIST_NOW);
         let wait = self.timeout().min(self.local.config.persist_max);
-        self.timers.start(Timer::Persist, now + wait);
+        self.timers.start(Timer::Persist, now + wait.min(patience));
+    }
+
+    /// How much longer data may wait for progress: zero when the user timeout has passed (RFC 9293 3.8.3).
+    pub(super) fn patience(&self, now: Instant) -> Duration {
+        match (self.local.config.user_timeout, self.flight.stalled_at) {
+            (Duration::ZERO, _) | (_, 0) => Duration::MAX,
+            (limit, since) => patience(now, since, limit),
+        }
+    }
+
+    /// Starts or restarts the retransmission timer (RFC 6298 5). The user timeout cuts it short.
+    pub(super) fn start_retransmit(&mut self, now: Instant) {
+        let wait = self.timeout().min(self.patience(now));
+        self.timers.start(Timer::Retransmit, now + wait);
     }
 
     fn keep_alive_timeout(&mut self, now: Instant) {

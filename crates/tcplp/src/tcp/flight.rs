@@ -38,6 +38,9 @@ impl Piece {
 pub(super) struct Flight<'a> {
     table: &'a mut [Sent],
     count: u16,
+    /// Since when the oldest data waits without progress, in flight or behind a shut window: a `stall_clock`, 0 if none waits. It is
+    /// here because it fills this type's padding.
+    pub stalled_at: u16,
     /// SND.UNA, where the first entry begins.
     una: Seq,
 }
@@ -47,6 +50,7 @@ impl<'a> Flight<'a> {
         Flight {
             table,
             count: 0,
+            stalled_at: 0,
             una: Seq::default(),
         }
     }

@@ -13,6 +13,7 @@ pub struct Endpoint {
 
 impl Endpoint {
     /// The end point with this address and port.
+    #[inline(never)]
     pub const fn new(address: IpAddr, port: u16) -> Endpoint {
         let address = match address {
             IpAddr::V4(address) => address.to_ipv6_mapped(),
@@ -98,7 +99,15 @@ impl Sum {
     /// Adds a part that follows the parts before it without a gap.
     pub fn add(&mut self, part: &[u8]) {
         let mut total = 0;
-        let (words, rest) = part.as_chunks::<4>();
+        // Four words a turn: on a microcontroller the loop's own instructions are as many as those of a word.
+        let (blocks, rest) = part.as_chunks::<16>();
+        for &[a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p] in blocks {
+            total = add(total, u32::from_ne_bytes([a, b, c, d]));
+            total = add(total, u32::from_ne_bytes([e, f, g, h]));
+            total = add(total, u32::from_ne_bytes([i, j, k, l]));
+            total = add(total, u32::from_ne_bytes([m, n, o, p]));
+        }
+        let (words, rest) = rest.as_chunks::<4>();
         for word in words {
             total = add(total, u32::from_ne_bytes(*word));
         }

@@ -68,8 +68,9 @@ pub enum Verdict {
     Reopen,
 }
 
-/// Units of 2^40 ns after which TS.Recent is no longer believed: 24 days (RFC 7323 5.5).
-const TIMESTAMP_STALE: u16 = 1886;
+/// Units of [`coarse_clock`] after which TS.Recent is no longer believed (RFC 7323 5.5): more than 24 days are 59 units of
+/// 9.8 hours, and 60 are still less than the 24.8 days in which a clock of 1 ms wraps its sign bit.
+const TIMESTAMP_STALE: u16 = 59;
 
 impl<C: Congestion> Socket<'_, C> {
     /// Processes a segment of this connection, which arrived in a packet with these ECN bits.
@@ -91,7 +92,7 @@ impl<C: Congestion> Socket<'_, C> {
     }
 
     fn handle_synchronised(&mut self, now: Instant, segment: &Segment<'_>, ecn: Ecn) -> Verdict {
-        if self.local.config.header_prediction && self.predicted(now, segment, ecn) {
+        if self.local.config.predicts_headers() && self.predicted(now, segment, ecn) {
             return Verdict::Done;
         }
         if self.state == State::TimeWait && self.is_new_incarnation(segment) {
@@ -106,19 +107,13 @@ impl<C: Congestion> Socket<'_, C> {
             }
             return self.unacceptable(now, segment);
         }
-        if let (true, Some(timestamps)) =
-            (self.bits.has(bits::TIMESTAMPS), segment.options.timestamps)
-            && segment.seq.at_or_before(self.last_ack)
-        {
-            // RFC 7323 4.3 (2): with delayed ACKs the oldest unacknowledged segment sets TS.Recent.
-            self.note_timestamp(now, timestamps.value);
-        }
         if segment.flags.has(Flags::RST) {
             self.handle_reset(now, segment);
             return Verdict::Done;
         }
         if segment.flags.has(Flags::SYN) {
             // RFC 5961 4.2: never a reset, whatever the sequence number.
+            self.drop_segment();
             self.challenge(now);
             return Verdict::Done;
         }
@@ -126,7 +121,6 @@ impl<C: Congestion> Socket<'_, C> {
             self.drop_segment();
             return Verdict::Done;
         }
-        self.restart_keep_alive(now);
         self.handle_acknowledged(now, segment, ecn)
     }
 
@@ -135,6 +129,8 @@ impl<C: Congestion> Socket<'_, C> {
             if !segment.ack.after(self.flight.una()) || segment.ack.after(self.snd_nxt) {
                 return Verdict::Refuse;
             }
+            self.take_timestamp(now, segment);
+            self.restart_keep_alive(now);
             self.note_window(segment.window);
             self.snd_wl1 = segment.seq;
             self.syn_acknowledged(now, segment);
@@ -144,6 +140,8 @@ impl<C: Congestion> Socket<'_, C> {
             self.drop_segment();
             return Verdict::Done;
         } else {
+            self.take_timestamp(now, segment);
+            self.restart_keep_alive(now);
             self.handle_ack(now, segment);
             if self.state == State::Closed {
                 return Verdict::Done;
@@ -191,12 +189,7 @@ impl<C: Congestion> Socket<'_, C> {
         if !only_ack && !only_data {
             return false;
         }
-        if let (true, Some(timestamps)) =
-            (self.bits.has(bits::TIMESTAMPS), segment.options.timestamps)
-            && segment.seq.at_or_before(self.last_ack)
-        {
-            self.note_timestamp(now, timestamps.value);
-        }
+        self.take_timestamp(now, segment);
         self.restart_keep_alive(now);
         self.snd_wl1 = self.snd_wl1.later(segment.seq);
         if only_ack {
@@ -291,6 +284,21 @@ impl<C: Congestion> Socket<'_, C> {
         }
     }
 
+    /// TS.Recent takes the timestamp of a segment that is not beyond the last acknowledgement (RFC 7323 4.3 (2)): with delayed
+    /// ACKs the oldest unacknowledged segment sets it.
+    ///
+    /// The caller has judged RST, SYN and the ACK. RFC 7323 5.3 has this step (R3) before those of RFC 9293 3.10.7.4, but a
+    /// segment that they discard changes nothing then but TS.Recent, and PAWS would drop all further ones of the peer.
+    /// RFC 7323 5.2 forbids it for resets; RFC 5961 5.2 discards a segment with an unacceptable ACK as a whole.
+    fn take_timestamp(&mut self, now: Instant, segment: &Segment<'_>) {
+        if let (true, Some(timestamps)) =
+            (self.bits.has(bits::TIMESTAMPS), segment.options.timestamps)
+            && segment.seq.at_or_before(self.last_ack)
+        {
+            self.note_timestamp(now, timestamps.value);
+        }
+    }
+
     /// The acceptability test of RFC 9293 3.10.7.4. With a zero window a segment at RCV.NXT is still accepted, for its ACK,
     /// RST or FIN; `cut_to_window` drops its data.
     fn in_window(&self, segment: &Segment<'_>) -> bool {
@@ -311,20 +319,29 @@ impl<C: Congestion> Socket<'_, C> {
         self.receive.free().max(offered)
     }
 
+    /// Whether a segment out of the window has at least an acceptable acknowledgement, so that it is likely the peer's.
+    fn genuine(&self, segment: &Segment<'_>) -> bool {
+        let flags = segment.flags;
+        flags.has(Flags::ACK)
+            && !flags.has(Flags::SYN)
+            && !flags.has(Flags::RST)
+            && self.state != State::SynReceived
+            && self.ack_acceptable(segment.ack)
+    }
+
     /// Duplicate data arrived: the acknowledgement that answers it echoes the duplicate's timestamp, not that of the first
     /// copy. RFC 7323 4.3 asks for this, although 5.3 would drop the segment first (R2 before R3).
     ///
     /// It matters when acknowledgements are lost. Each echo of the first copy gives the sender a round-trip sample as long
     /// as its timeout: at one loss in five, the timeout of Linux on a path of 10 ms grows to 20 s. An attacker must still
-    /// hit a window of sequence numbers, as for any segment.
+    /// hit a window of sequence numbers and one of acknowledgement numbers, as for any segment.
     fn echo_duplicate(&mut self, now: Instant, segment: &Segment<'_>) {
         let old = self.rcv_nxt.saturating_since(segment.seq);
-        if let (true, Some(timestamps)) =
-            (self.bits.has(bits::TIMESTAMPS), segment.options.timestamps)
+        if self.genuine(segment)
             && !segment.payload.is_empty()
             && (1..=self.receive.capacity()).contains(&old)
         {
-            self.note_timestamp(now, timestamps.value);
+            self.take_timestamp(now, segment);
         }
     }
 
@@ -346,10 +363,14 @@ impl<C: Congestion> Socket<'_, C> {
             }
             return Verdict::Done;
         }
-        self.note_duplicate(segment);
         // A retransmission must be answered each time, or the peer retransmits until it gives up. An empty segment may be
-        // part of an ACK storm, so its answers are rate-limited.
-        if segment.sequence_len() > 0 && !segment.flags.has(Flags::SYN) {
+        // part of an ACK storm, so its answers are rate-limited. So are those to segments that a blind attacker can make:
+        // a quarter of all sequence numbers count as old data.
+        let genuine = self.genuine(segment);
+        if genuine {
+            self.note_duplicate(segment);
+        }
+        if genuine && segment.sequence_len() > 0 {
             self.bits.set(bits::ACK_NOW);
         } else {
             self.challenge(now);
@@ -374,6 +395,7 @@ impl<C: Congestion> Socket<'_, C> {
     /// RFC 5961 3.2: only a reset at exactly RCV.NXT is accepted; others in the window get a challenge ACK.
     fn handle_reset(&mut self, now: Instant, segment: &Segment<'_>) {
         if segment.seq != self.rcv_nxt {
+            self.drop_segment();
             self.challenge(now);
             return;
         }
@@ -413,6 +435,7 @@ impl<C: Congestion> Socket<'_, C> {
         left
     }
 
+    #[inline(never)]
     pub(super) fn drop_segment(&mut self) {
         self.counters.dropped = self.counters.dropped.saturating_add(1);
     }
@@ -437,7 +460,8 @@ impl<C: Congestion> Socket<'_, C> {
             }
             false => syn.flags.has(both),
         };
-        self.bits.put(bits::ECN, self.local.config.ecn && agreed);
+        self.bits
+            .put(bits::ECN, self.local.config.uses_ecn() && agreed);
     }
 
     /// A CE mark is echoed on every acknowledgement until the peer reports by CWR that it has reduced (RFC 3168 6.1.3).
@@ -470,7 +494,8 @@ impl<C: Congestion> Socket<'_, C> {
         if !payload.is_empty() {
             let inserted = self.receive.insert(self.rcv_nxt, start, payload);
             self.rcv_nxt = self.rcv_nxt + inserted.advanced;
-            if !inserted.duplicate.is_empty() {
+            // RFC 2883 4: the first duplicate part is reported. What lies below RCV.NXT precedes what is held above it.
+            if !inserted.duplicate.is_empty() && start == segment.seq {
                 self.report_duplicate(inserted.duplicate);
             }
             // RFC 5681 4.2: at once for a gap, for data that fills one, and for duplicates.

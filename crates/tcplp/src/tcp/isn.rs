@@ -25,12 +25,12 @@ impl Secret {
     /// The initial sequence number of a connection that begins now.
     pub fn initial_sequence_number(&self, now: Instant, flow: &Flow) -> Seq {
         let clock = super::clock::sequence_clock(now);
-        Seq::new(clock.wrapping_add(self.hash(flow, 0) as u32))
+        Seq::new(clock.wrapping_add(self.hash(flow, 0, 0) as u32))
     }
 
     /// The connection's offset to the timestamp clock (RFC 7323 5.4).
     pub fn timestamp_offset(&self, flow: &Flow) -> u32 {
-        self.hash(flow, 1) as u32
+        self.hash(flow, 1, 0) as u32
     }
 
     /// A port in 49152..=65535 for the `attempt`-th try to reach the flow's remote end: a hash of the addresses
@@ -38,24 +38,26 @@ impl Secret {
     pub fn ephemeral_port(&self, flow: &Flow, attempt: u16) -> u16 {
         let mut portless = *flow;
         portless.local.port = 0;
-        49_152 | (self.hash(&portless, 2) as u16).wrapping_add(attempt) & 0x3fff
+        49_152 | (self.hash(&portless, 2, 0) as u16).wrapping_add(attempt) & 0x3fff
     }
 
-    fn hash(&self, flow: &Flow, purpose: u8) -> u64 {
-        let mut hash = SipHash::new(self.0);
-        let mut ports = [0; 8];
-        for (endpoint, place) in [flow.local, flow.remote].iter().zip([0, 2]) {
-            let (address, port) = endpoint.octets();
-            let bits = u128::from_le_bytes(address);
-            hash.word(bits as u64);
-            hash.word((bits >> 64) as u64);
-            for (target, octet) in ports.iter_mut().skip(place).zip(port) {
-                *target = octet;
-            }
+    /// The keyed hash of a four-tuple, for one purpose and, if that needs it, one time.
+    pub(super) fn hash(&self, flow: &Flow, purpose: u8, time: u8) -> u64 {
+        // Both addresses, both ports, and what the hash is for. SipHash's last octet carries the message's length, 37 octets.
+        let mut message = [0; 40];
+        let (local, local_port) = flow.local.octets();
+        let (remote, remote_port) = flow.remote.octets();
+        let last = [purpose, time, 0, 37];
+        let parts: [&[u8]; 5] = [&local, &remote, &local_port, &remote_port, &last];
+        let mut at = 0;
+        for part in parts {
+            super::ring::copy(&mut message, at, part);
+            at += part.len();
         }
-        // The last word of SipHash carries the message's length, 37 octets, in its top octet.
-        let [a, b, c, d, ..] = ports;
-        hash.word(u64::from_le_bytes([a, b, c, d, purpose, 0, 0, 37]));
+        let mut hash = SipHash::new(self.0);
+        for word in message.as_chunks::<8>().0 {
+            hash.word(u64::from_le_bytes(*word));
+        }
         hash.finish()
     }
 }

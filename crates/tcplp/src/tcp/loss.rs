@@ -1,6 +1,6 @@
 //! Loss recovery: when it begins and ends, how much it may send meanwhile, and how it is undone.
 
-use chappe_core::Instant;
+use chappe_core::{Duration, Instant};
 
 use super::clock::{Stamp, span};
 use super::congestion::{Congestion, share};
@@ -30,7 +30,7 @@ impl<C: Congestion> Socket<'_, C> {
         self.recovery.undo_ssthresh = self.window.ssthresh;
         self.recovery.undo_left = 0;
         self.bits.clear(bits::STAMPED);
-        self.bits.put(bits::UNDO, self.local.config.undo);
+        self.bits.put(bits::UNDO, self.local.config.uses_undo());
     }
 
     /// Reduces the window once, without a retransmission: after an ECN echo, or when a probe repaired a loss. `flight` is
@@ -71,7 +71,7 @@ impl<C: Congestion> Socket<'_, C> {
     }
 
     fn prr(&self) -> bool {
-        self.local.config.prr && self.window.ssthresh != u32::MAX
+        self.local.config.uses_prr() && self.window.ssthresh != u32::MAX
     }
 
     /// Proportional rate reduction: sets cwnd after an acknowledgement during fast recovery that delivered this many octets
@@ -143,7 +143,7 @@ impl<C: Congestion> Socket<'_, C> {
         if !self.bits.has(bits::SACK) {
             return;
         }
-        if !self.local.config.rack {
+        if !self.local.config.uses_rack() {
             let mss = self.segment_size();
             sack::mark_lost(&mut self.flight, mss);
             return;
@@ -172,14 +172,14 @@ impl<C: Congestion> Socket<'_, C> {
             true => self.local.config.syn_retries_max,
             false => self.local.config.retries_max,
         };
-        if self.retries >= max {
+        if self.retries >= max || self.patience(now) == Duration::ZERO {
             self.abandon();
             return;
         }
         self.retries = self.retries.saturating_add(1);
         self.counters.timeouts = self.counters.timeouts.saturating_add(1);
         self.backoff = self.backoff.saturating_add(1);
-        self.timers.start(Timer::Retransmit, now + self.timeout());
+        self.start_retransmit(now);
         if opening {
             self.bits.set(bits::SYN_NOW | bits::SYN_RETRANSMITTED);
             return;
@@ -213,7 +213,7 @@ impl<C: Congestion> Socket<'_, C> {
         if self.flight.first().is_some_and(|piece| piece.is(SACKED)) {
             self.flight.clear(SACKED);
         }
-        if self.bits.has(bits::SACK) && self.local.config.rack {
+        if self.bits.has(bits::SACK) && self.local.config.uses_rack() {
             let window = self.reordering_window();
             let stamp = Stamp::of(now);
             self.rack

@@ -5,7 +5,7 @@
 
 use chappe_core::{Duration, Instant};
 
-use super::clock::Stamp;
+use super::clock::{Stamp, stall_clock};
 use super::congestion::Congestion;
 use super::flight::{LOST, Piece, SACKED};
 use super::input::Ecn;
@@ -139,12 +139,7 @@ impl<C: Congestion> Socket<'_, C> {
         }
         match self.state {
             State::Closed => return None,
-            State::SynSent | State::SynReceived => {
-                return match self.bits.take(bits::SYN_NOW) {
-                    true => Some(Plan::Syn),
-                    false => None,
-                };
-            }
+            State::SynSent | State::SynReceived => return self.plan_opening(),
             _ => {}
         }
         if self.bits.take(bits::PROBE_NOW)
@@ -163,6 +158,16 @@ impl<C: Congestion> Socket<'_, C> {
             return Some(Plan::KeepAlive);
         }
         self.bits.take(bits::ACK_NOW).then_some(Plan::Ack)
+    }
+
+    /// Before the handshake ends: a SYN or SYN-ACK; in SYN-RECEIVED also the acknowledgement that challenges an unacceptable
+    /// segment (RFC 9293 3.10.7.4, first and second; RFC 5961 3.2).
+    fn plan_opening(&mut self) -> Option<Plan> {
+        if self.bits.take(bits::SYN_NOW) {
+            return Some(Plan::Syn);
+        }
+        let challenge = self.bits.take(bits::ACK_NOW) && self.state == State::SynReceived;
+        challenge.then_some(Plan::Ack)
     }
 
     /// The first segment marked lost, if the congestion window has room for it. The first one of a recovery goes out
@@ -365,7 +370,7 @@ impl<C: Congestion> Socket<'_, C> {
         };
         if self.state == State::SynSent {
             // Some networks drop a SYN that asks for ECN, so a retransmitted SYN does not ask (RFC 3168 6.1.1.1).
-            let offer = self.local.config.ecn && !retransmission;
+            let offer = self.local.config.uses_ecn() && !retransmission;
             self.bits.put(bits::ECN_OFFERED, offer);
             if offer {
                 shape.flags = shape.flags | Flags::ECE | Flags::CWR;
@@ -377,7 +382,7 @@ impl<C: Congestion> Socket<'_, C> {
             self.flight.retransmitted(shape.seq, Stamp::of(now));
         }
         if !self.timers.runs(Timer::Retransmit) {
-            self.timers.start(Timer::Retransmit, now + self.timeout());
+            self.start_retransmit(now);
         }
     }
 
@@ -413,6 +418,7 @@ impl<C: Congestion> Socket<'_, C> {
             self.note_retransmission(now);
         } else {
             self.flight.push(end, stamp);
+            self.note_wait(now);
             self.snd_nxt = end;
             // The probed octet is part of what is sent now.
             self.bits.clear(bits::PROBED_WINDOW);
@@ -429,7 +435,7 @@ impl<C: Congestion> Socket<'_, C> {
         }
         self.sent_at = stamp.coarse();
         if !self.timers.runs(Timer::Retransmit) || retransmission && range.start == una || probe {
-            self.timers.start(Timer::Retransmit, now + self.timeout());
+            self.start_retransmit(now);
         }
         if !retransmission {
             self.schedule_probe(now);
@@ -449,7 +455,7 @@ impl<C: Congestion> Socket<'_, C> {
 
     /// Starts the probe timer (RFC 8985 7.2), or stops it if no probe may be sent.
     pub(super) fn schedule_probe(&mut self, now: Instant) {
-        let may = self.local.config.tail_loss_probe
+        let may = self.local.config.uses_tail_loss_probe()
             && self.bits.has(bits::SACK)
             && self.recovery.phase == Phase::Open
             && !self.bits.has(bits::PROBED_TAIL)
@@ -477,6 +483,14 @@ impl<C: Congestion> Socket<'_, C> {
         if waiting && self.state != State::Closed && !self.timers.runs(Timer::Persist) {
             let wait = self.timeout().min(self.local.config.persist_max);
             self.timers.start(Timer::Persist, now + wait);
+            self.note_wait(now);
+        }
+    }
+
+    /// Data begins to wait for an acknowledgement or a window, unless some waits already: the user timeout counts from here.
+    fn note_wait(&mut self, now: Instant) {
+        if self.flight.stalled_at == 0 {
+            self.flight.stalled_at = stall_clock(now);
         }
     }
 
@@ -512,10 +526,10 @@ impl<C: Congestion> Socket<'_, C> {
         let offer = |wanted: bool, agreed: u32| wanted && (first || self.bits.has(agreed));
         Options {
             mss: Some(self.local.config.mss),
-            window_scale: offer(self.local.config.window_scale, bits::WINDOW_SCALE)
+            window_scale: offer(self.local.config.uses_window_scale(), bits::WINDOW_SCALE)
                 .then_some(self.scale_wanted()),
-            sack_permitted: offer(self.local.config.sack, bits::SACK),
-            timestamps: offer(self.local.config.timestamps, bits::TIMESTAMPS)
+            sack_permitted: offer(self.local.config.uses_sack(), bits::SACK),
+            timestamps: offer(self.local.config.uses_timestamps(), bits::TIMESTAMPS)
                 .then(|| self.timestamps(now)),
             sack: SackBlocks::default(),
         }
@@ -531,6 +545,7 @@ impl<C: Congestion> Socket<'_, C> {
 
     /// The window field of the segment that is sent now. The right edge moves only by at least
     /// [`window_step`](Self::window_step) (receiver's silly-window avoidance, RFC 9293 3.8.6.2.2), and never back.
+    #[inline(never)]
     fn advertise(&mut self, syn: bool) -> u16 {
         let (free, offered) = self.windows();
         let window = match free.saturating_sub(offered) >= self.window_step() {

@@ -171,6 +171,7 @@ pub struct Options {
 
 impl Options {
     /// Parses the option area of a header. Stops at the first option with an invalid length and keeps those before it.
+    #[inline(never)]
     pub fn parse(mut area: &[u8]) -> Options {
         let mut options = Options::default();
         // Ends: a kind without a length octet takes one octet, and `get(2..len)` refuses lengths below 2.
@@ -325,6 +326,7 @@ pub struct Segment<'a> {
 
 impl<'a> Segment<'a> {
     /// Parses a segment without checking its checksum.
+    #[inline(never)]
     pub fn parse(bytes: &'a [u8]) -> Result<Segment<'a>, Malformed> {
         let Some(&header) = bytes.first_chunk::<HEADER_MIN>() else {
             return Err(Malformed::Truncated);
@@ -406,13 +408,13 @@ impl<'a> Segment<'a> {
             words.len * 4
         };
         // The data offset in words, in the upper four bits: len / 4 << 4.
-        put(header, field::OFFSET, &[(len * 4) as u8]);
+        put(header, field::OFFSET, [(len * 4) as u8]);
         let payload = parts[0].len() + parts[1].len();
         let mut sum = flow.pseudo_header((len + payload) as u32);
         sum.add(header.get(..len).unwrap_or_default());
         sum.add(parts[0]);
         sum.add(parts[1]);
-        put(header, field::CHECKSUM, &sum.finish().to_be_bytes());
+        put(header, field::CHECKSUM, sum.finish().to_be_bytes());
         len
     }
 
@@ -468,8 +470,8 @@ impl fmt::Display for Segment<'_> {
     }
 }
 
-fn put(bytes: &mut [u8], place: usize, value: &[u8]) {
-    for (target, octet) in bytes.iter_mut().skip(place).zip(value) {
-        *target = *octet;
+fn put<const N: usize>(bytes: &mut [u8], place: usize, value: [u8; N]) {
+    if let Some(target) = bytes.get_mut(place..).and_then(<[u8]>::first_chunk_mut) {
+        *target = value;
     }
 }

@@ -3,7 +3,7 @@
 use chappe_core::{Instant, Wake};
 
 use super::bits::{self, Bits};
-use super::clock::{Stamp, timestamp_clock};
+use super::clock::{Stamp, stall_clock, timestamp_clock};
 use super::congestion::{Congestion, NewReno, Window};
 use super::flight::{Flight, Sent};
 use super::rack::Rack;
@@ -86,7 +86,7 @@ pub struct Socket<'a, C: Congestion = NewReno> {
     /// TS.Recent and this connection's offset to the timestamp clock.
     pub(super) ts_recent: u32,
     pub(super) ts_offset: u32,
-    /// When TS.Recent was set, in units of 2^40 ns.
+    /// When TS.Recent was set, in units of 2^45 ns.
     pub(super) ts_recent_at: u16,
     /// The local port; the address is in `local`.
     pub(super) port: u16,
@@ -199,7 +199,7 @@ impl<'a, C: Congestion> Socket<'a, C> {
         port: u16,
         remote: Endpoint,
     ) -> Result<(), SocketError> {
-        self.begin(now, port, remote)?;
+        self.begin(now, port, remote, None)?;
         self.state = State::SynSent;
         self.bits.set(bits::SYN_NOW);
         Ok(())
@@ -212,21 +212,29 @@ impl<'a, C: Congestion> Socket<'a, C> {
         remote: Endpoint,
         syn: &Segment<'_>,
     ) -> Result<(), SocketError> {
-        self.begin(now, syn.destination_port, remote)?;
+        self.begin(now, syn.destination_port, remote, None)?;
         self.state = State::SynReceived;
-        self.bits.set(bits::SYN_NOW);
+        self.bits.set(bits::SYN_NOW | bits::PASSIVE);
         self.synchronise(now, syn);
         Ok(())
     }
 
-    /// Resets everything for a new connection.
-    fn begin(&mut self, now: Instant, port: u16, remote: Endpoint) -> Result<(), SocketError> {
+    /// Resets everything for a new connection, with this initial sequence number or one by the clock (RFC 6528).
+    pub(super) fn begin(
+        &mut self,
+        now: Instant,
+        port: u16,
+        remote: Endpoint,
+        iss: Option<Seq>,
+    ) -> Result<(), SocketError> {
         if self.state != State::Closed {
             return Err(SocketError::Busy);
         }
         (self.port, self.remote) = (port, remote);
         let flow = self.flow();
-        let iss = self.local.secret.initial_sequence_number(now, &flow);
+        let secret = &self.local.secret;
+        self.ts_offset = secret.timestamp_offset(&flow);
+        let iss = iss.unwrap_or_else(|| secret.initial_sequence_number(now, &flow));
         self.send.clear();
         self.receive.clear();
         self.flight.restart(iss);
@@ -242,11 +250,11 @@ impl<'a, C: Congestion> Socket<'a, C> {
         self.recovery = Recovery::new(iss);
         self.sent_at = Stamp::of(now).coarse();
         self.ts_recent = 0;
-        self.ts_offset = self.local.secret.timestamp_offset(&flow);
         // Ours, until the peer's option is known.
         self.mss = self.local.config.mss.max(MSS_MIN);
         self.rcv_mss = 1;
         (self.challenges, self.retries, self.backoff) = (0, 0, 0);
+        self.flight.stalled_at = stall_clock(now);
         self.counters = Counters::default();
         self.congestion.started();
         self.window = Window {
@@ -255,14 +263,6 @@ impl<'a, C: Congestion> Socket<'a, C> {
             acked: 0,
         };
         Ok(())
-    }
-
-    /// The MSS of a peer that sent no MSS option (RFC 9293 3.7.1).
-    pub(super) fn default_mss(&self) -> u32 {
-        match self.remote.address() {
-            core::net::IpAddr::V4(_) => 536,
-            core::net::IpAddr::V6(_) => 1220,
-        }
     }
 
     /// The smallest shift with which the whole receive buffer can be offered (RFC 7323 2.3).
@@ -278,16 +278,17 @@ impl<'a, C: Congestion> Socket<'a, C> {
         self.rcv_adv = self.rcv_nxt;
         self.last_ack = self.rcv_nxt;
         self.snd_wl1 = syn.seq;
-        let peer = options.mss.unwrap_or(self.default_mss() as u16);
+        let peer = options.mss.unwrap_or(default_mss(&self.remote));
         self.mss = peer.min(self.local.config.mss).max(MSS_MIN);
-        if self.local.config.sack && options.sack_permitted {
+        if self.local.config.uses_sack() && options.sack_permitted {
             self.bits.set(bits::SACK);
         }
-        if let (true, Some(timestamps)) = (self.local.config.timestamps, options.timestamps) {
+        if let (true, Some(timestamps)) = (self.local.config.uses_timestamps(), options.timestamps)
+        {
             self.bits.set(bits::TIMESTAMPS);
             self.note_timestamp(now, timestamps.value);
         }
-        if let (true, Some(shift)) = (self.local.config.window_scale, options.window_scale) {
+        if let (true, Some(shift)) = (self.local.config.uses_window_scale(), options.window_scale) {
             self.bits.set(bits::WINDOW_SCALE);
             self.bits.set_number(bits::SCALE, shift);
         }
@@ -352,6 +353,7 @@ impl<'a, C: Congestion> Socket<'a, C> {
         }
         self.backoff = 0;
         self.retries = 0;
+        self.flight.stalled_at = 0;
     }
 
     /// The initial window: what the configuration says, or two to four segments (RFC 5681 3.1).
@@ -366,6 +368,7 @@ impl<'a, C: Congestion> Socket<'a, C> {
     }
 
     /// SMSS: the payload of a full segment without SACK blocks, octets.
+    #[inline(never)]
     pub(super) fn segment_size(&self) -> u32 {
         let timestamps = if self.bits.has(bits::TIMESTAMPS) {
             12
@@ -528,6 +531,14 @@ impl<'a, C: Congestion> Socket<'a, C> {
     /// When to call [`handle_timeout`](Self::handle_timeout), and for which timer.
     pub fn poll_timeout(&self) -> Option<Wake> {
         self.timers.next()
+    }
+}
+
+/// The MSS of a peer that sent no MSS option (RFC 9293 3.7.1).
+pub(super) fn default_mss(remote: &Endpoint) -> u16 {
+    match remote.address() {
+        core::net::IpAddr::V4(_) => 536,
+        core::net::IpAddr::V6(_) => 1220,
     }
 }
 

@@ -2,6 +2,12 @@
 //! a form in a byte stream, and T02 to T10. T01 is tested beside the ISN, T06 and T07 beside the receive buffer, part of
 //! T05 beside the scoreboard, T11 to T14 among the properties and the scripts.
 
+mod cost;
+mod flood;
+mod frames;
+mod off_path;
+mod timestamps;
+
 use crate::support;
 
 use chappe_core::{HostNode, Instant, Purpose, Seed};
@@ -27,13 +33,18 @@ fn at(millis: u64) -> Instant {
 
 /// A host with one connection, established by a peer whose next number is 1, and the host's next number.
 fn established(config: Config, sizes: Sizes) -> (Host, Seq) {
-    let mut host = Host::new(1, config, sizes, Any::default());
-    host.listen(80, 100);
     let options = Options {
         mss: Some(1000),
         sack_permitted: true,
         ..Options::default()
     };
+    established_with(config, sizes, options)
+}
+
+/// The same by a peer whose SYN has these options; its later segments have a timestamp if the SYN had.
+fn established_with(config: Config, sizes: Sizes, options: Options) -> (Host, Seq) {
+    let mut host = Host::new(1, config, sizes, Any::default());
+    host.listen(80, 100);
     let syn = Segment {
         source_port: 5000,
         destination_port: 80,
@@ -49,7 +60,14 @@ fn established(config: Config, sizes: Sizes) -> (Host, Seq) {
     let reply = drain(&mut host, at(1)).pop().expect("a SYN-ACK");
     let answer = Segment::parse(ip::parse(&reply).expect("IPv6").segment).expect("TCP");
     let next = answer.seq + 1;
-    deliver(&mut host, at(2), &segment(Seq::new(1), next, &[]));
+    let ack = Segment {
+        options: Options {
+            timestamps: options.timestamps,
+            ..Options::default()
+        },
+        ..segment(Seq::new(1), next, &[])
+    };
+    deliver(&mut host, at(2), &ack);
     assert_eq!(host.sockets[0].state(), State::Established);
     (host, next)
 }
@@ -588,4 +606,14 @@ fn follow(host: &mut Host, now: Instant, (mut snd, mut rcv): (Seq, Seq)) -> (Seq
         }
     }
     (snd, rcv)
+}
+
+/// What the host sends: sequence number, flags and payload length of each segment.
+fn sent(host: &mut Host, now: Instant) -> Vec<(Seq, Flags, usize)> {
+    let fields = |packet: &Vec<u8>| {
+        let packet = ip::parse(packet).expect("IPv6");
+        let sent = Segment::parse(packet.segment).expect("TCP");
+        (sent.seq, sent.flags, sent.payload.len())
+    };
+    drain(host, now).iter().map(fields).collect()
 }

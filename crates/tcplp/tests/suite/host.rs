@@ -4,21 +4,23 @@ use crate::support;
 
 use std::net::{IpAddr, Ipv6Addr};
 
-use chappe_core::{Address, Expect, HostNode, contract};
-use chappe_tcplp::host::{Bulk, Host};
+use chappe_core::{Address, Expect, HostNode, Instant, contract};
+use chappe_tcplp::host::{Application, Bulk, Host};
 use chappe_tcplp::lowpan::Config;
 use chappe_tcplp::tcp::{self, Local, Memory, NewReno, Range, Secret, Sent, Socket};
 use chappe_wire::ipv6::Header;
 use support::mote::{PREFIX, address, ms, packet, tcp_host};
 
-/// Pings of all sizes up to 64 octets are answered, at the unicast address and at all-nodes; nothing else is.
+/// Pings of all sizes up to 64 octets are answered, at the unicast address and at all-nodes. Larger ones to the unicast address are refused
+/// as "administratively prohibited" and counted; nothing else is answered.
 #[test]
 fn a_host_answers_pings() {
     use chappe_wire::icmpv6::Message;
     let mut host = tcp_host(1);
     let all_nodes: Ipv6Addr = "ff02::1".parse().unwrap();
+    let mut large = 0;
     for (to, answers) in [(address(1), true), (all_nodes, true), (address(3), false)] {
-        for len in [0usize, 1, 64, 65] {
+        for len in [0usize, 1, 64, 65, 500] {
             let data = vec![5; len];
             let echo = Message::Echo {
                 reply: false,
@@ -33,14 +35,34 @@ fn a_host_answers_pings() {
             host.handle_packet(ms(1), &ping);
             let mut out = [0; 1280];
             let answer = host.poll_packet(ms(1), &mut out);
-            assert_eq!(answer.is_some(), answers && len <= 64, "{to} {len}");
+            let refused = to == address(1) && len == 65;
+            large += u32::from(answers && len > 64);
+            assert_eq!(
+                answer.is_some(),
+                answers && len <= 64 || refused,
+                "{to} {len}"
+            );
+            assert_eq!(host.counters().large_pings, large);
             if let Some(all) = answer {
                 let header = Header::parse(&out).unwrap();
                 assert_eq!(header.destination, address(2));
                 let message = Message::parse(header.source, header.destination, &out[40..all]);
-                assert!(
-                    matches!(message, Ok(Message::Echo { reply: true, id: 7, data: back, .. }) if back == data)
-                );
+                assert!(match message {
+                    Ok(Message::Echo {
+                        reply: true,
+                        id: 7,
+                        data: back,
+                        ..
+                    }) => back == data,
+                    // The second large one, at the same time, is beyond one error in 100 ms.
+                    Ok(Message::Error {
+                        kind: 1,
+                        code: 1,
+                        quote,
+                        ..
+                    }) => refused && ping.starts_with(quote),
+                    _ => false,
+                });
             }
         }
     }
@@ -91,6 +113,57 @@ fn a_host_refuses_and_accepts() {
         };
         assert_eq!(expects, wanted);
     }
+}
+
+/// An application that opens a connection by itself, from the port that its secret chooses.
+struct Caller(&'static Local);
+
+impl<'a, C: tcp::Congestion> Application<'a, C> for Caller {
+    fn serve(&mut self, now: Instant, sockets: &mut [Socket<'a, C>]) {
+        if sockets
+            .iter()
+            .all(|socket| socket.state() == tcp::State::Closed)
+        {
+            let end = |address, port| tcp::Endpoint::new(IpAddr::V6(address), port);
+            let server = end(address(1), 80);
+            let flow = tcp::Flow::new(end(address(2), 0), server);
+            let port = self.0.secret.ephemeral_port(&flow, 0);
+            assert_eq!(
+                chappe_tcplp::host::connect(sockets, now, port, server),
+                Some(0)
+            );
+            assert_eq!(
+                chappe_tcplp::host::connect(sockets, now, port, server),
+                None
+            );
+        }
+    }
+}
+
+/// Connections can be opened from `serve`, where an application has its sockets and not its host.
+#[test]
+fn an_application_opens_a_connection() {
+    let local: &'static Local = Box::leak(Box::new(Local {
+        address: IpAddr::V6(address(2)),
+        secret: Secret::new([2; 16]),
+        config: tcp::Config::STANDARD,
+    }));
+    let memory = Memory {
+        send: vec![0; 100].leak(),
+        receive: vec![0; 100].leak(),
+        ranges: vec![Range::default(); 1].leak(),
+        flight: vec![Sent::default(); 1].leak(),
+    };
+    let socket = Socket::new(local, memory, NewReno).unwrap();
+    let link_local = Config::new(Address::node(2), PREFIX, 0).link_local();
+    let mut host = Host::new(local, link_local, [socket], Caller(local));
+    host.serve(ms(1));
+    let mut out = [0; 1280];
+    let len = host.poll_packet(ms(1), &mut out).unwrap();
+    let syn = tcp::Segment::parse(&out[40..len]).unwrap();
+    assert!(syn.flags.has(tcp::Flags::SYN) && !syn.flags.has(tcp::Flags::ACK));
+    assert_eq!(syn.destination_port, 80);
+    assert!(syn.source_port >= 49_152);
 }
 
 #[test]

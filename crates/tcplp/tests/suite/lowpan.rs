@@ -20,9 +20,9 @@ const FRAME: usize = 116;
 
 /// A host that sends queued packets and keeps received ones.
 #[derive(Default)]
-struct Mailbox {
-    out: Vec<Vec<u8>>,
-    got: Vec<Vec<u8>>,
+pub struct Mailbox {
+    pub out: Vec<Vec<u8>>,
+    pub got: Vec<Vec<u8>>,
 }
 
 impl HostNode for Mailbox {
@@ -43,10 +43,10 @@ impl HostNode for Mailbox {
     }
 }
 
-type Stack = Interface<Mailbox, Table<8>, 2, 4, 8, 1280>;
+pub type Stack = Interface<Mailbox, Table<8>, 2, 4, 8, 1280>;
 
 /// Node `number` of a row; every other node is reached by the neighbour on its side.
-fn stack(number: u16) -> Stack {
+pub fn stack(number: u16) -> Stack {
     let here = Address::node(number);
     let mut table = Table::new(here, PREFIX, Route::Nowhere);
     for other in (0..5).filter(|&other| other != number) {
@@ -63,7 +63,7 @@ fn stack(number: u16) -> Stack {
 }
 
 /// Everything that a node has to send, as (next hop, frame); each frame is confirmed at once.
-fn drain(now: Instant, node: &mut Stack) -> Vec<(Address, Vec<u8>)> {
+pub fn drain(now: Instant, node: &mut Stack) -> Vec<(Address, Vec<u8>)> {
     let mut frames = Vec::new();
     let mut sdu = [0; FRAME];
     while let Some(send) = node.poll_link(now, Classes::ALL, &mut sdu) {
@@ -74,7 +74,7 @@ fn drain(now: Instant, node: &mut Stack) -> Vec<(Address, Vec<u8>)> {
     frames
 }
 
-fn hand(now: Instant, node: &mut Stack, from: u16, sdu: &[u8]) {
+pub fn hand(now: Instant, node: &mut Stack, from: u16, sdu: &[u8]) {
     let arrival = Arrival {
         from: Address::node(from),
         to: node.config().address,
@@ -84,7 +84,7 @@ fn hand(now: Instant, node: &mut Stack, from: u16, sdu: &[u8]) {
     node.handle_link(now, LinkEvent::Received(arrival));
 }
 
-fn frames_of(from: u16, packet: Vec<u8>) -> Vec<Vec<u8>> {
+pub fn frames_of(from: u16, packet: Vec<u8>) -> Vec<Vec<u8>> {
     let mut sender = stack(from);
     sender.with_host(Instant::ZERO, |host| host.out.push(packet));
     drain(Instant::ZERO, &mut sender)

@@ -17,6 +17,7 @@ mod scripts;
 mod size;
 mod sleepy;
 mod smoltcp;
+mod states;
 mod study;
 mod support;
 mod tshark;

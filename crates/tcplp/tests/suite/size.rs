@@ -1,6 +1,7 @@
-//! The memory of a connection without its buffers.
+//! The memory of a connection without its buffers, and the page's figures of its code.
 
 use std::mem::size_of;
+use std::path::Path;
 
 use chappe_tcplp::tcp::congestion::Any;
 use chappe_tcplp::tcp::{Config, Few, Listener, NewReno, Range, Sent, Socket, Unlimited};
@@ -26,4 +27,29 @@ fn a_socket_fits_its_bound() {
     assert!(size_of::<Listener>() <= 24);
     assert_eq!(size_of::<Sent>(), 12);
     assert_eq!(size_of::<Range>(), 8);
+}
+
+/// docs/tcplp.md states the sizes that `cargo xtask sizes` recorded last.
+#[test]
+fn the_page_has_the_recorded_sizes() {
+    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
+    let read = |name: &str| std::fs::read_to_string(docs.join(name)).expect("it can be read");
+    let (record, page) = (read("benchmarks/tcplp-sizes.txt"), read("tcplp.md"));
+    for what in [
+        " TCP (goal",
+        " TCP without any of its",
+        " SYN cookies",
+        " a socket, without",
+    ] {
+        let line = record.lines().find(|line| line.contains(what)).expect(what);
+        let number = line.split_whitespace().next().expect("a number");
+        let thousands = match number.len() {
+            0..=3 => number.to_string(),
+            len => format!("{},{}", &number[..len - 3], &number[len - 3..]),
+        };
+        assert!(
+            page.contains(&thousands),
+            "{thousands} is not on the page: {line}"
+        );
+    }
 }

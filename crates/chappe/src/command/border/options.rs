@@ -48,6 +48,9 @@ pub struct Border {
     /// Write every frame on the air to this file, for Wireshark.
     #[arg(long, value_name = "FILE")]
     pub pcap: Option<PathBuf>,
+    /// Write each frame once more for each node that heard or lost it, with the outcome as a comment.
+    #[arg(long, requires = "pcap")]
+    pub pcap_hearers: bool,
     /// Do not fail if this machine was too slow or too busy to keep time.
     #[arg(long)]
     pub late_ok: bool,

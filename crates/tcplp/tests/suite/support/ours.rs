@@ -78,6 +78,7 @@ impl Stack for Ours {
             "delayed_ack" => config.delayed_ack = span(value)?,
             "ack_every" => config.ack_every = count()? as u8,
             "persist_max" => config.persist_max = span(value)?,
+            "user_timeout" => config.user_timeout = span(value)?,
             "keep_alive" => {
                 let mut parts = value.split('/');
                 let mut next = || parts.next().ok_or("keep_alive=idle/interval/probes");
