@@ -19,6 +19,7 @@ const ANSWER: u8 = 2;
 /// The service of pings in a separate class: a cycle each way, for all but half a per cent, so that 99 of 100 return within
 /// two cycles.
 pub const PROMISE: Service = Service {
+    rounds: 0,
     order: Order::None,
     deadline: Some(Duration::from_micros(40_400)),
     residual: 0.005,

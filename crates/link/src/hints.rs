@@ -128,7 +128,7 @@ mod tests {
         let later = now + FRESH;
         assert_eq!(hints.of(later, 0, &here), None);
         hints.unknown_caller(later, endpoint("192.0.2.7:9"), &[HELLO, VERSION + 1]);
-        assert!(hints.of(later, 0, &here).unwrap().contains("version 3"));
+        assert!(hints.of(later, 0, &here).unwrap().contains("version 4"));
         // A session is needed before packets can be foreign.
         hints.foreign(later, 0, Ipv4Addr::LOCALHOST.into());
         assert!(hints.of(later, 0, &here).unwrap().contains("version"));

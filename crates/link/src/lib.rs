@@ -68,6 +68,7 @@ mod coverage;
 mod hints;
 mod pace;
 mod packing;
+mod path_mtu;
 mod peer;
 mod session;
 mod status;

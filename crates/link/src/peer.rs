@@ -11,8 +11,9 @@ use chappe_sys::Endpoint;
 use chappe_wildnet::{Config, ConfigError, FLOWS, Link, SERVICES, Service};
 
 use crate::classify::Net;
-use crate::pace::Pace;
+use crate::pace::{Pace, Sight};
 use crate::packing::{JOINED, JOINED_MAX, PACKET_MAX, Packer, Queues, Unpacker, longest};
+use crate::path_mtu::{PathMtu, Tail};
 use crate::session::{
     ANSWER, FRAME, FRAMES_MAX, HELLO, Hello, Introduction, Key, OVERHEAD, Refusal, Refused,
     Session, first,
@@ -118,8 +119,14 @@ pub struct Peer {
     unanswered: u32,
     endpoint: Option<Endpoint>,
     pace: Pace,
+    path_mtu: PathMtu,
     heard_at: Instant,
     sent_at: Instant,
+    /// When this end wanted its next turn, and when it last went on after it had got none for long.
+    due_at: Option<Instant>,
+    resumed_at: Instant,
+    /// Packets expired by the latest look at them, and when and how many last did.
+    expired: (u64, Option<(Instant, u64)>),
     /// When to send a frame that proves the session to the responder; `None` once a frame of it has come.
     prove_at: Option<Instant>,
     counters: PeerCounters,
@@ -137,6 +144,11 @@ const HELLO_MOST: Duration = Duration::from_secs(4);
 const KEEPALIVE: Duration = Duration::from_secs(2);
 /// Interval between proofs of a session that the responder has not used yet, since proofs can be lost.
 const PROVE_EVERY: Duration = Duration::from_millis(100);
+/// Lateness of a turn from which on it counts as a pause: twice what a busy machine's scheduler takes, and a tenth of the shortest
+/// stops of virtual machines.
+const PAUSE: Duration = Duration::from_millis(20);
+/// How long a report of expired packets stands.
+const EXPIRED_FOR: Duration = Duration::from_secs(10);
 /// Silence after which this end sends hellos again.
 const SILENT: Duration = Duration::from_secs(5);
 /// Random low bits of an index; the bits above are the peer's number.
@@ -189,8 +201,12 @@ impl Peer {
             unanswered: 0,
             endpoint: config.endpoint,
             pace: Pace::new(config.rate, config.datagram_max + config.below),
+            path_mtu: PathMtu::new(config.datagram_max),
             heard_at: Instant::ZERO,
             sent_at: Instant::ZERO,
+            due_at: None,
+            resumed_at: Instant::ZERO,
+            expired: (0, None),
             prove_at: None,
             counters: PeerCounters::default(),
             trouble: None,
@@ -231,6 +247,37 @@ impl Peer {
     /// The last problem, with what to do about it.
     pub fn trouble(&self) -> Option<&str> {
         self.trouble.as_deref()
+    }
+
+    /// The largest datagram that is sent to it, in octets: what is configured, or less if the path carries less.
+    pub fn datagram_max(&self) -> usize {
+        self.path_mtu.limit()
+    }
+
+    /// What to do about a path that carries less than is configured.
+    pub fn narrowness(&self) -> Option<String> {
+        let mtu = |datagram: usize| datagram + self.config.below.saturating_sub(14);
+        self.path_mtu.is_narrow().then(|| {
+            format!(
+                "the path to {} carries packets of {} octets and no longer ones, though `path_mtu` is {}; shorter ones are sent: write path_mtu = {} on both hosts to save the search",
+                self.config.name,
+                mtu(self.path_mtu.limit()),
+                mtu(self.config.datagram_max),
+                mtu(self.path_mtu.limit())
+            )
+        })
+    }
+
+    /// What to do about packets that were dropped within the latest ten seconds because they came too late to be sent.
+    pub fn expiry(&self, now: Instant) -> Option<String> {
+        let (at, count) = self.expired.1?;
+        let fresh = now.saturating_since(at) < EXPIRED_FOR;
+        fresh.then(|| {
+            format!(
+                "{count} packets for {} waited past the deadline of their class and were dropped: raise `deadline` in [peer.urgent] (or set `drop_late = false`), or send less of that class",
+                self.config.name
+            )
+        })
     }
 
     /// The state of the peer.
@@ -275,9 +322,10 @@ impl Peer {
     /// Handles a datagram that is a hello with this peer's key, or is addressed to one of its sessions. Drain
     /// [`deliver`](Self::deliver) and [`poll`](Self::poll) afterwards.
     pub fn handle(&mut self, now: Instant, from: Endpoint, datagram: &mut [u8]) {
+        self.notice_pause(now);
         self.counters.datagrams_received += 1;
         match datagram.first() {
-            Some(&HELLO) => self.on_hello(from, datagram),
+            Some(&HELLO) => self.on_hello(now, from, datagram),
             Some(&ANSWER) => self.on_answer(now, from, datagram),
             Some(&FRAME) => self.on_frame(now, from, datagram),
             _ => self.counters.strange += 1,
@@ -286,6 +334,16 @@ impl Peer {
 
     /// Writes the next datagram to the front of `datagram`. Returns its length and destination.
     pub fn poll(&mut self, now: Instant, datagram: &mut [u8]) -> Option<(usize, Endpoint)> {
+        self.notice_pause(now);
+        let next = self.poll_next(now, datagram);
+        self.due_at = match next {
+            Some(_) => Some(now),
+            None => self.deadline(now).map(|at| at.max(now)),
+        };
+        next
+    }
+
+    fn poll_next(&mut self, now: Instant, datagram: &mut [u8]) -> Option<(usize, Endpoint)> {
         // Answers need no session and do not wait for the pace.
         if let Some((answer, to)) = self.answered.next_answer() {
             return Some((put(datagram, &answer)?, to));
@@ -323,8 +381,10 @@ impl Peer {
         let others = [
             kept,
             self.prove_at.map(paced),
+            self.path_mtu.due_at().map(paced),
             Some(silence),
             self.link.probe_at(),
+            self.link.settle_at(),
             again,
             new,
             report,
@@ -349,7 +409,7 @@ impl Peer {
             index: self.index(drawn),
             number,
             life: self.life,
-            window: self.link.config().window.min(u16::MAX.into()) as u16,
+            window: self.link.config().window_max.min(u16::MAX.into()) as u16,
         }
     }
 
@@ -393,14 +453,14 @@ impl Peer {
         Some(len)
     }
 
-    fn on_hello(&mut self, from: Endpoint, datagram: &[u8]) {
+    fn on_hello(&mut self, now: Instant, from: Endpoint, datagram: &[u8]) {
         let peer = match Hello::read(&self.config.key, datagram) {
             Ok(peer) => peer,
-            Err(refusal) => return self.refuse(refusal, from),
+            Err(refusal) => return self.refuse(now, refusal, from),
         };
         // A reflected hello: the session would be one of this host with itself.
         if peer.life == self.life {
-            return self.refuse(Refusal::Echo, from);
+            return self.refuse(now, Refusal::Echo, from);
         }
         let name = first(&peer.number);
         // A repeated hello may only get its answer again.
@@ -425,26 +485,30 @@ impl Peer {
                 self.move_to(from);
                 self.prove_at = Some(now);
             }
-            Err(refusal) => self.refuse(refusal, from),
+            Err(refusal) => self.refuse(now, refusal, from),
         }
     }
 
-    fn refuse(&mut self, refusal: Refusal, from: Endpoint) {
+    fn refuse(&mut self, now: Instant, refusal: Refusal, from: Endpoint) {
+        // Anybody can send such a datagram. It explains why there is no session, but says nothing of one that is up.
+        let explains = self.state(now) != State::Up;
         let name = &self.config.name;
         match refusal {
             Refusal::Malformed | Refusal::Echo => self.counters.strange += 1,
             Refusal::Version(version) => {
                 self.counters.wrong_version += 1;
-                self.trouble = Some(format!(
+                let said = format!(
                     "{name} uses protocol version {version}, this program version {}: install the same release on both hosts",
                     crate::session::VERSION
-                ));
+                );
+                self.trouble = explains.then_some(said).or(self.trouble.take());
             }
             Refusal::Proof => {
                 self.counters.wrong_key += 1;
-                self.trouble = Some(format!(
+                let said = format!(
                     "a hello from {from} carries the name of {name}'s key but was not made with it: it is forged, or the key was copied wrong"
-                ));
+                );
+                self.trouble = explains.then_some(said).or(self.trouble.take());
             }
         }
     }
@@ -497,11 +561,11 @@ impl Peer {
                     self.adopt(now, session);
                     self.hello = None;
                 }
-                self.heard_at = now;
-                if self.unanswered > 3 {
-                    // Clears the report of "no answer".
+                if self.unanswered > 3 || self.state(now) != State::Up {
+                    // What explained why nothing came is over.
                     self.trouble = None;
                 }
+                self.heard_at = now;
                 self.unanswered = 0;
                 self.prove_at = None;
                 self.move_to(from);
@@ -509,14 +573,55 @@ impl Peer {
                 if let Some(frame) = datagram.get(from..from + frame) {
                     // The link counts malformed frames itself.
                     let _ = self.link.handle(now, frame);
+                    let tail = chappe_wildnet::header::note_tail(frame).and_then(Tail::read);
+                    if let Some(tail) = tail {
+                        self.path_mtu.take(now, tail);
+                    }
                 }
-                let report = self.link.report();
-                let frame = self.config.datagram_max + self.config.below;
-                let queued = self.pace.queued(report.channel.loss, frame);
-                let standing = report.rtt.zip(report.rtt_lately);
-                let standing = standing.map(|((_, least), lately)| lately.saturating_sub(least));
-                self.pace.judge(now, report.rtt, (standing, queued));
+                self.judge_pace(now);
             }
+        }
+    }
+
+    /// Notices that this end got its turn far later than it wanted: the host stood still, or the process did.
+    fn notice_pause(&mut self, now: Instant) {
+        let due = self.due_at.take();
+        let late = due.map_or(Duration::ZERO, |at| now.saturating_since(at));
+        // At most one a second, so that a host which is always late still measures something.
+        if late > PAUSE && now.saturating_since(self.resumed_at) > Duration::from_secs(1) {
+            self.resumed_at = now;
+            self.link.resume(now);
+        }
+    }
+
+    fn judge_pace(&mut self, now: Instant) {
+        let report = self.link.report();
+        let frame = self.config.datagram_max + self.config.below;
+        let (Some((smoothed, least)), Some(lately), Some((latest, _))) =
+            (report.rtt, report.rtt_lately, report.rtt_latest)
+        else {
+            return;
+        };
+        let sight = Sight {
+            smoothed,
+            least,
+            latest,
+            lately,
+            passed: report.passed,
+            frames: (report.totals.received, report.totals.lost),
+            // Of twenty round trips that differ by up to this in each direction, the least lies about a quarter of it above the
+            // least of thousands.
+            jitter: report.reordering / 4,
+            // A queue much shorter than that cannot be seen.
+            right: (self.pace.queued(report.channel.loss, frame)).max(report.reordering / 4),
+        };
+        let measured = report
+            .rtt_latest
+            .is_some_and(|(_, at)| at > self.resumed_at);
+        match measured {
+            true => self.pace.judge(now, &sight, report.reordering),
+            // Nothing has been measured since this end stood still.
+            false => self.pace.skip(now, &sight),
         }
     }
 

@@ -22,7 +22,7 @@ use chacha20poly1305::{ChaCha20Poly1305, KeyInit, Tag};
 use std::fmt;
 
 /// The version of the protocol on the wire.
-pub const VERSION: u8 = 3;
+pub const VERSION: u8 = 4;
 /// Octets that a session adds to a frame of the link.
 pub const OVERHEAD: usize = HEAD + TAG;
 /// Octets before the frame number.

@@ -137,6 +137,8 @@ impl PeerStatus {
         };
         // A hint explains the state better than the state itself does.
         let trouble = hint.or(peer.trouble().map(str::to_owned)).or(own);
+        let trouble = trouble.or_else(|| peer.expiry(now));
+        let trouble = trouble.or_else(|| peer.narrowness());
         PeerStatus {
             name: name.clone(),
             state: facts.state,

@@ -2,6 +2,7 @@
 
 mod outbox;
 
+use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
 use std::ops::ControlFlow;
 
@@ -68,6 +69,8 @@ pub struct Tunnel {
     tun: Tun,
     socket: Socket,
     peers: Vec<Peer>,
+    /// The peers by the names of their keys, which hellos carry.
+    names: BTreeMap<[u8; 8], usize>,
     /// One for each peer.
     coverages: Vec<Coverage>,
     carrier: Carrier,
@@ -155,6 +158,7 @@ impl Tunnel {
             coverages: vec![Coverage::default(); made.len()],
             hints: Hints::new(config.address.map(|(own, _)| own), made.len()),
             offloads: config.offloads && made.iter().all(|peer| peer.joined_max() >= JOINED_MAX),
+            names: names(&made),
             peers: made,
             carrier: config.carrier.clone(),
             events,
@@ -269,7 +273,9 @@ impl Tunnel {
     /// medium for long. The hysteresis of a factor of two keeps a varying pace from toggling it.
     fn join_or_cut(&mut self) -> chappe_sys::Result<()> {
         let fastest = self.peers.iter().map(Peer::rate).max();
+        let whole = |peer: &Peer| peer.joined_max() >= JOINED_MAX;
         let join = self.offloads
+            && self.peers.iter().all(whole)
             && fastest
                 >= Some(if self.joining {
                     Bitrate(JOIN.0 / 2)
@@ -391,7 +397,7 @@ impl Tunnel {
                 self.unmatched.datagrams += 1;
                 continue;
             };
-            let Some(number) = owner(&self.peers, octets) else {
+            let Some(number) = owner(&self.names, self.peers.len(), octets) else {
                 self.unmatched.datagrams += 1;
                 self.hints.unknown_caller(now, from, octets);
                 continue;
@@ -415,18 +421,23 @@ impl Tunnel {
     }
 }
 
-/// The peer that a datagram claims to belong to. The peer itself checks the claim.
-fn owner(peers: &[Peer], octets: &[u8]) -> Option<usize> {
+/// The first peer with each key name.
+fn names(peers: &[Peer]) -> BTreeMap<[u8; 8], usize> {
+    let each = peers.iter().enumerate().rev();
+    each.map(|(number, peer)| (peer.config().key.name(), number))
+        .collect()
+}
+
+/// The peer that a datagram claims to belong to. The peer itself checks the claim. A hello of anybody's costs no hash.
+fn owner(names: &BTreeMap<[u8; 8], usize>, peers: usize, octets: &[u8]) -> Option<usize> {
     match octets.first()? {
         &HELLO => {
             let name = Hello::key_name(octets)?;
-            peers
-                .iter()
-                .position(|peer| peer.config().key.name() == name)
+            names.get(&name).copied()
         }
         _ => addressed(octets)
             .map(peer_of)
-            .filter(|&number| number < peers.len()),
+            .filter(|&number| number < peers),
     }
 }
 

@@ -29,8 +29,12 @@ pub struct Service {
     /// The order in which packets leave the receiver.
     pub order: Order,
     /// Time within which a packet should arrive. It counts from the offer if late packets are dropped, otherwise from the first
-    /// transmission: then a full queue is no reason to hurry. `None`: no deadline.
+    /// transmission: then a full queue is no reason to hurry. In slots it includes the way to the peer. Elsewhere the measured
+    /// least one-way delay comes on top: only queues and losses use it up, and a long path does not. `None`: no deadline.
     pub deadline: Option<Duration>,
+    /// Where rounds are measured: the deadline is at least this many of them, since with fewer the redundancy that meets it costs
+    /// more than repetition. 0 where it is to be met whatever it costs.
+    pub rounds: u8,
     /// Share of packets that may miss the deadline. It determines the redundancy.
     pub residual: f64,
     /// Retransmissions after which a packet is given up; `None`: no limit.
@@ -45,15 +49,18 @@ impl Service {
     pub const RELIABLE: Service = Service {
         order: Order::Flow,
         deadline: Some(Duration::from_millis(200)),
+        rounds: 0,
         residual: 1e-2,
         retries: None,
         drop_late: false,
     };
 
     /// The same through a full tunnel, where the usual round trip is 100 ms and more: losses delay hardly any packet for more
-    /// than 300 ms.
+    /// than 300 ms. On a long path four rounds may take longer; with them the overhead is within a percent of the bound (specs
+    /// 2.2: D = 4), and TCP's timeout, which follows its round trip, has long grown with the path.
     pub const BULK: Service = Service {
         deadline: Some(Duration::from_millis(300)),
+        rounds: 4,
         ..Service::RELIABLE
     };
 
@@ -61,6 +68,7 @@ impl Service {
     pub const PROMPT: Service = Service {
         order: Order::None,
         deadline: Some(Duration::from_millis(100)),
+        rounds: 0,
         residual: 1e-2,
         retries: None,
         drop_late: true,
@@ -71,6 +79,7 @@ impl Service {
         Service {
             order: Order::Link,
             deadline: None,
+            rounds: 0,
             residual: 1e-3,
             retries: limit,
             drop_late: false,
@@ -121,10 +130,13 @@ pub enum Redundancy {
 pub struct Config {
     /// Largest frame in octets.
     pub frame_max: usize,
-    /// Most open bodies; a power of two. Each end has memory for this many.
+    /// Open bodies for which each end has memory from the start; a power of two.
     ///
     /// Packets per slot times the rounds that the oldest may need: 13 × 8 for 30 % loss and one in a thousand late (specs 4.5).
     pub window: usize,
+    /// Open bodies for which there is memory at most; a power of two. It doubles when a long and fast path needs it: a window
+    /// must hold what the path holds, once more for each round that the oldest body may need.
+    pub window_max: usize,
     /// Packets that may wait in each class before [`Link::offer`](crate::Link::offer) refuses.
     pub queue: usize,
     /// The method of loss recovery.
@@ -159,6 +171,7 @@ impl Config {
         Config {
             frame_max: 1560,
             window: 256,
+            window_max: 256,
             queue: 64,
             recovery: Recovery::Improved { fill: true },
             services: [
@@ -183,6 +196,8 @@ impl Config {
         Config {
             frame_max,
             window: 1024,
+            // Three rounds of 100 Mbit/s over a satellite: 3 * 5160 frames of 1500 octets in 600 ms.
+            window_max: 1 << 14,
             queue: 256,
             recovery: Recovery::Improved { fill: false },
             services: [
@@ -220,8 +235,13 @@ impl Config {
         let share = |service: &Service| service.residual > 0.0 && service.residual <= 1.0;
         if self.packet_max() < 64 || self.frame_max > 1 << 16 {
             Err(ConfigError::FrameMax(self.frame_max))
-        } else if !self.window.is_power_of_two() || self.window < 16 || self.window > 1 << 13 {
+        } else if !self.window.is_power_of_two() || self.window < 16 {
             Err(ConfigError::Window(self.window))
+        } else if !self.window_max.is_power_of_two()
+            || self.window_max < self.window
+            || self.window_max > 1 << 14
+        {
+            Err(ConfigError::WindowMax(self.window_max))
         } else if self.queue == 0 {
             Err(ConfigError::Queue)
         } else if self.copies > COPIES_MOST {
@@ -242,8 +262,10 @@ pub(crate) const COVER_USUAL: usize = 4;
 pub enum ConfigError {
     /// Frames must hold a packet of 64 octets at least, and be at most 65,536 octets long.
     FrameMax(usize),
-    /// The window must be a power of two from 16 to 8192.
+    /// The window must be a power of two of at least 16.
     Window(usize),
+    /// The largest window must be a power of two from the window to 16,384.
+    WindowMax(usize),
     /// The queue must hold at least one packet.
     Queue,
     /// Copies may take 256 octets of a frame at most.
@@ -261,7 +283,11 @@ impl core::fmt::Display for ConfigError {
             ),
             ConfigError::Window(packets) => write!(
                 f,
-                "a window of {packets} packets: it must be a power of two from 16 to 8192"
+                "a window of {packets} packets: it must be a power of two of at least 16"
+            ),
+            ConfigError::WindowMax(packets) => write!(
+                f,
+                "a largest window of {packets} packets: it must be a power of two from the window to 16384"
             ),
             ConfigError::Copies(octets) => {
                 write!(

@@ -17,6 +17,8 @@ pub struct Counters {
     pub bodies: u64,
     /// Retransmissions of bodies, probes included.
     pub repeats: u64,
+    /// Retransmissions of bodies whose frames had only been overtaken by later ones.
+    pub needless: u64,
     /// Repairs sent because a plan asked for them.
     pub repairs: u64,
     /// Repairs sent to fill the time of a slot.

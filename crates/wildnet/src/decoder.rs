@@ -6,7 +6,7 @@
 //!
 //! Rows are kept reduced: each has a pivot, an unknown body that no other row contains.
 
-use alloc::boxed::Box;
+use alloc::vec;
 use alloc::vec::Vec;
 
 use chappe_coding::{Kernel, field};
@@ -16,8 +16,11 @@ use crate::store::Store;
 
 /// Repairs kept: more than one slot brings, and a part of the next.
 const ROWS: usize = 48;
-/// Numbers from the oldest missing body on that a kept repair may cover.
-const REACH: u32 = 256;
+/// With larger windows one for each so many bodies, since more repairs are under way; and the most.
+const BODIES_PER_ROW: usize = 16;
+const ROWS_MOST: usize = 256;
+/// Numbers that the unknowns of one equation may span. A repair covers 128; equations with a common unknown are combined.
+const SPREAD: usize = 512;
 
 /// The coefficient of body `seq` in repair `index`.
 pub(crate) fn coefficient(index: u8, seq: u32) -> u8 {
@@ -31,6 +34,8 @@ pub(crate) trait Known {
     fn body(&self, seq: u32) -> Option<&[u8]>;
     /// The oldest number that is neither received nor given up.
     fn next(&self) -> u32;
+    /// Numbers from there on for which the receiver may have places.
+    fn reach(&self) -> u32;
 }
 
 /// The outcome of inserting a repair.
@@ -50,8 +55,9 @@ pub(crate) enum Taken {
 #[derive(Clone, Debug)]
 pub(crate) struct Decoder {
     rows: Vec<Row>,
-    /// Right-hand sides, by [`Row::place`].
+    /// Right-hand sides, by [`Row::place`], and the places that no row has.
     sides: Store,
+    free: Vec<usize>,
     body_max: usize,
     kernel: Kernel,
 }
@@ -61,27 +67,62 @@ struct Row {
     place: usize,
     /// Number of the unknown that only this row contains.
     pivot: u32,
-    /// By sequence number modulo [`REACH`].
-    coefficients: Box<[u8; REACH as usize]>,
+    /// Of the numbers from `first` on.
+    first: u32,
+    coefficients: Vec<u8>,
 }
 
 impl Row {
     fn at(&self, seq: u32) -> u8 {
-        let place = (seq % REACH) as usize;
+        let place = seq.wrapping_sub(self.first) as usize;
         self.coefficients.get(place).copied().unwrap_or(0)
     }
 
     fn set(&mut self, seq: u32, value: u8) {
-        if let Some(cell) = self.coefficients.get_mut((seq % REACH) as usize) {
+        let place = seq.wrapping_sub(self.first) as usize;
+        if let Some(cell) = self.coefficients.get_mut(place) {
             *cell = value;
         }
     }
 
-    /// The unknowns in it, oldest first, given the oldest that there can be.
-    fn unknowns(&self, oldest: u32) -> impl Iterator<Item = u32> + '_ {
-        (0..REACH)
-            .map(move |i| oldest.wrapping_add(i))
-            .filter(|&seq| self.at(seq) != 0)
+    /// The unknowns in it, oldest first.
+    fn unknowns(&self) -> impl Iterator<Item = u32> + '_ {
+        let numbers = self.coefficients.iter().zip(0..);
+        let unknown = numbers.filter(|(factor, _)| **factor != 0);
+        unknown.map(|(_, i)| self.first.wrapping_add(i))
+    }
+
+    /// Drops what is zero at both ends.
+    fn trim(&mut self) {
+        let len = self.coefficients.iter().rposition(|&factor| factor != 0);
+        self.coefficients.truncate(len.map_or(0, |last| last + 1));
+        let front = self.coefficients.iter().position(|&factor| factor != 0);
+        let front = front.unwrap_or(0);
+        self.coefficients.drain(..front);
+        self.first = self.first.wrapping_add(front as u32);
+    }
+
+    /// `self += factor * other`; false, and nothing is changed, if the unknowns would lie too far apart.
+    fn add(&mut self, kernel: Kernel, factor: u8, other: &Row) -> bool {
+        self.trim();
+        let first = match before(other.first, self.first) {
+            true => other.first,
+            false => self.first,
+        };
+        let end = |row: &Row| row.first.wrapping_sub(first) as usize + row.coefficients.len();
+        let len = end(self).max(end(other));
+        if len > SPREAD {
+            return false;
+        }
+        let front = self.first.wrapping_sub(first) as usize;
+        self.coefficients
+            .splice(..0, core::iter::repeat_n(0, front));
+        self.coefficients.resize(len, 0);
+        self.first = first;
+        let from = other.first.wrapping_sub(first) as usize;
+        let to = self.coefficients.get_mut(from..).unwrap_or_default();
+        add(kernel, factor, &other.coefficients, to);
+        true
     }
 }
 
@@ -90,6 +131,7 @@ impl Decoder {
         Decoder {
             rows: Vec::with_capacity(ROWS),
             sides: Store::new(ROWS, body_max),
+            free: (0..ROWS).rev().collect(),
             body_max,
             kernel: Kernel::best(),
         }
@@ -101,7 +143,19 @@ impl Decoder {
     }
 
     pub fn clear(&mut self) {
-        self.rows.clear();
+        while let Some(row) = self.rows.pop() {
+            self.free.push(row.place);
+        }
+    }
+
+    /// The receiver has places for `bodies` now.
+    pub fn grow(&mut self, bodies: usize) {
+        let rows = (bodies / BODIES_PER_ROW).min(ROWS_MOST);
+        let old = self.sides.places();
+        if rows > old {
+            self.sides.grow(rows);
+            self.free.extend(old..rows);
+        }
     }
 
     /// Adds a repair, reduced by the bodies and repairs known.
@@ -116,14 +170,28 @@ impl Decoder {
         if coded.len() > self.body_max {
             return Taken::Stale;
         }
-        let Some(place) = (0..ROWS).find(|place| self.rows.iter().all(|row| row.place != *place))
-        else {
+        let Some(place) = self.free.pop() else {
             return Taken::Full;
         };
+        let taken = self.insert_at(place, known, (first, index), (cover, coded));
+        if taken != Taken::Innovative {
+            self.free.push(place);
+        }
+        taken
+    }
+
+    fn insert_at(
+        &mut self,
+        place: usize,
+        known: &impl Known,
+        (first, index): (u32, u8),
+        (cover, coded): (&[u8], &[u8]),
+    ) -> Taken {
         let mut row = Row {
             place,
             pivot: 0,
-            coefficients: Box::new([0; REACH as usize]),
+            first,
+            coefficients: vec![0; cover.len() * 8],
         };
         let side = self.sides.whole_mut(place);
         side.fill(0);
@@ -135,7 +203,7 @@ impl Decoder {
             let factor = coefficient(index, seq);
             if let Some(body) = known.body(seq) {
                 add(self.kernel, factor, body, self.sides.whole_mut(place));
-            } else if before(seq, known.next()) || seq.wrapping_sub(known.next()) >= REACH {
+            } else if before(seq, known.next()) || seq.wrapping_sub(known.next()) >= known.reach() {
                 return Taken::Stale;
             } else {
                 row.set(seq, factor);
@@ -143,16 +211,18 @@ impl Decoder {
         }
         // Rows stay fully reduced: no pivot of another row may remain in this one.
         for i in 0..self.rows.len() {
-            self.reduce(&mut row, i);
+            if !self.reduce(&mut row, i) {
+                return Taken::Full;
+            }
         }
-        if !self.adopt(row, known.next()) {
-            return Taken::Redundant;
+        match self.adopt(row) {
+            Ok(()) => Taken::Innovative,
+            Err(_) => Taken::Redundant,
         }
-        Taken::Innovative
     }
 
     /// Eliminates a body that has become known from all equations.
-    pub fn learn(&mut self, seq: u32, body: &[u8], oldest: u32) {
+    pub fn learn(&mut self, seq: u32, body: &[u8]) {
         let mut i = 0;
         while let Some(row) = self.rows.get_mut(i) {
             let factor = row.at(seq);
@@ -168,25 +238,34 @@ impl Decoder {
             }
             // It needs another pivot, which others may contain; or it is empty now and goes.
             let row = self.rows.swap_remove(i);
-            if self.adopt(row, oldest) {
-                // The row stands at the end now, reduced; the one that took its place is next.
-                continue;
+            // If it stays, it stands at the end now, reduced; the one that took its place is next.
+            if let Err(row) = self.adopt(row) {
+                self.free.push(row.place);
             }
         }
     }
 
     /// Drops the equations of a body that will never come.
     pub fn forget(&mut self, seq: u32) {
-        self.rows.retain(|row| row.at(seq) == 0);
+        let free = &mut self.free;
+        self.rows.retain(|row| {
+            let keeps = row.at(seq) == 0;
+            if !keeps {
+                free.push(row.place);
+            }
+            keeps
+        });
     }
 
-    /// Takes out an equation with one unknown: the number of that body, and the place of its octets, padded with zeros.
-    pub fn solved(&mut self, oldest: u32) -> Option<(u32, usize)> {
+    /// Takes out an equation with one unknown: the number of that body, and the place of its octets, padded with zeros. The
+    /// place is free again, so read it before another repair comes.
+    pub fn solved(&mut self) -> Option<(u32, usize)> {
         let place = self.rows.iter().position(|row| {
-            let mut unknowns = row.unknowns(oldest);
+            let mut unknowns = row.unknowns();
             unknowns.next().is_some() && unknowns.next().is_none()
         })?;
         let row = self.rows.swap_remove(place);
+        self.free.push(row.place);
         Some((row.pivot, row.place))
     }
 
@@ -195,26 +274,27 @@ impl Decoder {
         self.sides.whole_mut(place)
     }
 
-    /// Takes the pivot of row `i` out of `row`.
-    fn reduce(&mut self, row: &mut Row, i: usize) {
+    /// Takes the pivot of row `i` out of `row`; false if the unknowns would lie too far apart.
+    fn reduce(&mut self, row: &mut Row, i: usize) -> bool {
         let Some(other) = self.rows.get(i) else {
-            return;
+            return true;
         };
         let factor = row.at(other.pivot);
         if factor == 0 {
-            return;
+            return true;
         }
         let (from, to) = (other.place, row.place);
-        let _ = self
-            .kernel
-            .axpy(factor, &other.coefficients[..], &mut row.coefficients[..]);
-        self.combine(factor, from, to);
+        let added = row.add(self.kernel, factor, other);
+        if added {
+            self.combine(factor, from, to);
+        }
+        added
     }
 
-    /// Gives a reduced row a pivot and takes that out of all others; false if the row is empty.
-    fn adopt(&mut self, mut row: Row, oldest: u32) -> bool {
-        let Some(pivot) = row.unknowns(oldest).next() else {
-            return false;
+    /// Gives a reduced row a pivot and takes that out of all others; an empty row comes back.
+    fn adopt(&mut self, mut row: Row) -> Result<(), Row> {
+        let Some(pivot) = row.unknowns().next() else {
+            return Err(row);
         };
         let factor = field::inv(row.at(pivot)).unwrap_or(1);
         self.kernel.scale(factor, &mut row.coefficients[..]);
@@ -225,16 +305,14 @@ impl Decoder {
                 break;
             };
             let factor = other.at(pivot);
-            if factor != 0 {
-                let _ =
-                    self.kernel
-                        .axpy(factor, &row.coefficients[..], &mut other.coefficients[..]);
+            // One whose unknowns would lie too far apart keeps the pivot: it is as true as before, only solved later.
+            if factor != 0 && other.add(self.kernel, factor, &row) {
                 let to = other.place;
                 self.combine(factor, row.place, to);
             }
         }
         self.rows.push(row);
-        true
+        Ok(())
     }
 
     /// `side[to] += factor * side[from]`.

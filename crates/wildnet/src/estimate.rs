@@ -69,22 +69,42 @@ impl Estimate {
             return;
         }
         let frames = ack.highest.wrapping_sub(last.highest);
-        let received = u32::from(ack.received.wrapping_sub(last.received as u16)).min(frames);
+        let received = u32::from(ack.received.wrapping_sub(last.received as u16));
+        // More than were sent since: earlier ones that counted as lost have come late.
+        let late = u64::from(received.saturating_sub(frames)).min(last.lost) as u32;
+        let received = received.min(frames);
         let runs = u32::from(ack.runs.wrapping_sub(last.runs as u16));
         last.highest = ack.highest;
-        last.received = last.received.wrapping_add(received.into());
+        last.received = last.received.wrapping_add((received + late).into());
         last.runs = last.runs.wrapping_add(runs.into());
         last.lost += u64::from(frames - received);
+        last.lost -= u64::from(late);
         self.totals = *last;
         self.count(frames, frames - received, runs);
+        self.take_back(late);
     }
 
-    /// Closes the open bin at the end of a slot or stretch of time. An empty bin stays open.
-    pub fn close_bin(&mut self) {
+    /// So many frames that counted as lost have come late: the latest losses were none.
+    fn take_back(&mut self, late: u32) {
+        let mut left = late;
+        for bin in self.bins.iter_mut().take(self.filled + 1) {
+            let taken = left.min(bin.1);
+            bin.1 -= taken;
+            left -= taken;
+        }
+        // A run of losses is as long as before, but there are fewer.
+        let share = 1.0 - (f64::from(late) / self.lost_in_runs.max(1.0)).min(1.0);
+        self.runs *= share;
+        self.lost_in_runs *= share;
+    }
+
+    /// Closes the open bin at the end of a slot or stretch of time. An empty bin stays open. `ordered`: frames come in order.
+    /// Otherwise the latest losses may be frames that are late, and no change of the channel is seen in them.
+    pub fn close_bin(&mut self, ordered: bool) {
         if self.bins.first().is_none_or(|open| open.0 == 0) {
             return;
         }
-        for latest in 1..=2 {
+        for latest in (1..=2).filter(|_| ordered) {
             let counted = self.bins.get(..=self.filled).unwrap_or(&self.bins);
             let Some((latest_bins, past)) = counted.split_at_checked(latest) else {
                 break;
@@ -236,6 +256,7 @@ mod tests {
                 next: 0,
                 spare: 0,
                 cut: false,
+                packed: None,
                 bitmap: &[],
             }
         }
@@ -249,7 +270,7 @@ mod tests {
                 counter.slot(&mut random, Channel::bursty(loss, burst), 13);
                 if !losing_acks || random.chance(0.5) {
                     estimate.on_ack(&counter.ack(), 1);
-                    estimate.close_bin();
+                    estimate.close_bin(true);
                 }
             }
         }

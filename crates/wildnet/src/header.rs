@@ -11,7 +11,8 @@
 //!  slot    slot number (2), microseconds since its start (2; ffff: not stamped), its length (1), what the
 //!          sender would fill next (1), both in units of 400 us
 //!  repair  index (1), octets of the bitmap (1), bitmap of the covered numbers
-//!  ack     see [`Ack`]: 16 octets and the bitmap
+//!  ack     see [`Ack`]: 16 octets and the bitmap; from 255 octets on its length (2), the octets that follow (2), and the
+//!          bitmap packed ([`pack`])
 //!  body    data: flow (1), number in the flow (2), then packets, each behind its length (2)
 //!          repair: a combination of bodies, the shorter ones padded with zeros
 //!          several: bodies, each behind how far its number lies before the next new one (1) and its length (2)
@@ -30,6 +31,8 @@ pub const FIXED: usize = 12;
 pub const SLOT: usize = 6;
 /// Octets of an acknowledgement without its bitmap.
 pub const ACK: usize = 16;
+/// Octets more of one whose bitmap is packed.
+pub const PACKED: usize = 4;
 /// Octets of a body before its first packet.
 pub const BODY: usize = 3;
 /// Octets of a length before each packet of a body.
@@ -133,8 +136,59 @@ pub struct Ack<'a> {
     pub spare: u8,
     /// Whether the bitmap is cut short.
     pub cut: bool,
+    /// If the bitmap is packed, how many octets it has; [`unpack`] it before [`has`](Self::has) can read it.
+    pub packed: Option<u16>,
     /// Bit i (least significant of the first octet first): whether `next + 1 + i` is received.
     pub bitmap: &'a [u8],
+}
+
+/// Most octets of a bitmap that is not packed. A length of 255 says that it is.
+pub const PLAIN_MAX: usize = 254;
+
+/// Packs a bitmap: a run of full octets becomes one and its length. Behind a hole most octets of a long window are full.
+/// Returns the octets written to the front of `to`, and how many of the bitmap they hold.
+pub fn pack(bitmap: impl Iterator<Item = u8>, to: &mut [u8]) -> (usize, usize) {
+    let (mut used, mut held, mut run) = (0, 0, None::<usize>);
+    for octet in bitmap {
+        let open = run.and_then(|at| to.get_mut(at)).filter(|run| **run < 255);
+        match open {
+            Some(run) if octet == 255 => *run += 1,
+            _ if octet == 255 => {
+                let Some(cells) = to.get_mut(used..used + 2) else {
+                    break;
+                };
+                cells.copy_from_slice(&[255, 1]);
+                run = Some(used + 1);
+                used += 2;
+            }
+            _ => {
+                let Some(cell) = to.get_mut(used) else { break };
+                *cell = octet;
+                run = None;
+                used += 1;
+            }
+        }
+        held += 1;
+    }
+    (used, held)
+}
+
+/// Writes a packed bitmap to the front of `to`: how many octets it has, at most `to.len()`.
+pub fn unpack(packed: &[u8], to: &mut [u8]) -> usize {
+    let (mut rest, mut used) = (packed, 0);
+    while let Some((&octet, behind)) = rest.split_first() {
+        let (count, behind) = match (octet, behind.split_first()) {
+            (255, Some((&count, behind))) => (usize::from(count), behind),
+            (255, None) => return used,
+            _ => (1, behind),
+        };
+        let end = (used + count).min(to.len());
+        if let Some(cells) = to.get_mut(used..end) {
+            cells.fill(octet);
+        }
+        (rest, used) = (behind, end);
+    }
+    used
 }
 
 /// Why octets do not parse as a frame.
@@ -232,7 +286,10 @@ impl<'a> Frame<'a> {
             Kind::Several { bodies, .. } => bodies.len(),
             Kind::Note { .. } => 0,
         };
-        let ack = self.ack.map_or(0, |ack| ACK + ack.bitmap.len());
+        let packed = |ack: &Ack<'_>| if ack.packed.is_some() { PACKED } else { 0 };
+        let ack = self
+            .ack
+            .map_or(0, |ack| ACK + packed(&ack) + ack.bitmap.len());
         FIXED + self.slot.map_or(0, |_| SLOT) + ack + kind
     }
 
@@ -279,6 +336,16 @@ impl<'a> Frame<'a> {
         }
         Some(len)
     }
+}
+
+/// What stands behind a note: the link ignores it, so that its owner may use it. `None` for other frames.
+pub fn note_tail(octets: &[u8]) -> Option<&[u8]> {
+    // The kind first: notes are rare.
+    if octets.get(4)? >> 4 & 3 != 2 {
+        return None;
+    }
+    let frame = Frame::parse(octets).ok()?;
+    octets.get(frame.len()..)
 }
 
 /// Octets before each body of a frame of several: distance and length.
@@ -362,7 +429,11 @@ impl<'a> Ack<'a> {
         let held = reader.u16()?;
         let next = reader.u32()?;
         let spare = reader.u8()?;
-        let octets = reader.u8()?.into();
+        let octets = usize::from(reader.u8()?);
+        let (packed, octets) = match octets > PLAIN_MAX {
+            true => (Some(reader.u16()?), usize::from(reader.u16()?)),
+            false => (None, octets),
+        };
         Ok(Ack {
             highest,
             received,
@@ -371,6 +442,7 @@ impl<'a> Ack<'a> {
             next,
             spare,
             cut,
+            packed,
             bitmap: reader.take(octets)?,
         })
     }
@@ -381,7 +453,15 @@ impl<'a> Ack<'a> {
         writer.put(&self.runs.to_be_bytes());
         writer.put(&self.held.to_be_bytes());
         writer.put(&self.next.to_be_bytes());
-        writer.put(&[self.spare, self.bitmap.len().min(255) as u8]);
+        let len = self.bitmap.len();
+        match self.packed {
+            None => writer.put(&[self.spare, len.min(PLAIN_MAX) as u8]),
+            Some(octets) => {
+                writer.put(&[self.spare, 255]);
+                writer.put(&octets.to_be_bytes());
+                writer.put(&(len.min(u16::MAX.into()) as u16).to_be_bytes());
+            }
+        }
         writer.put(self.bitmap);
     }
 
@@ -393,6 +473,9 @@ impl<'a> Ack<'a> {
         let place = seq.wrapping_sub(self.next);
         if place == 0 {
             return Some(false);
+        }
+        if self.packed.is_some() {
+            return None;
         }
         // Beyond a whole bitmap nothing was received; beyond a cut one nothing is known.
         let within = place - 1 < self.bitmap.len() as u32 * 8;
@@ -478,6 +561,7 @@ mod tests {
                 next: 40,
                 spare: 2,
                 cut: true,
+                packed: None,
                 bitmap,
             }),
             last: false,

@@ -17,7 +17,7 @@ use crate::config::{Config, ConfigError, SERVICES, Service};
 use crate::counters::Counters;
 use crate::estimate::Totals;
 use crate::gilbert::Channel;
-use crate::header::{ACK, COVER, FIXED, Frame, SLOT, Slot};
+use crate::header::{ACK, COVER, FIXED, Frame, PLAIN_MAX, SLOT, Slot};
 use crate::policy::Prediction;
 use crate::receiver::{Delivery, Receiver};
 use crate::sender::{Chance, Out, Sender};
@@ -29,6 +29,8 @@ pub struct Link {
     receiver: Receiver,
     epoch: u8,
     peer_epoch: Option<u8>,
+    /// When the last report came.
+    heard_at: Instant,
     /// When the present bin of the loss estimate was opened.
     bin_since: Instant,
     /// When a report will be overdue: the probe timeout of RFC 9002, 6.2.
@@ -44,6 +46,10 @@ pub struct Link {
     /// The peer has nothing left to send but what is missing, and waits for the report.
     hurried: bool,
     coded: Vec<u8>,
+    /// Whether the note that is being written carries no copies.
+    bare: bool,
+    /// Where bitmaps of reports are packed and unpacked.
+    bitmap: Vec<u8>,
 }
 
 /// A chance to send one frame.
@@ -96,14 +102,23 @@ pub struct Report {
     /// The least round trip of the latest 100 to 200 ms with samples. What exceeds the long-term minimum is a standing queue,
     /// not jitter.
     pub rtt_lately: Option<Duration>,
+    /// The latest sample of the round trip, and when it came.
+    pub rtt_latest: Option<(Duration, Instant)>,
+    /// Octets of all frames that left before the highest reported one, lost ones included, and when that arrived, a one-way
+    /// delay ago. The difference of two such pairs is the rate that the path carries.
+    pub passed: (u64, Instant),
     /// Bodies in flight, lost, or done behind an older one that is not.
     pub open: u32,
+    /// How often the oldest of these has been sent.
+    pub oldest_transmissions: u8,
     /// Packets that wait for their first transmission, in all classes.
     pub queued: usize,
     /// Bodies received that wait for an older one.
     pub held: usize,
     /// Octets in frames that are neither reported nor known to be lost.
     pub in_flight: usize,
+    /// How long a frame may be overtaken before it counts as lost; zero while frames come in order.
+    pub reordering: Duration,
     /// Probe timeouts in a row: times that no report came in time (RFC 9002, A.3: `pto_count`).
     pub pto_count: u32,
 }
@@ -114,6 +129,7 @@ const PROBE_MAX: Duration = Duration::from_secs(2);
 const BIN: Duration = Duration::from_millis(40);
 const ACK_DUE: &str = "acknowledgement due";
 const BUNDLE: &str = "small packets have waited";
+const OVERTAKEN: &str = "frames were overtaken";
 const SILENCE: &str = "nothing reported";
 
 impl Link {
@@ -125,6 +141,7 @@ impl Link {
             receiver: Receiver::new(&config),
             epoch,
             peer_epoch: None,
+            heard_at: Instant::ZERO,
             bin_since: Instant::ZERO,
             pto_at: None,
             pto_count: 0,
@@ -133,6 +150,8 @@ impl Link {
             heard: true,
             hurried: false,
             coded: vec![0; config.body_max() + crate::config::COVER_USUAL],
+            bare: false,
+            bitmap: vec![0; (config.window_max / 8).max(PLAIN_MAX)],
         })
     }
 
@@ -220,6 +239,15 @@ impl Link {
         self.write(now, None, chance, (&[0; COVER], &[]), octets)
     }
 
+    /// Writes a note without copies of small bodies, behind which the owner may put octets of its own
+    /// ([`note_tail`](crate::header::note_tail)).
+    pub fn bare_note(&mut self, now: Instant, octets: &mut [u8]) -> Option<usize> {
+        self.bare = true;
+        let len = self.note(now, None, octets);
+        self.bare = false;
+        len
+    }
+
     /// Whether [`poll`](Self::poll) has a frame to send at any time, apart from repairs that only fill.
     pub fn wants(&self, now: Instant) -> bool {
         self.sender.has_lost()
@@ -253,6 +281,11 @@ impl Link {
         self.ack_due().map(|wake| wake.at)
     }
 
+    /// When frames that were overtaken count as lost; `None` while frames come in order.
+    pub fn settle_at(&self) -> Option<Instant> {
+        self.sender.settle_at()
+    }
+
     /// When the probe timeout expires; `None` while nothing is in flight.
     pub fn probe_at(&self) -> Option<Instant> {
         self.pto_at
@@ -276,7 +309,7 @@ impl Link {
 
     /// Notes that a slot of this end begins (only in slots).
     pub fn begin_slot(&mut self, now: Instant) {
-        self.sender.close_bin();
+        self.sender.close_bin(now);
         self.bin_since = now;
         self.sender.begin_slot(now, self.heard);
         self.heard = false;
@@ -299,6 +332,20 @@ impl Link {
     /// Changes what a class is promised. It applies to packets already queued and in flight too; none is lost by it.
     pub fn set_service(&mut self, service: usize, to: Service) {
         self.sender.set_service(service, to);
+    }
+
+    /// Frames may have at most `frame_max` octets from now on, because the path carries no longer ones: bodies that do not fit are
+    /// given up, and packets of that length dropped. Offer shorter packets and pass shorter buffers from then on.
+    pub fn shrink(&mut self, frame_max: usize) {
+        self.sender.shrink(frame_max);
+    }
+
+    /// Notes that the owner has stood still until now: frames may have waited for it as long. Round trips of earlier frames are
+    /// not measured, and the probe timeout waits for what has come meanwhile.
+    pub fn resume(&mut self, now: Instant) {
+        self.sender.resume(now);
+        let soon = now + self.config().ack_delay;
+        self.pto_at = self.pto_at.map(|at| at.max(soon));
     }
 
     /// Notes that the peer has started over, known by other means than its frames.
@@ -359,10 +406,14 @@ impl Link {
             totals: sender.estimate().totals(),
             rtt: rtt.least().map(|least| (rtt.smoothed, least)),
             rtt_lately: rtt.lately(),
+            rtt_latest: rtt.latest(),
+            passed: sender.passed(),
             open: sender.open_count(),
+            oldest_transmissions: sender.oldest_transmissions(),
             queued: sender.all_queued(),
             held: self.receiver.waiting,
             in_flight: sender.bytes_in_flight(),
+            reordering: sender.reordering(self.heard_at),
             pto_count: self.pto_count,
         }
     }
@@ -371,7 +422,10 @@ impl Link {
     pub fn predict(&self, service: &Service) -> Prediction {
         crate::targets::predict(
             &self.sender.estimate().channel(),
-            service,
+            &Service {
+                deadline: self.sender.allowed(service),
+                ..*service
+            },
             self.sender.round(),
             self.sender.one_way(),
         )
@@ -379,6 +433,9 @@ impl Link {
 
     /// Processes the timers that have expired by `now`.
     pub fn handle_timeout(&mut self, now: Instant) {
+        if self.sender.settle_overtaken(now) {
+            self.progress(now);
+        }
         if self.pto_at.is_some_and(|at| at <= now) {
             self.pto_count = self.pto_count.saturating_add(1);
             self.silent_timeouts = self.silent_timeouts.saturating_add(1);
@@ -396,7 +453,10 @@ impl Link {
         let bundle = self.next_packet_at().filter(|_| !self.turns());
         let bundle = bundle.map(|at| Wake { at, why: BUNDLE });
         let probe = self.pto_at.map(|at| Wake { at, why: SILENCE });
-        Wake::earlier(Wake::earlier(self.ack_due(), probe), bundle)
+        let settle = self.settle_at().filter(|_| !self.turns());
+        let settle = settle.map(|at| Wake { at, why: OVERTAKEN });
+        let loss = Wake::earlier(probe, settle);
+        Wake::earlier(Wake::earlier(self.ack_due(), loss), bundle)
     }
 
     fn turns(&self) -> bool {

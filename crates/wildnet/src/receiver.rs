@@ -10,7 +10,7 @@ use crate::body::{body_len, first_packet, head};
 use crate::config::{Config, FLOWS, Order};
 use crate::decoder::{Decoder, Known, Taken};
 use crate::gilbert::Channel;
-use crate::header::{Ack, BODY, HELD_UNIT, before, set_bit};
+use crate::header::{Ack, BODY, HELD_UNIT, PLAIN_MAX, before, pack};
 use crate::store::Store;
 
 /// A packet that leaves the link at its receiving end.
@@ -54,6 +54,8 @@ struct Held {
     next: u32,
     /// One above the highest number received.
     top: u32,
+    /// Most places that there may be.
+    most: usize,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,6 +101,47 @@ impl Held {
     fn has(&self, seq: u32) -> bool {
         self.slot(seq).is_some()
     }
+
+    /// Makes places until number `next + ahead` has one, as far as memory may go.
+    fn make_room(&mut self, ahead: usize) {
+        let old = self.slots.len();
+        let mut places = old;
+        while places <= ahead && places < self.most {
+            places *= 2;
+        }
+        if places == old {
+            return;
+        }
+        self.bodies.grow(places);
+        self.slots.resize(places, Slot::EMPTY);
+        for place in 0..old {
+            let Some(&slot) = self.slots.get(place) else {
+                return;
+            };
+            // Of a power of two places a number keeps its own or gets the one as far behind as there were places before.
+            let to = slot.seq.map_or(place, |seq| self.place(seq));
+            if to != place {
+                self.bodies.shift(place, to);
+                self.slots.swap(place, to);
+            }
+        }
+    }
+
+    /// Octet `i` of the bitmap that begins behind `next`.
+    fn shown(&self, i: usize) -> u8 {
+        let from = self.next.wrapping_add(1 + i as u32 * 8);
+        (0..8).fold(0, |octet, bit| {
+            octet | u8::from(self.has(from.wrapping_add(bit))) << bit
+        })
+    }
+}
+
+impl Slot {
+    const EMPTY: Slot = Slot {
+        seq: None,
+        waits: false,
+        ready: false,
+    };
 }
 
 impl Known for Held {
@@ -109,22 +152,22 @@ impl Known for Held {
     fn next(&self) -> u32 {
         self.next
     }
+
+    fn reach(&self) -> u32 {
+        self.most as u32
+    }
 }
 
 impl Receiver {
     pub fn new(config: &Config) -> Receiver {
         let body_max = config.body_max();
-        let empty = Slot {
-            seq: None,
-            waits: false,
-            ready: false,
-        };
         Receiver {
             held: Held {
                 bodies: Store::new(config.window, body_max),
-                slots: vec![empty; config.window],
+                slots: vec![Slot::EMPTY; config.window],
                 next: 0,
                 top: 0,
+                most: config.window_max,
             },
             decoder: Decoder::new(body_max),
             flows: [0; FLOWS],
@@ -176,7 +219,15 @@ impl Receiver {
     pub fn on_frame(&mut self, now: Instant, number: u32) {
         let frames = &mut self.frames;
         frames.received = frames.received.wrapping_add(1);
-        // A late frame adds to the total received; the recent counts keep its gap as a loss.
+        // A late frame adds to the total received, and is no loss any more. The recent runs shrink with the losses.
+        let late = before(number, frames.highest);
+        if let [_, lost, runs] = &mut frames.recent
+            && late
+            && *lost >= 1.0
+        {
+            *runs *= 1.0 - 1.0 / *lost;
+            *lost -= 1.0;
+        }
         if before(frames.highest, number) {
             let lost = number.wrapping_sub(frames.highest) - 1;
             if lost > 0 {
@@ -194,7 +245,7 @@ impl Receiver {
     pub fn on_data(&mut self, seq: u32, body: &[u8]) -> Result<(), DropReason> {
         self.insert(seq, body)?;
         // A body may leave an equation with one unknown.
-        self.decoder.learn(seq, body, self.held.next);
+        self.decoder.learn(seq, body);
         self.solve();
         Ok(())
     }
@@ -219,7 +270,7 @@ impl Receiver {
     /// The sender has settled everything before `base`: what is missing there never comes.
     pub fn on_base(&mut self, base: u32) {
         // A base beyond the window is invalid, or that of a sender which has lost its state.
-        if base.wrapping_sub(self.held.next) > self.held.slots.len() as u32 {
+        if base.wrapping_sub(self.held.next) > self.held.most as u32 {
             return;
         }
         while before(self.held.next, base) {
@@ -262,17 +313,22 @@ impl Receiver {
 
     /// The acknowledgement to send, with as much of the bitmap as fits.
     pub fn ack<'a>(&self, now: Instant, bitmap: &'a mut [u8]) -> Ack<'a> {
-        let ahead = self.held.top.wrapping_sub(self.held.next);
-        // The first bit is for next + 1, since next itself is missing by definition.
-        let wanted = (ahead.saturating_sub(1) as usize).div_ceil(8).min(255);
-        let octets = wanted.min(bitmap.len());
-        let shown = bitmap.get_mut(..octets).unwrap_or_default();
-        shown.fill(0);
-        for i in 0..(octets as u32 * 8).min(ahead.saturating_sub(1)) {
-            if self.held.has(self.held.next.wrapping_add(1 + i)) {
-                set_bit(shown, i);
+        let wanted = self.bitmap_len();
+        let (shown, octets, packed) = match wanted <= PLAIN_MAX {
+            true => {
+                let octets = wanted.min(bitmap.len());
+                let shown = bitmap.get_mut(..octets).unwrap_or_default();
+                for (i, octet) in shown.iter_mut().enumerate() {
+                    *octet = self.held.shown(i);
+                }
+                (octets, octets, None)
             }
-        }
+            false => {
+                let shown = (0..wanted).map(|i| self.held.shown(i));
+                let (used, octets) = pack(shown, bitmap);
+                (used, octets, Some(octets as u16))
+            }
+        };
         let held = now.saturating_since(self.frames.last_at).steps(HELD_UNIT);
         Ack {
             highest: self.frames.highest,
@@ -281,23 +337,29 @@ impl Receiver {
             held: held.min(u16::MAX.into()) as u16,
             next: self.held.next,
             spare: self.decoder.rank().min(255) as u8,
-            cut: octets < wanted || ahead as usize > 255 * 8,
-            bitmap: shown,
+            cut: octets < wanted,
+            packed,
+            bitmap: bitmap.get(..shown).unwrap_or_default(),
         }
     }
 
-    /// Octets of the bitmap of a complete acknowledgement.
+    /// Octets of the bitmap of a complete acknowledgement, before it is packed.
     pub fn bitmap_len(&self) -> usize {
+        // The first bit is for next + 1, since next itself is missing by definition.
         let ahead = self.held.top.wrapping_sub(self.held.next) as usize;
-        ahead.saturating_sub(1).div_ceil(8).min(255)
+        ahead.saturating_sub(1).div_ceil(8)
     }
 
     fn insert(&mut self, seq: u32, body: &[u8]) -> Result<(), DropReason> {
         if before(seq, self.held.next) || self.held.has(seq) {
             return Err(DropReason::Duplicate);
         }
-        let place = self.held.place(seq);
         let ahead = seq.wrapping_sub(self.held.next) as usize;
+        if ahead >= self.held.slots.len() {
+            self.held.make_room(ahead);
+            self.decoder.grow(self.held.slots.len());
+        }
+        let place = self.held.place(seq);
         let taken = self
             .held
             .slots
@@ -326,14 +388,14 @@ impl Receiver {
 
     /// Recovers bodies from the equations; each recovered one may complete another equation.
     fn solve(&mut self) {
-        while let Some((seq, place)) = self.decoder.solved(self.held.next) {
+        while let Some((seq, place)) = self.decoder.solved() {
             let side = self.decoder.side(place);
             let len = body_len(side);
             let mut copy = side.get(..len).unwrap_or_default().to_vec();
             if self.insert(seq, &copy).is_ok() {
                 self.recovered = self.recovered.saturating_add(1);
             }
-            self.decoder.learn(seq, &copy, self.held.next);
+            self.decoder.learn(seq, &copy);
             copy.clear();
         }
     }

@@ -20,7 +20,7 @@
 //! |---|---|
 //! | [`Queues`] | packets that wait for their first transmission, numbers within flows |
 //! | [`SendWindow`] | bodies from the oldest open one to the next new one, their octets and states, the queue of lost ones |
-//! | [`LossDetection`] | frames that were sent, which of them are settled, round trips, probes |
+//! | [`LossDetection`] | frames that were sent, which of them are settled, round trips, reordering, probes |
 //! | [`Repairs`] | blocks and cohorts, the policies worked out for them |
 //! | [`SmallPackets`] | small bodies of which copies ride along |
 //! | [`Conditions`] | configuration, the channel as estimated, the length of a round |
@@ -29,6 +29,7 @@ mod choice;
 mod conditions;
 mod loss;
 mod queues;
+mod reordering;
 mod repairs;
 mod reports;
 mod rtt;
@@ -74,7 +75,7 @@ impl Sender {
         loss.start_at(first_frame);
         Sender {
             queues: Queues::new(&config),
-            window: SendWindow::new(config.window, config.body_max()),
+            window: SendWindow::new(config.window, config.window_max, config.body_max()),
             loss,
             repairs: Repairs::new(),
             small_packets: SmallPackets::new(),
@@ -110,8 +111,9 @@ impl Sender {
     }
 
     /// Closes a bin of the loss estimate: a slot has ended, or a stretch of time.
-    pub fn close_bin(&mut self) {
-        self.conditions.estimate_mut().close_bin();
+    pub fn close_bin(&mut self, now: Instant) {
+        let ordered = self.loss.reordering(now) == Duration::ZERO;
+        self.conditions.estimate_mut().close_bin(ordered);
     }
 
     /// A new slot begins; `heard`: a report came since the last one.
@@ -131,6 +133,34 @@ impl Sender {
     /// any more.
     pub fn probe(&mut self, frames: usize) {
         self.loss.probe(frames);
+    }
+
+    /// This end has stood still until now, so that reports waited for it.
+    pub fn resume(&mut self, now: Instant) {
+        self.loss.resume(now);
+    }
+
+    /// Frames may have at most `frame_max` octets from now on: what does not fit is given up.
+    pub fn shrink(&mut self, frame_max: usize) {
+        let config = self.conditions.config();
+        let most = config.body_max()
+            - config
+                .frame_max
+                .saturating_sub(frame_max)
+                .min(config.body_max());
+        self.counters.expired += self.queues.drop_long(most);
+        for seq in self.window.open() {
+            if self.window.is_missing(seq) && self.window.body(seq).len() > most {
+                self.give_up(seq);
+            }
+        }
+        self.window.advance();
+    }
+
+    /// How often the oldest open body has been sent.
+    pub fn oldest_transmissions(&self) -> u8 {
+        let oldest = self.window.entry(self.window.base());
+        oldest.map_or(0, |entry| entry.transmissions)
     }
 
     /// The peer has started over: what it may have had is not sent a second time.
@@ -162,8 +192,28 @@ impl Sender {
         self.conditions.one_way()
     }
 
+    /// Time within which a packet of a class should arrive.
+    pub fn allowed(&self, service: &Service) -> Option<Duration> {
+        self.conditions.allowed(service)
+    }
+
     pub fn rtt(&self) -> &Rtt {
         self.loss.rtt()
+    }
+
+    /// How long a frame may be overtaken before it counts as lost; zero while none has been late.
+    pub fn reordering(&self, now: Instant) -> Duration {
+        self.loss.reordering(now)
+    }
+
+    /// When frames that were overtaken will count as lost, whether a report comes or not.
+    pub fn settle_at(&self) -> Option<Instant> {
+        self.loss.settle_at()
+    }
+
+    /// Octets that the path has carried or lost, and up to when.
+    pub fn passed(&self) -> (u64, Instant) {
+        self.loss.passed()
     }
 
     pub fn bytes_in_flight(&self) -> usize {
@@ -309,7 +359,7 @@ impl Sender {
         if !chance.fill || !self.window.has_open() {
             return None;
         }
-        let choice = self.repairs.fill(&self.window, out);
+        let choice = self.repairs.fill(&mut self.window, out);
         self.counters.fills += u64::from(choice.is_some());
         choice
     }
@@ -373,10 +423,14 @@ impl Sender {
         // Strict priority: a class is served only while all more urgent ones are empty.
         let service = self.queues.front_service()?;
         let promise = self.conditions.service(service);
-        if let Some(most) = promise.deadline.filter(|_| promise.drop_late) {
+        let allowed = self.conditions.allowed(&promise);
+        if let Some(most) = allowed.filter(|_| promise.drop_late) {
             // A packet that cannot arrive in time is dropped before it takes air time.
             let arrival = now + self.conditions.one_way();
             self.counters.expired += self.queues.drop_late(service, arrival, most);
+        }
+        if let Some(places) = self.window.grow() {
+            self.loss.grow(places * FRAMES_PER_BODY);
         }
         let config = self.conditions.config();
         let packed = self
@@ -390,7 +444,7 @@ impl Sender {
         };
         let frame = self.loss.next_number();
         let seq = self.window.open_body(service as u8, offered, frame);
-        let deadline = promise.deadline.map(|deadline| offered + deadline);
+        let deadline = allowed.map(|allowed| offered + allowed);
         self.repairs
             .on_new(&self.conditions, now, (seq, service), deadline);
         if self.conditions.config().copies > 0 {
@@ -406,7 +460,7 @@ impl Sender {
         let (loss, most) = (self.estimate().loss(), self.config().copies);
         let used = self
             .small_packets
-            .write(&self.window, (choice, loss), most, octets);
+            .write(&mut self.window, (choice, loss), most, octets);
         self.counters.copies += u64::from(used > 0);
         used
     }

@@ -20,11 +20,35 @@ impl Store {
         }
     }
 
+    /// The number of places.
+    pub fn places(&self) -> usize {
+        self.lens.len()
+    }
+
+    /// Makes more places; the bodies stay where they are.
+    pub fn grow(&mut self, places: usize) {
+        self.octets.resize(places * self.body_max, 0);
+        self.lens.resize(places, 0);
+    }
+
     /// The body at `place`; empty if there is none.
     pub fn get(&self, place: usize) -> &[u8] {
         let len = self.lens.get(place).map_or(0, |&len| len as usize);
         let from = place.saturating_mul(self.body_max);
         self.octets.get(from..from + len).unwrap_or_default()
+    }
+
+    /// Brings the body at place `from` to place `to`.
+    pub fn shift(&mut self, from: usize, to: usize) {
+        let len = self.get(from).len();
+        let (start, end) = (
+            from.saturating_mul(self.body_max),
+            to.saturating_mul(self.body_max),
+        );
+        if end + len <= self.octets.len() {
+            self.octets.copy_within(start..start + len, end);
+            self.set_len(to, len);
+        }
     }
 
     /// All octets of a place, whatever the length of its body.

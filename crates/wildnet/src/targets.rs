@@ -161,6 +161,7 @@ fn try_slot(
         service: Service {
             order: Order::Flow,
             deadline: wish.delay,
+            rounds: 0,
             residual,
             retries: None,
             drop_late: wish.delay.is_some() && wish.loss > 0.0,

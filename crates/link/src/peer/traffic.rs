@@ -5,10 +5,14 @@ use chappe_wildnet::{Delivery, Link, Opportunity, Order, SERVICES, Service};
 
 use super::{KEEPALIVE, PROVE_EVERY, Peer};
 use crate::packing::{CONTAINER_MAX, Container};
+use crate::path_mtu::TAIL;
 use chappe_sys::tun::Joined;
 
 /// The default service of all classes but the urgent one.
 pub const BULK: Service = Service::BULK;
+
+/// Transmissions of a body from which on its size may be why it does not arrive.
+const STUCK: u8 = 6;
 
 /// Loss ratio from which on some packet nearly always needs more than one repeat.
 const LOSSY: f64 = 0.1;
@@ -69,13 +73,17 @@ impl Peer {
     }
 
     /// Updates the goodput once a second.
-    pub(crate) fn measure(&mut self, now: Instant) {
+    pub fn measure(&mut self, now: Instant) {
         let span = now.saturating_since(self.goodput.since).as_secs_f64();
         if span < 1.0 {
             return;
         }
         let octets = (self.queues.left, self.counters.octets_delivered);
         let rate = |new: u64, old: u64| (new - old) as f64 * 8.0 / span;
+        let expired = self.link.counters().expired;
+        if expired > self.expired.0 {
+            self.expired = (expired, Some((now, expired - self.expired.0)));
+        }
         self.goodput = Goodput {
             out: rate(octets.0, self.goodput.octets.0),
             back: rate(octets.1, self.goodput.octets.1),
@@ -194,7 +202,49 @@ impl Peer {
 
     /// The smallest size of a container in octets, whatever report shares its frame.
     pub(super) fn container_least(&self) -> usize {
-        (self.container.len() / 2).min(CONTAINER_MAX)
+        (self.container_most() / 2).min(CONTAINER_MAX)
+    }
+
+    /// The largest size of a container in octets, given what the path carries.
+    fn container_most(&self) -> usize {
+        let narrower = self.config.datagram_max - self.path_mtu.limit();
+        self.container.len().saturating_sub(narrower)
+    }
+
+    /// Sends a probe of the path's MTU, or an answer to one, if it is due.
+    fn probe_path(&mut self, now: Instant, datagram: &mut [u8]) -> Option<usize> {
+        let report = self.link.report();
+        // Reports that do not come, or a body that does not arrive however often it is sent.
+        let stuck = report.oldest_transmissions >= STUCK;
+        self.path_mtu.doubt(now, report.pto_count, stuck);
+        if self.path_mtu.due_at().is_none_or(|at| at > now) {
+            return None;
+        }
+        let lost = 1.0 - (1.0 - report.channel.loss) * (1.0 - report.incoming.loss);
+        let round_trip = report.rtt.map_or(Duration::from_millis(333), |rtt| rtt.0);
+        let before = self.path_mtu.limit();
+        let next = self.path_mtu.next(now, round_trip, lost);
+        if self.path_mtu.limit() < before {
+            let frame = self
+                .path_mtu
+                .limit()
+                .saturating_sub(crate::session::OVERHEAD);
+            self.link.shrink(frame);
+            // What was given up may hold parts, and headers that later ones refer to.
+            self.packer.forget();
+            self.queues.forget_parts();
+        }
+        let (tail, size) = next?;
+        let space = datagram.get_mut(crate::session::HEAD..self.config.datagram_max)?;
+        let note = self.link.bare_note(now, space)?;
+        space
+            .get_mut(note..note + TAIL)?
+            .copy_from_slice(&tail.octets());
+        let whole = size
+            .saturating_sub(crate::session::OVERHEAD)
+            .max(note + TAIL);
+        space.get_mut(note + TAIL..whole)?.fill(0);
+        Some(whole)
     }
 
     /// Gives the link its next container, if the link has none and could send it now.
@@ -210,7 +260,8 @@ impl Peer {
             }
             let sure = self.config.services.get(class).is_some_and(is_sure);
             // Leaves room for a report that is due, which then needs no separate frame.
-            let most = self.container.len().saturating_sub(self.link.report_len());
+            let most = self.container_most();
+            let most = most.saturating_sub(self.link.report_len());
             let room = most.max(self.container_least()).min(CONTAINER_MAX);
             let mut container = Container::new(self.container.get_mut(..room).unwrap_or_default());
             let filled = self
@@ -248,7 +299,12 @@ impl Peer {
             last: self.queues.packets() == 0,
             ..chance
         };
-        let space = datagram.get_mut(crate::session::HEAD..self.config.datagram_max)?;
+        if let Some(len) = self.probe_path(now, datagram) {
+            return self.seal(now, datagram, len);
+        }
+        let space = datagram.get_mut(crate::session::HEAD..self.path_mtu.limit())?;
+        let space_len = space.len() + crate::session::HEAD - crate::session::OVERHEAD;
+        let space = space.get_mut(..space_len)?;
         let mut len = self.link.poll(now, chance, space);
         self.spare.earn(&self.link);
         if len.is_none() && self.fills() {
@@ -264,10 +320,14 @@ impl Peer {
         {
             len = self.link.note(now, None, space);
         }
-        let len = self.current.as_mut()?.seal(datagram, len?)?;
+        self.seal(now, datagram, len?)
+    }
+
+    fn seal(&mut self, now: Instant, datagram: &mut [u8], framed: usize) -> Option<usize> {
+        let len = self.current.as_mut()?.seal(datagram, framed)?;
         self.prove_at = self.prove_at.map(|at| at.max(now + PROVE_EVERY));
         self.sent_at = now;
-        self.pace.spend(now, len + self.config.below);
+        self.pace.spend(now, len + self.config.below, framed);
         self.counters.datagrams_sent += 1;
         self.counters.octets_sent += (len + self.config.below) as u64;
         Some(len)

@@ -186,6 +186,11 @@ pub(super) const GAUGES: &[Gauge] = &[
         |f| f.peer.goodput().back,
     ),
     gauge(
+        ("path_mtu_octets", "path_mtu_bytes", None),
+        "Largest packet that the path to the peer carries, as far as found, IP header included",
+        |f| (f.peer.datagram_max() + f.peer.config().below.saturating_sub(14)) as f64,
+    ),
+    gauge(
         ("open_bodies", "open_bodies", None),
         "Bodies in flight (a body carries one or several packets)",
         |f| f64::from(f.report.open),

@@ -87,15 +87,21 @@ fn overhead_is_small_on_a_clean_path() {
     }
 }
 
-/// A rate that is not configured is found, and most of it is used.
+/// A rate that is not configured is found: a transfer gets as much as with the rate, less three points at most. (A pace that only
+/// followed the mean delay got 88 % without losses.)
 #[test]
 fn an_unknown_rate_is_found() {
-    let air = Air {
-        told: false,
-        ..Air::usual(0.1, 0.0)
-    };
-    let (share, books) = mean(air);
-    assert!(share > 0.85, "{share} {books:?}");
+    for loss in [0.0, 0.1, 0.2] {
+        let told = Air::usual(loss, 0.0);
+        let found = Air {
+            told: false,
+            ..told
+        };
+        let ((told, _), (share, books)) = (mean(told), mean(found));
+        println!("{loss}: {share:.3} of {told:.3}");
+        assert!(share > told - 0.03, "{loss}: {share} of {told} {books:?}");
+        assert!(loss > 0.0 || share > 0.97, "{share} {books:?}");
+    }
 }
 
 /// Small packets overtake a transfer that fills the link at 20 % loss: as a rule within two turns of 40 ms, and within

@@ -3,7 +3,7 @@
 use chappe_core::{DropReason, Instant};
 
 use super::{BIN, Heard, Link, first_number};
-use crate::header::{Frame, Kind, several};
+use crate::header::{Ack, Frame, Kind, several, unpack};
 
 impl Link {
     pub(super) fn take(&mut self, now: Instant, frame: &Frame<'_>) -> Heard {
@@ -16,13 +16,12 @@ impl Link {
             dropped: None,
         };
         if let Some(ack) = &frame.ack {
-            heard.progress = self.sender.on_ack(now, ack, self.turns());
-            self.heard = true;
+            heard.progress = self.take_report(now, *ack);
+            (self.heard, self.heard_at) = (true, now);
             if heard.progress && !self.turns() {
-                self.pto_count = 0;
-                self.pto_at = self.sender.has_open().then(|| now + self.pto());
+                self.progress(now);
                 if now.saturating_since(self.bin_since) >= BIN {
-                    self.sender.close_bin();
+                    self.sender.close_bin(now);
                     self.bin_since = now;
                 }
             }
@@ -56,6 +55,21 @@ impl Link {
         heard
     }
 
+    fn take_report(&mut self, now: Instant, ack: Ack<'_>) -> bool {
+        let turns = self.turns();
+        let Some(octets) = ack.packed else {
+            return self.sender.on_ack(now, &ack, turns);
+        };
+        let used = unpack(ack.bitmap, &mut self.bitmap);
+        let whole = Ack {
+            packed: None,
+            cut: ack.cut || used < octets.into(),
+            bitmap: self.bitmap.get(..used).unwrap_or_default(),
+            ..ack
+        };
+        self.sender.on_ack(now, &whole, turns)
+    }
+
     /// Whether a frame with this number has been sent since this end started.
     fn is_of_this_start(&self, number: u32) -> bool {
         let born = first_number(self.epoch);
@@ -72,6 +86,12 @@ impl Link {
             }
         }
         taken
+    }
+
+    /// A report has settled frames.
+    pub(super) fn progress(&mut self, now: Instant) {
+        self.pto_count = 0;
+        self.pto_at = self.sender.has_open().then(|| now + self.pto());
     }
 
     /// The peer is alive, whatever it reports: the next probe does not wait as long as for a silent one.

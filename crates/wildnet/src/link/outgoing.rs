@@ -3,7 +3,7 @@
 use chappe_core::{Instant, Wake};
 
 use super::{Link, Opportunity};
-use crate::header::{ACK, COVER, FIXED, Frame, Kind};
+use crate::header::{ACK, COVER, FIXED, Frame, Kind, PACKED, PLAIN_MAX};
 use crate::sender::{Choice, ROOM};
 
 impl Link {
@@ -39,7 +39,10 @@ impl Link {
         let mut small = [0; ROOM];
         let room = octets.len().saturating_sub(report).min(ROOM);
         let among = small.get_mut(..room).unwrap_or_default();
-        let several = self.sender.write_with_copies(choice, among);
+        let several = match self.bare {
+            true => 0,
+            false => self.sender.write_with_copies(choice, among),
+        };
         let sender = &self.sender;
         let kind = match choice {
             _ if several > 0 => Kind::Several {
@@ -74,20 +77,24 @@ impl Link {
             ack: None,
             last: chance.last && choice.is_some(),
         };
-        let mut bitmap = [0; 255];
+        let mut bitmap = core::mem::take(&mut self.bitmap);
         let free = octets.len().saturating_sub(frame.len());
         let reports = self.receiver.has_started() && (self.turns() || self.receiver.owed > 0);
-        let space = free.checked_sub(ACK).filter(|_| reports);
         let whole = self.receiver.bitmap_len();
+        let around = if whole > PLAIN_MAX { ACK + PACKED } else { ACK };
+        let space = free.checked_sub(around).filter(|_| reports);
         // A report that does not fit as a whole gets its own frame, except in slots, where every frame carries one anyway.
         if let Some(space) =
             space.filter(|&space| space >= whole || self.turns() || choice.is_none())
         {
-            let space = bitmap.get_mut(..space.min(255)).unwrap_or_default();
+            let space = space.min(bitmap.len());
+            let space = bitmap.get_mut(..space).unwrap_or_default();
             frame.ack = Some(self.receiver.ack(now, space));
         }
         let reported = frame.ack.is_some();
-        let len = frame.emit(octets)?;
+        let len = frame.emit(octets);
+        self.bitmap = bitmap;
+        let len = len?;
         if reported {
             (self.receiver.owed, self.receiver.owed_since) = (0, None);
             self.hurried = false;

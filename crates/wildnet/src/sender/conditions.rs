@@ -13,6 +13,8 @@ pub(super) struct Conditions {
     round: Duration,
     /// From sending to arrival.
     one_way: Duration,
+    /// The same without queues, where it is measured.
+    path: Duration,
     /// When the present slot began; `None` where there are no slots, and before the first one.
     slot_at: Option<Instant>,
 }
@@ -25,6 +27,7 @@ impl Conditions {
             // Guesses until the first measurement, or until the owner of the slots sets both.
             round: Duration::from_millis(50),
             one_way: Duration::from_millis(25),
+            path: Duration::from_millis(25),
             slot_at: None,
         }
     }
@@ -63,6 +66,21 @@ impl Conditions {
 
     pub fn set_round(&mut self, round: Duration, one_way: Duration) {
         (self.round, self.one_way) = (round, one_way);
+    }
+
+    /// Sets the one-way delay of the path without queues, where it is measured.
+    pub fn set_path(&mut self, path: Duration) {
+        self.path = path;
+    }
+
+    /// Time from a packet's offer, or its first transmission, within which it should arrive.
+    pub fn allowed(&self, service: &Service) -> Option<Duration> {
+        let deadline = service.deadline?;
+        if self.config.turns {
+            return Some(deadline);
+        }
+        // The deadline of the class limits what queues and losses add. What the path takes is nobody's to give.
+        Some(self.path + deadline.max(self.round * u64::from(service.rounds)))
     }
 
     pub fn begin_slot(&mut self, now: Instant) {
@@ -122,7 +140,7 @@ impl Conditions {
 
     /// Whether sending a body again is of no use any more.
     pub fn is_late(&self, now: Instant, service: &Service, offered: Instant) -> bool {
-        let deadline = service.deadline.filter(|_| service.drop_late);
+        let deadline = self.allowed(service).filter(|_| service.drop_late);
         self.is_past(now, deadline.map(|deadline| offered + deadline))
     }
 

@@ -5,9 +5,9 @@
 //! | RFC 9002 | here |
 //! |---|---|
 //! | a packet is acknowledged, lost or in flight | a *frame* is settled once a report covers it or a later one; what it carried is looked up in the report by body |
-//! | kPacketThreshold | [`Config::reordering`](crate::Config::reordering): 3 on the Internet, 0 on one radio link |
-//! | the time threshold, 9/8 of the round trip (6.1.2) | the same, by the smoothed round trip alone |
-//! | a loss timer (6.1.2) | none: losses are declared when a report arrives |
+//! | kPacketThreshold | [`Config::reordering`](crate::Config::reordering): 3 on the Internet, 0 on one radio link; not used while frames come out of order |
+//! | the time threshold, 9/8 of the round trip (6.1.2) | the same, by the smoothed round trip alone; while frames come out of order, the measured window of [`Reordering`] instead |
+//! | a loss timer (6.1.2) | only while frames come out of order; otherwise losses are declared when a report arrives |
 //! | `loss_delay`, a threshold | [`LossDetection::loss_delay`], a measurement: from sending to the declaration of the loss |
 //! | PTO, `pto_count` | in [`Link`](crate::Link), which has the clock of it |
 
@@ -16,6 +16,7 @@ use alloc::vec::Vec;
 
 use chappe_core::{Duration, Instant};
 
+use super::reordering::Reordering;
 use super::rtt::Rtt;
 use crate::header::{Ack, before};
 
@@ -32,7 +33,12 @@ pub(super) struct LossDetection {
     /// The highest frame of the last report, and how many frames had come by then.
     largest_acked: u32,
     received_count: u16,
+    /// Octets of all frames up to that one, lost ones included, and when it arrived, a one-way delay ago.
+    passed: (u64, Instant),
     packet_threshold: u32,
+    order: Reordering,
+    /// When this end went on after it had stood still: what reports say later of earlier frames tells nothing of the path.
+    resumed_at: Instant,
     /// Octets of frames that are not settled.
     bytes_in_flight: usize,
     rtt: Rtt,
@@ -70,13 +76,32 @@ impl LossDetection {
             settled: u32::MAX,
             largest_acked: u32::MAX,
             received_count: 0,
+            passed: (0, Instant::ZERO),
             packet_threshold,
+            order: Reordering::default(),
+            resumed_at: Instant::ZERO,
             bytes_in_flight: 0,
             rtt: Rtt::default(),
             loss_delay: Duration::ZERO,
             probes: 0,
             probes_from: 0,
             repeat_before: 0,
+        }
+    }
+
+    /// Remembers the latest `frames` frames from now on, a power of two.
+    pub fn grow(&mut self, frames: usize) {
+        let old = self.sent.len();
+        let Some(&empty) = self.sent.first() else {
+            return;
+        };
+        self.sent.resize(frames.max(old), empty);
+        for place in 0..old {
+            let number = self.sent.get(place).map_or(0, |frame| frame.number);
+            let to = self.place(number);
+            if to != place {
+                self.sent.swap(place, to);
+            }
         }
     }
 
@@ -96,6 +121,7 @@ impl LossDetection {
         self.first_number = self.next_number;
         self.settled = self.newest();
         (self.largest_acked, self.received_count) = (self.settled, 0);
+        self.order.forget_reports();
     }
 
     pub fn next_number(&self) -> u32 {
@@ -155,12 +181,20 @@ impl LossDetection {
     pub fn rtt_sample(&self, now: Instant, ack: &Ack<'_>) -> Option<Duration> {
         let frame = self.frame(ack.highest);
         let frame = frame.filter(|_| before(self.settled, ack.highest))?;
+        if frame.at < self.resumed_at {
+            return None;
+        }
         Some(now.saturating_since(frame.at).saturating_sub(ack.held()))
     }
 
     /// Up to which frame nothing can arrive any more, given that `highest` has: `packet_threshold` later frames have
-    /// arrived, or it was sent more than 9/8 of a round trip ago (RFC 9002, 6.1).
+    /// arrived, or it was sent more than 9/8 of a round trip ago (RFC 9002, 6.1). Where frames come out of order: a later one
+    /// was reported longer ago than any came late.
     pub fn overtaken(&self, now: Instant, highest: u32) -> u32 {
+        let window = self.reordering(now);
+        if window > Duration::ZERO {
+            return self.order.passed(now, window).unwrap_or(self.settled);
+        }
         let mut until = highest.wrapping_sub(self.packet_threshold);
         let smoothed = self.rtt.smoothed;
         let time_threshold = smoothed + smoothed / 8;
@@ -176,12 +210,66 @@ impl LossDetection {
         until
     }
 
+    /// How long a frame may be overtaken before it counts as lost; zero while none has been late. At most the longest likely
+    /// round trip (RFC 6298, 2). RFC 8985, 6.2, step 4, says the smoothed one, but its samples do not wait for reports.
+    pub fn reordering(&self, now: Instant) -> Duration {
+        let most = self.rtt.smoothed + self.rtt.variation * 4;
+        match self.packet_threshold {
+            0 => Duration::ZERO,
+            _ => self.order.window(now, most),
+        }
+    }
+
+    /// When frames that were overtaken count as lost, whether a report comes or not.
+    pub fn settle_at(&self) -> Option<Instant> {
+        // The window can only become shorter with time.
+        let (_, at) = (self.packet_threshold > 0).then(|| self.order.latest())??;
+        let window = self.reordering(at);
+        let at = self.order.next_at(self.settled, window);
+        at.filter(|_| window > Duration::ZERO)
+    }
+
+    /// This end has stood still until now.
+    pub fn resume(&mut self, now: Instant) {
+        self.resumed_at = now;
+    }
+
+    /// A report arrives, before what it says is used.
+    pub fn hear(&mut self, now: Instant, ack: &Ack<'_>) {
+        self.order.on_report(now, ack.highest);
+    }
+
+    /// A body is reported that can only have come with `frame`.
+    pub fn came_with(&mut self, now: Instant, frame: u32) {
+        let known = self.sent_at(frame).is_some_and(|at| at >= self.resumed_at);
+        if known && before(frame, self.largest_acked) {
+            self.order.on_late(now, frame);
+        }
+    }
+
     /// Takes the counts of a report.
-    pub fn on_report(&mut self, ack: &Ack<'_>) {
+    pub fn on_report(&mut self, now: Instant, ack: &Ack<'_>) {
         // Reports may be reordered as well.
         if !before(ack.highest, self.largest_acked) {
+            self.count_passed(ack.highest);
+            self.passed.1 = now.saturating_before(ack.held());
             (self.largest_acked, self.received_count) = (ack.highest, ack.received);
         }
+    }
+
+    fn count_passed(&mut self, highest: u32) {
+        let new = highest
+            .wrapping_sub(self.largest_acked)
+            .min(self.sent.len() as u32);
+        let octets = (0..new).filter_map(|back| self.frame(highest.wrapping_sub(back)));
+        let octets: u64 = octets.map(|frame| u64::from(frame.octets)).sum();
+        self.passed.0 = self.passed.0.wrapping_add(octets);
+    }
+
+    /// Octets of all frames up to the highest reported one, lost ones included, and when it arrived, a one-way delay ago. The
+    /// difference of two is the rate of the path, whatever it loses.
+    pub fn passed(&self) -> (u64, Instant) {
+        self.passed
     }
 
     /// Settles the next frame up to `until`: its number, and what is remembered of it.

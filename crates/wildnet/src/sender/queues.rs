@@ -165,6 +165,22 @@ impl Queues {
         dropped
     }
 
+    /// Drops the packets that do not fit a body of `most` octets: how many.
+    pub fn drop_long(&mut self, most: usize) -> u64 {
+        let mut dropped = 0;
+        for queue in &mut self.queues {
+            queue.retain(|queued| {
+                let keeps = BODY + LENGTH + self.packets.get(queued.place).len() <= most;
+                if !keeps {
+                    self.free.push(queued.place);
+                    dropped += 1;
+                }
+                keeps
+            });
+        }
+        dropped
+    }
+
     /// Numbers the packets of all flows from zero again.
     pub fn restart_flows(&mut self) {
         self.flows = [0; FLOWS];

@@ -160,7 +160,9 @@ impl Repairs {
             Recovery::Blocks { rule, .. } => (by_rule(conditions, rule, size), 0),
             Recovery::Improved { .. } => {
                 let left = self.open_rounds(conditions, now);
-                let block = match conditions.has_cohorts() {
+                // Without a further round the block must meet the residual by itself: a policy for larger ones may leave out the
+                // repairs of a small one.
+                let block = match conditions.has_cohorts() && left > 0 {
                     true => self.block_of(service, left),
                     false => (size, left),
                 };
@@ -313,6 +315,7 @@ impl Repairs {
                 for &seq in missing {
                     if window.state(seq) == Some(State::InFlight) {
                         window.sent_in(seq, number);
+                        window.note_copy(seq);
                     }
                 }
             }
@@ -322,15 +325,23 @@ impl Repairs {
 
     // Ours: time left in a slot is spent on repairs of all that is open.
     /// Makes a repair of all open bodies, as far as one reaches.
-    pub fn fill(&mut self, window: &SendWindow, out: &mut Out<'_>) -> Option<Choice> {
+    pub fn fill(&mut self, window: &mut SendWindow, out: &mut Out<'_>) -> Option<Choice> {
         let near = window.open().take(SPAN as usize);
-        self.combine(window, near.filter(|&seq| window.is_missing(seq)), out)
+        let mut missing = [0; SPAN as usize];
+        let mut len = 0;
+        let cells = missing.iter_mut();
+        for (cell, seq) in cells.zip(near.filter(|&seq| window.is_missing(seq))) {
+            *cell = seq;
+            len += 1;
+        }
+        let missing = missing.get(..len).unwrap_or_default();
+        self.combine(window, missing.iter().copied(), out)
     }
 
     /// Writes a combination of the bodies of `seqs`, which ascend.
     fn combine(
         &mut self,
-        window: &SendWindow,
+        window: &mut SendWindow,
         seqs: impl Iterator<Item = u32>,
         out: &mut Out<'_>,
     ) -> Option<Choice> {
@@ -353,6 +364,7 @@ impl Repairs {
             }
             add(self.kernel, coefficient(index, seq), body, out.coded);
             len = len.max(body.len());
+            window.note_copy(seq);
             set_bit(out.cover, place);
             last = place;
         }

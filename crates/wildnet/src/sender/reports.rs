@@ -25,24 +25,33 @@ impl Sender {
         let sample = self.loss.rtt_sample(now, ack).filter(|_| !turns);
         let first = self.loss.first_number();
         self.conditions.estimate_mut().on_ack(ack, first);
+        self.loss.hear(now, ack);
         let until = match turns {
             true => self.loss.newest(),
             false => self.loss.overtaken(now, ack.highest),
         };
         // Arrivals before losses: a body that is reported is not lost, whatever became of its latest frame.
         self.resolve_doubts(now, ack);
+        let mut unseen = false;
         for seq in self.window.open() {
-            if ack.has(seq) == Some(true) && self.window.is_missing(seq) {
-                self.arrived(now, seq, ack);
+            match ack.has(seq) {
+                Some(true) if self.window.is_missing(seq) => self.arrived(now, seq, ack),
+                Some(true) => {}
+                // Settled by a report that was cut before it.
+                Some(false) => unseen |= !turns && self.is_overlooked(seq),
+                None => {}
             }
         }
-        self.loss.on_report(ack);
+        self.loss.on_report(now, ack);
         let lost = self.window.lost_count();
         let mut progress = false;
+        if unseen {
+            self.lose_overlooked(now, ack);
+        }
         while let Some((number, frame)) = self.loss.settle_next(until) {
             progress = true;
             if let Some(frame) = frame {
-                self.settle(now, number, frame, ack);
+                self.settle(now, number, frame, Some(ack));
             }
         }
         if self.conditions.has_cohorts() {
@@ -59,6 +68,22 @@ impl Sender {
         progress
     }
 
+    /// Whether a body is in flight though the latest frame that could bring it is settled: the report left open what came of it.
+    fn is_overlooked(&self, seq: u32) -> bool {
+        let entry = self.window.entry(seq);
+        entry.is_some_and(|entry| {
+            entry.state == State::InFlight && self.loss.is_settled(entry.frame)
+        })
+    }
+
+    fn lose_overlooked(&mut self, now: Instant, ack: &Ack<'_>) {
+        for seq in self.window.open() {
+            if ack.has(seq) == Some(false) && self.is_overlooked(seq) {
+                self.lose_or_give_up(now, seq);
+            }
+        }
+    }
+
     /// A round trip was measured, from which the length of a round follows.
     fn measure(&mut self, now: Instant, sample: Duration) {
         self.loss.rtt_mut().note(now, sample);
@@ -68,11 +93,33 @@ impl Sender {
         // rounds were that long, each acknowledgement of TCP took twenty repairs once the hosts went on.
         let known = self.loss.loss_delay().min(expected * 2);
         let one_way = rtt.smoothed / 2;
+        let path = rtt.least().unwrap_or_default() / 2;
         self.conditions.set_round(expected.max(known), one_way);
+        self.conditions.set_path(path);
     }
 
-    /// A frame is settled: if its body has not arrived and has not been sent again, it is lost.
-    fn settle(&mut self, now: Instant, number: u32, frame: SentFrame, ack: &Ack<'_>) {
+    /// Frames were overtaken long enough ago, though no report has come since; whether any was. Only without slots.
+    pub fn settle_overtaken(&mut self, now: Instant) -> bool {
+        if self.loss.settle_at().is_none_or(|at| at > now) {
+            return false;
+        }
+        let until = self.loss.overtaken(now, self.loss.newest());
+        let lost = self.window.lost_count();
+        while let Some((number, frame)) = self.loss.settle_next(until) {
+            if let Some(frame) = frame {
+                self.settle(now, number, frame, None);
+            }
+        }
+        self.repairs.forget_cohorts(&self.window, &self.loss);
+        self.repairs
+            .gather_cohorts(&self.conditions, &self.window, now, lost);
+        self.window.advance();
+        true
+    }
+
+    /// A frame is settled: if its body has not arrived and has not been sent again, it is lost. Without a report: it was not
+    /// in the last one.
+    fn settle(&mut self, now: Instant, number: u32, frame: SentFrame, ack: Option<&Ack<'_>>) {
         let Some(seq) = frame.seq else {
             if self.conditions.has_cohorts() {
                 self.settle_cohort(now, number, ack);
@@ -80,7 +127,7 @@ impl Sender {
             return;
         };
         // What the report leaves open stays in flight: its bitmap was cut.
-        if !self.waits_for(seq, number) || ack.has(seq).is_none() {
+        if !self.waits_for(seq, number) || ack.is_some_and(|ack| ack.has(seq).is_none()) {
             return;
         }
         self.loss.on_loss(now.saturating_since(frame.at));
@@ -93,13 +140,13 @@ impl Sender {
     }
 
     /// A repair is settled: what its cohort still lacks is lost once more.
-    fn settle_cohort(&mut self, now: Instant, number: u32, ack: &Ack<'_>) {
+    fn settle_cohort(&mut self, now: Instant, number: u32, ack: Option<&Ack<'_>>) {
         let Some(cohort) = self.repairs.take_paid_with(number) else {
             return;
         };
         let mut lacks = false;
         for seq in cohort.members() {
-            if self.waits_for(seq, number) && ack.has(seq).is_some() {
+            if self.waits_for(seq, number) && ack.is_none_or(|ack| ack.has(seq).is_some()) {
                 lacks = true;
                 self.lose_or_give_up(now, seq);
             }
@@ -203,12 +250,26 @@ impl Sender {
         let Some(&entry) = self.window.entry(seq) else {
             return;
         };
+        self.note_order(now, &entry, ack);
         let took = self.arrival(now, &entry, ack);
         let took = took.saturating_since(entry.offered);
-        let deadline = self.conditions.service(entry.service.into()).deadline;
+        let service = self.conditions.service(entry.service.into());
+        let deadline = self.conditions.allowed(&service);
         self.window.done(seq);
         self.counters.delivered += 1;
         self.counters.late += u64::from(deadline.is_some_and(|deadline| took > deadline));
+    }
+
+    /// Notes a body that came with its first frame after that was overtaken.
+    fn note_order(&mut self, now: Instant, entry: &Entry, ack: &Ack<'_>) {
+        let again = entry.transmissions > 1;
+        // It was sent again, but nothing as new as the repetition has arrived.
+        let spurious = again && before(ack.highest, entry.frame);
+        if entry.copied || again && !spurious || entry.transmissions > 2 {
+            return;
+        }
+        self.counters.needless += u64::from(spurious);
+        self.loss.came_with(now, entry.first_frame);
     }
 
     /// When a reported body arrived at the latest. A report is one one-way delay old when it arrives. If reports before it

@@ -14,6 +14,7 @@ const LONG: Duration = Duration::from_secs(10);
 pub(crate) struct Rtt {
     pub smoothed: Duration,
     pub variation: Duration,
+    latest: Option<(Duration, Instant)>,
     lately: Stretches,
     long: Stretches,
 }
@@ -29,7 +30,13 @@ impl Rtt {
         self.lately.min()
     }
 
+    /// The latest sample, and when it came.
+    pub fn latest(&self) -> Option<(Duration, Instant)> {
+        self.latest
+    }
+
     pub fn note(&mut self, now: Instant, sample: Duration) {
+        self.latest = Some((sample, now));
         let first = self.least().is_none();
         self.lately.note(now, sample, LATELY);
         self.long.note(now, sample, LONG);

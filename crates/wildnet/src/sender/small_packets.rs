@@ -54,7 +54,7 @@ impl SmallPackets {
     /// octets; 0 if there is nothing to copy. `most`: octets of copies.
     pub fn write(
         &mut self,
-        window: &SendWindow,
+        window: &mut SendWindow,
         (choice, loss): (Option<Choice>, f64),
         most: usize,
         octets: &mut [u8],
@@ -82,7 +82,10 @@ impl SmallPackets {
             .retain(|&seq| window.state(seq) == Some(State::InFlight));
         for &seq in self.seqs.iter().filter(|&&seq| Some(seq) != chosen) {
             let space = octets.get_mut(used..end).unwrap_or_default();
-            used += put_among(window.next(), seq, window.body(seq), space).unwrap_or(0);
+            if let Some(len) = put_among(window.next(), seq, window.body(seq), space) {
+                window.note_copy(seq);
+                used += len;
+            }
         }
         if used > own { used } else { 0 }
     }

@@ -29,8 +29,9 @@ pub(super) struct SendWindow {
     next: u32,
     /// The base that frames carry: [`base`](Self::base), or less while a body before it is in doubt.
     wire_base: u32,
-    /// Most open bodies that the peer allows.
+    /// Most open bodies that the peer allows, and for which there may be places here.
     limit: u32,
+    most: u32,
     /// Lost bodies in the order in which their losses became known.
     lost: VecDeque<u32>,
 }
@@ -43,8 +44,11 @@ pub(super) struct Entry {
     /// How often it has been sent.
     pub transmissions: u8,
     pub offered: Instant,
-    /// The latest frame that carried it.
+    /// The first and the latest frame that carried it.
+    pub first_frame: u32,
     pub frame: u32,
+    /// Whether repairs or copies may have brought it as well.
+    pub copied: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,13 +66,16 @@ pub(super) enum State {
 }
 
 impl SendWindow {
-    pub fn new(bodies: usize, body_max: usize) -> SendWindow {
+    /// Places for `bodies` now, and for `most` when they are needed.
+    pub fn new(bodies: usize, most: usize, body_max: usize) -> SendWindow {
         let entry = Entry {
             state: State::Done,
             service: 0,
             transmissions: 0,
             offered: Instant::ZERO,
+            first_frame: 0,
             frame: 0,
+            copied: false,
         };
         SendWindow {
             bodies: Store::new(bodies, body_max),
@@ -76,7 +83,8 @@ impl SendWindow {
             base: 0,
             next: 0,
             wire_base: 0,
-            limit: bodies as u32,
+            limit: most as u32,
+            most: most as u32,
             lost: VecDeque::with_capacity(bodies),
         }
     }
@@ -94,9 +102,30 @@ impl SendWindow {
         self.wire_base
     }
 
-    /// Limits the open bodies, at most to the places that there are.
+    /// Limits the open bodies, at most to the places that there may be.
     pub fn set_limit(&mut self, bodies: u32) {
-        self.limit = bodies.clamp(1, self.entries.len() as u32);
+        self.limit = bodies.clamp(1, self.most);
+    }
+
+    /// Doubles the places if the next body has none: how many there are now, if they have become more.
+    pub fn grow(&mut self) -> Option<usize> {
+        let old = self.entries.len();
+        let used = self.next.wrapping_sub(self.wire_base) as usize;
+        if used < old || old >= self.most as usize {
+            return None;
+        }
+        let placed = self.placed();
+        self.bodies.grow(old * 2);
+        let entry = self.entries.first().copied()?;
+        self.entries.resize(old * 2, entry);
+        for seq in placed {
+            let (from, to) = (seq as usize & (old - 1), self.place(seq));
+            if from != to {
+                self.bodies.shift(from, to);
+                self.entries.swap(from, to);
+            }
+        }
+        Some(old * 2)
     }
 
     /// Open bodies, those behind the oldest one that are done included.
@@ -170,7 +199,9 @@ impl SendWindow {
                 service,
                 transmissions: 1,
                 offered,
+                first_frame: frame,
                 frame,
+                copied: false,
             };
         }
         seq
@@ -180,6 +211,13 @@ impl SendWindow {
     pub fn sent_in(&mut self, seq: u32, frame: u32) {
         if let Some(entry) = self.entry_mut(seq) {
             entry.frame = frame;
+        }
+    }
+
+    /// A repair or another frame carries a body as well.
+    pub fn note_copy(&mut self, seq: u32) {
+        if let Some(entry) = self.entry_mut(seq) {
+            entry.copied = true;
         }
     }
 

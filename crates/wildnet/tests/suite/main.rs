@@ -3,5 +3,6 @@
 mod air;
 mod contract;
 mod delivery;
+mod long_paths;
 mod pair;
 mod slots;

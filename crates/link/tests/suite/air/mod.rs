@@ -2,17 +2,19 @@
 //! and an acknowledgement for every second segment. Nothing here waits or sleeps: a minute takes a fraction of a second, and
 //! the same seed gives the same run.
 //!
-//! The medium is that of `tests/medium`: one rate for both directions, which take turns, 100 frames of queue for each, a
-//! delay, and losses. It accounts for the use of the airtime.
+//! The usual medium is that of `tests/medium`: one rate for both directions, which take turns, 100 frames of queue for each, a
+//! delay, and losses ([`medium`]). It accounts for the use of the airtime. Paths of full duplex, with jitter, with steps of rate
+//! and loss, and hosts that stand still now and then are settings of [`Air`].
 #![allow(dead_code, reason = "each program uses a part")]
 
 mod bbr;
-
-use std::collections::VecDeque;
+pub mod cells;
+mod medium;
 
 use bbr::Bbr;
+use medium::Medium;
 
-use chappe_core::{Bitrate, Duration, Instant, Purpose, Seed, Stream};
+use chappe_core::{Bitrate, Duration, Instant, Purpose, Seed};
 use chappe_link::{BULK, Key, Peer, PeerConfig};
 use chappe_sys::Endpoint;
 use chappe_wildnet::Service;
@@ -36,6 +38,22 @@ pub struct Air {
     pub told: bool,
     /// Whether the window is BBR's instead.
     pub bbr: bool,
+    /// The rate back; `None` if both directions share `rate` in turns.
+    pub back: Option<Bitrate>,
+    /// Most that a frame is late, uniformly from nothing: it may be overtaken.
+    pub jitter: Duration,
+    /// From when on rate and loss are others.
+    pub steps: &'static [(Duration, Bitrate, f64)],
+    /// Frames that wait for the medium in each direction; more are lost.
+    pub queue: usize,
+    /// How often both hosts stand still, and for how long.
+    pub stall: Option<(Duration, Duration)>,
+    /// How often a small packet of each class is sent beside the transfer.
+    pub ping_every: Duration,
+    /// Octets of the largest frame that passes, with the headers below.
+    pub largest: usize,
+    /// From when until when frames of so many octets are the largest that pass.
+    pub narrower: Option<(Duration, Duration, usize)>,
 }
 
 impl Air {
@@ -51,13 +69,36 @@ impl Air {
             below: 42,
             told: true,
             bbr: false,
+            back: None,
+            jitter: Duration::ZERO,
+            steps: &[],
+            queue: QUEUE,
+            stall: None,
+            ping_every: Duration::from_millis(100),
+            largest: usize::MAX,
+            narrower: None,
+        }
+    }
+
+    /// A path of full duplex with a round trip. TCP may have four times under way what it holds, and 6 MB (tcp_rmem of Linux) in
+    /// any case.
+    pub fn path(rate: Bitrate, round_trip: Duration, loss: f64) -> Air {
+        let held = (rate.0 as f64 / 8.0 * round_trip.as_secs_f64()) as usize;
+        Air {
+            rate,
+            back: Some(rate),
+            delay: round_trip / 2,
+            window: 6_000_000 + 4 * held,
+            queue: QUEUE.max(held / 1514),
+            ..Air::usual(loss, 0.0)
         }
     }
 
     /// Plain TCP without loss on this medium, in bits of payload a second: a segment of 1514 octets with Ethernet's header,
     /// and half an acknowledgement of 66.
     pub fn capacity(&self) -> f64 {
-        self.rate.0 as f64 * PAYLOAD as f64 / (1514.0 + 33.0)
+        let acknowledgements = if self.back.is_none() { 33.0 } else { 0.0 };
+        self.rate.0 as f64 * PAYLOAD as f64 / (1514.0 + acknowledgements)
     }
 }
 
@@ -76,6 +117,7 @@ pub struct Books {
     pub again: f64,
     pub repairs: f64,
     pub notes: f64,
+    pub fills: f64,
     pub octets: f64,
     /// Frames back a second, and their mean octets.
     pub back_rate: f64,
@@ -91,6 +133,8 @@ pub struct Books {
     pub probes: [Probe; 2],
     /// Smoothed and least round trip at the end.
     pub round_trip: [f64; 2],
+    /// The pace at the end, bit/s.
+    pub pace: f64,
 }
 
 /// What became of small packets beside the transfer.
@@ -108,10 +152,15 @@ const QUEUE: usize = 100;
 
 /// Runs a transfer from peer 0 to peer 1 for `secs` seconds after two that do not count.
 pub fn run(air: Air, seed: u64, secs: u64) -> Books {
+    run_after(air, seed, 2_000, secs)
+}
+
+/// Runs a transfer from peer 0 to peer 1 for `secs` seconds after some milliseconds that do not count.
+pub fn run_after(air: Air, seed: u64, settled: u64, secs: u64) -> Books {
     let mut run = Run::new(air, seed);
-    run.until(Instant::from_millis(2_000));
+    run.until(Instant::from_millis(settled));
     let before = run.tally();
-    run.until(Instant::from_millis(2_000 + secs * 1_000));
+    run.until(Instant::from_millis(settled + secs * 1_000));
     let after = run.tally();
     let change = |place: usize| (after[place] - before[place]) as f64;
     let span = secs as f64;
@@ -127,6 +176,7 @@ pub fn run(air: Air, seed: u64, secs: u64) -> Books {
         again: change(7) / frames,
         repairs: change(8) / frames,
         notes: change(9) / frames,
+        fills: change(12) / frames,
         octets: change(1) / frames,
         back_rate: change(5) / span,
         back_octets: change(2) / change(5).max(1.0),
@@ -140,19 +190,19 @@ pub fn run(air: Air, seed: u64, secs: u64) -> Books {
             .report()
             .rtt
             .map_or([0.0; 2], |rtt| [rtt.0.as_secs_f64(), rtt.1.as_secs_f64()]),
+        pace: run.peers[0].rate().0 as f64,
     }
 }
 
-struct Run {
+/// A transfer in progress.
+pub struct Run {
     air: Air,
-    now: Instant,
-    peers: [Peer; 2],
-    waiting: [VecDeque<Vec<u8>>; 2],
-    flying: [VecDeque<(Instant, Vec<u8>)>; 2],
-    bad: [bool; 2],
-    turn: usize,
-    free_at: Instant,
-    random: Stream,
+    pub now: Instant,
+    pub peers: [Peer; 2],
+    medium: Medium,
+    /// The end of the present pause of the hosts, and the next one.
+    still_until: Instant,
+    still_at: Instant,
     /// TCP: next to send, acknowledged, received in order; segments since the last acknowledgement.
     next: u32,
     acked: u32,
@@ -162,9 +212,6 @@ struct Run {
     moved_at: Instant,
     stall: Duration,
     stalls: u64,
-    octets: [u64; 2],
-    frames: [u64; 2],
-    overrun: u64,
     probe_at: Instant,
     probes_sent: usize,
     probes: [Vec<Duration>; 2],
@@ -176,7 +223,7 @@ fn at(host: usize) -> Endpoint {
 }
 
 impl Run {
-    fn new(air: Air, seed: u64) -> Run {
+    pub fn new(air: Air, seed: u64) -> Run {
         let peer = |host: usize| {
             let config = PeerConfig {
                 name: format!("host{}", 1 - host),
@@ -197,12 +244,11 @@ impl Run {
             air,
             now: Instant::from_millis(1),
             peers: [peer(0), peer(1)],
-            waiting: Default::default(),
-            flying: Default::default(),
-            bad: [false; 2],
-            turn: 0,
-            free_at: Instant::ZERO,
-            random: Seed(seed).stream(Purpose::Reception),
+            medium: Medium::new(air, seed),
+            still_until: Instant::ZERO,
+            still_at: air
+                .stall
+                .map_or(Instant::MAX, |(every, _)| Instant::ZERO + every),
             next: 0,
             acked: 0,
             received: 0,
@@ -211,9 +257,6 @@ impl Run {
             moved_at: Instant::ZERO,
             stall: Duration::ZERO,
             stalls: 0,
-            octets: [0; 2],
-            frames: [0; 2],
-            overrun: 0,
             probe_at: Instant::from_millis(2_000),
             probes_sent: 0,
             probes: Default::default(),
@@ -236,7 +279,7 @@ impl Run {
         }
     }
 
-    fn tally(&self) -> [u64; 12] {
+    fn tally(&self) -> [u64; 13] {
         let (near, far) = (
             self.peers[0].link().counters(),
             self.peers[1].link().counters(),
@@ -248,102 +291,94 @@ impl Run {
         ];
         [
             self.received.into(),
-            self.octets[0],
-            self.octets[1],
-            self.overrun,
-            self.frames[0],
-            self.frames[1],
+            self.medium.octets[0],
+            self.medium.octets[1],
+            self.medium.overrun,
+            self.medium.frames[0],
+            self.medium.frames[1],
             near.bodies,
             near.repeats,
             near.repairs,
             near.notes,
             useless.map(|why| far.drops.of(why)).iter().sum(),
             far.frames_received,
+            near.fills,
         ]
     }
 
-    fn until(&mut self, end: Instant) {
-        let mut datagram = vec![0; 2048];
+    /// Payload that has arrived in order, in octets modulo 2^32.
+    pub fn received(&self) -> u32 {
+        self.received
+    }
+
+    /// Goes on until `end`.
+    pub fn until(&mut self, end: Instant) {
         while self.now < end {
-            self.source();
-            if self.now >= self.probe_at {
-                self.probe_at += Duration::from_millis(100);
-                self.probes_sent += 1;
-                let mut packet = [0; 84];
-                packet[4..12].copy_from_slice(
-                    &self
-                        .now
-                        .saturating_since(Instant::ZERO)
-                        .nanos()
-                        .to_be_bytes(),
-                );
-                for class in 0..2 {
-                    packet[12] = class as u8;
-                    self.peers[0].offer(self.now, class, 10 + class as u8, &packet);
-                }
+            if self.now >= self.still_at
+                && let Some((every, length)) = self.air.stall
+            {
+                self.still_until = self.now + length;
+                self.still_at = self.still_until + every;
             }
-            for from in 0..2 {
-                while let Some((len, _)) = self.peers[from].poll(self.now, &mut datagram) {
-                    let mut frame = datagram[..len].to_vec();
-                    frame.resize(len + self.air.below, 0);
-                    match self.waiting[from].len() < QUEUE {
-                        true => self.waiting[from].push_back(frame),
-                        false => self.overrun += 1,
-                    }
-                }
+            let still = self.now < self.still_until;
+            if !still {
+                self.act();
             }
-            self.serve();
-            let queued = self.waiting.iter().any(|queue| !queue.is_empty());
-            let flights = self.flying.iter().filter_map(|queue| queue.front());
-            let peers = self.peers.iter().filter_map(|peer| peer.deadline(self.now));
+            self.medium.serve(self.now);
+            let awake = (!still).then_some(&self.peers);
+            let peers = awake.into_iter().flatten();
             let next = peers
-                .chain(flights.map(|flight| flight.0))
-                .chain(queued.then_some(self.free_at))
-                .chain([self.probe_at])
+                .filter_map(|peer| peer.deadline(self.now))
+                .chain(self.medium.next_at().filter(|_| !still))
+                .chain([if still {
+                    self.still_until
+                } else {
+                    self.probe_at
+                }])
                 .min();
             // A wake-up takes some time on any machine.
             let soon = self.now + Duration::from_micros(20);
             self.now = next.map_or(soon, |next| next.max(soon)).min(end);
-            self.land();
+            if self.now >= self.still_until {
+                self.land();
+            }
         }
     }
 
-    /// Lets frames out in turns, each for its time on the air.
-    fn serve(&mut self) {
-        let air = self.air;
-        while self.free_at <= self.now {
-            let from = match self.waiting[self.turn].is_empty() {
-                true => 1 - self.turn,
-                false => self.turn,
-            };
-            let Some(frame) = self.waiting[from].pop_front() else {
-                return;
-            };
-            self.turn = 1 - from;
-            self.free_at = self.free_at.max(self.now) + air.rate.time_of(frame.len() as u64 * 8);
-            self.octets[from] += frame.len() as u64;
-            self.frames[from] += 1;
-            let chance = match air.burst {
-                0.0 => air.loss,
-                burst if self.bad[from] => 1.0 - 1.0 / burst,
-                burst => air.loss / (burst * (1.0 - air.loss)),
-            };
-            self.bad[from] = self.random.chance(chance);
-            if !self.bad[from] {
-                self.flying[from].push_back((self.free_at + air.delay, frame));
+    /// What programs and peers do at a moment.
+    fn act(&mut self) {
+        let mut datagram = vec![0; 2048];
+        self.source();
+        if self.now >= self.probe_at {
+            self.probe_at += self.air.ping_every;
+            self.probes_sent += 1;
+            self.ping();
+        }
+        for from in 0..2 {
+            while let Some((len, _)) = self.peers[from].poll(self.now, &mut datagram) {
+                let mut frame = datagram[..len].to_vec();
+                frame.resize(len + self.air.below, 0);
+                self.medium.offer(from, frame);
+            }
+        }
+    }
+
+    fn ping(&mut self) {
+        let since = self.now.saturating_since(Instant::ZERO);
+        let mut packet = [0; 84];
+        packet[4..12].copy_from_slice(&since.nanos().to_be_bytes());
+        for class in 0..2 {
+            packet[12] = class as u8;
+            // TCP would repeat what a full queue drops for it; this transfer does not.
+            if self.peers[0].has_room(class) {
+                self.peers[0].offer(self.now, class, 10 + class as u8, &packet);
             }
         }
     }
 
     fn land(&mut self) {
         for from in 0..2 {
-            while self.flying[from]
-                .front()
-                .is_some_and(|next| next.0 <= self.now)
-            {
-                let Some((_, mut frame)) = self.flying[from].pop_front() else {
-                    break;
-                };
+            while let Some(mut frame) = self.medium.land(from, self.now) {
                 frame.truncate(frame.len() - self.air.below);
                 self.peers[1 - from].handle(self.now, at(from), &mut frame);
             }

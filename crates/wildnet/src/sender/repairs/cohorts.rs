@@ -98,8 +98,8 @@ impl Repairs {
     ) {
         let (left, service) = cohort;
         let service = usize::from(service);
-        let deadline = conditions.service(service).deadline;
-        let fresh = conditions.rounds_left(now, deadline.map(|deadline| now + deadline));
+        let allowed = conditions.allowed(&conditions.service(service));
+        let fresh = conditions.rounds_left(now, allowed.map(|allowed| now + allowed));
         let block = self.block_of(service, fresh);
         let base = window.base();
         let mut begin = 0;
@@ -158,7 +158,7 @@ fn cohort_of(
 ) -> Option<(u8, u8)> {
     let entry = window.entry(seq)?;
     let service = conditions.service(entry.service.into());
-    let deadline = entry.offered + service.deadline?;
+    let deadline = entry.offered + conditions.allowed(&service)?;
     if conditions.is_past(now, Some(deadline)) {
         return None;
     }

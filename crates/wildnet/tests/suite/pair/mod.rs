@@ -16,6 +16,8 @@ pub struct Way {
     pub burst: f64,
     /// Share of frames that are 6 ms late, and so reordered.
     pub late: f64,
+    /// Most that a frame is late, uniformly from nothing.
+    pub jitter: Duration,
     pub random: Stream,
     pub bad: bool,
     pub free_at: Instant,
@@ -31,6 +33,7 @@ impl Way {
             loss,
             burst: 0.0,
             late: 0.0,
+            jitter: Duration::ZERO,
             random: Seed(seed).stream(Purpose::Trial(7)),
             bad: false,
             free_at: Instant::ZERO,
@@ -54,6 +57,9 @@ impl Way {
         let mut at = self.free_at + self.delay;
         if self.random.chance(self.late) {
             at += Duration::from_millis(6);
+        }
+        if self.jitter > Duration::ZERO {
+            at += self.jitter.mul_f64(self.random.fraction());
         }
         self.flying.insert((at, self.count), frame.to_vec());
     }

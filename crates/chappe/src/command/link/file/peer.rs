@@ -180,6 +180,7 @@ fn service(
         ));
     }
     let seconds = |time: &Time| Duration::from_secs_f64(time.value());
+    let deadline = promise.deadline.as_ref().map(seconds).or(usual.deadline);
     Ok(Service {
         order: match promise.order {
             None => usual.order,
@@ -187,7 +188,12 @@ fn service(
             Some(OrderName::Link) => Order::Link,
             Some(OrderName::None) => Order::None,
         },
-        deadline: promise.deadline.as_ref().map(seconds).or(usual.deadline),
+        deadline,
+        // Another deadline than the usual one is met, whatever it costs on this path.
+        rounds: match deadline == usual.deadline {
+            true => usual.rounds,
+            false => 0,
+        },
         residual,
         retries: promise.retries.or(usual.retries),
         drop_late: promise.drop_late.unwrap_or(usual.drop_late),

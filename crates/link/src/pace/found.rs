@@ -1,0 +1,303 @@
+//! The pace where no rate is given: found from the path's delay and from the rate at which reports pass frames.
+//!
+//! Two lessons of BBR (draft-ietf-ccwg-bbr) without its cycle. The start doubles the pace each round trip until a queue stands
+//! (HyStart++, RFC 9406) or the delivered rate no longer grows (BBR's full pipe), then takes over the delivered rate. And a long
+//! queue sets the pace to the delivered rate at once. In between a short queue is kept, as with a given rate: while one stands,
+//! the path is never idle, whatever it loses.
+
+use chappe_core::{Bitrate, Duration, Instant};
+
+/// The pace before the first measurement, and the slowest one.
+const FIRST: Bitrate = Bitrate(1_000_000);
+const LEAST: Bitrate = Bitrate(64_000);
+/// Delay that ends the start: an eighth of the round trip within these bounds (RFC 9406, 4.3: RttThresh).
+const QUEUE_LEAST: Duration = Duration::from_millis(4);
+const QUEUE_MOST: Duration = Duration::from_millis(16);
+/// Growth of the delivered rate that a doubled pace must show, and rounds in which it may not (BBR, 5.3.1.2: full pipe).
+const GROWTH: f64 = 1.25;
+const ROUNDS: u32 = 3;
+/// The pace of the start by the delivered rate (BBR, 5.3.1.1: 4 ln 2).
+const START: f64 = 2.77;
+/// Shortest round: two reports of 10 ms.
+const ROUND_LEAST: Duration = Duration::from_millis(20);
+/// How old the lowest round trip may be that says what stands ([`chappe_wildnet::Report::rtt_lately`]).
+const LATELY: Duration = Duration::from_millis(150);
+/// Gains per round of the queue's excess, as those of a given rate, for round trips up to [`GAINED`].
+const NOW: f64 = 0.03;
+const STEP: f64 = 0.004;
+const GAINED: f64 = 0.1;
+/// Steps by which the pace grows while no queue stands, each for as long as a queue takes to show. BBR probes with the largest.
+const UP_LEAST: f64 = 0.005;
+const UP_MOST: f64 = 0.25;
+/// Share of the pace that a sender must use before it says something of the path.
+const USED: f64 = 0.8;
+/// What a round leaves of the counts before it: some twenty rounds count.
+const KEEP: f64 = 0.95;
+/// How often the queue is let run empty, so that the least round trip stays known (BBR's ProbeRTT: 10 s, the life of its minimum).
+const EMPTY_EVERY: Duration = Duration::from_secs(5);
+
+/// What one report says of the path.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sight {
+    /// Smoothed, least, and latest round trip, and the least of the latest 100 to 200 ms.
+    pub smoothed: Duration,
+    pub least: Duration,
+    pub latest: Duration,
+    pub lately: Duration,
+    /// Octets passed, headers below not included, and up to when.
+    pub passed: (u64, Instant),
+    /// Frames received and lost so far.
+    pub frames: (u64, u64),
+    /// By how much the least of the latest round trips exceeds the least of all although nothing queues.
+    pub jitter: Duration,
+    /// The queue to keep.
+    pub right: Duration,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Phase {
+    /// Doubles; the largest delivered rate, and the rounds since it grew.
+    Start(f64, u32),
+    /// Lets the queue of the start run empty, until then.
+    Empty(Instant),
+    Hold,
+}
+
+/// The pace of a path of unknown rate.
+#[derive(Clone, Debug)]
+pub(crate) struct Found {
+    rate: f64,
+    /// What the proportional part makes of it.
+    factor: f64,
+    phase: Phase,
+    round_at: Instant,
+    /// The least round trip of this round, and what had been passed at its begin.
+    round_least: Option<Duration>,
+    passed: (u64, Instant),
+    frames: (u64, u64),
+    /// Octets sent by then.
+    sent: u64,
+    /// Frames and losses while no queue stood, those of earlier rounds decayed: what the path loses by itself.
+    own_losses: (f64, f64),
+    /// The present step upwards, and since when.
+    up: f64,
+    up_at: Instant,
+    /// When the pace was last set to the delivered rate, and how often in a row that shortened nothing.
+    cut_at: Instant,
+    cut_for_nothing: u32,
+    standing_at_cut: Duration,
+    /// What has become of the path's delay since the least round trip was measured.
+    longer: (Duration, Duration),
+    emptied_at: Instant,
+}
+
+impl Found {
+    pub fn new(rate: Option<Bitrate>) -> Found {
+        Found {
+            rate: rate.unwrap_or(FIRST).0 as f64,
+            factor: 1.0,
+            phase: Phase::Start(0.0, 0),
+            round_at: Instant::ZERO,
+            round_least: None,
+            passed: (0, Instant::ZERO),
+            frames: (0, 0),
+            sent: 0,
+            own_losses: (0.0, 0.0),
+            up: UP_LEAST,
+            up_at: Instant::ZERO,
+            cut_at: Instant::ZERO,
+            cut_for_nothing: 0,
+            standing_at_cut: Duration::ZERO,
+            longer: (Duration::ZERO, Duration::ZERO),
+            emptied_at: Instant::ZERO,
+        }
+    }
+
+    pub fn rate(&self) -> Bitrate {
+        Bitrate((self.rate * self.factor) as u64).max(LEAST)
+    }
+
+    /// Takes a report. `sent`: octets sent so far, and whether the path was full in this round; `share`: octets on the medium for
+    /// one that is counted as passed. Returns whether a round has ended.
+    pub fn judge(&mut self, now: Instant, sight: &Sight, sent: (u64, bool), share: f64) -> bool {
+        let least = self
+            .round_least
+            .map_or(sight.latest, |least| least.min(sight.latest));
+        self.round_least = Some(least);
+        // Not the smoothed one: a queue that grows fast would put off what ends it.
+        if now.saturating_since(self.round_at) < sight.least.max(ROUND_LEAST) {
+            return false;
+        }
+        let (octets, since) = (sight.passed.0.wrapping_sub(self.passed.0), self.passed.1);
+        let span = sight.passed.1.saturating_since(since).as_secs_f64();
+        let delivered = if span > 1e-3 {
+            octets as f64 * 8.0 * share / span
+        } else {
+            0.0
+        };
+        let delivered = delivered * self.carried(sight, least);
+        // A sender with little to say learns nothing of the path.
+        let round = now.saturating_since(self.round_at).as_secs_f64();
+        let could = self.rate().0 as f64 * round / 8.0;
+        let used = sent.1 || sent.0.saturating_sub(self.sent) as f64 > USED * could;
+        (self.round_at, self.round_least, self.passed) = (now, None, sight.passed);
+        (self.frames, self.sent) = (sight.frames, sent.0);
+        self.round(now, sight, (least, delivered), used);
+        self.rate = self.rate.max(LEAST.0 as f64);
+        true
+    }
+
+    /// Begins a round anew.
+    pub fn skip(&mut self, now: Instant, sight: &Sight, sent: u64) {
+        (self.round_at, self.round_least, self.passed) = (now, None, sight.passed);
+        (self.frames, self.sent) = (sight.frames, sent);
+    }
+
+    /// The share of the frames of this round that a full queue has not dropped.
+    fn carried(&mut self, sight: &Sight, least: Duration) -> f64 {
+        let new = |now: u64, then: u64| now.saturating_sub(then) as f64;
+        let lost = new(sight.frames.1, self.frames.1);
+        let all = new(sight.frames.0, self.frames.0) + lost;
+        let (frames, losses) = &mut self.own_losses;
+        if least <= sight.least + sight.jitter + QUEUE_LEAST.max(sight.right) {
+            (*frames, *losses) = (*frames * KEEP + all, *losses * KEEP + lost);
+        }
+        let own = (*losses / frames.max(1.0)).min(0.9);
+        let came = if all > 0.0 { 1.0 - lost / all } else { 1.0 };
+        (came / (1.0 - own)).min(1.0)
+    }
+
+    fn round(&mut self, now: Instant, sight: &Sight, seen: (Duration, f64), used: bool) {
+        let base = self.base(sight.least) + sight.jitter;
+        match self.phase {
+            Phase::Start(largest, stood) => {
+                self.start(
+                    now,
+                    sight,
+                    seen.0.saturating_sub(base),
+                    (largest, stood, seen.1),
+                    used,
+                );
+            }
+            Phase::Empty(until) if now < until => {}
+            Phase::Empty(_) => {
+                (self.phase, self.factor) = (Phase::Hold, 1.0);
+                (self.up, self.up_at) = (UP_LEAST, now);
+                self.emptied_at = now;
+            }
+            Phase::Hold => {
+                let standing = sight.lately.saturating_sub(base);
+                self.hold(now, sight, (standing, seen.1), used);
+            }
+        }
+    }
+
+    /// The round trip without queues.
+    fn base(&mut self, least: Duration) -> Duration {
+        if self.longer.0 != least {
+            self.longer = (least, Duration::ZERO);
+        }
+        least + self.longer.1
+    }
+
+    fn start(
+        &mut self,
+        now: Instant,
+        sight: &Sight,
+        standing: Duration,
+        (largest, stood, delivered): (f64, u32, f64),
+        used: bool,
+    ) {
+        let threshold = (sight.least / 8)
+            .clamp(QUEUE_LEAST, QUEUE_MOST)
+            .max(sight.right);
+        let grows = delivered >= largest * GROWTH;
+        let stood = if grows { 0 } else { stood + u32::from(used) };
+        if standing <= threshold && stood < ROUNDS {
+            self.phase = Phase::Start(if grows { delivered } else { largest }, stood);
+            if used {
+                // What has not been delivered yet may not be deliverable.
+                let most = largest.max(delivered) * START;
+                self.rate = (self.rate * 2.0).min(most.max(self.rate));
+            }
+            return;
+        }
+        self.rate = delivered.max(largest).min(self.rate);
+        self.empty(now, standing, sight);
+    }
+
+    /// Sends less for a round, or as many as it takes, until what stands is gone.
+    fn empty(&mut self, now: Instant, standing: Duration, sight: &Sight) {
+        let round = sight.smoothed.max(ROUND_LEAST);
+        let excess = standing.as_secs_f64() / round.as_secs_f64();
+        self.factor = (1.0 - excess).max(0.5);
+        let rounds = (excess / (1.0 - self.factor).max(1e-3)).max(1.0);
+        self.phase = Phase::Empty(now + round.mul_f64(rounds.min(8.0)));
+    }
+
+    fn hold(
+        &mut self,
+        now: Instant,
+        sight: &Sight,
+        (standing, delivered): (Duration, f64),
+        used: bool,
+    ) {
+        let round = sight.smoothed.max(ROUND_LEAST);
+        let right = sight.right.max((sight.least / 16).min(QUEUE_MOST));
+        let over = standing.as_secs_f64() / right.as_secs_f64().max(1e-3) - 1.0;
+        if standing > right * 4 + QUEUE_MOST && now.saturating_since(self.cut_at) > round + LATELY {
+            return self.cut(now, sight, (standing, delivered));
+        }
+        if standing <= right * 2 {
+            self.cut_for_nothing = 0;
+        }
+        if !used {
+            (self.factor, self.up) = (1.0, (self.up / 2.0).max(UP_LEAST));
+            return;
+        }
+        let gained = (GAINED / round.as_secs_f64()).min(1.0);
+        if over >= -0.5 && now.saturating_since(self.emptied_at) >= EMPTY_EVERY {
+            return self.empty(now, right * 2, sight);
+        }
+        if over < -0.5 {
+            // No queue stands, so none needs to be let run empty.
+            self.emptied_at = now;
+            self.rise(now, round);
+        } else {
+            (self.up, self.up_at) = (UP_LEAST, now);
+            self.rate *= 1.0 - STEP * gained * over.min(4.0);
+        }
+        self.factor = 1.0 - NOW * gained * over.clamp(-1.0, 4.0);
+    }
+
+    /// No queue stands: the path may carry more.
+    fn rise(&mut self, now: Instant, round: Duration) {
+        self.rate *= 1.0 + self.up;
+        if now.saturating_since(self.up_at) >= round + LATELY {
+            (self.up, self.up_at) = ((self.up * 2.0).min(UP_MOST), now);
+        }
+    }
+
+    /// A long queue stands: no more than is delivered, and less until it is gone.
+    fn cut(&mut self, now: Instant, sight: &Sight, (standing, delivered): (Duration, f64)) {
+        // What was sent less did not shorten it: the path itself has become longer.
+        let same = standing + standing / 4 >= self.standing_at_cut;
+        let same = same && self.standing_at_cut > Duration::ZERO;
+        let soon = now.saturating_since(self.cut_at) < Duration::from_secs(4);
+        self.cut_for_nothing = if same && soon {
+            self.cut_for_nothing + 1
+        } else {
+            0
+        };
+        if self.cut_for_nothing >= ROUNDS {
+            self.longer.1 += standing;
+            self.cut_for_nothing = 0;
+            return;
+        }
+        if delivered > 0.0 {
+            self.rate = self.rate.min(delivered);
+        }
+        (self.cut_at, self.standing_at_cut) = (now, standing);
+        self.empty(now, standing, sight);
+    }
+}

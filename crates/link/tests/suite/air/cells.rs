@@ -1,0 +1,264 @@
+//! Paths on which a transfer is judged, and what plain TCP would get there.
+//!
+//! Plain TCP is computed, not simulated, and generously. Cubic: the mean window of RFC 9438, 5.1, under independent losses, or
+//! that of Reno where it is larger (RFC 9438, 4.3), at most the rate. BBR: whatever is not lost, up to the loss at which its
+//! gain of 1.25 is used up (20 %), less the 2 % that probing the round trip costs; and a fifth of it beyond that loss. Neither is
+//! computed where frames overtake each other: what reordering costs plain TCP depends on too much.
+
+use std::fmt;
+
+use chappe_core::{Bitrate, Duration};
+
+use super::{Air, Books, PAYLOAD, run_after};
+
+/// A path with a name.
+#[derive(Clone, Debug)]
+pub struct Cell {
+    pub name: String,
+    pub air: Air,
+    pub secs: u64,
+    /// Mean of (1 - p) C over the measured time.
+    pub bound: f64,
+}
+
+/// What a transfer got on it.
+#[derive(Clone, Debug)]
+pub struct Row {
+    pub cell: Cell,
+    pub books: Books,
+}
+
+/// How often both classes are pinged, and what that takes where nothing is lost, with Ethernet's header, bit/s.
+const PING_EVERY: Duration = Duration::from_millis(500);
+const PINGS: f64 = 4.0 * (84.0 + 14.0) * 8.0;
+/// Share of (1 - p) C that a transfer must get.
+const SHARE: f64 = 0.95;
+/// Share of the better plain TCP.
+const OF_PLAIN: f64 = 0.97;
+
+impl Cell {
+    pub fn new(rate: u64, round_trip: u64, loss: u64) -> Cell {
+        let air = Air {
+            ping_every: PING_EVERY,
+            ..Air::path(
+                Bitrate(rate * 1_000_000),
+                Duration::from_millis(round_trip),
+                loss as f64 / 100.0,
+            )
+        };
+        Cell {
+            name: format!("{rate}Mbit/s {round_trip}ms {loss}%"),
+            secs: 8 + round_trip / 25,
+            // Beside the pings, which plain TCP has to share the path with as well.
+            bound: (1.0 - air.loss) * (air.capacity() - PINGS),
+            air,
+        }
+    }
+
+    fn with(mut self, name: &str, change: impl FnOnce(&mut Air)) -> Cell {
+        self.name += " ";
+        self.name += name;
+        change(&mut self.air);
+        self
+    }
+
+    fn bursts(self) -> Cell {
+        self.with("bursts", |air| air.burst = 4.0)
+    }
+
+    fn jitter(self, millis: u64) -> Cell {
+        self.with(&format!("jitter {millis}ms"), |air| {
+            air.jitter = Duration::from_millis(millis);
+        })
+    }
+
+    fn found(self) -> Cell {
+        self.with("found", |air| air.told = false)
+    }
+
+    fn stalling(self) -> Cell {
+        self.with("stalling", |air| {
+            air.stall = Some((Duration::from_millis(2_500), Duration::from_millis(700)));
+        })
+    }
+
+    pub fn measure(&self, seed: u64) -> Row {
+        let settled = 2_000 + self.air.delay.nanos() / 1_000_000 * 20;
+        Row {
+            cell: self.clone(),
+            books: run_after(self.air, seed, settled, self.secs),
+        }
+    }
+
+    /// What plain cubic and plain BBR would get at most.
+    pub fn plain(&self) -> (f64, f64) {
+        if self.air.jitter > Duration::ZERO {
+            return (0.0, 0.0);
+        }
+        let round_trip = (self.air.delay * 2).as_secs_f64();
+        let per_segment = PAYLOAD as f64 * 8.0 / round_trip;
+        let loss = self.air.loss.max(1e-9);
+        let cubic = (0.4 * (3.0 + 0.7) / (4.0 * (1.0 - 0.7))) * (round_trip / loss).powi(3);
+        let reno = (1.5 / loss).sqrt();
+        let window = cubic.powf(0.25).max(reno);
+        let cubic = (window * per_segment).min(self.bound);
+        let bbr = match self.air.loss > 0.2 {
+            true => self.bound * 0.2,
+            // 200 ms of each 10 s with four segments under way (BBR's ProbeRTT).
+            false => self.bound * 0.98,
+        };
+        (cubic, bbr)
+    }
+}
+
+impl Row {
+    pub fn share(&self) -> f64 {
+        self.books.goodput / self.cell.bound
+    }
+
+    /// Whether the transfer got what the cell demands.
+    pub fn is_met(&self) -> bool {
+        let (cubic, bbr) = self.cell.plain();
+        self.share() >= SHARE && self.books.goodput >= OF_PLAIN * cubic.max(bbr)
+    }
+}
+
+impl fmt::Display for Row {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (cubic, bbr) = self.cell.plain();
+        let books = &self.books;
+        let ping = books.probes[0];
+        write!(
+            f,
+            "{:36} | {:7.3} {:6.1} % | {:6.2} {:6.2} | {:5.3} ({:5.3}): {:5.3} {:5.3} {:5.3} | {:6.2} | {:5.0} {:5.0} {:3.0} % | {}",
+            self.cell.name,
+            books.goodput / 1e6,
+            self.share() * 100.0,
+            cubic / 1e6,
+            bbr / 1e6,
+            1.0 / books.first.max(1e-9),
+            1.0 / (1.0 - self.cell.air.loss),
+            books.again / books.first.max(1e-9),
+            books.repairs / books.first.max(1e-9),
+            books.fills / books.first.max(1e-9),
+            books.pace / 1e6,
+            ping.mean.as_secs_f64() * 1e3,
+            ping.most.as_secs_f64() * 1e3,
+            100.0 - 100.0 * ping.arrived as f64 / ping.sent.max(1) as f64,
+            if self.is_met() { "met" } else { "NOT MET" },
+        )
+    }
+}
+
+/// All cells.
+pub fn all() -> Vec<Cell> {
+    let mut cells = Vec::new();
+    for rate in [1, 6, 100] {
+        for round_trip in [2, 20, 100, 300, 600] {
+            for loss in [0, 1, 5, 15, 30] {
+                let cell = Cell::new(rate, round_trip, loss);
+                cells.push(cell.clone());
+                if loss > 0 {
+                    cells.push(cell.clone().bursts());
+                }
+                if loss <= 5 && round_trip <= 300 {
+                    cells.extend([10, 30].map(|millis| cell.clone().jitter(millis)));
+                }
+                cells.push(cell.found());
+            }
+        }
+    }
+    cells.extend(others());
+    cells
+}
+
+/// Paths that differ back and forth, change, or end at hosts that stand still now and then.
+fn others() -> Vec<Cell> {
+    let uneven = |loss| {
+        Cell::new(20, 40, loss).with("back 2Mbit/s", |air| air.back = Some(Bitrate(2_000_000)))
+    };
+    let mut cells: Vec<Cell> = [0, 5, 30].map(uneven).into();
+    cells.push(uneven(1).found());
+    cells.push(stepped(6, 1, 0.0));
+    cells.push(stepped(6, 1, 0.05));
+    cells.push(Cell::new(6, 20, 0).with("loss 0-30-0%", |air| {
+        air.steps = const {
+            &[
+                (Duration::from_secs(4), Bitrate(6_000_000), 0.3),
+                (Duration::from_secs(7), Bitrate(6_000_000), 0.0),
+            ]
+        };
+    }));
+    if let Some(last) = cells.last_mut() {
+        // From the third second to the eleventh.
+        let clean = last.air.capacity();
+        (last.secs, last.bound) = (8, clean * (5.0 + 3.0 * 0.7) / 8.0);
+    }
+    for round_trip in [20, 300] {
+        cells.push(Cell::new(6, round_trip, 5).stalling());
+        cells.push(Cell::new(6, round_trip, 5).stalling().found());
+    }
+    for cell in cells.iter_mut().filter(|cell| cell.air.stall.is_some()) {
+        // 2.5 s of each 3.2.
+        cell.bound *= 2.5 / 3.2;
+        cell.secs = 16;
+    }
+    cells
+}
+
+/// A rate that falls and comes back, without being told.
+fn stepped(high: u64, low: u64, loss: f64) -> Cell {
+    let mut cell = Cell::new(high, 20, 0)
+        .found()
+        .with("rate 6-1-6Mbit/s", |air| {
+            air.loss = loss;
+            air.steps = match loss > 0.0 {
+                false => {
+                    const {
+                        &[
+                            (Duration::from_secs(6), Bitrate(1_000_000), 0.0),
+                            (Duration::from_secs(14), Bitrate(6_000_000), 0.0),
+                        ]
+                    }
+                }
+                true => {
+                    const {
+                        &[
+                            (Duration::from_secs(6), Bitrate(1_000_000), 0.05),
+                            (Duration::from_secs(14), Bitrate(6_000_000), 0.05),
+                        ]
+                    }
+                }
+            };
+        });
+    cell.name += &format!(" {:.0}%", loss * 100.0);
+    let share = (12.0 + low as f64 / high as f64 * 8.0) / 20.0;
+    (cell.secs, cell.bound) = (20, (1.0 - loss) * cell.air.capacity() * share);
+    cell
+}
+
+/// The cells that the tests run.
+pub fn short() -> Vec<Cell> {
+    vec![
+        Cell::new(6, 2, 5),
+        Cell::new(6, 20, 0).found(),
+        Cell::new(6, 20, 30).bursts(),
+        Cell::new(6, 20, 0).jitter(30),
+        Cell::new(6, 100, 5).found(),
+        Cell::new(6, 300, 1),
+        Cell::new(6, 600, 5),
+        Cell::new(6, 600, 30),
+        Cell::new(1, 100, 15),
+        Cell::new(100, 20, 0).jitter(10),
+        Cell::new(100, 100, 1),
+        Cell::new(6, 20, 5).stalling(),
+    ]
+    .into_iter()
+    .map(|mut cell| {
+        if cell.air.stall.is_some() {
+            (cell.secs, cell.bound) = (16, cell.bound * 2.5 / 3.2);
+        }
+        cell
+    })
+    .collect()
+}
