@@ -18,7 +18,7 @@ mod slotted;
 
 use chappe_bound::{Conflict, MeshFlow, MeshLink, MeshOptions, Objective, mesh_bound};
 use chappe_core::{Duration, Mode, Rate, Seed};
-use chappe_dpclo::{KMax, Losses, PriceLaw, RateLaw, Router, Settings};
+use chappe_dpclo::{Counters, KMax, Losses, PriceLaw, RateLaw, Router, Settings};
 use chappe_mac::dot11::Config;
 use chappe_sim::{Medium, Profile, topology};
 use on_air::{Access, Mesh};
@@ -117,14 +117,17 @@ fn set(settings: &mut Settings, change: &str) -> Result<(), Box<dyn std::error::
                 Some(Duration::from_millis(value as u64)).filter(|age| *age > Duration::ZERO)
         }
         "count" => settings.extras.count_sent = value > 0.0,
-        "downhill" => settings.next_hops.downhill = value > 0.0,
+        "feasible" => settings.next_hops.feasible_only = value > 0.0,
+        "attempts" => {
+            settings.probes.attempts = Settings::improved().probes.attempts.filter(|_| value > 0.0)
+        }
         "high" => settings.next_hops.high = value,
         "k" => settings.next_hops.limit = KMax::Fixed(value as u8),
         "bias" => settings.extras.bias = value,
         "smoothing" => settings.extras.smoothing = value,
         _ => {
             return Err(format!(
-                "no setting '{name}' here: age, bias, count, credits, downhill, gain, high, k, limit, reports, reserve, smoothing"
+                "no setting '{name}' here: age, attempts, bias, count, credits, feasible, gain, high, k, limit, reports, reserve, smoothing"
             )
             .into());
         }
@@ -260,23 +263,25 @@ fn report(scene: &Scene, flows: &[(f64, f64)], routers: &[Router]) -> String {
         let losses = routers.iter().map(|router| router.counters().losses);
         losses.map(|losses| of(&losses)).sum()
     };
-    let accepted: u64 = routers.iter().map(|node| node.counters().accepted).sum();
+    let count =
+        |of: fn(&Counters) -> u64| -> u64 { routers.iter().map(|node| of(&node.counters())).sum() };
+    let accepted = count(|counters| counters.accepted);
     let full = sum(|losses| losses.queue_full);
-    let reports: u64 = routers
-        .iter()
-        .map(|node| node.counters().reports_sent)
-        .sum();
+    let reports = count(|counters| counters.reports_sent);
     let out_of_reach = routers
         .iter()
         .filter(|router| router.number() != scene.sink && router.distance(scene.sink).is_none());
     format!(
         "total {total:.1}, Jain {jain:.3}, geometric {geometric:.2}, {}; accepted {accepted}, lost {} (link {}, queue full \
-         {full}: {:.2} %, age {}), without a route {}, {reports} reports",
+         {full}: {:.2} %, hop limit {}, age {}), {:.2} transmissions a delivered packet, without a route {}, {reports} reports",
         each.join(" "),
         sum(Losses::total) - sum(|losses| losses.copies),
         sum(|losses| losses.link),
         100.0 * full as f64 / accepted.max(1) as f64,
+        sum(|losses| losses.hop_limit),
         sum(|losses| losses.age),
+        count(|counters| counters.attempts) as f64
+            / count(|counters| counters.delivered).max(1) as f64,
         out_of_reach.count()
     )
 }

@@ -90,8 +90,21 @@ pub struct Probes {
     pub etx_max: f64,
     /// Links whose delivery ratio is below this in either direction are not used. Default 0.1 (ours).
     pub ratio_min: f64,
+    /// Whether transmissions of data frames are samples of ETX, too. Default none: the paper's comes from probes alone.
+    pub attempts: Option<Attempts>,
     /// Probes are padded to this size. Default 134 octets (that of De Couto and others).
     pub octets: usize,
+}
+
+/// ETX from the transmissions of data frames, as in the four-bit link estimator (Fonseca and others, HotNets 2007): a window's
+/// transmissions for each acknowledged one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Attempts {
+    /// Transmissions that make a sample. 5 in [`Settings::improved`] (as there).
+    pub window: u8,
+    /// For this long after a sample, probes do not count: they are sent once, so that collisions under load would count
+    /// squared. 10 s in [`Settings::improved`] (ours: the time that a window of probes takes).
+    pub instead_of_probes: Duration,
 }
 
 /// Distribution of routes: DSDV (Perkins and Bhagwat, SIGCOMM 1994) with the constants of ns-2.35's.
@@ -138,9 +151,9 @@ pub struct NextHops {
     pub low: f64,
     /// Interval between reviews of K. Default 100 ms (ours).
     pub every: Duration,
-    /// Whether only neighbours are used that are not farther from the destination than the node itself. Default no: the
-    /// paper's example needs a detour.
-    pub downhill: bool,
+    /// Whether every next hop must be feasible (RFC 8966, 2.4), not only the best one: then no path returns to where it has
+    /// been. Default no: the paper's example needs a detour that is not, and the hop limit ends loops.
+    pub feasible_only: bool,
 }
 
 /// Limits and lifetimes of queues.

@@ -28,6 +28,8 @@
 //! pairing 1     1 a request, 2 the sender and this node are a pair
 //!         2..8  as in prices
 //!         8..10 node
+//! request 1     how often it may still be forwarded
+//!         2..4  destination        4..6 sequence number
 //! ```
 //!
 //! The paper asks for a sequence number and counts in probes and for the queue length in data; the layout is ours. The next
@@ -37,12 +39,14 @@ mod data;
 mod pairing;
 mod probe;
 mod report;
+mod request;
 mod routes;
 
 pub use data::{Data, ROOM_MAX};
 pub use pairing::{Prices, Round, emit_pairing};
 pub use probe::{Count, Probe};
 pub use report::{Report, Reported};
+pub use request::Request;
 pub use routes::{Route, Routes};
 
 use crate::baseline::matching::Message;
@@ -70,6 +74,8 @@ pub const PAIRING: usize = 10;
 pub const REPORT: usize = 2;
 /// Octets of a queue in a report.
 pub const REPORTED: usize = 5;
+/// Octets of a request.
+pub const REQUEST: usize = 6;
 /// The metric of a destination that cannot be reached.
 pub const UNREACHABLE: u16 = u16::MAX;
 
@@ -80,6 +86,7 @@ const KIND_DATA: u8 = 3;
 const KIND_PRICES: u8 = 4;
 const KIND_PAIRING: u8 = 5;
 const KIND_REPORT: u8 = 6;
+const KIND_REQUEST: u8 = 7;
 
 /// A queue length, in sixteenths of a packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -146,6 +153,8 @@ pub enum Frame<'a> {
     Prices(Round, Prices<'a>),
     /// A pairing message (DCLO).
     Pairing(Round, Message),
+    /// A request for a newer sequence number.
+    Request(Request),
 }
 
 /// The length of one of the sender's queues.
@@ -177,6 +186,7 @@ pub fn parse(octets: &[u8]) -> Result<Frame<'_>, Malformed> {
         (VERSION, KIND_REPORT) => Report::parse(octets).map(Frame::Report),
         (VERSION, KIND_PRICES) => Prices::parse(octets),
         (VERSION, KIND_PAIRING) => parse_pairing(octets),
+        (VERSION, KIND_REQUEST) => Request::parse(octets).map(Frame::Request),
         (VERSION, KIND_DATA) => {
             Data::parse(octets).map(|(data, payload)| Frame::Data(data, payload))
         }

@@ -20,11 +20,13 @@ use crate::store::{List, Packet, Store};
 
 mod receive;
 mod report;
+mod request;
 mod schedule;
 mod send;
 mod timers;
 
 use report::Reporter;
+use request::Waiting;
 use schedule::Choice;
 use timers::Timers;
 
@@ -69,6 +71,10 @@ pub struct Router {
     seq: u16,
     update_ready: bool,
     updated_at: Option<Instant>,
+    /// Requests for sequence numbers that wait for the link.
+    requests: Vec<Waiting>,
+    /// Counts own requests: repetitions go to other neighbours.
+    asked: u8,
     /// The application's offer was refused; the rate allows the next packet at this instant.
     refused_until: Option<Instant>,
     /// The congestion bits of the neighbours (Fusion).
@@ -203,7 +209,7 @@ impl Router {
             routes: Routes::new(
                 me,
                 settings.routing,
-                settings.next_hops.downhill,
+                settings.next_hops.feasible_only,
                 room.destinations,
                 room.neighbours,
             ),
@@ -226,6 +232,8 @@ impl Router {
             seq: 0,
             update_ready: false,
             updated_at: None,
+            requests: Vec::with_capacity(request::WAITING_MAX),
+            asked: u8::MAX,
             refused_until: None,
             bits: CongestionBits::new(room.neighbours, settings.queues.backlog_life),
             rounds: None,
@@ -517,7 +525,9 @@ impl LinkNode for Router {
         let data = self.choice.map(|choice| choice.class);
         let rounds = self.rounds.as_ref();
         let pairing = rounds.is_some_and(|rounds| rounds.advertise || rounds.has_message());
-        let control = self.probe_ready || self.update_ready || pairing || self.reporter.is_due();
+        let asks = !self.requests.is_empty();
+        let control =
+            self.probe_ready || self.update_ready || asks || pairing || self.reporter.is_due();
         let classes = Classes::NONE.with_if(Class::Control, control);
         data.map_or(classes, |class| classes.with(class))
     }

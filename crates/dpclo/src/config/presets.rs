@@ -23,6 +23,7 @@ impl Settings {
                 damping: 0.9,
                 etx_max: 16.0,
                 ratio_min: 0.1,
+                attempts: None,
                 octets: 134,
             },
             routing: Routing {
@@ -39,7 +40,7 @@ impl Settings {
                 high: 7.0,
                 low: 3.0,
                 every: Duration::from_millis(100),
-                downhill: false,
+                feasible_only: false,
             },
             queues: Queues {
                 limit: 10,
@@ -80,6 +81,17 @@ impl Settings {
         };
         let paper = Settings::paper();
         Settings {
+            probes: Probes {
+                attempts: Some(Attempts {
+                    window: 5,
+                    instead_of_probes: Duration::from_secs(10),
+                }),
+                ..paper.probes
+            },
+            next_hops: NextHops {
+                feasible_only: true,
+                ..paper.next_hops
+            },
             rate: RateLaw::Queue(law),
             extras: Extras::ALL,
             queues: Queues {

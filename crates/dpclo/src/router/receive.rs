@@ -4,8 +4,9 @@ use chappe_core::{Address, Arrival, DropReason, Duration, Instant, Layer, TraceE
 
 use super::Router;
 use crate::baseline::matching::Message;
+use crate::distance;
 use crate::header::{self, Backlog, Data, Frame, Prices, Probe, Round, Routes};
-use crate::routes::{self, RouteChange};
+use crate::routes::RouteChange;
 use crate::seen::{self, Key};
 use crate::store::Packet;
 
@@ -20,6 +21,11 @@ impl Router {
             Ok(Frame::Probe(probe)) if !pairs => self.on_probe(now, from, &probe),
             Ok(Frame::Routes(update)) if !pairs => self.on_routes(now, from, &update),
             Ok(Frame::Report(report)) if !pairs => self.on_report(now, from, &report),
+            Ok(Frame::Request(request)) if !pairs => match arrival.to == super::address(self.me) {
+                true => self.on_request(now, from, request),
+                // Overheard on its way to another node, or from a node that does not address its requests.
+                false => self.drop_frame(DropReason::NotForUs),
+            },
             Ok(Frame::Prices(round, prices)) if pairs => self.on_prices(now, from, round, &prices),
             Ok(Frame::Pairing(round, message)) if pairs => {
                 self.on_pairing(now, from, round, message)
@@ -115,16 +121,25 @@ impl Router {
             match news {
                 RouteChange::None => {}
                 RouteChange::Own(seq) => self.on_own_number(now, seq),
-                RouteChange::Newer => self.advertise_soon(now, route.destination, settle),
+                RouteChange::Newer => {
+                    let place = self.routes.find(route.destination);
+                    let known = place.and_then(|place| self.routes.get(place));
+                    let delay = match known.is_some_and(|known| known.has_awaited()) {
+                        true => Duration::ZERO,
+                        false => settle,
+                    };
+                    self.advertise_soon(now, route.destination, delay);
+                }
                 RouteChange::Reach => self.advertise_soon(now, route.destination, Duration::ZERO),
             }
         }
+        self.ask(now);
     }
 
     /// A neighbour knows a newer sequence number of this node than the node itself: it has restarted, and must exceed
     /// that number for its updates to be accepted.
     fn on_own_number(&mut self, now: Instant, seq: u16) {
-        if routes::newer(seq, self.seq) {
+        if distance::newer(seq, self.seq) {
             self.seq = seq.wrapping_add(2);
             self.request_update(now, Duration::ZERO);
         }
@@ -184,7 +199,7 @@ impl Router {
         match (data.destination == self.me, data.empty) {
             (_, true) => self.on_empty(now, data),
             (true, false) => self.on_arrived(now, data, payload),
-            (false, false) => self.on_relay(now, data, payload),
+            (false, false) => self.on_relay(now, from, data, payload),
         }
     }
 
@@ -319,7 +334,23 @@ impl Router {
         Some(oldest.came + wait)
     }
 
-    fn on_relay(&mut self, now: Instant, data: &Data, payload: &[u8]) {
+    /// A packet came from `from`. If that is a next hop for the packet, its route leads through this node: such a neighbour has
+    /// advertised a false distance or restarted, since feasible routes do not (after RPL's check of the data path, RFC 6550,
+    /// 11.2).
+    fn on_returned(&mut self, now: Instant, from: u16, destination: u16) {
+        if !self.settings.next_hops.feasible_only {
+            return;
+        }
+        let (place, neighbour) = (self.routes.find(destination), self.links.find(from));
+        if let (Some(place), Some(neighbour)) = (place, neighbour)
+            && self.routes.on_returned(now, place, neighbour, &self.links)
+        {
+            self.counters.returned += 1;
+            self.ask(now);
+        }
+    }
+
+    fn on_relay(&mut self, now: Instant, from: u16, data: &Data, payload: &[u8]) {
         if data.hop_limit <= 1 {
             self.counters.losses.hop_limit += 1;
             return self.drop_frame(DropReason::RetryLimit);
@@ -335,6 +366,7 @@ impl Router {
             self.counters.losses.copies += 1;
             return self.drop_frame(DropReason::Duplicate);
         }
+        self.on_returned(now, from, data.destination);
         // If there is no place for the destination, `destination` counts the packet as refused.
         let taken = self
             .destination(now, data.destination)

@@ -8,11 +8,15 @@ use crate::header::{self, Backlog, Data, Metric, Prices, Probe, QUEUES_MAX, Queu
 use crate::store::Packet;
 
 /// The token of frames whose outcome is ignored.
-const NO_TOKEN: u32 = 0;
+pub(super) const NO_TOKEN: u32 = 0;
 
 impl Router {
-    /// Writes the control frame that is due: probe, update, report or pairing message, in this order.
+    /// Writes the control frame that is due: request, probe, update, report or pairing message, in this order.
     pub(super) fn send_control(&mut self, now: Instant, sdu: &mut [u8]) -> Option<LinkSend> {
+        if let Some(send) = self.write_request(sdu) {
+            self.counters.control_octets += send.len as u64;
+            return Some(send);
+        }
         let len = match self.probe_ready {
             true => self.write_probe(now, sdu),
             false if self.update_ready => self.write_update(now, sdu),
@@ -124,6 +128,9 @@ impl Router {
             };
             known.changed = done >= written;
             rest |= known.changed;
+            if let Some(place) = self.routes.place_at(at).filter(|_| done < written) {
+                self.routes.on_advertised(now, place, &self.links);
+            }
             done += 1;
         }
         self.update_ready = rest;
@@ -269,6 +276,19 @@ impl Router {
         let Some(flight) = slot.and_then(Option::take) else {
             return;
         };
+        let attempts = match outcome {
+            Outcome::Acknowledged { attempts } | Outcome::Failed { attempts } => attempts,
+            Outcome::Unconfirmed => 1,
+        };
+        self.counters.attempts += u64::from(attempts);
+        let (known, acknowledged) = (
+            self.links.get(flight.neighbour),
+            matches!(outcome, Outcome::Acknowledged { .. }),
+        );
+        if known.is_some_and(|link| link.node == flight.node) {
+            self.links
+                .on_attempts(now, flight.neighbour, attempts, acknowledged);
+        }
         match outcome {
             Outcome::Acknowledged { .. } | Outcome::Unconfirmed => self.on_confirmed(now, flight),
             Outcome::Failed { .. } => self.on_failed(now, flight),
@@ -314,6 +334,7 @@ impl Router {
             self.links.on_failure(flight.neighbour);
             // The link's ETX grew, so another next hop may be better now.
             self.rank_all(now);
+            self.ask(now);
         }
         let Some(place) = flight.packet else {
             return self.release_in_flight(flight);

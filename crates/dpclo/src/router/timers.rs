@@ -130,6 +130,7 @@ impl Router {
         if changed {
             self.rank_all(now);
         }
+        self.ask(now);
         if fresh {
             // A new neighbour has none of the routes that were advertised before.
             self.advertise_all(now, Duration::ZERO);
