@@ -40,7 +40,7 @@ pub struct Counters {
     pub requests_sent: u64,
     /// Requests for newer sequence numbers that were received.
     pub requests_heard: u64,
-    /// Packets that came from a neighbour that was a next hop for them: it had advertised a route that leads back.
+    /// Next hops given up because a packet came back: they had advertised a route that leads through this node.
     pub returned: u64,
     /// Reports of changed queues that were sent.
     pub reports_sent: u64,

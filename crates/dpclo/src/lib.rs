@@ -83,6 +83,7 @@
 //! | `links.rs` | ETX from probes and from the attempts of data frames |
 //! | `routes.rs`, `distance.rs` | DSDV and the K next hops; the condition that keeps them free of loops |
 //! | [`price`], [`rate`] | pure computations: prices, classes, K; the source's rate |
+//! | `airtime.rs` | the price of airtime, of which the improved variant makes rates |
 //! | `store.rs`, `seen.rs` | packets and lists of them; duplicates and flows |
 //! | [`baseline`] | Fusion's bits and tokens; DCLO's rounds and pairs |
 //! | [`header`], `config.rs`, `counters.rs` | frames; parameters with their sources; counters |
@@ -123,6 +124,7 @@
 
 extern crate alloc;
 
+mod airtime;
 pub mod baseline;
 mod config;
 mod counters;
@@ -137,9 +139,9 @@ mod seen;
 mod store;
 
 pub use config::{
-    Attempts, ConfigError, Drain, Extras, Fusion, KMax, Matching, NEXT_HOPS_MAX, NextHops,
-    OverhearLaw, Pins, PriceLaw, Priorities, Probes, QueueLaw, Queues, RateLaw, Reports, Room,
-    Routing, Scheme, Settings,
+    AirtimeLaw, Attempts, ConfigError, Drain, Extras, Fusion, KMax, Matching, NEXT_HOPS_MAX,
+    NextHops, OverhearLaw, Pins, PriceLaw, Priorities, Probes, QueueLaw, Queues, RateLaw, Reports,
+    Room, Routing, Scheme, Settings,
 };
 pub use counters::{Counters, Losses};
 pub use router::{Delivery, Refused, Router};

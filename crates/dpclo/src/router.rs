@@ -7,9 +7,10 @@ use chappe_core::{
     Stream, TraceEvent, TraceRing, Wake,
 };
 
+use crate::airtime::Airtime;
 use crate::baseline::dclo::Rounds;
 use crate::baseline::fusion::CongestionBits;
-use crate::config::{ConfigError, Scheme, Settings};
+use crate::config::{ConfigError, RateLaw, Scheme, Settings};
 use crate::counters::Counters;
 use crate::header::{self, Backlog};
 use crate::links::Links;
@@ -18,6 +19,7 @@ use crate::routes::Routes;
 use crate::seen::{Flows, Seen};
 use crate::store::{List, Packet, Store};
 
+mod costs;
 mod receive;
 mod report;
 mod request;
@@ -82,6 +84,8 @@ pub struct Router {
     /// The rounds of DCLO; `None` under other schemes.
     rounds: Option<Rounds>,
     reporter: Reporter,
+    /// Airtime and prices; `None` under other rate laws.
+    airtime: Option<Airtime>,
     /// The packet that would be sent now, computed after each event.
     choice: Option<Choice>,
     counters: Counters,
@@ -113,6 +117,8 @@ struct InFlight {
     destination: u16,
     neighbour: u8,
     node: u16,
+    /// Octets of the frame.
+    octets: u16,
 }
 
 /// This node as a source for one destination.
@@ -238,6 +244,10 @@ impl Router {
             bits: CongestionBits::new(room.neighbours, settings.queues.backlog_life),
             rounds: None,
             reporter: Reporter::new(&settings.extras, caps),
+            airtime: match settings.rate {
+                RateLaw::Airtime(law) => Some(Airtime::new(law, room.destinations, now)),
+                _ => None,
+            },
             choice: None,
             counters: Counters::default(),
             trace: TraceRing::default(),

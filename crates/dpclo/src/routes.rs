@@ -15,7 +15,7 @@ use chappe_core::{Duration, Instant};
 
 use crate::config::{NEXT_HOPS_MAX, Routing};
 use crate::distance::{Distance, newer};
-use crate::header::{Backlog, Metric, ROOM_MAX, Route};
+use crate::header::{Backlog, Cost, Metric, ROOM_MAX, Route};
 use crate::links::Links;
 
 /// All known destinations. A destination keeps its place as long as it is known.
@@ -81,6 +81,8 @@ struct Cell {
     backlog: Backlog,
     /// The room that it advertised, in packets, less the packets that it has received since.
     room: u8,
+    /// The cost of its path to the destination.
+    price: Cost,
     backlog_at: Instant,
 }
 
@@ -110,6 +112,7 @@ const BLANK: Cell = Cell {
     heard: Instant::ZERO,
     backlog: Backlog(0),
     room: ROOM_MAX,
+    price: Cost::NONE,
     backlog_at: Instant::ZERO,
 };
 
@@ -363,6 +366,19 @@ impl Routes {
             Some(cell) if cell.backlog_at >= oldest => cell.room,
             _ => ROOM_MAX,
         }
+    }
+
+    /// Records the cost that a neighbour advertised with its queue.
+    pub fn set_cost(&mut self, place: u16, neighbour: u8, cost: Cost) {
+        if let Some(cell) = self.cell_mut(place, neighbour) {
+            cell.price = cost;
+        }
+    }
+
+    /// The cost that a neighbour advertised since `oldest`, if it did.
+    pub fn cost(&self, oldest: Instant, place: u16, neighbour: u8) -> Option<f64> {
+        let cell = self.cell(place, neighbour)?;
+        cell.price.get().filter(|_| cell.backlog_at >= oldest)
     }
 
     /// Adds to a neighbour's queue a packet that it received but has not advertised yet.

@@ -30,17 +30,24 @@ impl Router {
             Ok(Frame::Pairing(round, message)) if pairs => {
                 self.on_pairing(now, from, round, message)
             }
-            Ok(Frame::Data(data, payload)) => {
-                self.overhear(now, from, &data);
-                match arrival.to == super::address(self.me) {
-                    true => self.on_data(now, from, &data, payload),
-                    false if arrival.to.is_broadcast() => self.drop_frame(DropReason::NotForUs),
-                    false => self.on_passing(now, arrival.to, &data),
-                }
+            Ok(Frame::Data(data, payload)) => self.on_packet(now, from, arrival.to, &data, payload),
+            Ok(Frame::Priced(data, stamp, payload)) => {
+                self.on_stamp(now, from, &data, stamp);
+                self.on_packet(now, from, arrival.to, &data, payload);
             }
             // A node that runs another scheme.
             Ok(_) => self.drop_frame(DropReason::NotForUs),
             Err(_) => self.drop_frame(DropReason::Malformed),
+        }
+    }
+
+    /// Handles a packet for this node or another one.
+    fn on_packet(&mut self, now: Instant, from: u16, to: Address, data: &Data, payload: &[u8]) {
+        self.overhear(now, from, data);
+        match to == super::address(self.me) {
+            true => self.on_data(now, from, data, payload),
+            false if to.is_broadcast() => self.drop_frame(DropReason::NotForUs),
+            false => self.on_passing(now, to, data),
         }
     }
 
@@ -100,6 +107,7 @@ impl Router {
                     .set_backlog(now, destination, place, queue.backlog);
             }
         }
+        self.on_tariff(now, from, probe);
         self.counters.probes_heard += 1;
     }
 
@@ -334,19 +342,22 @@ impl Router {
         Some(oldest.came + wait)
     }
 
-    /// A packet came from `from`. If that is a next hop for the packet, its route leads through this node: such a neighbour has
-    /// advertised a false distance or restarted, since feasible routes do not (after RPL's check of the data path, RFC 6550,
-    /// 11.2).
-    fn on_returned(&mut self, now: Instant, from: u16, destination: u16) {
-        if !self.settings.next_hops.feasible_only {
+    /// A packet came from `from`. If that is a next hop for the packet, or if the packet has been here before, the next hop's
+    /// route leads through this node: it has advertised a false distance or restarted, since feasible routes do not. It is no
+    /// next hop until it advertises anew (after RPL's check of the data path, RFC 6550, 11.2).
+    fn check_path(&mut self, now: Instant, from: u16, key: Key, destination: u16) {
+        let (place, sender) = (self.routes.find(destination), self.links.find(from));
+        let (Some(place), true) = (place, self.settings.next_hops.feasible_only) else {
             return;
-        }
-        let (place, neighbour) = (self.routes.find(destination), self.links.find(from));
-        if let (Some(place), Some(neighbour)) = (place, neighbour)
-            && self.routes.on_returned(now, place, neighbour, &self.links)
-        {
-            self.counters.returned += 1;
-            self.ask(now);
+        };
+        let back = key.source == self.me || self.seen.has_returned(key);
+        let known = self.routes.get(place);
+        let best = known.and_then(|known| known.hops().first().map(|hop| hop.place));
+        for neighbour in [sender, best.filter(|_| back)].into_iter().flatten() {
+            if self.routes.on_returned(now, place, neighbour, &self.links) {
+                self.counters.returned += 1;
+                self.ask(now);
+            }
         }
     }
 
@@ -366,7 +377,7 @@ impl Router {
             self.counters.losses.copies += 1;
             return self.drop_frame(DropReason::Duplicate);
         }
-        self.on_returned(now, from, data.destination);
+        self.check_path(now, from, key, data.destination);
         // If there is no place for the destination, `destination` counts the packet as refused.
         let taken = self
             .destination(now, data.destination)

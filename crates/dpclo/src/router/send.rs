@@ -15,6 +15,7 @@ impl Router {
     pub(super) fn send_control(&mut self, now: Instant, sdu: &mut [u8]) -> Option<LinkSend> {
         if let Some(send) = self.write_request(sdu) {
             self.counters.control_octets += send.len as u64;
+            self.spend(1, send.len);
             return Some(send);
         }
         let len = match self.probe_ready {
@@ -24,6 +25,7 @@ impl Router {
             false => self.write_pairing(now, sdu),
         }?;
         self.counters.control_octets += len as u64;
+        self.spend(1, len);
         Some(LinkSend {
             to: Address::BROADCAST,
             len,
@@ -41,6 +43,7 @@ impl Router {
         let counts = self.links.counts(now);
         let (octets, head) = (self.settings.probes.octets, (self.epoch, self.probe_number));
         let len = Probe::emit(head, counts, told, octets, sdu)?;
+        let len = self.write_tariff(now, &longest, len, sdu)?;
         self.probe_number = self.probe_number.wrapping_add(1);
         for queue in longest.iter().flatten() {
             if let Some(place) = self.routes.find(queue.destination) {
@@ -155,7 +158,8 @@ impl Router {
         let packet = place.and_then(|place| self.store.packet(place)).copied();
         let header = self.header(now, choice.destination, packet.as_ref())?;
         let payload = place.map_or(&[][..], |place| self.store.payload(place));
-        let Some(len) = header.emit(payload, sdu) else {
+        let stamp = self.stamp(now, choice.destination);
+        let Some(len) = header.emit_with(stamp, payload, sdu) else {
             // The driver's buffer is shorter than its caps state: the packet stays queued.
             if let Some(place) = place {
                 self.put_back(now, choice.destination, place);
@@ -174,6 +178,7 @@ impl Router {
             destination: choice.destination,
             neighbour: choice.neighbour,
             node,
+            octets: len as u16,
         });
         Some(LinkSend {
             to: address(node),
@@ -281,6 +286,7 @@ impl Router {
             Outcome::Unconfirmed => 1,
         };
         self.counters.attempts += u64::from(attempts);
+        self.spend(attempts, usize::from(flight.octets));
         let (known, acknowledged) = (
             self.links.get(flight.neighbour),
             matches!(outcome, Outcome::Acknowledged { .. }),
