@@ -235,8 +235,8 @@ pub struct AirtimeLaw {
     /// 0.95 (ours: they sense each other, so that 1 is all there is; at 1 queues stand, at 0.85 a single cell lost a
     /// twelfth of its total).
     pub load: f64,
-    /// Rise of the price's logarithm in a second for each unit of excess load. 0.5 (ours: what is told arrives within two
-    /// seconds, and a loop with this delay is stable below a gain of 0.8).
+    /// Rise of the price's logarithm in a second for each unit of excess load. 0.5 (ours: shares arrive within two seconds,
+    /// and a loop with this delay is stable below a gain of 0.8).
     pub gain: f64,
     /// Packets that may wait in a node before its price rises. 4 (ours: between the low watermark and half of the limit).
     pub queue: f64,

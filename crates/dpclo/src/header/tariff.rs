@@ -47,7 +47,7 @@ pub struct Tariff<'a> {
 }
 
 impl Share {
-    /// The largest price.
+    /// The largest price that a share can carry.
     pub const PRICE_MAX: f64 = 15.99;
 
     /// Rounds both; values out of range saturate.
@@ -120,7 +120,7 @@ impl<'a> Tariff<'a> {
         let (costs, rest) = rest.split_at_checked(queues * 2)?;
         let (&count, rest) = rest.split_first()?;
         let far = rest.get(..usize::from(count) * FAR)?;
-        (mark == MARK).then_some(Tariff {
+        (mark == MARK && usize::from(count) <= FAR_MAX).then_some(Tariff {
             own: Share::read([a, p0, p1]),
             shares,
             costs,
