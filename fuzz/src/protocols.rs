@@ -57,11 +57,31 @@ fn dpclo(bytes: &[u8]) {
                 dpclo::parse(&room[..len])
             );
         }
+        Ok(dpclo::Frame::Priced(data, stamp, payload)) => {
+            let len = data.emit_with(Some(stamp), payload, &mut room);
+            assert_eq!(
+                Ok(dpclo::Frame::Priced(data, stamp, payload)),
+                dpclo::parse(&room[..len.expect("there is room")])
+            );
+        }
+        Ok(dpclo::Frame::Request(request)) => {
+            let len = request.emit(&mut room).expect("there is room");
+            assert_eq!(
+                Ok(dpclo::Frame::Request(request)),
+                dpclo::parse(&room[..len])
+            );
+        }
         Ok(dpclo::Frame::Probe(probe)) => {
             let head = (probe.epoch, probe.number);
             let (counts, queues) = (probe.counts(), probe.queues());
             let len = dpclo::Probe::emit(head, counts, queues, 0, &mut room);
-            let again = dpclo::parse(&room[..len.expect("there is room")]);
+            let mut len = len.expect("there is room");
+            if let Some(tariff) = probe.tariff() {
+                let (shares, costs, far) = (tariff.shares(), tariff.costs(), tariff.far());
+                let end = dpclo::Tariff::emit(tariff.own, shares, costs, far, (len, &mut room));
+                len = end.expect("there is room");
+            }
+            let again = dpclo::parse(&room[..len]);
             assert_eq!(Ok(dpclo::Frame::Probe(probe)), again);
         }
         Ok(dpclo::Frame::Routes(routes)) => {

@@ -7,7 +7,8 @@
 //! Rates in packets of 200 octets a second and mean delays in seconds, sources ordered by distance, farthest first. Radios
 //! are ns-2's: 250 m to be heard, 550 m to be sensed, 2 Mbit/s. Places are drawn until all nodes are connected. Over ZMAC+ the
 //! nodes find their time slots by DRAND in the first minute. Settings that can be changed: see `set`. `bound` instead of a MAC
-//! prints what the best routes and schedule carry when nodes within 550 m cannot send at the same time.
+//! prints what the best routes and schedule carry: when links whose ends are within 550 m cannot be used at the same time, and
+//! when only senders that sense each other and data that would be destroyed exclude each other.
 
 #[path = "../tests/suite/common/loaded.rs"]
 mod loaded;
@@ -16,9 +17,10 @@ mod on_air;
 #[path = "../tests/suite/common/slotted.rs"]
 mod slotted;
 
+use chappe_bound::graph::Graph;
 use chappe_bound::{Conflict, MeshFlow, MeshLink, MeshOptions, Objective, mesh_bound};
 use chappe_core::{Duration, Mode, Rate, Seed};
-use chappe_dpclo::{KMax, Losses, PriceLaw, RateLaw, Router, Settings};
+use chappe_dpclo::{Counters, KMax, Losses, PriceLaw, RateLaw, Router, Settings};
 use chappe_mac::dot11::Config;
 use chappe_sim::{Medium, Profile, topology};
 use on_air::{Access, Mesh};
@@ -58,8 +60,17 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         if wanted.as_ref().is_some_and(|wanted| wanted != name) {
             continue;
         }
+        let mut times_s = TIMES_S;
         for change in &changes {
-            set(&mut settings, change)?;
+            match change.split_once('=') {
+                // Seconds from the sources' begin to counting, and from there to the end.
+                Some(("after", seconds)) => {
+                    times_s[1] = times_s[0] + seconds.parse::<u64>()?;
+                    times_s[2] = times_s[2].max(times_s[1] + 1);
+                }
+                Some(("for", seconds)) => times_s[2] = times_s[1] + seconds.parse::<u64>()?,
+                _ => set(&mut settings, change)?,
+            }
         }
         settings.room.payload = 200;
         let mesh = Mesh {
@@ -71,7 +82,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                 .iter()
                 .map(|&(node, _)| (node, scene.sink))
                 .collect(),
-            times_s: TIMES_S,
+            times_s,
             seed,
         };
         let played = mesh.over(access(&mac)?, config(&mac));
@@ -112,19 +123,41 @@ fn set(settings: &mut Settings, change: &str) -> Result<(), Box<dyn std::error::
                 interval: Duration::from_millis(100),
             });
         }
+        "load" | "rise" | "fall" | "queue" | "queue-gain" | "gain-of-load" | "floor" | "double" => {
+            let RateLaw::Airtime(law) = &mut settings.rate else {
+                return Err("this scheme has no prices of airtime".into());
+            };
+            match name {
+                "load" => law.load = value,
+
+                "rise" => law.rise = value,
+                "fall" => law.fall = value,
+                "queue" => law.queue = value,
+                "queue-gain" => law.queue_gain = value,
+                "floor" => law.floor = value,
+                "double" => law.double = Duration::from_secs_f64(value),
+                _ => law.gain = value,
+            }
+        }
         "age" => {
             settings.extras.age_weight =
                 Some(Duration::from_millis(value as u64)).filter(|age| *age > Duration::ZERO)
         }
         "count" => settings.extras.count_sent = value > 0.0,
-        "downhill" => settings.next_hops.downhill = value > 0.0,
+        "feasible" => settings.next_hops.feasible_only = value > 0.0,
+        "attempts" => {
+            settings.probes.attempts = Settings::improved().probes.attempts.filter(|_| value > 0.0)
+        }
         "high" => settings.next_hops.high = value,
+        "by-queue" => settings.priorities.by_queue = value > 0.0,
+        "urgent" => settings.priorities.high = value,
+        "medium" => settings.priorities.medium = value,
         "k" => settings.next_hops.limit = KMax::Fixed(value as u8),
         "bias" => settings.extras.bias = value,
         "smoothing" => settings.extras.smoothing = value,
         _ => {
             return Err(format!(
-                "no setting '{name}' here: age, bias, count, credits, downhill, gain, high, k, limit, reports, reserve, smoothing"
+                "no setting '{name}' here: age, attempts, bias, count, credits, feasible, gain, high, k, limit, reports, reserve, smoothing"
             )
             .into());
         }
@@ -204,44 +237,64 @@ fn hops(medium: &Medium, sink: u16, (mode, octets): (Mode, usize)) -> Vec<u16> {
     hops
 }
 
-/// The max-min and the proportionally fair optimum. A link alone carries 533.6 packets a second: 252 octets at 2 Mbit/s, SIFS,
-/// ACK, DIFS and 15.5 slots of back-off.
+/// The max-min and the proportionally fair optimum, under two rules for which links exclude each other. A link alone carries
+/// 533.6 packets a second: 252 octets at 2 Mbit/s, SIFS, ACK, DIFS and 15.5 slots of back-off.
 fn bounds(scene: &Scene) -> Result<(), Box<dyn std::error::Error>> {
     const LINK: f64 = 533.6;
     let places = scene.medium.positions();
-    let within = |a: usize, b: usize, metres: f64| {
-        libm::hypot(places[a].x - places[b].x, places[a].y - places[b].y) <= metres
-    };
+    let metres =
+        |a: usize, b: usize| libm::hypot(places[a].x - places[b].x, places[a].y - places[b].y);
     let pairs = (0..places.len()).flat_map(|a| (0..places.len()).map(move |b| (a, b)));
-    let links = pairs.filter(|&(a, b)| a != b && within(a, b, 250.0));
-    let links = links.map(|(from, to)| MeshLink {
-        from,
-        to,
-        rate_bps: LINK,
-    });
-    let mesh = chappe_bound::Mesh::new(
-        places.len(),
-        links.collect(),
-        Conflict::Symmetric,
-        |a, b| within(a, b, 550.0),
-    )?;
+    let links = pairs.filter(|&(a, b)| a != b && metres(a, b) <= 250.0);
+    let links: Vec<MeshLink> = links
+        .map(|(from, to)| MeshLink {
+            from,
+            to,
+            rate_bps: LINK,
+        })
+        .collect();
+    let apart =
+        chappe_bound::Mesh::new(places.len(), links.clone(), Conflict::Symmetric, |a, b| {
+            metres(a, b) <= 550.0
+        })?;
+    // Senders that sense each other, and data that another sender's signal destroys: less than 10 dB weaker, after the
+    // fourth power of distance.
+    let destroys =
+        |from: usize, link: &MeshLink| metres(from, link.to) < 1.7783 * metres(link.from, link.to);
+    let mut conflicts = Graph::new(links.len());
+    for (b, other) in links.iter().enumerate() {
+        for (a, link) in links[..b].iter().enumerate() {
+            let ends = [other.from, other.to];
+            if ends.contains(&link.from)
+                || ends.contains(&link.to)
+                || metres(link.from, other.from) <= 550.0
+                || destroys(link.from, other)
+                || destroys(other.from, link)
+            {
+                conflicts.connect(a, b);
+            }
+        }
+    }
+    let aware = chappe_bound::Mesh::with_conflicts(places.len(), links, conflicts)?;
     let sink = usize::from(scene.sink);
     let flow = |&(source, _): &(u16, u16)| MeshFlow {
         source: usize::from(source),
         sink,
     };
     let flows: Vec<MeshFlow> = scene.sources.iter().map(flow).collect();
-    for objective in [Objective::MaxMin, Objective::SumLog] {
-        let best = mesh_bound(&mesh, &flows, objective, &MeshOptions::default())?;
-        let rates = &best.rates_bps;
-        let logs: f64 = rates.iter().map(|&rate| libm::log(rate)).sum();
-        println!(
-            "{objective:?}: total {:.1}, Jain {:.3}, geometric {:.2}, gap {:.4}, {rates:.1?}",
-            best.total_bps(),
-            best.jain(),
-            libm::exp(logs / rates.len() as f64),
-            best.gap
-        );
+    for (rule, mesh) in [("550 m apart", apart), ("interference", aware)] {
+        for objective in [Objective::MaxMin, Objective::SumLog] {
+            let best = mesh_bound(&mesh, &flows, objective, &MeshOptions::default())?;
+            let rates = &best.rates_bps;
+            let logs: f64 = rates.iter().map(|&rate| libm::log(rate)).sum();
+            println!(
+                "{rule}, {objective:?}: total {:.1}, Jain {:.3}, geometric {:.2}, gap {:.4}, {rates:.1?}",
+                best.total_bps(),
+                best.jain(),
+                libm::exp(logs / rates.len() as f64),
+                best.gap
+            );
+        }
     }
     Ok(())
 }
@@ -260,23 +313,25 @@ fn report(scene: &Scene, flows: &[(f64, f64)], routers: &[Router]) -> String {
         let losses = routers.iter().map(|router| router.counters().losses);
         losses.map(|losses| of(&losses)).sum()
     };
-    let accepted: u64 = routers.iter().map(|node| node.counters().accepted).sum();
+    let count =
+        |of: fn(&Counters) -> u64| -> u64 { routers.iter().map(|node| of(&node.counters())).sum() };
+    let accepted = count(|counters| counters.accepted);
     let full = sum(|losses| losses.queue_full);
-    let reports: u64 = routers
-        .iter()
-        .map(|node| node.counters().reports_sent)
-        .sum();
+    let reports = count(|counters| counters.reports_sent);
     let out_of_reach = routers
         .iter()
         .filter(|router| router.number() != scene.sink && router.distance(scene.sink).is_none());
     format!(
         "total {total:.1}, Jain {jain:.3}, geometric {geometric:.2}, {}; accepted {accepted}, lost {} (link {}, queue full \
-         {full}: {:.2} %, age {}), without a route {}, {reports} reports",
+         {full}: {:.2} %, hop limit {}, age {}), {:.2} transmissions a delivered packet, without a route {}, {reports} reports",
         each.join(" "),
         sum(Losses::total) - sum(|losses| losses.copies),
         sum(|losses| losses.link),
         100.0 * full as f64 / accepted.max(1) as f64,
+        sum(|losses| losses.hop_limit),
         sum(|losses| losses.age),
+        count(|counters| counters.attempts) as f64
+            / count(|counters| counters.delivered).max(1) as f64,
         out_of_reach.count()
     )
 }

@@ -90,8 +90,21 @@ pub struct Probes {
     pub etx_max: f64,
     /// Links whose delivery ratio is below this in either direction are not used. Default 0.1 (ours).
     pub ratio_min: f64,
+    /// Whether transmissions of data frames are samples of ETX, too. Default none: the paper's comes from probes alone.
+    pub attempts: Option<Attempts>,
     /// Probes are padded to this size. Default 134 octets (that of De Couto and others).
     pub octets: usize,
+}
+
+/// ETX from the transmissions of data frames, as in the four-bit link estimator (Fonseca and others, HotNets 2007): a window's
+/// transmissions for each acknowledged one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Attempts {
+    /// Transmissions that make a sample. 5 in [`Settings::improved`] (as there).
+    pub window: u8,
+    /// For this long after a sample, probes do not count: they are sent once, so that collisions under load would count
+    /// squared. 10 s in [`Settings::improved`] (ours: the time that a window of probes takes).
+    pub instead_of_probes: Duration,
 }
 
 /// Distribution of routes: DSDV (Perkins and Bhagwat, SIGCOMM 1994) with the constants of ns-2.35's.
@@ -138,9 +151,9 @@ pub struct NextHops {
     pub low: f64,
     /// Interval between reviews of K. Default 100 ms (ours).
     pub every: Duration,
-    /// Whether only neighbours are used that are not farther from the destination than the node itself. Default no: the
-    /// paper's example needs a detour.
-    pub downhill: bool,
+    /// Whether every next hop must be feasible (RFC 8966, 2.4), not only the best one: then no path returns to where it has
+    /// been. Default no: the paper's example needs a detour that is not, and the hop limit ends loops.
+    pub feasible_only: bool,
 }
 
 /// Limits and lifetimes of queues.
@@ -171,6 +184,8 @@ pub enum RateLaw {
     Price(PriceLaw),
     /// By the packets that the next hop is overheard forwarding: Fusion's.
     Overheard(OverhearLaw),
+    /// By the cost of the path in airtime: ours.
+    Airtime(AirtimeLaw),
     /// No limit: as fast as the application offers and the queue accepts.
     Unlimited,
 }
@@ -208,6 +223,46 @@ pub struct PriceLaw {
     pub interval: Duration,
 }
 
+/// The rate is the inverse of the path's cost, which nodes charge by airtime: proportionally fair. See `airtime.rs`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct AirtimeLaw {
+    /// What a transmission takes from the channel beside its octets. 1010 us (802.11b at 2 Mbit/s: long preamble 192 us, 36
+    /// octets of MAC, LLC and check sequence 144 us, SIFS 10 us, ACK 304 us, DIFS 50 us, mean back-off 310 us).
+    pub around: Duration,
+    /// What an octet takes. 4 us (2 Mbit/s).
+    pub octet: Duration,
+    /// The airtime of a node and its neighbours, in shares of the channel, above which its price rises.
+    /// 0.95 (ours: they sense each other, so that 1 is all there is; at 1 queues stand, at 0.85 a single cell lost a
+    /// twelfth of its total).
+    pub load: f64,
+    /// Rise of the price's logarithm in a second for each unit of excess load. 0.5 (ours: shares arrive within two seconds,
+    /// and a loop with this delay is stable below a gain of 0.8).
+    pub gain: f64,
+    /// Packets that may wait in a node before its price rises. 4 (ours: between the low watermark and half of the limit).
+    pub queue: f64,
+    /// Rise of the price's logarithm in a second for each packet more. 0.1 (ours: a queue of 10 doubles it in
+    /// a second).
+    pub queue_gain: f64,
+    /// The fastest rise of the price's logarithm in a second. 2 (ours: a start that floods ends within two seconds).
+    pub rise: f64,
+    /// The fastest fall of the price's logarithm in a second. 0.5 (ours: that of an idle channel).
+    pub fall: f64,
+    /// The least price. It must allow a lone flow a link's whole rate. 0.01 (ours: with 50 nodes around, eight hops of
+    /// 1.9 ms cost 7.5 ms: 133 packets a second, where 107 are a fifth of a link's).
+    pub floor: f64,
+    /// Time constant of a node's own airtime. 500 ms (ours: a dozen packets at 25 a second).
+    pub smoothing: Duration,
+    /// Time between two updates of price and rate. 100 ms (ours: between the moments when a queue changes and when
+    /// neighbours hear of it).
+    pub interval: Duration,
+    /// How long a node's airtime and price are valid. 3 s (ours: as queue lengths).
+    pub life: Duration,
+    /// The first rate of a source, packets a second. 5 (the paper's variant).
+    pub start: f64,
+    /// Time in which a rate at most doubles. 1 s (ours: that of probes, which spread prices beyond the neighbours).
+    pub double: Duration,
+}
+
 /// Tokens earned by overhearing the next hop (Fusion).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct OverhearLaw {
@@ -229,6 +284,9 @@ pub struct Drain {
 /// The MAC's class for each price (IV-F): thresholds as shares of the queue limit. Routing frames have the class above.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Priorities {
+    /// Whether the length of the node's own queue counts, not its difference to the neighbour's: the last hop's difference is
+    /// the largest, so that traffic near the destination would go first. Default no (the paper: "the largest price").
+    pub by_queue: bool,
     /// At this share and above [`Class::Urgent`](chappe_core::Class::Urgent). Default 0.5 (ours).
     pub high: f64,
     /// At this share and above [`Class::Data`](chappe_core::Class::Data), below it `Background`. Default 0.2 (ours).

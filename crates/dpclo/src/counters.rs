@@ -22,6 +22,8 @@ pub struct Counters {
     pub delivered_octets: u64,
     /// Packets handed to the link. A packet that the link gave up and that is sent again counts again.
     pub data_sent: u64,
+    /// Transmissions that the link made for them, repetitions included, as far as it has reported.
+    pub attempts: u64,
     /// Empty packets sent to move floating queue length.
     pub empty_sent: u64,
     /// Empty packets received from neighbours.
@@ -34,6 +36,12 @@ pub struct Counters {
     pub updates_sent: u64,
     /// Routing updates received from neighbours.
     pub updates_heard: u64,
+    /// Requests for newer sequence numbers that were sent or passed on.
+    pub requests_sent: u64,
+    /// Requests for newer sequence numbers that were received.
+    pub requests_heard: u64,
+    /// Next hops given up because a packet came back: they had advertised a route that leads through this node.
+    pub returned: u64,
     /// Reports of changed queues that were sent.
     pub reports_sent: u64,
     /// Reports of changed queues received.

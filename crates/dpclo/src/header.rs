@@ -9,6 +9,9 @@
 //!         4     how many counts follow         5   how many queues follow
 //!               counts: node (2), probes of it received (1), of how many (1)
 //!               queues: destination (2), length (2, units of 1/16 packet)
+//!               tariff, optional: 1 (1), the sender's share and those of the nodes in the counts: airtime (1, 1/255),
+//!               price (2, 1/4096); the costs to the destinations of the queues (2, 16 us; ffff: unknown); how many more shares
+//!               follow (1), of active nodes two hops away: node (2), share (3)
 //!               anything after that is padding
 //! routes  1     how many routes follow
 //!               routes: destination (2), sequence number (2), metric (2, units of 1/256 ETX; ffff: none), next hop (2)
@@ -20,6 +23,8 @@
 //!               how many more packets for this destination the sender has room for (63: or more)
 //!        15     epoch of the source
 //!               payload
+//! priced        a data frame with a stamp between epoch and payload: the sender's share (3, as in a probe) and its cost to
+//!               the destination (2)
 //! report  1     how many queues follow
 //!               queues: destination (2), length (2, 1/16 packet), room (1)
 //! prices  1     how many queues follow
@@ -28,6 +33,8 @@
 //! pairing 1     1 a request, 2 the sender and this node are a pair
 //!         2..8  as in prices
 //!         8..10 node
+//! request 1     how often it may still be forwarded
+//!         2..4  destination        4..6 sequence number
 //! ```
 //!
 //! The paper asks for a sequence number and counts in probes and for the queue length in data; the layout is ours. The next
@@ -37,13 +44,17 @@ mod data;
 mod pairing;
 mod probe;
 mod report;
+mod request;
 mod routes;
+mod tariff;
 
 pub use data::{Data, ROOM_MAX};
 pub use pairing::{Prices, Round, emit_pairing};
 pub use probe::{Count, Probe};
 pub use report::{Report, Reported};
+pub use request::Request;
 pub use routes::{Route, Routes};
+pub use tariff::{Cost, FAR, FAR_MAX, SHARE, STAMP, Share, Stamp, Tariff};
 
 use crate::baseline::matching::Message;
 use pairing::parse_pairing;
@@ -70,6 +81,8 @@ pub const PAIRING: usize = 10;
 pub const REPORT: usize = 2;
 /// Octets of a queue in a report.
 pub const REPORTED: usize = 5;
+/// Octets of a request.
+pub const REQUEST: usize = 6;
 /// The metric of a destination that cannot be reached.
 pub const UNREACHABLE: u16 = u16::MAX;
 
@@ -80,6 +93,8 @@ const KIND_DATA: u8 = 3;
 const KIND_PRICES: u8 = 4;
 const KIND_PAIRING: u8 = 5;
 const KIND_REPORT: u8 = 6;
+const KIND_REQUEST: u8 = 7;
+const KIND_PRICED: u8 = 8;
 
 /// A queue length, in sixteenths of a packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -142,10 +157,14 @@ pub enum Frame<'a> {
     Report(Report<'a>),
     /// A data packet: header and payload.
     Data(Data, &'a [u8]),
+    /// A data packet whose header has a stamp.
+    Priced(Data, Stamp, &'a [u8]),
     /// All queues of the sender at the beginning of a round (DCLO).
     Prices(Round, Prices<'a>),
     /// A pairing message (DCLO).
     Pairing(Round, Message),
+    /// A request for a newer sequence number.
+    Request(Request),
 }
 
 /// The length of one of the sender's queues.
@@ -177,6 +196,12 @@ pub fn parse(octets: &[u8]) -> Result<Frame<'_>, Malformed> {
         (VERSION, KIND_REPORT) => Report::parse(octets).map(Frame::Report),
         (VERSION, KIND_PRICES) => Prices::parse(octets),
         (VERSION, KIND_PAIRING) => parse_pairing(octets),
+        (VERSION, KIND_REQUEST) => Request::parse(octets).map(Frame::Request),
+        (VERSION, KIND_PRICED) => {
+            let (data, rest) = Data::parse(octets)?;
+            let (stamp, payload) = Stamp::parse(rest)?;
+            Ok(Frame::Priced(data, stamp, payload))
+        }
         (VERSION, KIND_DATA) => {
             Data::parse(octets).map(|(data, payload)| Frame::Data(data, payload))
         }

@@ -79,9 +79,11 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | `router.rs`, `router/` | a node: `receive`, `report`, `schedule` (which packet where), `send` (frames, queues), `timers` |
-//! | `links.rs`, `routes.rs` | ETX from probes; DSDV and the K next hops |
+//! | `router.rs`, `router/` | a node: `receive`, `report`, `request` (of sequence numbers), `schedule` (which packet where), `send` (frames, queues), `timers` |
+//! | `links.rs` | ETX from probes and from the attempts of data frames |
+//! | `routes.rs`, `distance.rs` | DSDV and the K next hops; the condition that keeps them free of loops |
 //! | [`price`], [`rate`] | pure computations: prices, classes, K; the source's rate |
+//! | `airtime.rs` | the price of airtime, of which the improved variant makes rates |
 //! | `store.rs`, `seen.rs` | packets and lists of them; duplicates and flows |
 //! | [`baseline`] | Fusion's bits and tokens; DCLO's rounds and pairs |
 //! | [`header`], `config.rs`, `counters.rs` | frames; parameters with their sources; counters |
@@ -99,7 +101,7 @@
 //! | which queue length a packet carries | that of its destination, without itself | [`header`] |
 //! | a silent neighbour's queue lengths | valid for three seconds, then the queue counts as empty; probes carry the 8 longest | [`Queues`] |
 //! | an unknown ETX | three probes each way are needed; the first full window is not damped | `links.rs` |
-//! | loops | poisoned reverse for two nodes, the hop limit for the rest | `routes.rs` |
+//! | loops | Babel's feasibility condition for the best next hop, in the improved variant for all; the hop limit for the rest | `distance.rs`, `routes.rs` |
 //! | MAC retry limit reached | the packet is queued again at the head once, then dropped; the link's ETX grows | `router/send.rs` |
 //! | a packet that returns to a node | a detour if its hop limit is smaller, otherwise a copy | `seen.rs` |
 //! | a full queue | drops packets of neighbours, refuses packets of the application | `router/send.rs` |
@@ -122,9 +124,11 @@
 
 extern crate alloc;
 
+mod airtime;
 pub mod baseline;
 mod config;
 mod counters;
+mod distance;
 pub mod header;
 mod links;
 pub mod price;
@@ -135,9 +139,9 @@ mod seen;
 mod store;
 
 pub use config::{
-    ConfigError, Drain, Extras, Fusion, KMax, Matching, NEXT_HOPS_MAX, NextHops, OverhearLaw, Pins,
-    PriceLaw, Priorities, Probes, QueueLaw, Queues, RateLaw, Reports, Room, Routing, Scheme,
-    Settings,
+    AirtimeLaw, Attempts, ConfigError, Drain, Extras, Fusion, KMax, Matching, NEXT_HOPS_MAX,
+    NextHops, OverhearLaw, Pins, PriceLaw, Priorities, Probes, QueueLaw, Queues, RateLaw, Reports,
+    Room, Routing, Scheme, Settings,
 };
 pub use counters::{Counters, Losses};
 pub use router::{Delivery, Refused, Router};

@@ -3,7 +3,7 @@
 use chappe_core::{Duration, Instant};
 
 use crate::baseline::fusion::OverheardTokens;
-use crate::config::{PriceLaw, QueueLaw, RateLaw};
+use crate::config::{AirtimeLaw, PriceLaw, QueueLaw, RateLaw};
 
 /// Size of the token bucket: packets that may be sent at once after a pause.
 const BURST: f64 = 2.0;
@@ -31,6 +31,7 @@ impl Rate {
         let (rate, next_update) = match law {
             RateLaw::Queue(law) => (law.start, now + law.interval),
             RateLaw::Price(law) => (law.gain, now + law.interval),
+            RateLaw::Airtime(law) => (law.start, now + law.interval),
             RateLaw::Overheard(_) | RateLaw::Unlimited => (f64::MAX, Instant::MAX),
         };
         let overheard = match law {
@@ -84,11 +85,12 @@ impl Rate {
         self.next_update
     }
 
-    /// Updates the rate from the source's own queue (in packets), if it is time.
-    pub fn update(&mut self, now: Instant, queue: f64) {
+    /// Updates the rate from the source's own queue (in packets) and the cost of its path, if it is time.
+    pub fn update(&mut self, now: Instant, queue: f64, cost: Option<f64>) {
         let interval = match self.law {
             RateLaw::Queue(law) => law.interval,
             RateLaw::Price(law) => law.interval,
+            RateLaw::Airtime(law) => law.interval,
             RateLaw::Overheard(_) | RateLaw::Unlimited => return,
         };
         if now < self.next_update {
@@ -105,6 +107,7 @@ impl Rate {
         self.rate = match self.law {
             RateLaw::Queue(law) => adapt(&law, self.rate, growth, self.refused, queue, span),
             RateLaw::Price(law) => by_price(&law, queue),
+            RateLaw::Airtime(law) => by_cost(&law, self.rate, cost, span),
             RateLaw::Overheard(_) | RateLaw::Unlimited => self.rate,
         };
         (self.before, self.refused, self.next_update) = (queue, 0, now + interval);
@@ -123,6 +126,17 @@ impl Rate {
 /// packet counts as one.
 pub fn by_price(law: &PriceLaw, queue: f64) -> f64 {
     law.gain / queue.max(1.0)
+}
+
+/// The next rate in packets a second: the inverse of the path's cost, but at most doubled in each `double`. Without a known
+/// cost the rate stays.
+pub fn by_cost(law: &AirtimeLaw, rate: f64, cost: Option<f64>, span: Duration) -> f64 {
+    let Some(cost) = cost else {
+        return rate;
+    };
+    let doublings = span.as_secs_f64() / law.double.as_secs_f64().max(1e-3);
+    // A rate of one packet in ten seconds still hears of lower prices.
+    (1.0 / cost.max(1e-6)).clamp(0.1, rate * libm::exp2(doublings.min(10.0)))
 }
 
 //= dpclo IV-C: a queue that has not changed invites more; else the rate follows its growth
@@ -163,6 +177,30 @@ mod tests {
     use crate::config::Drain;
     use chappe_core::{Purpose, Seed};
 
+    /// Goal: a source starts by doubling and ends at the inverse of its path's cost. Method: a cost that is known from the
+    /// beginning, and one that rises.
+    #[test]
+    fn rates_double_up_to_the_inverse_of_the_cost() {
+        let law = AirtimeLaw::DOT11B;
+        let mut rate = Rate::new(RateLaw::Airtime(law), Instant::ZERO);
+        let mut at = |ms: u64, cost| {
+            rate.update(Instant::from_millis(ms), 0.0, cost);
+            rate.packets_per_second()
+        };
+        assert_eq!(at(100, None), 5.0, "no route yet");
+        (2..12).for_each(|n| {
+            at(100 * n, Some(0.001));
+        });
+        let doubled = at(1200, Some(0.001));
+        assert!((doubled / (5.0 * libm::exp2(1.1)) - 1.0).abs() < 1e-9);
+        assert_eq!(
+            (13..110).map(|n| at(100 * n, Some(0.001))).last(),
+            Some(1000.0)
+        );
+        assert_eq!(at(12_000, Some(0.05)), 20.0, "at once");
+        assert_eq!(at(12_100, Some(1e9)), 0.1);
+    }
+
     /// The results of one run of the toy queue.
     #[derive(Debug)]
     struct Toy {
@@ -197,7 +235,7 @@ mod tests {
                 served += 1;
             }
             sum += u64::from(waiting);
-            rate.update(now, f64::from(waiting));
+            rate.update(now, f64::from(waiting), None);
         }
         Toy {
             served: f64::from(served) / 200.0,
@@ -309,9 +347,9 @@ mod tests {
             [100.0, 100.0, 25.0]
         );
         let mut rate = Rate::new(RateLaw::Price(law), Instant::ZERO);
-        rate.update(Instant::from_millis(99), 10.0);
+        rate.update(Instant::from_millis(99), 10.0, None);
         assert_eq!(rate.packets_per_second(), 100.0, "not yet");
-        rate.update(Instant::from_millis(100), 10.0);
+        rate.update(Instant::from_millis(100), 10.0, None);
         assert_eq!(rate.packets_per_second(), 10.0);
     }
 

@@ -7,9 +7,10 @@ use chappe_core::{
     Stream, TraceEvent, TraceRing, Wake,
 };
 
+use crate::airtime::Airtime;
 use crate::baseline::dclo::Rounds;
 use crate::baseline::fusion::CongestionBits;
-use crate::config::{ConfigError, Scheme, Settings};
+use crate::config::{ConfigError, RateLaw, Scheme, Settings};
 use crate::counters::Counters;
 use crate::header::{self, Backlog};
 use crate::links::Links;
@@ -18,13 +19,16 @@ use crate::routes::Routes;
 use crate::seen::{Flows, Seen};
 use crate::store::{List, Packet, Store};
 
+mod costs;
 mod receive;
 mod report;
+mod request;
 mod schedule;
 mod send;
 mod timers;
 
 use report::Reporter;
+use request::Waiting;
 use schedule::Choice;
 use timers::Timers;
 
@@ -69,6 +73,10 @@ pub struct Router {
     seq: u16,
     update_ready: bool,
     updated_at: Option<Instant>,
+    /// Requests for sequence numbers that wait for the link.
+    requests: Vec<Waiting>,
+    /// Counts own requests: repetitions go to other neighbours.
+    asked: u8,
     /// The application's offer was refused; the rate allows the next packet at this instant.
     refused_until: Option<Instant>,
     /// The congestion bits of the neighbours (Fusion).
@@ -76,6 +84,8 @@ pub struct Router {
     /// The rounds of DCLO; `None` under other schemes.
     rounds: Option<Rounds>,
     reporter: Reporter,
+    /// Airtime and prices; `None` under other rate laws.
+    airtime: Option<Airtime>,
     /// The packet that would be sent now, computed after each event.
     choice: Option<Choice>,
     counters: Counters,
@@ -107,6 +117,8 @@ struct InFlight {
     destination: u16,
     neighbour: u8,
     node: u16,
+    /// Octets of the frame.
+    octets: u16,
 }
 
 /// This node as a source for one destination.
@@ -203,7 +215,7 @@ impl Router {
             routes: Routes::new(
                 me,
                 settings.routing,
-                settings.next_hops.downhill,
+                settings.next_hops.feasible_only,
                 room.destinations,
                 room.neighbours,
             ),
@@ -226,10 +238,16 @@ impl Router {
             seq: 0,
             update_ready: false,
             updated_at: None,
+            requests: Vec::with_capacity(request::WAITING_MAX),
+            asked: u8::MAX,
             refused_until: None,
             bits: CongestionBits::new(room.neighbours, settings.queues.backlog_life),
             rounds: None,
             reporter: Reporter::new(&settings.extras, caps),
+            airtime: match settings.rate {
+                RateLaw::Airtime(law) => Some(Airtime::new(law, room.destinations, now)),
+                _ => None,
+            },
             choice: None,
             counters: Counters::default(),
             trace: TraceRing::default(),
@@ -517,7 +535,9 @@ impl LinkNode for Router {
         let data = self.choice.map(|choice| choice.class);
         let rounds = self.rounds.as_ref();
         let pairing = rounds.is_some_and(|rounds| rounds.advertise || rounds.has_message());
-        let control = self.probe_ready || self.update_ready || pairing || self.reporter.is_due();
+        let asks = !self.requests.is_empty();
+        let control =
+            self.probe_ready || self.update_ready || asks || pairing || self.reporter.is_due();
         let classes = Classes::NONE.with_if(Class::Control, control);
         data.map_or(classes, |class| classes.with(class))
     }

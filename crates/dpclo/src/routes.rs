@@ -2,15 +2,20 @@
 //!
 //! DSDV keeps only the best route. Here every neighbour's is kept, since packets may take the K best ones. A route is valid
 //! while its destination's sequence number advances: after `lost_after` periods without a new one it is dead, until a newer
-//! number arrives. A neighbour whose next hop is this node has no route for it ("poisoned reverse"). Longer loops are
-//! possible while updates spread; the hop limit ends them.
+//! number arrives. A neighbour whose next hop is this node has no route for it ("poisoned reverse").
+//!
+//! The best next hop is *feasible* ([`Distance`]): the neighbour's route is newer or shorter than everything that this node
+//! has advertised. Best next hops therefore never form a loop, whatever updates are lost (RFC 8966, 2.4). With
+//! `feasible_only` this holds for all next hops. A node whose neighbours have unfeasible routes only is *starved*; it
+//! requests a newer sequence number.
 
 use alloc::vec::Vec;
 
-use chappe_core::Instant;
+use chappe_core::{Duration, Instant};
 
 use crate::config::{NEXT_HOPS_MAX, Routing};
-use crate::header::{Backlog, Metric, ROOM_MAX, Route};
+use crate::distance::{Distance, newer};
+use crate::header::{Backlog, Cost, Metric, ROOM_MAX, Route};
 use crate::links::Links;
 
 /// All known destinations. A destination keeps its place as long as it is known.
@@ -18,13 +23,16 @@ use crate::links::Links;
 pub(crate) struct Routes {
     me: u16,
     routing: Routing,
-    downhill: bool,
+    /// Whether next hops after the best one must be feasible, too.
+    feasible_only: bool,
     destinations: Vec<Option<Destination>>,
     /// Node and place, in the order of nodes.
     index: Vec<(u16, u16)>,
     /// Each neighbour's information: row by row of destinations, one cell for each neighbour's place.
     cells: Vec<Cell>,
     neighbours: usize,
+    /// Places of starved destinations.
+    starved: Vec<u16>,
     /// Destinations for which there was no place.
     pub refused: u64,
 }
@@ -40,6 +48,12 @@ pub(crate) struct Destination {
     dead: bool,
     hops: [Hop; NEXT_HOPS_MAX],
     found: u8,
+    /// The least distance that this node has advertised.
+    advertised: Distance,
+    /// The sequence number that a neighbour requested by this node, until it arrives.
+    awaited: Option<u16>,
+    /// The last request for a sequence number that left this node, and when.
+    requested: Option<(u16, Instant)>,
     /// K: how many of them may be used.
     pub k: u8,
     /// Must be in the next update.
@@ -55,6 +69,8 @@ pub(crate) struct Hop {
     pub cost: Metric,
     /// The metric that the neighbour advertised.
     pub rest: Metric,
+    /// The sequence number that the neighbour advertised.
+    seq: u16,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -65,6 +81,8 @@ struct Cell {
     backlog: Backlog,
     /// The room that it advertised, in packets, less the packets that it has received since.
     room: u8,
+    /// The cost of its path to the destination.
+    price: Cost,
     backlog_at: Instant,
 }
 
@@ -85,6 +103,7 @@ const NO_HOP: Hop = Hop {
     place: 0,
     cost: Metric::NONE,
     rest: Metric::NONE,
+    seq: 0,
 };
 
 const BLANK: Cell = Cell {
@@ -93,6 +112,7 @@ const BLANK: Cell = Cell {
     heard: Instant::ZERO,
     backlog: Backlog(0),
     room: ROOM_MAX,
+    price: Cost::NONE,
     backlog_at: Instant::ZERO,
 };
 
@@ -100,7 +120,7 @@ impl Routes {
     pub fn new(
         me: u16,
         routing: Routing,
-        downhill: bool,
+        feasible_only: bool,
         destinations: u16,
         neighbours: u8,
     ) -> Routes {
@@ -111,11 +131,12 @@ impl Routes {
         Routes {
             me,
             routing,
-            downhill,
+            feasible_only,
             destinations: places,
             index: Vec::with_capacity(count),
             cells,
             neighbours,
+            starved: Vec::with_capacity(count),
             refused: 0,
         }
     }
@@ -228,6 +249,7 @@ impl Routes {
         };
         let life = self.routing.period * u64::from(self.routing.lost_after);
         let (mut hops, mut found) = ([NO_HOP; NEXT_HOPS_MAX], 0u8);
+        let (mut best, mut starved) = (NO_HOP, false);
         for (neighbour, link) in links.usable() {
             let Some(cell) = self.cell(place, neighbour) else {
                 continue;
@@ -245,25 +267,56 @@ impl Routes {
                 place: neighbour,
                 cost,
                 rest: cell.metric,
+                seq: cell.seq,
             };
-            insert(&mut hops, &mut found, hop);
+            let feasible = hop.distance().is_better_than(destination.advertised);
+            starved |= !feasible;
+            if feasible && hop.cost < best.cost {
+                best = hop;
+            }
+            if feasible || !self.feasible_only {
+                insert(&mut hops, &mut found, hop);
+            }
         }
-        if self.downhill {
-            let own = hops.first().map_or(Metric::NONE, |best| best.cost);
-            let kept = hops
-                .iter()
-                .take(usize::from(found))
-                .filter(|hop| hop.rest <= own);
-            let (mut near, mut count) = ([NO_HOP; NEXT_HOPS_MAX], 0u8);
-            kept.for_each(|&hop| insert(&mut near, &mut count, hop));
-            (hops, found) = (near, count);
+        match best.cost.exists() {
+            // The best feasible next hop is first: its route is the one that this node advertises.
+            true => {
+                let kept = hops.iter().take(usize::from(found));
+                let at = kept.take_while(|hop| hop.place != best.place).count();
+                let before = hops.get_mut(..=at.min(NEXT_HOPS_MAX - 1));
+                if let Some(first) = before.and_then(|before| {
+                    before.rotate_right(1);
+                    before.first_mut()
+                }) {
+                    *first = best;
+                }
+                found = found.max(at as u8 + 1).min(NEXT_HOPS_MAX as u8);
+            }
+            // Whatever is left may lead back to this node.
+            false => found = 0,
         }
         let Some(destination) = self.get_mut(place) else {
             return false;
         };
         let changed = (destination.found == 0) != (found == 0);
         (destination.hops, destination.found) = (hops, found);
+        self.note_starved(place, starved && found == 0);
         changed
+    }
+
+    fn note_starved(&mut self, place: u16, starved: bool) {
+        match self.starved.iter().position(|&known| known == place) {
+            None if starved => self.starved.push(place),
+            Some(at) if !starved => {
+                self.starved.swap_remove(at);
+            }
+            _ => {}
+        }
+    }
+
+    /// Places of the destinations to which only unfeasible routes are known.
+    pub fn starved(&self) -> &[u16] {
+        &self.starved
     }
 
     /// Declares a destination dead if its sequence number has not advanced. True if it became unreachable.
@@ -315,6 +368,19 @@ impl Routes {
         }
     }
 
+    /// Records the cost that a neighbour advertised with its queue.
+    pub fn set_cost(&mut self, place: u16, neighbour: u8, cost: Cost) {
+        if let Some(cell) = self.cell_mut(place, neighbour) {
+            cell.price = cost;
+        }
+    }
+
+    /// The cost that a neighbour advertised since `oldest`, if it did.
+    pub fn cost(&self, oldest: Instant, place: u16, neighbour: u8) -> Option<f64> {
+        let cell = self.cell(place, neighbour)?;
+        cell.price.get().filter(|_| cell.backlog_at >= oldest)
+    }
+
     /// Adds to a neighbour's queue a packet that it received but has not advertised yet.
     pub fn assume(&mut self, now: Instant, place: u16, neighbour: u8, more: Backlog) {
         if let Some(cell) = self.cell_mut(place, neighbour) {
@@ -330,7 +396,8 @@ impl Routes {
         }
     }
 
-    /// The entry of a destination in this node's update.
+    /// The entry of a destination in this node's update: the route over the best next hop, with the sequence number that came
+    /// with it.
     pub fn entry(&self, place: u16, links: &Links) -> Option<Route> {
         let destination = self.get(place)?;
         let best = destination.hops().first();
@@ -339,10 +406,62 @@ impl Routes {
             .map(|link| link.node);
         Some(Route {
             destination: destination.node,
-            seq: destination.newest,
+            seq: best.map_or(destination.advertised.seq, |hop| hop.seq),
             metric: best.map_or(Metric::NONE, |hop| hop.cost),
             via: via.unwrap_or(self.me),
         })
+    }
+
+    /// The entry of a destination was sent. Next hops that are not feasible any more are lost.
+    pub fn on_advertised(&mut self, now: Instant, place: u16, links: &Links) {
+        if let Some(destination) = self.get_mut(place)
+            && let Some(best) = destination.hops().first().copied()
+        {
+            destination.advertised.advertise(best.seq, best.cost);
+            if destination.awaited.is_some_and(|seq| !newer(seq, best.seq)) {
+                destination.awaited = None;
+            }
+            self.rank(now, place, links);
+        }
+    }
+
+    /// The neighbour at `place` with the `n`-th best route of any kind, feasible or not, to ask for a newer one. `n` wraps
+    /// around.
+    pub fn nth_route(&self, place: u16, n: u8, links: &Links, except: Option<u8>) -> Option<u8> {
+        let (mut hops, mut found) = ([NO_HOP; NEXT_HOPS_MAX], 0u8);
+        for (neighbour, link) in links.usable().filter(|&(place, _)| Some(place) != except) {
+            let Some(cell) = self.cell(place, neighbour) else {
+                continue;
+            };
+            let cost = cell.metric.behind(link);
+            if cost.exists() {
+                let hop = Hop {
+                    place: neighbour,
+                    cost,
+                    rest: cell.metric,
+                    seq: cell.seq,
+                };
+                insert(&mut hops, &mut found, hop);
+            }
+        }
+        let at = n.checked_rem(found)?;
+        hops.get(usize::from(at)).map(|hop| hop.place)
+    }
+
+    /// A neighbour sent a packet for a destination to this node: its own route leads here, so it cannot be a next hop,
+    /// whatever it advertises. True if it was one.
+    pub fn on_returned(&mut self, now: Instant, place: u16, neighbour: u8, links: &Links) -> bool {
+        let used = self.get(place).is_some_and(|destination| {
+            let mut hops = destination.hops().iter();
+            hops.any(|hop| hop.place == neighbour)
+        });
+        if used {
+            if let Some(cell) = self.cell_mut(place, neighbour) {
+                cell.metric = Metric::NONE;
+            }
+            self.rank(now, place, links);
+        }
+        used
     }
 
     fn row_mut(&mut self, place: u16) -> &mut [Cell] {
@@ -362,6 +481,16 @@ impl Routes {
     }
 }
 
+impl Hop {
+    /// The distance that the neighbour advertised.
+    fn distance(&self) -> Distance {
+        Distance {
+            seq: self.seq,
+            metric: self.rest,
+        }
+    }
+}
+
 impl Destination {
     fn new(now: Instant, node: u16) -> Destination {
         Destination {
@@ -372,6 +501,9 @@ impl Destination {
             dead: true,
             hops: [NO_HOP; NEXT_HOPS_MAX],
             found: 0,
+            advertised: Distance::NONE,
+            awaited: None,
+            requested: None,
             k: 1,
             changed: false,
         }
@@ -398,16 +530,48 @@ impl Destination {
         hops.get(..usize::from(self.k)).unwrap_or(hops)
     }
 
+    /// The sequence number that a starved node requests: one that follows all that it has advertised.
+    pub fn wanted(&self) -> u16 {
+        self.advertised.seq.wrapping_add(2)
+    }
+
+    /// Records that a request leaves this node. False if the same one left less than `gap` before.
+    pub fn on_request(&mut self, now: Instant, seq: u16, gap: Duration) -> bool {
+        let repeated = self
+            .requested
+            .is_some_and(|(known, at)| !newer(seq, known) && now.saturating_since(at) < gap);
+        if !repeated {
+            self.requested = Some((seq, now));
+        }
+        !repeated
+    }
+
+    /// A neighbour waits for this sequence number: the route that brings it is advertised at once.
+    pub fn await_number(&mut self, seq: u16) {
+        if self.awaited.is_none_or(|known| newer(seq, known)) {
+            self.awaited = Some(seq);
+        }
+    }
+
+    /// Whether the best route has a sequence number that a neighbour waits for.
+    pub fn has_awaited(&self) -> bool {
+        let best = self.hops().first();
+        match (self.awaited, best) {
+            (Some(seq), Some(best)) => !newer(seq, best.seq),
+            _ => false,
+        }
+    }
+
+    /// Whether there is a route with this sequence number or a newer one.
+    pub fn reaches(&self, seq: u16) -> bool {
+        let best = self.hops().first();
+        best.is_some_and(|best| !newer(seq, best.seq))
+    }
+
     /// The metric of the best route.
     pub fn metric(&self) -> Metric {
         self.hops().first().map_or(Metric::NONE, |hop| hop.cost)
     }
-}
-
-/// Whether one sequence number follows another: less than half the number space ahead.
-pub(crate) fn newer(seq: u16, than: u16) -> bool {
-    let ahead = seq.wrapping_sub(than);
-    ahead != 0 && ahead < 0x8000
 }
 
 /// Inserts a hop in order of cost, then place; the worst is dropped.
@@ -429,188 +593,4 @@ fn insert(hops: &mut [Hop; NEXT_HOPS_MAX], found: &mut u8, hop: Hop) {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::Settings;
-    use chappe_core::Duration;
-
-    const NOW: Instant = Instant::from_millis(3000);
-
-    /// Node 0 with neighbours 1, 2, 3 at ETX 1, 2, 1.
-    fn links() -> Links {
-        let mut links = Links::new(Settings::paper().probes, 4);
-        for (node, heard) in [(1, 10), (2, 5), (3, 10)] {
-            let place = links.enter(Instant::ZERO, node).unwrap();
-            for n in 0..10 {
-                links.on_probe(NOW, place, (1, n), Some((heard, 10)));
-            }
-            links.update(NOW, place);
-        }
-        links
-    }
-
-    fn routes() -> Routes {
-        Routes::new(0, Settings::paper().routing, false, 4, 4)
-    }
-
-    fn route(destination: u16, seq: u16, etx: f64, via: u16) -> Route {
-        Route {
-            destination,
-            seq,
-            metric: Metric::from_etx(etx),
-            via,
-        }
-    }
-
-    fn on_route(routes: &mut Routes, now: Instant, neighbour: u8, entry: Route) -> RouteChange {
-        routes.on_route(now, neighbour, entry, &links(), |_| true)
-    }
-
-    fn ranked(routes: &Routes, node: u16) -> Vec<(u8, f64)> {
-        let destination = routes.get(routes.find(node).unwrap()).unwrap();
-        let hop = |hop: &Hop| (hop.place, hop.cost.etx());
-        destination.hops().iter().map(hop).collect()
-    }
-
-    #[test]
-    fn next_hops_are_ranked_by_the_whole_path() {
-        let mut routes = routes();
-        assert_eq!(
-            on_route(&mut routes, NOW, 0, route(9, 2, 3.0, 5)),
-            RouteChange::Reach
-        );
-        assert_eq!(
-            on_route(&mut routes, NOW, 1, route(9, 4, 1.0, 9)),
-            RouteChange::Newer
-        );
-        assert_eq!(
-            on_route(&mut routes, NOW, 2, route(9, 4, 2.5, 5)),
-            RouteChange::None
-        );
-        assert_eq!(ranked(&routes, 9), [(1, 3.0), (2, 3.5), (0, 4.0)]);
-        let entry = routes.entry(routes.find(9).unwrap(), &links()).unwrap();
-        assert_eq!(entry, route(9, 4, 3.0, 2));
-        // Neighbour 1's route leads back here, then it has none.
-        on_route(&mut routes, NOW, 1, route(9, 4, 1.0, 0));
-        assert_eq!(ranked(&routes, 9), [(2, 3.5), (0, 4.0)]);
-        let mut gone = route(9, 4, 0.0, 0);
-        gone.metric = Metric::NONE;
-        on_route(&mut routes, NOW, 2, gone);
-        assert_eq!(ranked(&routes, 9), [(0, 4.0)]);
-        assert_eq!(on_route(&mut routes, NOW, 0, gone), RouteChange::Reach);
-    }
-
-    /// Of more neighbours than can be kept the nearest are, in whatever order they come.
-    #[test]
-    fn the_best_of_many_are_kept() {
-        let mut random = chappe_core::Seed(1).stream(chappe_core::Purpose::Trial(7));
-        for _ in 0..200 {
-            let mut costs: Vec<u16> = (0..20).map(|_| random.below(30) as u16).collect();
-            let (mut hops, mut found) = ([NO_HOP; NEXT_HOPS_MAX], 0);
-            for (place, &cost) in costs.iter().enumerate() {
-                let (place, cost) = (place as u8, Metric(cost));
-                let rest = Metric::ZERO;
-                insert(&mut hops, &mut found, Hop { place, cost, rest });
-            }
-            costs.sort_unstable();
-            assert!(
-                hops.iter()
-                    .map(|hop| hop.cost.0)
-                    .eq(costs.into_iter().take(NEXT_HOPS_MAX))
-            );
-            assert_eq!(usize::from(found), NEXT_HOPS_MAX);
-        }
-    }
-
-    #[test]
-    fn downhill_leaves_detours_out() {
-        let mut routes = Routes::new(0, Settings::paper().routing, true, 4, 4);
-        on_route(&mut routes, NOW, 0, route(9, 2, 1.0, 9));
-        on_route(&mut routes, NOW, 2, route(9, 2, 2.0, 9));
-        on_route(&mut routes, NOW, 1, route(9, 2, 2.5, 9));
-        assert_eq!(
-            ranked(&routes, 9),
-            [(0, 2.0), (2, 3.0)],
-            "equally far is allowed"
-        );
-    }
-
-    #[test]
-    fn a_route_dies_with_its_sequence_numbers_and_comes_back_with_a_newer_one() {
-        let (mut routes, links) = (routes(), links());
-        on_route(&mut routes, NOW, 0, route(9, 2, 1.0, 9));
-        let place = routes.find(9).unwrap();
-        let life = Duration::from_secs(45);
-        // The neighbour goes on telling, but the number does not move.
-        let late = NOW + life;
-        on_route(&mut routes, late, 0, route(9, 2, 1.0, 9));
-        assert!(!routes.expire(late, place, &links));
-        assert!(routes.expire(late + Duration::from_millis(1), place, &links));
-        assert_eq!(
-            on_route(&mut routes, late, 2, route(9, 2, 1.0, 9)),
-            RouteChange::None
-        );
-        assert_eq!(
-            on_route(&mut routes, late, 2, route(9, 4, 1.0, 9)),
-            RouteChange::Reach
-        );
-    }
-
-    #[test]
-    fn routes_that_are_far_behind_do_not_count() {
-        let mut routes = routes();
-        on_route(&mut routes, NOW, 0, route(9, 2, 1.0, 9));
-        on_route(&mut routes, NOW, 2, route(9, 8, 3.0, 9));
-        assert_eq!(ranked(&routes, 9).len(), 2);
-        on_route(&mut routes, NOW, 2, route(9, 10, 3.0, 9));
-        assert_eq!(ranked(&routes, 9), [(2, 4.0)]);
-        // Numbers go round.
-        assert!(newer(1, u16::MAX - 3) && !newer(u16::MAX - 3, 1) && !newer(4, 4));
-    }
-
-    #[test]
-    fn a_full_table_gives_up_what_is_out_of_reach_only() {
-        let mut routes = routes();
-        (1..5).for_each(|node| {
-            assert_eq!(
-                on_route(&mut routes, NOW, 0, route(node, 2, 1.0, 9)),
-                RouteChange::Reach
-            )
-        });
-        assert_eq!(
-            on_route(&mut routes, NOW, 0, route(5, 2, 1.0, 9)),
-            RouteChange::None
-        );
-        assert_eq!((routes.find(5), routes.refused), (None, 1));
-        let mut gone = route(3, 4, 0.0, 0);
-        gone.metric = Metric::NONE;
-        on_route(&mut routes, NOW, 0, gone);
-        assert_eq!(
-            on_route(&mut routes, NOW, 0, route(5, 2, 1.0, 9)),
-            RouteChange::Reach
-        );
-        assert_eq!(routes.find(3), None);
-        assert_eq!(
-            on_route(&mut routes, NOW, 0, route(0, 7, 1.0, 9)),
-            RouteChange::Own(7)
-        );
-    }
-
-    #[test]
-    fn what_was_told_is_forgotten_after_a_while() {
-        let mut routes = routes();
-        on_route(&mut routes, NOW, 0, route(9, 2, 1.0, 9));
-        let place = routes.find(9).unwrap();
-        routes.set_backlog(NOW, place, 0, Backlog(80));
-        assert_eq!(routes.backlog(NOW, place, 0), Backlog(80));
-        assert_eq!(routes.backlog(NOW, place, 1), Backlog(0));
-        routes.assume(NOW, place, 0, Backlog(16));
-        assert_eq!(routes.backlog(NOW, place, 0), Backlog(96));
-        assert_eq!(
-            routes.backlog(NOW + Duration::from_millis(1), place, 0),
-            Backlog(0)
-        );
-        routes.forget(0);
-        assert_eq!(routes.backlog(NOW, place, 0), Backlog(0));
-    }
-}
+mod tests;

@@ -15,6 +15,10 @@ pub(crate) struct Seen {
     keys: Vec<Option<Key>>,
 }
 
+/// The longest loop that is recognised, in hops. Only lies and restarts make loops, and those are short: the one who lies
+/// attracts his neighbours.
+const LOOP_MAX: u8 = 8;
+
 /// The fields that identify a transmission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Key {
@@ -40,6 +44,19 @@ impl Seen {
             return false;
         };
         slot.replace(key) == Some(key)
+    }
+
+    /// Whether the same packet was recorded up to [`LOOP_MAX`] hops before: it has come back.
+    pub fn has_returned(&self, key: Key) -> bool {
+        let places = self.keys.len() as u64;
+        (1..=LOOP_MAX).any(|hops| {
+            let before = Key {
+                hop_limit: key.hop_limit.saturating_add(hops),
+                ..key
+            };
+            let place = before.mixed().checked_rem(places).unwrap_or(0) as usize;
+            self.keys.get(place) == Some(&Some(before))
+        })
     }
 
     /// Removes a packet that was not accepted after all: if it comes again, it is new.
@@ -222,6 +239,7 @@ mod tests {
             hop_limit: 7,
             ..KEY
         };
+        assert!(seen.has_returned(detour) && !seen.has_returned(KEY));
         assert!(!seen.enter(detour));
         seen.forget(detour);
         assert!(!seen.enter(detour));

@@ -28,7 +28,8 @@ pub(super) fn run(job: Job<'_>, meter: &Meter) -> Result<Outcome, RunError> {
     carry(settings(job.plan)?, &job, meter)
 }
 
-fn carry(with: &Dpclo, job: &Job<'_>, meter: &Meter) -> Result<Outcome, RunError> {
+/// Runs one seed with these settings.
+pub(super) fn carry(with: &Dpclo, job: &Job<'_>, meter: &Meter) -> Result<Outcome, RunError> {
     let mut report = Report::begin((&SYSTEM, with.variant()), job.network.seed);
     let streams = ScenarioStreams::of(with, job);
     let medium = &job.network.medium;

@@ -37,6 +37,7 @@
 //! | `load`, `streams`, `station` | sources and sinks of datagrams; TCP hosts; a router with both |
 //! | [`mesh`] | routers on a medium, the streams between them, and their results |
 //! | `carry` | one seed of a scenario |
+//! | `demo` | DPCLO's part of the demo |
 //! | `optimum` | max-min and proportionally fair rates of the same flows |
 //! | `scene`, `trial`, `context`, `series` | the paper's networks, a run on them, the scale of an order, its series |
 //! | `figure2` to `figure8`, `paper` | the figures and the paper's claims ([`PAPER`]) |
@@ -44,6 +45,7 @@
 pub mod access;
 mod carry;
 mod context;
+mod demo;
 mod figure2;
 mod figure5;
 mod figure7;
@@ -60,6 +62,7 @@ mod station;
 mod streams;
 mod trial;
 
+pub use demo::DEMO;
 pub use paper::PAPER;
 pub use plan::{Dpclo, SYSTEM, Variant};
 
@@ -68,7 +71,7 @@ pub static DPCLO: chappe_lab::system::System = chappe_lab::system::System {
     scenario: &SYSTEM,
     carry: carry::run,
     paper: Some(&PAPER),
-    demo: None,
+    demo: Some(&DEMO),
     page: "docs/dpclo.md",
     runs_on: &[],
 };

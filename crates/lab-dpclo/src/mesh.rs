@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use chappe_core::{Duration, Instant, OverMac, Purpose, Seed};
-use chappe_dpclo::{Counters, Router, Settings};
+use chappe_dpclo::header::DATA;
+use chappe_dpclo::{Counters, RateLaw, Router, Settings};
 use chappe_sim::{AirTime, Medium, Recorder, Simulator, World};
 
 use super::access::{Access, Channel};
@@ -97,7 +98,20 @@ impl MeshSpec {
         room.neighbours = room.neighbours.max(self.most_heard(medium));
         room.flows = room.flows.max(most.saturating_mul(2));
         room.sources = room.sources.max(most);
+        if let RateLaw::Airtime(law) = &mut settings.rate {
+            (law.around, law.octet) = self.airtime();
+        }
         settings
+    }
+
+    /// What a transmission takes from the channel beside its octets, and for each octet.
+    fn airtime(&self) -> (Duration, Duration) {
+        let (mode, frame) = (self.access.station.data, self.frame());
+        let longer = mode.airtime(frame + 1000);
+        let octet = longer.saturating_sub(mode.airtime(frame)) / 1000;
+        let routed = DATA + usize::from(self.payload());
+        let whole = self.access.mean_exchange(frame);
+        (whole.saturating_sub(octet * routed as u64), octet)
     }
 
     /// The largest number of nodes that any node hears at least occasionally. Each one occupies a row of the router's

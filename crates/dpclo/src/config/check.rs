@@ -53,7 +53,18 @@ impl Settings {
         let probe = header::PROBE
             + header::COUNT * usize::from(room.neighbours)
             + header::QUEUE * header::QUEUES_MAX;
-        let data = header::DATA + usize::from(room.payload);
+        let (probe, data) = match self.rate {
+            RateLaw::Airtime(_) => (
+                probe
+                    + 2
+                    + header::FAR * header::FAR_MAX
+                    + header::SHARE * (1 + usize::from(room.neighbours))
+                    + 2 * header::QUEUES_MAX,
+                header::DATA + header::STAMP,
+            ),
+            _ => (probe, header::DATA),
+        };
+        let data = data + usize::from(room.payload);
         caps.need_frame(probe.max(probes.octets).max(data))
             .map_err(ConfigError::Link)
     }
@@ -105,6 +116,11 @@ impl Settings {
             RateLaw::Overheard(law) => {
                 *first = ("rate.most", law.most, 1.0, 1000.0);
                 *second = ("rate.floor", law.floor, 0.001, any);
+            }
+            RateLaw::Airtime(law) => {
+                *first = ("rate.load", law.load, 0.01, 100.0);
+                *second = ("rate.floor", law.floor, 0.0003, header::Share::PRICE_MAX);
+                *third = ("rate.start", law.start, 0.1, 1000.0);
             }
             RateLaw::Unlimited => {}
         }

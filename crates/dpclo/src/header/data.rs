@@ -1,6 +1,6 @@
 //! The data frame.
 
-use super::{Backlog, DATA, KIND_DATA, Malformed, VERSION, Writer};
+use super::{Backlog, DATA, KIND_DATA, KIND_PRICED, Malformed, Stamp, VERSION, Writer};
 
 const FLAG_CONGESTED: u8 = 1;
 const FLAG_EMPTY: u8 = 2;
@@ -68,7 +68,12 @@ impl Data {
             room: flags >> ROOM_SHIFT,
             epoch,
         };
-        match data.empty && !payload.is_empty() {
+        // A stamp is the only thing that may follow.
+        let most = match head.first() {
+            Some(&first) if first & 15 == KIND_PRICED => super::STAMP,
+            _ => 0,
+        };
+        match data.empty && payload.len() > most {
             true => Err(Malformed::Contradiction),
             false => Ok((data, payload)),
         }
@@ -76,8 +81,23 @@ impl Data {
 
     /// Writes header and payload; how long they are, or `None` if there is no room.
     pub fn emit(&self, payload: &[u8], room: &mut [u8]) -> Option<usize> {
+        self.emit_with(None, payload, room)
+    }
+
+    /// The same with a stamp, if there is one.
+    pub fn emit_with(
+        &self,
+        stamp: Option<Stamp>,
+        payload: &[u8],
+        room: &mut [u8],
+    ) -> Option<usize> {
         let mut writer = Writer { room, len: 0 };
-        writer.put(&[VERSION << 4 | KIND_DATA, self.hop_limit])?;
+        let kind = if stamp.is_some() {
+            KIND_PRICED
+        } else {
+            KIND_DATA
+        };
+        writer.put(&[VERSION << 4 | kind, self.hop_limit])?;
         for field in [self.source, self.destination, self.flow] {
             writer.put(&field.to_be_bytes())?;
         }
@@ -87,6 +107,9 @@ impl Data {
         let empty = if self.empty { FLAG_EMPTY } else { 0 };
         let room_told = self.room.min(ROOM_MAX) << ROOM_SHIFT;
         writer.put(&[room_told | congested | empty, self.epoch])?;
+        if let Some(stamp) = stamp {
+            stamp.put(&mut writer)?;
+        }
         writer.put(payload)?;
         Some(writer.len)
     }
@@ -95,7 +118,7 @@ impl Data {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::header::{Frame, parse};
+    use crate::header::{Cost, Frame, Share, parse};
 
     const DATA_FRAME: Data = Data {
         hop_limit: 31,
@@ -120,5 +143,27 @@ mod tests {
         assert_eq!(room[..len], want);
         assert_eq!(parse(&want), Ok(Frame::Data(DATA_FRAME, &[0xaa, 0xbb][..])));
         assert_eq!(DATA_FRAME.emit(&[0; 5], &mut room), None);
+    }
+
+    #[test]
+    fn a_stamp_stands_before_the_payload() {
+        let stamp = Stamp {
+            share: Share::new(0.2, 0.5),
+            cost: Cost::new(0.04),
+        };
+        let mut room = [0; 23];
+        assert_eq!(
+            DATA_FRAME.emit_with(Some(stamp), &[7, 8], &mut room),
+            Some(23)
+        );
+        assert_eq!(room[0], 0x18);
+        assert_eq!(
+            parse(&room),
+            Ok(Frame::Priced(DATA_FRAME, stamp, &[7, 8][..]))
+        );
+        assert_eq!(parse(&room[..20]), Err(Malformed::Short));
+        room[14] |= FLAG_EMPTY;
+        assert_eq!(parse(&room), Err(Malformed::Contradiction));
+        assert!(parse(&room[..21]).is_ok());
     }
 }

@@ -1,6 +1,8 @@
 //! The probe, which measures links.
 
-use super::{COUNT, KIND_PROBE, Malformed, PROBE, QUEUE, Queue, VERSION, Writer, queues, split};
+use super::{
+    COUNT, KIND_PROBE, Malformed, PROBE, QUEUE, Queue, Tariff, VERSION, Writer, queues, split,
+};
 
 /// A probe ("ETX message").
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,6 +13,7 @@ pub struct Probe<'a> {
     pub number: u16,
     counts: &'a [u8],
     queues: &'a [u8],
+    tariff: Option<Tariff<'a>>,
 }
 
 /// How many of a neighbour's probes the sender received.
@@ -29,14 +32,16 @@ impl<'a> Probe<'a> {
         let (head, rest) = octets
             .split_first_chunk::<PROBE>()
             .ok_or(Malformed::Short)?;
-        let [_, epoch, n0, n1, counts, queues] = *head;
-        let (counts, rest) = split(rest, usize::from(counts) * COUNT)?;
-        let (queues, _) = split(rest, usize::from(queues) * QUEUE)?;
+        let [_, epoch, n0, n1, counts_of, queues] = *head;
+        let (counts, rest) = split(rest, usize::from(counts_of) * COUNT)?;
+        let (listed, told) = (usize::from(counts_of), usize::from(queues));
+        let (queues, tail) = split(rest, told * QUEUE)?;
         let probe = Probe {
             epoch,
             number: u16::from_be_bytes([n0, n1]),
             counts,
             queues,
+            tariff: Tariff::parse(tail, listed, told),
         };
         match probe.counts().all(|count| count.received <= count.of) {
             true => Ok(probe),
@@ -52,6 +57,11 @@ impl<'a> Probe<'a> {
             received,
             of,
         })
+    }
+
+    /// Airtime and prices, if the sender tells them.
+    pub fn tariff(&self) -> Option<Tariff<'a>> {
+        self.tariff
     }
 
     /// The sender's longest queues.

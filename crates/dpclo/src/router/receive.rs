@@ -4,8 +4,9 @@ use chappe_core::{Address, Arrival, DropReason, Duration, Instant, Layer, TraceE
 
 use super::Router;
 use crate::baseline::matching::Message;
+use crate::distance;
 use crate::header::{self, Backlog, Data, Frame, Prices, Probe, Round, Routes};
-use crate::routes::{self, RouteChange};
+use crate::routes::RouteChange;
 use crate::seen::{self, Key};
 use crate::store::Packet;
 
@@ -20,21 +21,33 @@ impl Router {
             Ok(Frame::Probe(probe)) if !pairs => self.on_probe(now, from, &probe),
             Ok(Frame::Routes(update)) if !pairs => self.on_routes(now, from, &update),
             Ok(Frame::Report(report)) if !pairs => self.on_report(now, from, &report),
+            Ok(Frame::Request(request)) if !pairs => match arrival.to == super::address(self.me) {
+                true => self.on_request(now, from, request),
+                // Overheard on its way to another node, or from a node that does not address its requests.
+                false => self.drop_frame(DropReason::NotForUs),
+            },
             Ok(Frame::Prices(round, prices)) if pairs => self.on_prices(now, from, round, &prices),
             Ok(Frame::Pairing(round, message)) if pairs => {
                 self.on_pairing(now, from, round, message)
             }
-            Ok(Frame::Data(data, payload)) => {
-                self.overhear(now, from, &data);
-                match arrival.to == super::address(self.me) {
-                    true => self.on_data(now, from, &data, payload),
-                    false if arrival.to.is_broadcast() => self.drop_frame(DropReason::NotForUs),
-                    false => self.on_passing(now, arrival.to, &data),
-                }
+            Ok(Frame::Data(data, payload)) => self.on_packet(now, from, arrival.to, &data, payload),
+            Ok(Frame::Priced(data, stamp, payload)) => {
+                self.on_stamp(now, from, &data, stamp);
+                self.on_packet(now, from, arrival.to, &data, payload);
             }
             // A node that runs another scheme.
             Ok(_) => self.drop_frame(DropReason::NotForUs),
             Err(_) => self.drop_frame(DropReason::Malformed),
+        }
+    }
+
+    /// Handles a packet for this node or another one.
+    fn on_packet(&mut self, now: Instant, from: u16, to: Address, data: &Data, payload: &[u8]) {
+        self.overhear(now, from, data);
+        match to == super::address(self.me) {
+            true => self.on_data(now, from, data, payload),
+            false if to.is_broadcast() => self.drop_frame(DropReason::NotForUs),
+            false => self.on_passing(now, to, data),
         }
     }
 
@@ -94,6 +107,7 @@ impl Router {
                     .set_backlog(now, destination, place, queue.backlog);
             }
         }
+        self.on_tariff(now, from, probe);
         self.counters.probes_heard += 1;
     }
 
@@ -115,16 +129,25 @@ impl Router {
             match news {
                 RouteChange::None => {}
                 RouteChange::Own(seq) => self.on_own_number(now, seq),
-                RouteChange::Newer => self.advertise_soon(now, route.destination, settle),
+                RouteChange::Newer => {
+                    let place = self.routes.find(route.destination);
+                    let known = place.and_then(|place| self.routes.get(place));
+                    let delay = match known.is_some_and(|known| known.has_awaited()) {
+                        true => Duration::ZERO,
+                        false => settle,
+                    };
+                    self.advertise_soon(now, route.destination, delay);
+                }
                 RouteChange::Reach => self.advertise_soon(now, route.destination, Duration::ZERO),
             }
         }
+        self.ask(now);
     }
 
     /// A neighbour knows a newer sequence number of this node than the node itself: it has restarted, and must exceed
     /// that number for its updates to be accepted.
     fn on_own_number(&mut self, now: Instant, seq: u16) {
-        if routes::newer(seq, self.seq) {
+        if distance::newer(seq, self.seq) {
             self.seq = seq.wrapping_add(2);
             self.request_update(now, Duration::ZERO);
         }
@@ -184,7 +207,7 @@ impl Router {
         match (data.destination == self.me, data.empty) {
             (_, true) => self.on_empty(now, data),
             (true, false) => self.on_arrived(now, data, payload),
-            (false, false) => self.on_relay(now, data, payload),
+            (false, false) => self.on_relay(now, from, data, payload),
         }
     }
 
@@ -319,7 +342,26 @@ impl Router {
         Some(oldest.came + wait)
     }
 
-    fn on_relay(&mut self, now: Instant, data: &Data, payload: &[u8]) {
+    /// A packet came from `from`. If that is a next hop for the packet, or if the packet has been here before, the next hop's
+    /// route leads through this node: it has advertised a false distance or restarted, since feasible routes do not. It is no
+    /// next hop until it advertises anew (after RPL's check of the data path, RFC 6550, 11.2).
+    fn check_path(&mut self, now: Instant, from: u16, key: Key, destination: u16) {
+        let (place, sender) = (self.routes.find(destination), self.links.find(from));
+        let (Some(place), true) = (place, self.settings.next_hops.feasible_only) else {
+            return;
+        };
+        let back = key.source == self.me || self.seen.has_returned(key);
+        let known = self.routes.get(place);
+        let best = known.and_then(|known| known.hops().first().map(|hop| hop.place));
+        for neighbour in [sender, best.filter(|_| back)].into_iter().flatten() {
+            if self.routes.on_returned(now, place, neighbour, &self.links) {
+                self.counters.returned += 1;
+                self.ask(now);
+            }
+        }
+    }
+
+    fn on_relay(&mut self, now: Instant, from: u16, data: &Data, payload: &[u8]) {
         if data.hop_limit <= 1 {
             self.counters.losses.hop_limit += 1;
             return self.drop_frame(DropReason::RetryLimit);
@@ -335,6 +377,7 @@ impl Router {
             self.counters.losses.copies += 1;
             return self.drop_frame(DropReason::Duplicate);
         }
+        self.check_path(now, from, key, data.destination);
         // If there is no place for the destination, `destination` counts the packet as refused.
         let taken = self
             .destination(now, data.destination)

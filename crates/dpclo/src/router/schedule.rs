@@ -60,7 +60,10 @@ impl Router {
                 destination: place,
                 neighbour: offer.neighbour,
                 detour: offer.detour,
-                class: price::class(offer.plain, limit, priorities),
+                class: match priorities.by_queue {
+                    true => price::class(self.backlog(now, place), limit, priorities),
+                    false => price::class(offer.plain, limit, priorities),
+                },
                 price: offer.price,
                 order: self.first(place).map_or(u64::MAX, |packet| packet.order),
             };

@@ -8,11 +8,16 @@ use crate::header::{self, Backlog, Data, Metric, Prices, Probe, QUEUES_MAX, Queu
 use crate::store::Packet;
 
 /// The token of frames whose outcome is ignored.
-const NO_TOKEN: u32 = 0;
+pub(super) const NO_TOKEN: u32 = 0;
 
 impl Router {
-    /// Writes the control frame that is due: probe, update, report or pairing message, in this order.
+    /// Writes the control frame that is due: request, probe, update, report or pairing message, in this order.
     pub(super) fn send_control(&mut self, now: Instant, sdu: &mut [u8]) -> Option<LinkSend> {
+        if let Some(send) = self.write_request(sdu) {
+            self.counters.control_octets += send.len as u64;
+            self.spend(1, send.len);
+            return Some(send);
+        }
         let len = match self.probe_ready {
             true => self.write_probe(now, sdu),
             false if self.update_ready => self.write_update(now, sdu),
@@ -20,6 +25,7 @@ impl Router {
             false => self.write_pairing(now, sdu),
         }?;
         self.counters.control_octets += len as u64;
+        self.spend(1, len);
         Some(LinkSend {
             to: Address::BROADCAST,
             len,
@@ -37,6 +43,7 @@ impl Router {
         let counts = self.links.counts(now);
         let (octets, head) = (self.settings.probes.octets, (self.epoch, self.probe_number));
         let len = Probe::emit(head, counts, told, octets, sdu)?;
+        let len = self.write_tariff(now, &longest, len, sdu)?;
         self.probe_number = self.probe_number.wrapping_add(1);
         for queue in longest.iter().flatten() {
             if let Some(place) = self.routes.find(queue.destination) {
@@ -124,6 +131,9 @@ impl Router {
             };
             known.changed = done >= written;
             rest |= known.changed;
+            if let Some(place) = self.routes.place_at(at).filter(|_| done < written) {
+                self.routes.on_advertised(now, place, &self.links);
+            }
             done += 1;
         }
         self.update_ready = rest;
@@ -148,7 +158,8 @@ impl Router {
         let packet = place.and_then(|place| self.store.packet(place)).copied();
         let header = self.header(now, choice.destination, packet.as_ref())?;
         let payload = place.map_or(&[][..], |place| self.store.payload(place));
-        let Some(len) = header.emit(payload, sdu) else {
+        let stamp = self.stamp(now, choice.destination);
+        let Some(len) = header.emit_with(stamp, payload, sdu) else {
             // The driver's buffer is shorter than its caps state: the packet stays queued.
             if let Some(place) = place {
                 self.put_back(now, choice.destination, place);
@@ -167,6 +178,7 @@ impl Router {
             destination: choice.destination,
             neighbour: choice.neighbour,
             node,
+            octets: len as u16,
         });
         Some(LinkSend {
             to: address(node),
@@ -269,6 +281,20 @@ impl Router {
         let Some(flight) = slot.and_then(Option::take) else {
             return;
         };
+        let attempts = match outcome {
+            Outcome::Acknowledged { attempts } | Outcome::Failed { attempts } => attempts,
+            Outcome::Unconfirmed => 1,
+        };
+        self.counters.attempts += u64::from(attempts);
+        self.spend(attempts, usize::from(flight.octets));
+        let (known, acknowledged) = (
+            self.links.get(flight.neighbour),
+            matches!(outcome, Outcome::Acknowledged { .. }),
+        );
+        if known.is_some_and(|link| link.node == flight.node) {
+            self.links
+                .on_attempts(now, flight.neighbour, attempts, acknowledged);
+        }
         match outcome {
             Outcome::Acknowledged { .. } | Outcome::Unconfirmed => self.on_confirmed(now, flight),
             Outcome::Failed { .. } => self.on_failed(now, flight),
@@ -314,6 +340,7 @@ impl Router {
             self.links.on_failure(flight.neighbour);
             // The link's ETX grew, so another next hop may be better now.
             self.rank_all(now);
+            self.ask(now);
         }
         let Some(place) = flight.packet else {
             return self.release_in_flight(flight);

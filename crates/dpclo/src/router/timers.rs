@@ -3,6 +3,7 @@
 use chappe_core::{Duration, Instant, TraceEvent, Wake};
 
 use super::Router;
+use crate::airtime::Airtime;
 use crate::baseline::dclo::{Due, Rounds};
 use crate::config::NEXT_HOPS_MAX;
 use crate::links::Change;
@@ -26,6 +27,7 @@ const PROBE: &str = "probe";
 const PERIOD: &str = "full update";
 const UPDATE: &str = "update";
 const REVIEW: &str = "queues reviewed";
+const PRICE: &str = "price updated";
 const LOOK: &str = "rate adapted";
 const TOKEN: &str = "rate allows a packet";
 const HELD: &str = "missing packet given up";
@@ -58,6 +60,7 @@ impl Router {
             (self.timers.update, UPDATE),
             (self.timers.review, REVIEW),
             (look, LOOK),
+            (self.airtime.as_ref().map(Airtime::next_update), PRICE),
             (self.refused_until, TOKEN),
             (self.held_until(), HELD),
         ];
@@ -97,6 +100,7 @@ impl Router {
             self.fired(TOKEN);
             self.refused_until = None;
         }
+        self.update_price(now);
         self.update_rates(now);
         self.deliver_late(now);
     }
@@ -130,6 +134,7 @@ impl Router {
         if changed {
             self.rank_all(now);
         }
+        self.ask(now);
         if fresh {
             // A new neighbour has none of the routes that were advertised before.
             self.advertise_all(now, Duration::ZERO);
@@ -241,6 +246,10 @@ impl Router {
                 count += 1;
             }
             let k = usize::from(known.k);
+            let limit = match self.pays(now, place, k) {
+                true => limit,
+                false => k.min(limit),
+            };
             let next = price::next_k(
                 k,
                 limit,
@@ -270,8 +279,9 @@ impl Router {
             let place = self.routes.find(source.node);
             let queue = place.and_then(|place| self.queues.get(usize::from(place)));
             let len = queue.map_or(0.0, |queue| f64::from(queue.list.len()));
+            let cost = place.and_then(|place| self.cost_to(now, place));
             if let Some(source) = self.sources.get_mut(at) {
-                source.rate.update(now, len);
+                source.rate.update(now, len, cost);
             }
             self.fired(LOOK);
         }

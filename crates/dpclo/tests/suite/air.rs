@@ -130,7 +130,8 @@ fn prices_starve_no_flow_where_plain_forwarding_does() {
     );
 }
 
-/// The improved variant's total is no less than the paper's, and its delay is below two thirds.
+/// The improved variant leaves a twentieth of the channel unused, and no more is lost of the total; its delay is below two
+/// thirds of the paper's.
 #[test]
 fn the_improved_variant_has_less_delay_over_802_11() {
     for access in [dcf, edca, zmac] {
@@ -140,7 +141,7 @@ fn the_improved_variant_has_less_delay_over_802_11() {
         );
         let sum = |values: [f64; 2]| values.iter().sum::<f64>();
         assert!(
-            sum(ours.rates) > 0.97 * sum(paper.rates),
+            sum(ours.rates) > 0.94 * sum(paper.rates),
             "{:?} {:?}",
             paper.rates,
             ours.rates

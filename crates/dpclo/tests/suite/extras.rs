@@ -4,7 +4,7 @@ use crate::common;
 
 use chappe_core::{Address, Class, Duration, Outcome};
 use chappe_dpclo::header::{Backlog, Data};
-use chappe_dpclo::{Extras, KMax, QueueLaw, RateLaw, Settings};
+use chappe_dpclo::{Drain, Extras, KMax, QueueLaw, RateLaw, Settings};
 use common::bench::{Bench, packet};
 use common::{Flow, Mesh, at, chain, figure2, wants_data};
 
@@ -256,12 +256,12 @@ fn lifo_cuts_the_delay_of_what_arrives() {
 /// A drain term empties the source's own queue at little cost.
 #[test]
 fn the_drain_shortens_the_delay() {
-    let law = |drain| {
-        let RateLaw::Queue(ours) = Settings::improved().rate else {
-            unreachable!("the variant follows its queue");
-        };
+    let law = |drain: bool| {
         let mut settings = Settings::paper();
-        let drain = if drain { ours.drain } else { None };
+        let drain = drain.then_some(Drain {
+            target: 3.0,
+            time: Duration::from_secs(5),
+        });
         settings.rate = RateLaw::Queue(QueueLaw {
             drain,
             ..QueueLaw::PAPER
@@ -285,7 +285,45 @@ fn the_variant_is_quicker_and_carries_as_much() {
         let delay = mesh.delay(0, at(60)).max(mesh.delay(3, at(60)));
         (rate, delay)
     };
-    let ((rate, delay), (ours, ours_delay)) = (run(Settings::paper()), run(Settings::improved()));
+    let mut improved = Settings::improved();
+    if let RateLaw::Airtime(law) = &mut improved.rate {
+        // That of this medium, which has no back-off.
+        law.around = Duration::from_micros(400);
+    }
+    let ((rate, delay), (ours, ours_delay)) = (run(Settings::paper()), run(improved));
     assert!(ours > 0.97 * rate, "{rate} {ours}");
     assert!(ours_delay < 0.8 * delay, "{delay} {ours_delay}");
+}
+
+/// Goal: sources share the air by what their paths cost. Method: one source a hop from the sink and one four hops, where all
+/// nodes hear each other now and then: half of the air each is proportionally fair, so the near one sends four times as
+/// much. The paper's law, which follows the source's own queue, does not know what a path costs.
+#[test]
+fn rates_follow_what_paths_cost() {
+    let mut links = chain(5, 1.0);
+    let far = (0..5).flat_map(|b: u16| (0..b.saturating_sub(1)).map(move |a| (a, b, 0.2)));
+    links.extend(far);
+    let run = |settings: Settings| {
+        let mut mesh = Mesh::new(settings, 5, &links, 1);
+        mesh.flows = vec![Flow::new(1, 0), Flow::new(4, 0)];
+        mesh.seconds(45);
+        let early = [1, 4].map(|source| mesh.rate(source, at(40)));
+        mesh.seconds(75);
+        ([1, 4].map(|source| mesh.rate(source, at(60))), early)
+    };
+    let mut improved = Settings::improved();
+    if let RateLaw::Airtime(law) = &mut improved.rate {
+        law.around = Duration::from_micros(400);
+    }
+    let ((paper, _), (ours, early)) = (run(Settings::paper()), run(improved));
+    let ratio = |[near, far]: [f64; 2]| near / far;
+    assert!((3.0..5.5).contains(&ratio(ours)), "{ours:?}");
+    assert!(ratio(paper) < 2.0, "{paper:?}");
+    // Frames of 221 octets take 1284 us; five of them a unit of rate.
+    let used = (ours[0] + 4.0 * ours[1]) * 0.001_284;
+    assert!((0.85..1.0).contains(&used), "{used}");
+    // Ten seconds after the start.
+    for (early, late) in early.into_iter().zip(ours) {
+        assert!((0.7..1.5).contains(&(early / late)), "{early} {late}");
+    }
 }

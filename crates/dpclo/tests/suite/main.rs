@@ -7,6 +7,7 @@ mod contract;
 mod extras;
 #[path = "common/loaded.rs"]
 mod loaded;
+mod loops;
 mod mesh;
 #[path = "common/on_air.rs"]
 mod on_air;

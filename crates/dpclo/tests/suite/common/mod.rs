@@ -113,6 +113,18 @@ impl Mesh {
         self.ratio[usize::from(b)][usize::from(a)] = 0.0;
     }
 
+    /// Sets the delivery ratio of a link, in both directions.
+    pub fn link(&mut self, a: u16, b: u16, ratio: f64) {
+        self.ratio[usize::from(a)][usize::from(b)] = ratio;
+        self.ratio[usize::from(b)][usize::from(a)] = ratio;
+    }
+
+    /// A node broadcasts a frame that its router has not written.
+    pub fn say(&mut self, from: u16, sdu: &[u8]) {
+        let mut heard = vec![false; self.nodes.len()];
+        self.spread(usize::from(from), Address::BROADCAST, sdu, &mut heard);
+    }
+
     /// Replaces a node by one that knows nothing.
     pub fn restart(&mut self, settings: Settings, me: u16, epoch: u8) {
         self.nodes[usize::from(me)] = router(settings, me, epoch, self.now, 99);

@@ -1,0 +1,218 @@
+//! Prices of airtime: what a node's surroundings charge for a second of the channel.
+//!
+//! Every node has a *congestion price*. It rises while the node and its neighbours together use more of the channel than there
+//! is, or the node's queue is long, and falls otherwise. Neighbours of one node are at most two ranges apart and so sense each
+//! other: of them one can send at a time. A transmission takes the channel from all nodes that sense it, so it costs its
+//! duration times the sum of their prices, and a path costs the sum over its hops. A source that sends at the inverse of its
+//! path's cost maximises the sum of the logarithms of all rates (Kelly, Maulloo, Tan, 1998; Low and Lapsley, 1999: the price
+//! of a constraint moves with its excess).
+//!
+//! Nodes within three hops stand for those that sense a transmission: with ns-2's ranges, 550 m is 2.2 times the range of
+//! reception. Each tells its airtime and price in data frames and probes, and probes repeat those of nodes within two hops.
+
+use alloc::vec::Vec;
+
+use chappe_core::{Duration, Instant};
+
+use crate::config::AirtimeLaw;
+use crate::header::Share;
+
+/// A node's airtime, its price, and those of the nodes around it.
+#[derive(Clone, Debug)]
+pub(crate) struct Airtime {
+    law: AirtimeLaw,
+    most: usize,
+    /// What this node tells of itself.
+    own: Share,
+    /// Transmission time since the last update.
+    spent: Duration,
+    /// The smoothed share of the channel that this node uses.
+    share: f64,
+    /// This node's congestion price.
+    price: f64,
+    /// In the order of nodes.
+    known: Vec<Known>,
+    /// The sum of the prices around, this node's included.
+    around: f64,
+    updated: Instant,
+    next: Instant,
+}
+
+/// A node within three hops.
+#[derive(Clone, Copy, Debug)]
+struct Known {
+    node: u16,
+    share: Share,
+    heard: Instant,
+    /// Over how many hops it was heard.
+    hops: u8,
+}
+
+impl Airtime {
+    pub fn new(law: AirtimeLaw, most: u16, now: Instant) -> Airtime {
+        let most = usize::from(most);
+        Airtime {
+            law,
+            most,
+            own: Share::default(),
+            spent: Duration::ZERO,
+            share: 0.0,
+            price: law.floor,
+            known: Vec::with_capacity(most),
+            around: law.floor,
+            updated: now,
+            next: now + law.interval,
+        }
+    }
+
+    /// This node transmitted a frame of `octets` so many times.
+    pub fn spend(&mut self, attempts: u8, octets: usize) {
+        self.spent += self.exchange(octets) * u64::from(attempts);
+    }
+
+    /// The time that a frame of `octets` takes from the channel.
+    fn exchange(&self, octets: usize) -> Duration {
+        self.law.around + self.law.octet * octets as u64
+    }
+
+    /// What this node tells of itself.
+    pub fn own(&self) -> Share {
+        self.own
+    }
+
+    /// What a neighbour told of itself lately; nothing if it did not.
+    pub fn of(&self, node: u16) -> Share {
+        let at = self.known.binary_search_by_key(&node, |known| known.node);
+        let known = at.ok().and_then(|at| self.known.get(at));
+        known
+            .filter(|known| known.hops == 1)
+            .map_or(Share::default(), |known| known.share)
+    }
+
+    /// The active nodes two hops away.
+    pub fn far(&self) -> impl Iterator<Item = (u16, Share)> + '_ {
+        let idle = Share::new(0.0, 2.0 * self.law.floor);
+        let active = move |known: &&Known| {
+            known.hops == 2 && (known.share.airtime() > 0.0 || known.share.price() > idle.price())
+        };
+        let known = self.known.iter().filter(active);
+        known.map(|known| (known.node, known.share))
+    }
+
+    /// A node's share was heard over so many hops.
+    pub fn on_share(&mut self, now: Instant, node: u16, share: Share, hops: u8) {
+        let fresh = Known {
+            node,
+            share,
+            heard: now,
+            hops,
+        };
+        match self.known.binary_search_by_key(&node, |known| known.node) {
+            Ok(at) => {
+                // Over fewer hops it is newer.
+                let life = self.law.life;
+                let worse = |known: &&mut Known| {
+                    hops <= known.hops || now.saturating_since(known.heard) >= life
+                };
+                if let Some(known) = self.known.get_mut(at).filter(worse) {
+                    *known = fresh;
+                }
+            }
+            Err(at) if self.known.len() < self.most => self.known.insert(at, fresh),
+            // Without room for it, prices are too low: queues rise and correct that.
+            Err(_) => {}
+        }
+    }
+
+    /// When the price is updated next.
+    pub fn next_update(&self) -> Instant {
+        self.next
+    }
+
+    /// Updates share and price, if it is time. `queue` packets wait here.
+    pub fn update(&mut self, now: Instant, queue: f64) {
+        if now < self.next {
+            return;
+        }
+        let law = self.law;
+        let span = now.saturating_since(self.updated).as_secs_f64().max(1e-3);
+        let used = self.spent.as_secs_f64() / span;
+        let weight = libm::exp(-span / law.smoothing.as_secs_f64().max(1e-3));
+        self.share = weight * self.share + (1.0 - weight) * used;
+        self.spent = Duration::ZERO;
+        self.known
+            .retain(|known| now.saturating_since(known.heard) < law.life);
+        let neighbours = self.known.iter().filter(|known| known.hops == 1);
+        let load = self.share + neighbours.map(|known| known.share.airtime()).sum::<f64>();
+        let excess = law.gain * (load - law.load) + law.queue_gain * (queue - law.queue).max(0.0);
+        let step = excess.clamp(-law.fall, law.rise) * span;
+        self.price = (self.price * libm::exp(step)).clamp(law.floor, Share::PRICE_MAX);
+        self.own = Share::new(self.share, self.price);
+        let prices = self.known.iter().map(|known| known.share.price());
+        self.around = self.price + prices.sum::<f64>();
+        (self.updated, self.next) = (now, now + law.interval);
+    }
+
+    /// The cost of one transmission of a frame of `octets` by this node.
+    pub fn cost(&self, octets: usize) -> f64 {
+        self.exchange(octets).as_secs_f64() * self.around
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::AirtimeLaw;
+
+    const LAW: AirtimeLaw = AirtimeLaw::DOT11B;
+
+    fn at(ms: u64) -> Instant {
+        Instant::from_millis(ms)
+    }
+
+    /// A full second of one node's transmissions in a row, updated each interval.
+    fn loaded(airtime: &mut Airtime, from: u64, attempts: u8, queue: f64) {
+        for ms in (from..from + 1000).step_by(100) {
+            airtime.spend(attempts, 216);
+            airtime.update(at(ms + 100), queue);
+        }
+    }
+
+    #[test]
+    fn a_price_rises_with_load_and_queue_and_falls_otherwise() {
+        let mut airtime = Airtime::new(LAW, 4, at(0));
+        loaded(&mut airtime, 0, 5, 0.0);
+        assert_eq!(airtime.price, LAW.floor, "half of a channel is no excess");
+        loaded(&mut airtime, 1000, 5, LAW.queue + 30.0);
+        let risen = airtime.price;
+        assert!(risen > 1.5 * LAW.floor, "{risen}");
+        airtime.on_share(at(2000), 7, Share::new(1.0, 0.5), 1);
+        airtime.on_share(at(2000), 8, Share::new(1.0, 0.25), 2);
+        airtime.on_share(at(2000), 9, Share::new(1.0, 0.25), 2);
+        loaded(&mut airtime, 2000, 5, 0.0);
+        assert!(airtime.price > risen, "three neighbours that send always");
+        // 1874 us, at a price of 1 for the four nodes together and this node's.
+        let cost = airtime.cost(216) / (1.0 + airtime.price);
+        assert!((cost - 0.001_874).abs() < 2e-5, "{cost}");
+        // Their shares expire, and the price returns to its floor.
+        for second in 3..80 {
+            loaded(&mut airtime, 1000 * second, 0, 0.0);
+        }
+        assert_eq!(airtime.price, LAW.floor);
+        assert_eq!(airtime.own(), Share::new(0.0, LAW.floor));
+    }
+
+    #[test]
+    fn what_a_node_says_itself_counts_more_and_the_table_is_bounded() {
+        let mut airtime = Airtime::new(LAW, 2, at(0));
+        let (one, two) = (Share::new(0.5, 0.1), Share::new(0.25, 0.2));
+        airtime.on_share(at(0), 7, one, 1);
+        airtime.on_share(at(100), 7, two, 2);
+        assert_eq!(airtime.of(7), one);
+        airtime.on_share(at(200) + LAW.life, 7, two, 2);
+        assert_eq!((airtime.of(7), airtime.known.len()), (Share::default(), 1));
+        airtime.on_share(at(300), 8, one, 1);
+        airtime.on_share(at(300), 9, one, 1);
+        assert_eq!((airtime.known.len(), airtime.of(9)), (2, Share::default()));
+    }
+}

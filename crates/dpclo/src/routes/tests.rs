@@ -1,0 +1,218 @@
+use super::*;
+use crate::Settings;
+
+const NOW: Instant = Instant::from_millis(3000);
+
+/// Node 0 with neighbours 1, 2, 3 at ETX 1, 2, 1.
+fn links() -> Links {
+    let mut links = Links::new(Settings::paper().probes, 4);
+    for (node, heard) in [(1, 10), (2, 5), (3, 10)] {
+        let place = links.enter(Instant::ZERO, node).unwrap();
+        for n in 0..10 {
+            links.on_probe(NOW, place, (1, n), Some((heard, 10)));
+        }
+        links.update(NOW, place);
+    }
+    links
+}
+
+fn routes() -> Routes {
+    Routes::new(0, Settings::paper().routing, false, 4, 4)
+}
+
+fn route(destination: u16, seq: u16, etx: f64, via: u16) -> Route {
+    Route {
+        destination,
+        seq,
+        metric: Metric::from_etx(etx),
+        via,
+    }
+}
+
+fn on_route(routes: &mut Routes, now: Instant, neighbour: u8, entry: Route) -> RouteChange {
+    routes.on_route(now, neighbour, entry, &links(), |_| true)
+}
+
+fn ranked(routes: &Routes, node: u16) -> Vec<(u8, f64)> {
+    let destination = routes.get(routes.find(node).unwrap()).unwrap();
+    let hop = |hop: &Hop| (hop.place, hop.cost.etx());
+    destination.hops().iter().map(hop).collect()
+}
+
+#[test]
+fn next_hops_are_ranked_by_the_whole_path() {
+    let mut routes = routes();
+    assert_eq!(
+        on_route(&mut routes, NOW, 0, route(9, 2, 3.0, 5)),
+        RouteChange::Reach
+    );
+    assert_eq!(
+        on_route(&mut routes, NOW, 1, route(9, 4, 1.0, 9)),
+        RouteChange::Newer
+    );
+    assert_eq!(
+        on_route(&mut routes, NOW, 2, route(9, 4, 2.5, 5)),
+        RouteChange::None
+    );
+    assert_eq!(ranked(&routes, 9), [(1, 3.0), (2, 3.5), (0, 4.0)]);
+    let entry = routes.entry(routes.find(9).unwrap(), &links()).unwrap();
+    assert_eq!(entry, route(9, 4, 3.0, 2));
+    // Neighbour 1's route leads back here, then it has none.
+    on_route(&mut routes, NOW, 1, route(9, 4, 1.0, 0));
+    assert_eq!(ranked(&routes, 9), [(2, 3.5), (0, 4.0)]);
+    let mut gone = route(9, 4, 0.0, 0);
+    gone.metric = Metric::NONE;
+    on_route(&mut routes, NOW, 2, gone);
+    assert_eq!(ranked(&routes, 9), [(0, 4.0)]);
+    assert_eq!(on_route(&mut routes, NOW, 0, gone), RouteChange::Reach);
+}
+
+/// Of more neighbours than can be kept the nearest are, in whatever order they come.
+#[test]
+fn the_best_of_many_are_kept() {
+    let mut random = chappe_core::Seed(1).stream(chappe_core::Purpose::Trial(7));
+    for _ in 0..200 {
+        let mut costs: Vec<u16> = (0..20).map(|_| random.below(30) as u16).collect();
+        let (mut hops, mut found) = ([NO_HOP; NEXT_HOPS_MAX], 0);
+        for (place, &cost) in costs.iter().enumerate() {
+            let (place, cost) = (place as u8, Metric(cost));
+            let hop = Hop {
+                place,
+                cost,
+                ..NO_HOP
+            };
+            insert(&mut hops, &mut found, hop);
+        }
+        costs.sort_unstable();
+        assert!(
+            hops.iter()
+                .map(|hop| hop.cost.0)
+                .eq(costs.into_iter().take(NEXT_HOPS_MAX))
+        );
+        assert_eq!(usize::from(found), NEXT_HOPS_MAX);
+    }
+}
+
+/// Defect: the metric of an older route was advertised with the newest sequence number, which made it look better than it is.
+#[test]
+fn a_metric_is_advertised_with_the_number_it_came_with() {
+    let mut routes = routes();
+    on_route(&mut routes, NOW, 0, route(9, 2, 1.0, 9));
+    on_route(&mut routes, NOW, 2, route(9, 4, 8.0, 9));
+    let entry = routes.entry(routes.find(9).unwrap(), &links()).unwrap();
+    assert_eq!(entry, route(9, 2, 2.0, 1));
+}
+
+#[test]
+fn next_hops_must_be_nearer_than_all_that_was_advertised() {
+    for feasible_only in [true, false] {
+        let mut routes = Routes::new(0, Settings::paper().routing, feasible_only, 4, 4);
+        on_route(&mut routes, NOW, 0, route(9, 2, 1.0, 9));
+        on_route(&mut routes, NOW, 2, route(9, 2, 2.0, 9));
+        on_route(&mut routes, NOW, 1, route(9, 2, 1.5, 9));
+        assert_eq!(ranked(&routes, 9), [(0, 2.0), (2, 3.0), (1, 3.5)]);
+        let place = routes.find(9).unwrap();
+        routes.on_advertised(NOW, place, &links());
+        // Now 2.0 is advertised: a neighbour that is as far may lead back here. The paper allows it as a detour.
+        let detour = (2, 3.0);
+        match feasible_only {
+            true => assert_eq!(ranked(&routes, 9), [(0, 2.0), (1, 3.5)]),
+            false => assert_eq!(ranked(&routes, 9), [(0, 2.0), detour, (1, 3.5)]),
+        }
+        // The best one is lost, and the last one grows: only routes that may lead back are left.
+        on_route(&mut routes, NOW, 0, route(9, 2, 9.0, 9));
+        assert_eq!(routes.get(place).unwrap().hops()[0].place, 1);
+        assert_eq!(
+            on_route(&mut routes, NOW, 1, route(9, 2, 2.5, 9)),
+            RouteChange::Reach
+        );
+        assert_eq!(
+            (ranked(&routes, 9), routes.starved()),
+            (Vec::new(), &[place][..])
+        );
+        assert_eq!(routes.get(place).unwrap().wanted(), 4);
+        // A newer number makes the longer route feasible.
+        on_route(&mut routes, NOW, 1, route(9, 4, 2.5, 9));
+        assert_eq!(routes.get(place).unwrap().hops()[0].place, 1);
+        assert!(routes.starved().is_empty());
+    }
+}
+
+#[test]
+fn a_route_dies_with_its_sequence_numbers_and_comes_back_with_a_newer_one() {
+    let (mut routes, links) = (routes(), links());
+    on_route(&mut routes, NOW, 0, route(9, 2, 1.0, 9));
+    let place = routes.find(9).unwrap();
+    let life = Duration::from_secs(45);
+    // The neighbour goes on telling, but the number does not move.
+    let late = NOW + life;
+    on_route(&mut routes, late, 0, route(9, 2, 1.0, 9));
+    assert!(!routes.expire(late, place, &links));
+    assert!(routes.expire(late + Duration::from_millis(1), place, &links));
+    assert_eq!(
+        on_route(&mut routes, late, 2, route(9, 2, 1.0, 9)),
+        RouteChange::None
+    );
+    assert_eq!(
+        on_route(&mut routes, late, 2, route(9, 4, 1.0, 9)),
+        RouteChange::Reach
+    );
+}
+
+#[test]
+fn routes_that_are_far_behind_do_not_count() {
+    let mut routes = routes();
+    on_route(&mut routes, NOW, 0, route(9, 2, 1.0, 9));
+    on_route(&mut routes, NOW, 2, route(9, 8, 3.0, 9));
+    assert_eq!(ranked(&routes, 9).len(), 2);
+    on_route(&mut routes, NOW, 2, route(9, 10, 3.0, 9));
+    assert_eq!(ranked(&routes, 9), [(2, 4.0)]);
+    // Numbers go round.
+    assert!(newer(1, u16::MAX - 3) && !newer(u16::MAX - 3, 1) && !newer(4, 4));
+}
+
+#[test]
+fn a_full_table_gives_up_what_is_out_of_reach_only() {
+    let mut routes = routes();
+    (1..5).for_each(|node| {
+        assert_eq!(
+            on_route(&mut routes, NOW, 0, route(node, 2, 1.0, 9)),
+            RouteChange::Reach
+        )
+    });
+    assert_eq!(
+        on_route(&mut routes, NOW, 0, route(5, 2, 1.0, 9)),
+        RouteChange::None
+    );
+    assert_eq!((routes.find(5), routes.refused), (None, 1));
+    let mut gone = route(3, 4, 0.0, 0);
+    gone.metric = Metric::NONE;
+    on_route(&mut routes, NOW, 0, gone);
+    assert_eq!(
+        on_route(&mut routes, NOW, 0, route(5, 2, 1.0, 9)),
+        RouteChange::Reach
+    );
+    assert_eq!(routes.find(3), None);
+    assert_eq!(
+        on_route(&mut routes, NOW, 0, route(0, 7, 1.0, 9)),
+        RouteChange::Own(7)
+    );
+}
+
+#[test]
+fn what_was_told_is_forgotten_after_a_while() {
+    let mut routes = routes();
+    on_route(&mut routes, NOW, 0, route(9, 2, 1.0, 9));
+    let place = routes.find(9).unwrap();
+    routes.set_backlog(NOW, place, 0, Backlog(80));
+    assert_eq!(routes.backlog(NOW, place, 0), Backlog(80));
+    assert_eq!(routes.backlog(NOW, place, 1), Backlog(0));
+    routes.assume(NOW, place, 0, Backlog(16));
+    assert_eq!(routes.backlog(NOW, place, 0), Backlog(96));
+    assert_eq!(
+        routes.backlog(NOW + Duration::from_millis(1), place, 0),
+        Backlog(0)
+    );
+    routes.forget(0);
+    assert_eq!(routes.backlog(NOW, place, 0), Backlog(0));
+}
