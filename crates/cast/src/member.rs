@@ -142,6 +142,11 @@ impl Member {
         if who(&own.links) != who(&heard) {
             self.announce_soon(now);
         }
+        for near in &statistics.neighbours {
+            if let Some(node) = near.address.node_number() {
+                self.roster.hear(node, near.life, near.heard);
+            }
+        }
         self.changed |= self.roster.own().links != heard;
         self.roster.own().links = heard;
         self.relink(now);

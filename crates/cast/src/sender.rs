@@ -180,7 +180,8 @@ impl Role for Sender<'_> {
             self.begin(now, member, statistics, sent, watch)?;
         }
         self.report_progress(now, &ticket, watch);
-        self.sum_up(now, member, &ticket);
+        // The time on the clock, which also runs while this member stands still.
+        self.sum_up(now + statistics.still, member, &ticket);
         let over = self.begun.is_some() && self.is_over() && !self.sending.keep;
         if over {
             member.withdraw(now);
@@ -296,7 +297,7 @@ impl Sender<'_> {
             return Ok(());
         }
         member.begin(now, sent);
-        self.begun = Some(now);
+        self.begun = Some(now + statistics.still);
         let receivers: Vec<u16> = self.receivers.keys().copied().collect();
         let reaches = |node: &&u16| {
             let paths = member.links().map(|links| links.etx_paths(self.node));

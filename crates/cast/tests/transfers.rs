@@ -9,7 +9,8 @@ use std::fs;
 use std::thread;
 
 use chappe_cast::event::{Event, Progress};
-use chappe_cast::{Ending, Reason, receive, relay, send};
+use chappe_cast::session::View;
+use chappe_cast::{Ending, Reason, Watch, receive, relay, send};
 use chappe_core::Duration;
 use chappe_sys::Links;
 use common::{Network, Notes, Place, same};
@@ -19,6 +20,10 @@ fn main() {
         ("two_files_to_three_receivers", two_files_to_three_receivers),
         ("over_two_relays", over_two_relays),
         ("late_and_leaving_receivers", late_and_leaving_receivers),
+        (
+            "a_sender_that_stood_still_goes_on",
+            a_sender_that_stood_still_goes_on,
+        ),
         ("two_senders_in_one_group", two_senders_in_one_group),
         ("senders_one_after_the_other", senders_one_after_the_other),
         (
@@ -221,6 +226,78 @@ fn two_senders_in_one_group() {
         for (file, name) in files.iter().zip(["a.bin", "b.bin"]) {
             assert!(same(file, &place.path(&format!("r{node}")).join(name)));
         }
+    }
+}
+
+/// Goal: a sender that stood still for longer than a record lives (a stopped process, a busy host) does not take living
+/// receivers for gone. Method: its thread sleeps for 12 s during the transfer. (It once gave up at once, with both receivers
+/// waiting for the rest.)
+fn a_sender_that_stood_still_goes_on() {
+    let (network, place) = (Network::new(3), Place::new("still"));
+    let file = place.file("a.bin", 1_500_000);
+    thread::scope(|scope| {
+        let receivers = [1, 2].map(|node| {
+            let (network, place) = (&network, &place);
+            scope.spawn(move || {
+                let folder = place.folder(&format!("r{node}"));
+                let (options, receiving) = (
+                    place.options(node, 5_000_000, &[]),
+                    place.receiving(&folder),
+                );
+                network.hosts[usize::from(node)]
+                    .run(|| receive(&options, &receiving, &mut Notes::default()))
+                    .unwrap()
+            })
+        });
+        let (options, sending) = (
+            place.options(0, 5_000_000, &[]),
+            place.sending(std::slice::from_ref(&file), 2),
+        );
+        let mut watch = Standstill::default();
+        let (_, summary) = network.hosts[0]
+            .run(|| send(&options, &sending, &mut watch))
+            .unwrap()
+            .unwrap();
+        assert!(watch.stood, "it stood still during the transfer");
+        assert_eq!(
+            (&summary.complete[..], watch.notes.count(is_left)),
+            (&[1, 2][..], 0)
+        );
+        assert!(
+            summary.seconds > 12.0,
+            "the time on the clock counts: {} s",
+            summary.seconds
+        );
+        for receiver in receivers {
+            assert_eq!(receiver.join().unwrap(), Ok(Ending::Done));
+        }
+    });
+}
+
+fn is_left(event: &Event) -> bool {
+    matches!(event, Event::Left { .. })
+}
+
+/// Stops the member for 12 s, 200 ms after it has begun to send.
+#[derive(Default)]
+struct Standstill {
+    notes: Notes,
+    stood: bool,
+    began: bool,
+}
+
+impl Watch for Standstill {
+    fn event(&mut self, event: Event) {
+        self.notes.event(event);
+    }
+
+    fn look(&mut self, _: &View<'_>) {
+        let begun = |event: &Event| matches!(event, Event::Begun { .. });
+        if self.began && !self.stood {
+            self.stood = true;
+            thread::sleep(std::time::Duration::from_secs(12));
+        }
+        self.began = self.notes.count(begun) > 0;
     }
 }
 

@@ -15,6 +15,7 @@ use crate::loss::Loss;
 use crate::neighbours::{HelloOutcome, Neighbours};
 use crate::pace::{Pace, Pacer};
 use crate::port::Port;
+use crate::presence::Presence;
 use crate::queue::{Location, Queue, Target};
 use crate::seal::{GroupKey, Novelty, Sealer};
 use crate::statistics::Statistics;
@@ -77,6 +78,7 @@ pub struct Live<N: LinkNode + ?Sized> {
     /// When the node last sent a broadcast.
     broadcast_at: Option<Instant>,
     clock: Clock,
+    presence: Presence,
     events: EventLoop,
     pacer: Pacer,
     neighbours: Neighbours,
@@ -201,6 +203,8 @@ impl<N: LinkNode + ?Sized> Live<N> {
             me,
             frame_max,
             clock,
+            // The driver waits for `observe_every` by itself. A busy host may take half the time between two hellos.
+            presence: Presence::new(config.observe_every + config.hellos.later / 2),
             events,
             neighbours: Neighbours::new(config.key, me, secret),
             outstanding: Outstanding::new(config.retries),
@@ -246,7 +250,7 @@ impl<N: LinkNode + ?Sized> Live<N> {
         let mut received = Received::new(HEADER + EPOCH + self.frame_max + TAG);
         let mut ready = Vec::new();
         loop {
-            let now = self.clock.now();
+            let now = self.now();
             self.count_neighbours(now);
             if observe(&mut self.node, now, &self.statistics).is_break() {
                 return Ok(Ending::Asked);
@@ -263,6 +267,13 @@ impl<N: LinkNode + ?Sized> Live<N> {
                 }
             }
         }
+    }
+
+    /// The node's time. It stops while the process stands still, so that neighbours do not age unheard.
+    fn now(&mut self) -> Instant {
+        let now = self.presence.at(self.clock.now());
+        self.statistics.still = self.presence.still();
+        now
     }
 
     fn count_neighbours(&mut self, now: Instant) {
@@ -296,13 +307,13 @@ impl<N: LinkNode + ?Sized> Live<N> {
         let observe = now + self.observe_every;
         let times = [node, ask, send, hello, self.outstanding.deadline()];
         let at = times.into_iter().flatten().fold(observe, Instant::min);
-        self.events.set_deadline(Some(at))?;
+        self.events.set_deadline(Some(self.presence.on_clock(at)))?;
         self.events.wait(ready)
     }
 
     /// Fires the node's timer and those of unconfirmed unicast frames.
     fn run_timers(&mut self) {
-        let now = self.clock.now();
+        let now = self.now();
         if let Some(wake) = self.node.poll_timeout().filter(|wake| wake.at <= now) {
             let late = now.saturating_since(wake.at);
             self.statistics.latest = self.statistics.latest.max(late);
@@ -379,7 +390,7 @@ impl<N: LinkNode + ?Sized> Live<N> {
     fn transmit(&mut self) -> Result<()> {
         self.declined = false;
         for _ in 0..TURN {
-            let now = self.clock.now();
+            let now = self.now();
             if self.ports.iter().all(|state| state.is_shut(now)) {
                 return Ok(());
             }
@@ -590,7 +601,7 @@ impl<N: LinkNode + ?Sized> Live<N> {
     }
 
     fn on_frame(&mut self, at: Location, header: Header, frame: &[u8]) {
-        let now = self.clock.now();
+        let now = self.now();
         let from = Address::node(header.from);
         // A broadcast socket may receive this host's own frames. They need no decryption.
         if header.from == self.me && header.epoch == self.sealer.epoch() as u16 {

@@ -39,6 +39,7 @@
 //! | module | holds |
 //! |---|---|
 //! | `driver` | [`Live`]: the loop over node, sockets, timers and signals |
+//! | `presence` | the node's time, which stops while the process stands still |
 //! | `port` | [`Port`]: an interface and its socket |
 //! | `frame`, `seal` | the frame format; keys, sealing and the replay window |
 //! | `hello`, `neighbours` | challenges and link measurements; the neighbour table |
@@ -56,6 +57,7 @@ mod loss;
 mod neighbours;
 mod pace;
 mod port;
+mod presence;
 mod queue;
 mod seal;
 mod statistics;

@@ -49,6 +49,8 @@ pub struct Statistics {
     pub drops: Drops,
     /// The longest delay with which the driver fired a timer of its node.
     pub latest: Duration,
+    /// How long the process stood still: stopped, or not run by its host. The node's time does not include it.
+    pub still: Duration,
 }
 
 impl Statistics {
