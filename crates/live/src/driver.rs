@@ -6,7 +6,9 @@ use chappe_core::{
     Address, Arrival, Class, DropReason, Duration, Instant, LinkEvent, LinkNode, LinkSend, Mode,
     Outcome, Purpose, Seed, TraceEvent,
 };
-use chappe_sys::{Clock, Endpoint, Error, EventLoop, Ready, Received, Result, Signal, Socket};
+use chappe_sys::{
+    BATCH, Clock, Endpoint, Error, EventLoop, Ready, Received, Result, Signal, Socket,
+};
 
 use crate::confirm::{Outstanding, Retries};
 use crate::frame::{EPOCH, HEADER, Header, Kind, TAG};
@@ -105,6 +107,8 @@ struct PortState {
     held_until: Instant,
     /// Whether the kernel's queue is full and the event loop waits for room in it.
     blocked: bool,
+    /// Whether frames still wait in the receive queue.
+    behind: bool,
 }
 
 /// A frame whose body stands in the queue's vacant slot.
@@ -150,6 +154,9 @@ const CONFIRMATION: usize = 12;
 const SILENT: Duration = Duration::from_secs(1);
 /// Batches received, or sent, before the other direction gets its turn.
 const TURN: usize = 4;
+/// Frames of the node that leave in a turn which did not empty the receive queue: one for each batch of up to 32 read. So
+/// that even a member that hears 32 others at its own pace reads more than it causes.
+const BEHIND: usize = TURN;
 /// Pauses after the kernel ran out of buffers, and after the interface was down.
 const NO_BUFFERS: Duration = Duration::from_millis(1);
 const DOWN: Duration = Duration::from_millis(100);
@@ -190,6 +197,7 @@ impl<N: LinkNode + ?Sized> Live<N> {
             broadcast: port.broadcast,
             held_until: Instant::ZERO,
             blocked: false,
+            behind: false,
         };
         Ok(Live {
             sealer: Sealer::new(&config.key, me, epoch),
@@ -386,16 +394,22 @@ impl<N: LinkNode + ?Sized> Live<N> {
         self.schedule.sent(now);
     }
 
-    /// Polls the node for frames and hands them to the kernel, as long as pace and kernel allow.
+    /// Polls the node for frames and hands them to the kernel, as long as pace and kernel allow. While frames wait to be
+    /// read, few are sent.
     fn transmit(&mut self) -> Result<()> {
         self.declined = false;
-        for _ in 0..TURN {
+        let behind = self.ports.iter().any(|state| state.behind);
+        let (rounds, most) = match behind {
+            true => (1, BEHIND),
+            false => (TURN, usize::MAX),
+        };
+        for _ in 0..rounds {
             let now = self.now();
             if self.ports.iter().all(|state| state.is_shut(now)) {
                 return Ok(());
             }
             self.send_hello(now);
-            self.poll_node(now);
+            self.poll_node(now, most);
             if self.queue.is_empty() {
                 return Ok(());
             }
@@ -409,8 +423,12 @@ impl<N: LinkNode + ?Sized> Live<N> {
         self.node.pending().and(self.outstanding.allowed())
     }
 
-    fn poll_node(&mut self, now: Instant) {
-        while self.pacer.free_at() <= now {
+    /// Takes up to `most` frames from the node.
+    fn poll_node(&mut self, now: Instant, most: usize) {
+        for _ in 0..most {
+            if self.pacer.free_at() > now {
+                return;
+            }
             let allowed = self.may_ask();
             let Some(slot) = self.queue.vacant().filter(|_| !allowed.is_empty()) else {
                 return;
@@ -572,14 +590,15 @@ impl<N: LinkNode + ?Sized> Live<N> {
         Ok(())
     }
 
+    /// Reads a port until nothing waits there, or until it is the other ports' turn. Nothing of the node is sent meanwhile: a
+    /// member that sends before it has read what its neighbours report repeats what they have, and overflows its queue.
     fn receive(&mut self, port: usize, received: &mut Received) -> Result<()> {
         for _ in 0..TURN {
-            let Some(state) = self.ports.get(port) else {
+            let Some(state) = self.ports.get_mut(port) else {
                 return Ok(());
             };
             match state.socket.receive(received) {
-                Ok(0) => return Ok(()),
-                Ok(_) => {}
+                Ok(count) => state.behind = count == BATCH,
                 Err(error) if error.is_gone() => return Err(error),
                 // The interface went down, or an ICMP error came back. Sending gives the more precise error.
                 Err(_) => {
@@ -594,7 +613,15 @@ impl<N: LinkNode + ?Sized> Live<N> {
                     }
                     None => self.statistics.drops.count(DropReason::Malformed),
                 }
-                self.transmit()?;
+                // Confirmations do not wait: there must be room for that of the next frame.
+                if self.queue.is_full() {
+                    let now = self.now();
+                    self.flush(now)?;
+                }
+            }
+            let behind = |state: &PortState| state.behind;
+            if !self.ports.get(port).is_some_and(behind) {
+                return Ok(());
             }
         }
         Ok(())
