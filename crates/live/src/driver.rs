@@ -725,7 +725,8 @@ impl<N: LinkNode + ?Sized> Live<N> {
             HelloOutcome::Known => Ok(()),
             HelloOutcome::Unproved => {
                 self.statistics.unproved += 1;
-                self.schedule.answer_soon();
+                let answers = self.schedule.answer_stranger(now);
+                self.statistics.unanswered += u64::from(!answers);
                 Ok(())
             }
             HelloOutcome::Proved { .. } => {

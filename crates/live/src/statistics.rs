@@ -37,6 +37,8 @@ pub struct Statistics {
     pub address_conflicts: u64,
     /// Hellos of lives that had not yet proved to be alive: newcomers or recordings.
     pub unproved: u64,
+    /// Hellos of such lives that brought no answer forward, because too many came.
+    pub unanswered: u64,
     /// Hellos this node sent.
     pub hellos_sent: u64,
     /// The neighbours and the delivery ratios, refreshed before each call of the application.
