@@ -80,6 +80,7 @@ pub fn send(
         told: Instant::ZERO,
         receivers: BTreeMap::new(),
         held: BTreeMap::new(),
+        others: BTreeMap::new(),
         summary: Summary::default(),
     };
     let end = session.play(&mut sender, watch)?;
@@ -145,6 +146,8 @@ struct Sender<'a> {
     receivers: BTreeMap<u16, Progress>,
     /// Batches that each receiver had when it was ready for data.
     held: BTreeMap<u16, u32>,
+    /// Of each other member and its life: how many broadcasts it had sent when this one began, and by now.
+    others: BTreeMap<(u16, u64), (u64, u64)>,
     summary: Summary,
 }
 
@@ -180,6 +183,7 @@ impl Role for Sender<'_> {
             self.begin(now, member, statistics, sent, watch)?;
         }
         self.report_progress(now, &ticket, watch);
+        self.count_others(statistics);
         // The time on the clock, which also runs while this member stands still.
         self.sum_up(now + statistics.still, member, &ticket);
         let over = self.begun.is_some() && self.is_over() && !self.sending.keep;
@@ -313,6 +317,22 @@ impl Sender<'_> {
             unreachable,
         });
         Ok(())
+    }
+
+    /// Counts what the other members have sent since this one began.
+    fn count_others(&mut self, statistics: &Statistics) {
+        if self.begun.is_none() {
+            return;
+        }
+        for near in &statistics.neighbours {
+            let node = near.address.node_number().unwrap_or_default();
+            let counts = self.others.entry((node, near.life));
+            counts.or_insert((near.sent, near.sent)).1 = near.sent;
+        }
+        let counts = self.others.values();
+        let sent = counts.map(|(from, to)| to.saturating_sub(*from));
+        self.summary.frames_of_others = sent.sum();
+        self.summary.pace_min_bps = statistics.rate.1;
     }
 
     fn report_progress(&mut self, now: Instant, ticket: &Ticket, watch: &mut dyn Watch) {

@@ -21,6 +21,7 @@ use crate::presence::Presence;
 use crate::queue::{Location, Queue, Target};
 use crate::seal::{GroupKey, Novelty, Sealer};
 use crate::statistics::Statistics;
+use crate::throttle::{Backlog, Throttle};
 
 /// How to drive a node.
 #[derive(Clone, Debug)]
@@ -83,6 +84,7 @@ pub struct Live<N: LinkNode + ?Sized> {
     presence: Presence,
     events: EventLoop,
     pacer: Pacer,
+    throttle: Throttle,
     neighbours: Neighbours,
     outstanding: Outstanding,
     queue: Queue,
@@ -109,6 +111,8 @@ struct PortState {
     blocked: bool,
     /// Whether frames still wait in the receive queue.
     behind: bool,
+    /// Whether they have waited for too long.
+    backlog: Backlog,
 }
 
 /// A frame whose body stands in the queue's vacant slot.
@@ -157,6 +161,8 @@ const TURN: usize = 4;
 /// Frames of the node that leave in a turn which did not empty the receive queue: one for each batch of up to 32 read. So
 /// that even a member that hears 32 others at its own pace reads more than it causes.
 const BEHIND: usize = TURN;
+/// A host whose receive queue stands says so in a hello, if it has sent no broadcast for this long.
+const PRESSED: Duration = Duration::from_millis(100);
 /// Pauses after the kernel ran out of buffers, and after the interface was down.
 const NO_BUFFERS: Duration = Duration::from_millis(1);
 const DOWN: Duration = Duration::from_millis(100);
@@ -192,12 +198,14 @@ impl<N: LinkNode + ?Sized> Live<N> {
         let frame_max = ports.iter().map(Port::frame_max).min().unwrap_or(0);
         let overhead = ports.iter().map(|port| port.overhead).max().unwrap_or(0);
         let me = address.and_then(Address::node_number).unwrap_or_default();
+        let pacer = Pacer::new(config.pace, overhead + ETHERNET);
         let state = |port: Port| PortState {
             socket: port.socket,
             broadcast: port.broadcast,
             held_until: Instant::ZERO,
             blocked: false,
             behind: false,
+            backlog: Backlog::default(),
         };
         Ok(Live {
             sealer: Sealer::new(&config.key, me, epoch),
@@ -205,7 +213,8 @@ impl<N: LinkNode + ?Sized> Live<N> {
             number: 0,
             broadcast_at: None,
             scratch: vec![0; HEADER + EPOCH + frame_max + TAG],
-            pacer: Pacer::new(config.pace, overhead + ETHERNET),
+            throttle: Throttle::new(pacer.rate()),
+            pacer,
             queue: Queue::new(frame_max, ports.len()),
             ports: ports.into_iter().map(state).collect(),
             me,
@@ -398,6 +407,7 @@ impl<N: LinkNode + ?Sized> Live<N> {
     /// read, few are sent.
     fn transmit(&mut self) -> Result<()> {
         self.declined = false;
+        self.adapt();
         let behind = self.ports.iter().any(|state| state.behind);
         let (rounds, most) = match behind {
             true => (1, BEHIND),
@@ -416,6 +426,20 @@ impl<N: LinkNode + ?Sized> Live<N> {
             self.flush(now)?;
         }
         Ok(())
+    }
+
+    /// Follows what the neighbours can take, and tells them what this host can.
+    fn adapt(&mut self) {
+        let now = self.now();
+        let rate = self.throttle.rate(now);
+        self.pacer.set_rate(rate);
+        self.statistics.rate = (rate.0, self.throttle.least().0);
+        let pressed = self.ports.iter().any(|state| state.backlog.stands(now));
+        if pressed && self.broadcast_at.is_none_or(|at| now > at + PRESSED) {
+            // Nobody would learn of it otherwise.
+            self.schedule.answer_soon();
+        }
+        self.sealer.press(pressed);
     }
 
     /// The classes in which the node has a frame that it may send now.
@@ -532,6 +556,7 @@ impl<N: LinkNode + ?Sized> Live<N> {
             match self.queue.flush(port, &mut state.socket, state.broadcast) {
                 Ok(0) => {
                     self.statistics.queue_full += 1;
+                    self.throttle.block();
                     state.blocked = true;
                     self.events.want_write(&state.socket, port as u64, true)?;
                 }
@@ -593,12 +618,18 @@ impl<N: LinkNode + ?Sized> Live<N> {
     /// Reads a port until nothing waits there, or until it is the other ports' turn. Nothing of the node is sent meanwhile: a
     /// member that sends before it has read what its neighbours report repeats what they have, and overflows its queue.
     fn receive(&mut self, port: usize, received: &mut Received) -> Result<()> {
+        let now = self.now();
         for _ in 0..TURN {
             let Some(state) = self.ports.get_mut(port) else {
                 return Ok(());
             };
             match state.socket.receive(received) {
-                Ok(count) => state.behind = count == BATCH,
+                Ok(count) => {
+                    state.behind = count == BATCH;
+                    let lost = state.socket.lost_in_queue();
+                    let lost = state.backlog.read(now, !state.behind, lost);
+                    self.statistics.lost_in_queue += u64::from(lost);
+                }
                 Err(error) if error.is_gone() => return Err(error),
                 // The interface went down, or an ICMP error came back. Sending gives the more precise error.
                 Err(_) => {
@@ -683,6 +714,8 @@ impl<N: LinkNode + ?Sized> Live<N> {
         };
         match header.kind {
             Kind::Broadcast if novelty == Novelty::New => {
+                self.throttle.hear(header.from, header.pressed);
+                self.statistics.pressed += u64::from(header.pressed);
                 self.deliver(now, arrival(Address::BROADCAST));
             }
             Kind::Broadcast => return Err(DropReason::Duplicate),
@@ -722,7 +755,11 @@ impl<N: LinkNode + ?Sized> Live<N> {
     ) -> std::result::Result<(), DropReason> {
         match self.neighbours.hello(now, at, header, frame) {
             HelloOutcome::Dropped(why) => Err(why),
-            HelloOutcome::Known => Ok(()),
+            HelloOutcome::Known => {
+                self.throttle.hear(header.from, header.pressed);
+                self.statistics.pressed += u64::from(header.pressed);
+                Ok(())
+            }
             HelloOutcome::Unproved => {
                 self.statistics.unproved += 1;
                 let answers = self.schedule.answer_stranger(now);

@@ -32,6 +32,8 @@ pub struct Neighbour {
     pub from: f64,
     /// The share of our broadcasts that arrive there, 0 to 1, as it reports; `None` before it trusts us.
     pub to: Option<f64>,
+    /// Broadcasts that it has sent in this life, by the counter of the latest that arrived.
+    pub sent: u64,
 }
 
 /// All nodes that were heard, trusted or not.
@@ -265,6 +267,7 @@ impl Neighbours {
                 heard: peer.heard,
                 from: life.share(),
                 to: life.reported.map(|share| f64::from(share) / 255.0),
+                sent: life.broadcasts.newest(),
             })
         })
     }

@@ -25,6 +25,12 @@ pub struct Statistics {
     pub given_up: u64,
     /// Times the kernel's queue was full.
     pub queue_full: u64,
+    /// Frames lost because this host's receive queue was full.
+    pub lost_in_queue: u64,
+    /// Frames of neighbours whose receive queue stood.
+    pub pressed: u64,
+    /// The present rate and the lowest so far in bits per second, if the pace is a rate.
+    pub rate: (u64, u64),
     /// Frames the kernel refused.
     pub refused: u64,
     /// The error message of the last refusal.

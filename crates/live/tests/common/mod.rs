@@ -88,12 +88,17 @@ pub struct Note {
     pub held: bool,
     /// Sends its first frame again and again.
     pub endless: bool,
+    /// How long it takes for each received frame.
+    pub handling: Pause,
 }
 
 impl LinkNode for Note {
     fn handle_link(&mut self, _now: Instant, event: LinkEvent<'_>) {
         match event {
             LinkEvent::Received(arrival) => {
+                if !self.handling.is_zero() {
+                    std::thread::sleep(self.handling);
+                }
                 self.heard
                     .push((arrival.from, arrival.to, arrival.sdu.to_vec()));
             }
