@@ -255,6 +255,8 @@ impl Sender<'_> {
             };
             known.batches_done = match state {
                 State::Complete => batches,
+                // What a late receiver acknowledges does not tell how much it has: it begins in the middle.
+                _ if ticket.protocol == Protocol::Improved => done,
                 _ => done.max(asked.unwrap_or(0)),
             };
             if state != State::Preparing {
