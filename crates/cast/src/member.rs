@@ -102,6 +102,8 @@ pub struct Counts {
     pub unsigned: u64,
     /// Control frames and tickets dropped because a queue or table was full.
     pub crowded: u64,
+    /// Of these, tickets of a sender beyond those that this member takes part in at a time.
+    pub refused: u64,
 }
 
 /// The short interval between news, for urgent ones.
@@ -109,7 +111,7 @@ const URGENT: Duration = Duration::from_millis(100);
 /// How many times urgent news are sent, since frames get lost.
 const URGENT_TIMES: u32 = 3;
 /// Largest number of other members' transfers at a time.
-const TRANSFERS_MAX: usize = 4;
+pub const TRANSFERS_MAX: usize = 4;
 
 impl Member {
     /// A member that knows no other member yet.

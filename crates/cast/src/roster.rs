@@ -19,7 +19,7 @@ pub const LIFETIME: Duration = Duration::from_secs(10);
 /// Longest name in octets.
 const NAME_MAX: usize = 32;
 /// Largest number of transfers and of links in a record.
-const TRANSFERS_MAX: usize = 8;
+pub const TRANSFERS_MAX: usize = 8;
 const LINKS_MAX: usize = 255;
 /// Links with a lower delivery ratio are ignored.
 const SHARE_MIN: f64 = 0.02;

@@ -15,8 +15,8 @@ use crate::error::{Error, Result};
 use crate::event::{Event, Progress, Summary};
 use crate::key::SignKey;
 use crate::manifest::{Protocol, Ticket};
-use crate::member::{DATA_STATES, Member};
-use crate::roster::{Roles, State};
+use crate::member::{DATA_STATES, Member, TRANSFERS_MAX};
+use crate::roster::{Record, Roles, State};
 use crate::session::{Ending, Options, Role, Session, Watch};
 
 /// The options of a sender.
@@ -287,7 +287,8 @@ impl Sender<'_> {
         let enough = here >= self.sending.receivers.max(1);
         let waited = now.saturating_since(self.announced) >= self.sending.wait;
         if waited && here == 0 && !self.sending.keep {
-            return Err(no_receiver(self.sending.wait, statistics));
+            let records: Vec<&Record> = member.roster().others(now).collect();
+            return Err(no_receiver(self.sending.wait, statistics, &records));
         }
         let asked = member.receivers().len();
         // Receivers in `Preparing` still fetch the manifest.
@@ -410,15 +411,58 @@ const GONE: &str = "gone";
 const ENDED: [&str; 2] = ["complete", "failed"];
 
 /// The error if no receiver came, with the most likely remedy.
-fn no_receiver(wait: Duration, statistics: &Statistics) -> Error {
+fn no_receiver(wait: Duration, statistics: &Statistics, others: &[&Record]) -> Error {
     let forged = statistics.dropped(DropReason::Unauthentic);
     let what = format!("no receiver has asked for the files within {wait}");
-    let todo = match forged {
-        0 if statistics.neighbours.is_empty() => {
-            "start `chappe cast receive DIR` on another host of this network; check that --port is the same and no firewall blocks it".into()
-        }
-        0 => "other members are there, but none is a receiver: start `chappe cast receive DIR`".into(),
-        _ => format!("{forged} frames were sealed with another key: give all members the same .group file"),
+    let receivers = others.iter().filter(|record| record.roles.receives);
+    let busy = |record: &&&Record| {
+        let states = record.transfers.iter().map(|(_, state, _)| *state);
+        let active = |state: &State| matches!(state, State::Preparing | State::Receiving);
+        states.filter(active).count() >= TRANSFERS_MAX
+    };
+    let todo = if forged > 0 {
+        format!(
+            "{forged} frames were sealed with another key: give all members the same .group file"
+        )
+    } else if receivers.clone().any(|record| busy(&record)) {
+        format!(
+            "a receiver takes part in at most {TRANSFERS_MAX} transfers at a time: send when another sender has finished"
+        )
+    } else if receivers.count() > 0 {
+        "receivers are there, but none has asked: they may be starting; try again with a longer --wait".into()
+    } else if !statistics.neighbours.is_empty() {
+        "other members are there, but none is a receiver: start `chappe cast receive DIR`".into()
+    } else {
+        "start `chappe cast receive DIR` on another host of this network; check that --port is the same and no firewall blocks it".into()
     };
     Error::failed(what, todo)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::roster::Roster;
+
+    /// Goal: a sender that no receiver asks says why. Method: what it may have heard of the others.
+    #[test]
+    fn a_sender_without_receivers_says_why() {
+        let record = |receives, active: u64| {
+            let roles = Roles {
+                receives,
+                ..Roles::default()
+            };
+            let mut roster = Roster::new(7, "x", roles);
+            let transfers = (0..active).map(|id| (id, State::Receiving, 0));
+            roster.own().transfers.extend(transfers);
+            roster.own().clone()
+        };
+        let check = |others: &[Record], expected: &str| {
+            let others: Vec<&Record> = others.iter().collect();
+            let error = no_receiver(Duration::from_secs(1), &Statistics::default(), &others);
+            assert!(error.todo.contains(expected), "{error}");
+        };
+        check(&[], "on another host");
+        check(&[record(true, 4)], "at most 4 transfers");
+        check(&[record(true, 3)], "longer --wait");
+    }
 }

@@ -32,6 +32,14 @@ fn main() {
         ),
         ("small_mtus_are_reported", small_mtus_are_reported),
         ("another_group_is_ignored", another_group_is_ignored),
+        (
+            "another_signing_key_is_reported",
+            another_signing_key_is_reported,
+        ),
+        (
+            "two_members_of_one_number_are_told",
+            two_members_of_one_number_are_told,
+        ),
     ]);
 }
 
@@ -407,6 +415,65 @@ fn another_group_is_ignored() {
             notes.count(|event| matches!(event, Event::Joined { .. })),
             0
         );
+    });
+}
+
+/// Goal: a receiver that trusts another signing key says so, and its sender gets to know it. (The sender once advised to start a
+/// receiver.)
+fn another_signing_key_is_reported() {
+    let (network, place, other) = (Network::new(2), Place::new("signed"), Place::new("trusted"));
+    let file = place.file("a.bin", 10_000);
+    thread::scope(|scope| {
+        let notes = Notes::default();
+        let folder = place.folder("r1");
+        let (options, mut receiving) = (place.options(1, 5_000_000, &[]), place.receiving(&folder));
+        receiving.verify = other.receiving(&folder).verify;
+        let (at, mut watch) = (&network.hosts[1], notes.clone());
+        let receiver = scope.spawn(move || {
+            at.run(|| receive(&options, &receiving, &mut watch))
+                .unwrap()
+        });
+        let (options, sending) = (place.options(0, 5_000_000, &[]), place.sending(&[file], 1));
+        let mut seen = Notes::default();
+        let (_, summary) = network.hosts[0]
+            .run(|| send(&options, &sending, &mut seen))
+            .unwrap()
+            .unwrap();
+        assert_eq!(summary.incomplete, [1]);
+        let why = Reason::Unsigned.to_string();
+        let says = |receiver: &Progress| receiver.why.as_ref() == Some(&why);
+        let told = seen.count(|event| match event {
+            Event::Progress { receivers, .. } => receivers.iter().any(says),
+            _ => false,
+        });
+        assert!(told > 0, "the sender gets the reason");
+        let warned = |event: &Event| matches!(event, Event::Warning { what } if what.contains("another key"));
+        assert_eq!(notes.count(warned), 1);
+        notes.stop();
+        assert_eq!(receiver.join().unwrap(), Ok(Ending::Stopped));
+    });
+}
+
+/// Goal: two members of one number are both told, also when there are no others. (Each waited for a receiver, or a sender.)
+fn two_members_of_one_number_are_told() {
+    let (network, place) = (Network::new(2), Place::new("number"));
+    let file = place.file("a.bin", 10_000);
+    thread::scope(|scope| {
+        let folder = place.folder("r1");
+        let (options, receiving) = (place.options(5, 5_000_000, &[]), place.receiving(&folder));
+        let at = &network.hosts[1];
+        let receiver = scope.spawn(move || {
+            at.run(|| receive(&options, &receiving, &mut Notes::default()))
+                .unwrap()
+        });
+        let (options, sending) = (place.options(5, 5_000_000, &[]), place.sending(&[file], 1));
+        let sent = network.hosts[0].run(|| send(&options, &sending, &mut Notes::default()));
+        for error in [
+            sent.unwrap().unwrap_err(),
+            receiver.join().unwrap().unwrap_err(),
+        ] {
+            assert!(error.what.contains("also has the number 5"), "{error}");
+        }
     });
 }
 
