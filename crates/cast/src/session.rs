@@ -123,7 +123,7 @@ pub struct Session {
     links_reported: Option<Instant>,
     looked: Instant,
     conflict: bool,
-    /// The tickets refused when the user was told.
+    /// The counts at the last look, so that a warning comes once.
     warned: Counts,
 }
 

@@ -30,7 +30,7 @@ impl Presence {
     /// The node's time at this time of the clock.
     pub fn at(&mut self, clock: Instant) -> Instant {
         let gap = clock.saturating_since(self.last);
-        self.still = self.still + gap.saturating_sub(self.gap_max);
+        self.still += gap.saturating_sub(self.gap_max);
         self.last = self.last.max(clock);
         self.last.saturating_before(self.still)
     }

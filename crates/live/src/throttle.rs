@@ -184,7 +184,7 @@ mod tests {
         fn turn(&mut self, now: Instant, offered: u64, capacity: u64) -> Option<bool> {
             self.queue = (self.queue + (offered as f64 - capacity as f64) / 1e3).max(0.0);
             self.backlog.read(now, self.queue == 0.0, None);
-            if now.nanos() / 1_000_000 % 10 == 0 {
+            if (now.nanos() / 1_000_000).is_multiple_of(10) {
                 let at = now + Duration::from_millis(5);
                 self.marks.push((at, self.backlog.stands(now)));
             }
