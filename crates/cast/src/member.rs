@@ -102,6 +102,8 @@ pub struct Counts {
     pub unsigned: u64,
     /// Control frames and tickets dropped because a queue or table was full.
     pub crowded: u64,
+    /// Of these, tickets of a sender beyond those that this member takes part in at a time.
+    pub refused: u64,
 }
 
 /// The short interval between news, for urgent ones.
@@ -109,7 +111,7 @@ const URGENT: Duration = Duration::from_millis(100);
 /// How many times urgent news are sent, since frames get lost.
 const URGENT_TIMES: u32 = 3;
 /// Largest number of other members' transfers at a time.
-const TRANSFERS_MAX: usize = 4;
+pub const TRANSFERS_MAX: usize = 4;
 
 impl Member {
     /// A member that knows no other member yet.
@@ -141,6 +143,11 @@ impl Member {
         let who = |links: &[(u16, f64)]| links.iter().map(|link| link.0).collect::<Vec<_>>();
         if who(&own.links) != who(&heard) {
             self.announce_soon(now);
+        }
+        for near in &statistics.neighbours {
+            if let Some(node) = near.address.node_number() {
+                self.roster.hear(node, near.life, near.heard);
+            }
         }
         self.changed |= self.roster.own().links != heard;
         self.roster.own().links = heard;

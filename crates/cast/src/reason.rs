@@ -20,13 +20,15 @@ pub enum Reason {
     Disk,
     /// Stored data changed on the disk before the transfer was complete.
     Changed,
+    /// The transfer is not signed with the key that the receiver trusts.
+    Unsigned,
     /// A code of a later version.
     Unknown(u32),
 }
 
 impl Reason {
     /// The reasons in the order of their codes.
-    const KNOWN: [Reason; 7] = [
+    const KNOWN: [Reason; 8] = [
         Reason::Unsaid,
         Reason::NoRoom,
         Reason::NameTaken,
@@ -34,6 +36,7 @@ impl Reason {
         Reason::FrameTooLong,
         Reason::Disk,
         Reason::Changed,
+        Reason::Unsigned,
     ];
 
     /// The code in a record.
@@ -66,6 +69,9 @@ impl fmt::Display for Reason {
             Reason::FrameTooLong => "the sender's frames are too long for its link",
             Reason::Disk => "its disk or folder cannot be read or written",
             Reason::Changed => "another program changed the files while they were received",
+            Reason::Unsigned => {
+                "it trusts another signing key; start it with the .verify file that belongs to the sender's .sign file"
+            }
             Reason::Unknown(code) => {
                 return write!(f, "reason {code}, which this version does not know");
             }

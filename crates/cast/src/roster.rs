@@ -19,7 +19,7 @@ pub const LIFETIME: Duration = Duration::from_secs(10);
 /// Longest name in octets.
 const NAME_MAX: usize = 32;
 /// Largest number of transfers and of links in a record.
-const TRANSFERS_MAX: usize = 8;
+pub const TRANSFERS_MAX: usize = 8;
 const LINKS_MAX: usize = 255;
 /// Links with a lower delivery ratio are ignored.
 const SHARE_MIN: f64 = 0.02;
@@ -232,6 +232,16 @@ impl Roster {
             self.next = node.saturating_add(1);
         }
         len
+    }
+
+    /// Notes that a frame of a neighbour arrived at `heard`: where many frames are lost, a member whose record is late is
+    /// alive nevertheless. Another life than the record's says nothing.
+    pub fn hear(&mut self, node: u16, life: u64, heard: Instant) {
+        if let Some(known) = self.others.get_mut(&node)
+            && known.record.life == life
+        {
+            known.born = known.born.max(heard);
+        }
     }
 
     /// The delivery ratios of all links, as their receivers report them.
@@ -447,6 +457,21 @@ mod tests {
             assert_eq!(roster.others(at(600)).count(), 5);
             assert!(roster.get(at(600), node).is_none());
             assert_eq!(roster.others(at(11_500)).count(), 0);
+        }
+    }
+
+    /// Goal: a neighbour whose frames arrive is not declared gone because its records got lost. One that is only heard of
+    /// expires, and so does one of which only another life is heard.
+    #[test]
+    fn a_neighbour_that_is_heard_lives() {
+        for (life, there) in [(5, true), (6, false)] {
+            let mut roster = Roster::new(1, "x", Roles::default());
+            roster.learn(Instant::ZERO, record(3, 1), Duration::ZERO);
+            roster.learn(Instant::ZERO, record(4, 1), Duration::ZERO);
+            roster.hear(3, life, Instant::from_millis(9000));
+            let now = Instant::from_millis(12_000);
+            assert_eq!(roster.get(now, 3).is_some(), there);
+            assert!(roster.get(now, 4).is_none());
         }
     }
 

@@ -15,8 +15,8 @@ use crate::error::{Error, Result};
 use crate::event::{Event, Progress, Summary};
 use crate::key::SignKey;
 use crate::manifest::{Protocol, Ticket};
-use crate::member::{DATA_STATES, Member};
-use crate::roster::{Roles, State};
+use crate::member::{DATA_STATES, Member, TRANSFERS_MAX};
+use crate::roster::{Record, Roles, State};
 use crate::session::{Ending, Options, Role, Session, Watch};
 
 /// The options of a sender.
@@ -80,6 +80,7 @@ pub fn send(
         told: Instant::ZERO,
         receivers: BTreeMap::new(),
         held: BTreeMap::new(),
+        others: BTreeMap::new(),
         summary: Summary::default(),
     };
     let end = session.play(&mut sender, watch)?;
@@ -145,6 +146,8 @@ struct Sender<'a> {
     receivers: BTreeMap<u16, Progress>,
     /// Batches that each receiver had when it was ready for data.
     held: BTreeMap<u16, u32>,
+    /// Of each other member and its life: how many broadcasts it had sent when this one began, and by now.
+    others: BTreeMap<(u16, u64), (u64, u64)>,
     summary: Summary,
 }
 
@@ -180,7 +183,9 @@ impl Role for Sender<'_> {
             self.begin(now, member, statistics, sent, watch)?;
         }
         self.report_progress(now, &ticket, watch);
-        self.sum_up(now, member, &ticket);
+        self.count_others(statistics);
+        // The time on the clock, which also runs while this member stands still.
+        self.sum_up(now + statistics.still, member, &ticket);
         let over = self.begun.is_some() && self.is_over() && !self.sending.keep;
         if over {
             member.withdraw(now);
@@ -250,6 +255,8 @@ impl Sender<'_> {
             };
             known.batches_done = match state {
                 State::Complete => batches,
+                // What a late receiver acknowledges does not tell how much it has: it begins in the middle.
+                _ if ticket.protocol == Protocol::Improved => done,
                 _ => done.max(asked.unwrap_or(0)),
             };
             if state != State::Preparing {
@@ -280,7 +287,8 @@ impl Sender<'_> {
         let enough = here >= self.sending.receivers.max(1);
         let waited = now.saturating_since(self.announced) >= self.sending.wait;
         if waited && here == 0 && !self.sending.keep {
-            return Err(no_receiver(self.sending.wait, statistics));
+            let records: Vec<&Record> = member.roster().others(now).collect();
+            return Err(no_receiver(self.sending.wait, statistics, &records));
         }
         let asked = member.receivers().len();
         // Receivers in `Preparing` still fetch the manifest.
@@ -296,7 +304,7 @@ impl Sender<'_> {
             return Ok(());
         }
         member.begin(now, sent);
-        self.begun = Some(now);
+        self.begun = Some(now + statistics.still);
         let receivers: Vec<u16> = self.receivers.keys().copied().collect();
         let reaches = |node: &&u16| {
             let paths = member.links().map(|links| links.etx_paths(self.node));
@@ -312,6 +320,22 @@ impl Sender<'_> {
             unreachable,
         });
         Ok(())
+    }
+
+    /// Counts what the other members have sent since this one began.
+    fn count_others(&mut self, statistics: &Statistics) {
+        if self.begun.is_none() {
+            return;
+        }
+        for near in &statistics.neighbours {
+            let node = near.address.node_number().unwrap_or_default();
+            let counts = self.others.entry((node, near.life));
+            counts.or_insert((near.sent, near.sent)).1 = near.sent;
+        }
+        let counts = self.others.values();
+        let sent = counts.map(|(from, to)| to.saturating_sub(*from));
+        self.summary.frames_of_others = sent.sum();
+        self.summary.pace_min_bps = statistics.rate.1;
     }
 
     fn report_progress(&mut self, now: Instant, ticket: &Ticket, watch: &mut dyn Watch) {
@@ -387,15 +411,58 @@ const GONE: &str = "gone";
 const ENDED: [&str; 2] = ["complete", "failed"];
 
 /// The error if no receiver came, with the most likely remedy.
-fn no_receiver(wait: Duration, statistics: &Statistics) -> Error {
+fn no_receiver(wait: Duration, statistics: &Statistics, others: &[&Record]) -> Error {
     let forged = statistics.dropped(DropReason::Unauthentic);
     let what = format!("no receiver has asked for the files within {wait}");
-    let todo = match forged {
-        0 if statistics.neighbours.is_empty() => {
-            "start `chappe cast receive DIR` on another host of this network; check that --port is the same and no firewall blocks it".into()
-        }
-        0 => "other members are there, but none is a receiver: start `chappe cast receive DIR`".into(),
-        _ => format!("{forged} frames were sealed with another key: give all members the same .group file"),
+    let receivers = others.iter().filter(|record| record.roles.receives);
+    let busy = |record: &&&Record| {
+        let states = record.transfers.iter().map(|(_, state, _)| *state);
+        let active = |state: &State| matches!(state, State::Preparing | State::Receiving);
+        states.filter(active).count() >= TRANSFERS_MAX
+    };
+    let todo = if forged > 0 {
+        format!(
+            "{forged} frames were sealed with another key: give all members the same .group file"
+        )
+    } else if receivers.clone().any(|record| busy(&record)) {
+        format!(
+            "a receiver takes part in at most {TRANSFERS_MAX} transfers at a time: send when another sender has finished"
+        )
+    } else if receivers.count() > 0 {
+        "receivers are there, but none has asked: they may be starting; try again with a longer --wait".into()
+    } else if !statistics.neighbours.is_empty() {
+        "other members are there, but none is a receiver: start `chappe cast receive DIR`".into()
+    } else {
+        "start `chappe cast receive DIR` on another host of this network; check that --port is the same and no firewall blocks it".into()
     };
     Error::failed(what, todo)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::roster::Roster;
+
+    /// Goal: a sender that no receiver asks says why. Method: what it may have heard of the others.
+    #[test]
+    fn a_sender_without_receivers_says_why() {
+        let record = |receives, active: u64| {
+            let roles = Roles {
+                receives,
+                ..Roles::default()
+            };
+            let mut roster = Roster::new(7, "x", roles);
+            let transfers = (0..active).map(|id| (id, State::Receiving, 0));
+            roster.own().transfers.extend(transfers);
+            roster.own().clone()
+        };
+        let check = |others: &[Record], expected: &str| {
+            let others: Vec<&Record> = others.iter().collect();
+            let error = no_receiver(Duration::from_secs(1), &Statistics::default(), &others);
+            assert!(error.todo.contains(expected), "{error}");
+        };
+        check(&[], "on another host");
+        check(&[record(true, 4)], "at most 4 transfers");
+        check(&[record(true, 3)], "longer --wait");
+    }
 }

@@ -10,7 +10,7 @@ use chappe_sys::wireless;
 use crate::error::{Error, Result};
 use crate::event::{Event, Link};
 use crate::key::VerifyKey;
-use crate::member::{Member, Settings};
+use crate::member::{Counts, Member, Settings};
 use crate::roster::{MEMBER_MAX, Record, Roles};
 
 /// The options of a member's link.
@@ -123,6 +123,8 @@ pub struct Session {
     links_reported: Option<Instant>,
     looked: Instant,
     conflict: bool,
+    /// The counts at the last look, so that a warning comes once.
+    warned: Counts,
 }
 
 /// How long a leaving member stays, so that it can repeat its goodbye a few times.
@@ -181,6 +183,7 @@ impl Session {
             links_reported: None,
             looked: Instant::ZERO,
             conflict: false,
+            warned: Counts::default(),
         })
     }
 
@@ -213,17 +216,20 @@ impl Session {
             links_reported,
             looked,
             conflict,
+            warned,
             node,
             ..
         } = self;
         let (mut failure, mut stopped) = (None, false);
         let ending = live.run(|member, now, statistics| {
             member.observe(now, statistics);
-            if !*conflict && (statistics.address_conflicts > 2 || member.roster().contested() > 20)
+            // One that has named this member's fresh challenge is alive.
+            if !*conflict && (statistics.address_conflicts > 0 || member.roster().contested() > 20)
             {
                 *conflict = true;
                 failure = Some(conflicting(*node));
             }
+            report_refused(member.counts(), warned, watch);
             report_members(now, member, known, watch);
             report_links(now, member, links_reported, watch);
             match role.step(now, member, statistics, watch) {
@@ -303,6 +309,19 @@ pub fn role_word(record: &Record) -> &'static str {
         Roles { receives: true, .. } => "receiver",
         _ => "relay",
     }
+}
+
+/// Warns once of transfers that this member does not take part in, and why.
+fn report_refused(counts: Counts, warned: &mut Counts, watch: &mut dyn Watch) {
+    if counts.unsigned > 0 && warned.unsigned == 0 {
+        let what = "a transfer is signed with another key than the one that --verify names; give this receiver the .verify file that belongs to the sender's .sign file";
+        watch.event(Event::Warning { what: what.into() });
+    }
+    if counts.refused > 0 && warned.refused == 0 {
+        let what = "a further transfer has to wait: a member takes part in at most four at a time";
+        watch.event(Event::Warning { what: what.into() });
+    }
+    *warned = counts;
 }
 
 fn report_members(

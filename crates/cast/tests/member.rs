@@ -109,6 +109,7 @@ fn hears(node: u16, others: &[u16]) -> Statistics {
         heard: Instant::ZERO,
         from: 1.0,
         to: Some(1.0),
+        sent: 0,
     };
     Statistics {
         life: u64::from(node) + 7,

@@ -9,7 +9,8 @@ use std::fs;
 use std::thread;
 
 use chappe_cast::event::{Event, Progress};
-use chappe_cast::{Ending, Reason, receive, relay, send};
+use chappe_cast::session::View;
+use chappe_cast::{Ending, Reason, Watch, receive, relay, send};
 use chappe_core::Duration;
 use chappe_sys::Links;
 use common::{Network, Notes, Place, same};
@@ -19,6 +20,10 @@ fn main() {
         ("two_files_to_three_receivers", two_files_to_three_receivers),
         ("over_two_relays", over_two_relays),
         ("late_and_leaving_receivers", late_and_leaving_receivers),
+        (
+            "a_sender_that_stood_still_goes_on",
+            a_sender_that_stood_still_goes_on,
+        ),
         ("two_senders_in_one_group", two_senders_in_one_group),
         ("senders_one_after_the_other", senders_one_after_the_other),
         (
@@ -27,6 +32,14 @@ fn main() {
         ),
         ("small_mtus_are_reported", small_mtus_are_reported),
         ("another_group_is_ignored", another_group_is_ignored),
+        (
+            "another_signing_key_is_reported",
+            another_signing_key_is_reported,
+        ),
+        (
+            "two_members_of_one_number_are_told",
+            two_members_of_one_number_are_told,
+        ),
     ]);
 }
 
@@ -224,6 +237,78 @@ fn two_senders_in_one_group() {
     }
 }
 
+/// Goal: a sender that stood still for longer than a record lives (a stopped process, a busy host) does not take living
+/// receivers for gone. Method: its thread sleeps for 12 s during the transfer. (It once gave up at once, with both receivers
+/// waiting for the rest.)
+fn a_sender_that_stood_still_goes_on() {
+    let (network, place) = (Network::new(3), Place::new("still"));
+    let file = place.file("a.bin", 1_500_000);
+    thread::scope(|scope| {
+        let receivers = [1, 2].map(|node| {
+            let (network, place) = (&network, &place);
+            scope.spawn(move || {
+                let folder = place.folder(&format!("r{node}"));
+                let (options, receiving) = (
+                    place.options(node, 5_000_000, &[]),
+                    place.receiving(&folder),
+                );
+                network.hosts[usize::from(node)]
+                    .run(|| receive(&options, &receiving, &mut Notes::default()))
+                    .unwrap()
+            })
+        });
+        let (options, sending) = (
+            place.options(0, 5_000_000, &[]),
+            place.sending(std::slice::from_ref(&file), 2),
+        );
+        let mut watch = Standstill::default();
+        let (_, summary) = network.hosts[0]
+            .run(|| send(&options, &sending, &mut watch))
+            .unwrap()
+            .unwrap();
+        assert!(watch.stood, "it stood still during the transfer");
+        assert_eq!(
+            (&summary.complete[..], watch.notes.count(is_left)),
+            (&[1, 2][..], 0)
+        );
+        assert!(
+            summary.seconds > 12.0,
+            "the time on the clock counts: {} s",
+            summary.seconds
+        );
+        for receiver in receivers {
+            assert_eq!(receiver.join().unwrap(), Ok(Ending::Done));
+        }
+    });
+}
+
+fn is_left(event: &Event) -> bool {
+    matches!(event, Event::Left { .. })
+}
+
+/// Stops the member for 12 s, 200 ms after it has begun to send.
+#[derive(Default)]
+struct Standstill {
+    notes: Notes,
+    stood: bool,
+    began: bool,
+}
+
+impl Watch for Standstill {
+    fn event(&mut self, event: Event) {
+        self.notes.event(event);
+    }
+
+    fn look(&mut self, _: &View<'_>) {
+        let begun = |event: &Event| matches!(event, Event::Begun { .. });
+        if self.began && !self.stood {
+            self.stood = true;
+            thread::sleep(std::time::Duration::from_secs(12));
+        }
+        self.began = self.notes.count(begun) > 0;
+    }
+}
+
 /// The receiver's interface goes down during the transfer and comes up again.
 fn an_interface_goes_down_and_up() {
     let (network, place) = (Network::new(2), Place::new("down"));
@@ -330,6 +415,65 @@ fn another_group_is_ignored() {
             notes.count(|event| matches!(event, Event::Joined { .. })),
             0
         );
+    });
+}
+
+/// Goal: a receiver that trusts another signing key says so, and its sender gets to know it. (The sender once advised to start a
+/// receiver.)
+fn another_signing_key_is_reported() {
+    let (network, place, other) = (Network::new(2), Place::new("signed"), Place::new("trusted"));
+    let file = place.file("a.bin", 10_000);
+    thread::scope(|scope| {
+        let notes = Notes::default();
+        let folder = place.folder("r1");
+        let (options, mut receiving) = (place.options(1, 5_000_000, &[]), place.receiving(&folder));
+        receiving.verify = other.receiving(&folder).verify;
+        let (at, mut watch) = (&network.hosts[1], notes.clone());
+        let receiver = scope.spawn(move || {
+            at.run(|| receive(&options, &receiving, &mut watch))
+                .unwrap()
+        });
+        let (options, sending) = (place.options(0, 5_000_000, &[]), place.sending(&[file], 1));
+        let mut seen = Notes::default();
+        let (_, summary) = network.hosts[0]
+            .run(|| send(&options, &sending, &mut seen))
+            .unwrap()
+            .unwrap();
+        assert_eq!(summary.incomplete, [1]);
+        let why = Reason::Unsigned.to_string();
+        let says = |receiver: &Progress| receiver.why.as_ref() == Some(&why);
+        let told = seen.count(|event| match event {
+            Event::Progress { receivers, .. } => receivers.iter().any(says),
+            _ => false,
+        });
+        assert!(told > 0, "the sender gets the reason");
+        let warned = |event: &Event| matches!(event, Event::Warning { what } if what.contains("another key"));
+        assert_eq!(notes.count(warned), 1);
+        notes.stop();
+        assert_eq!(receiver.join().unwrap(), Ok(Ending::Stopped));
+    });
+}
+
+/// Goal: two members of one number are both told, also when there are no others. (Each waited for a receiver, or a sender.)
+fn two_members_of_one_number_are_told() {
+    let (network, place) = (Network::new(2), Place::new("number"));
+    let file = place.file("a.bin", 10_000);
+    thread::scope(|scope| {
+        let folder = place.folder("r1");
+        let (options, receiving) = (place.options(5, 5_000_000, &[]), place.receiving(&folder));
+        let at = &network.hosts[1];
+        let receiver = scope.spawn(move || {
+            at.run(|| receive(&options, &receiving, &mut Notes::default()))
+                .unwrap()
+        });
+        let (options, sending) = (place.options(5, 5_000_000, &[]), place.sending(&[file], 1));
+        let sent = network.hosts[0].run(|| send(&options, &sending, &mut Notes::default()));
+        for error in [
+            sent.unwrap().unwrap_err(),
+            receiver.join().unwrap().unwrap_err(),
+        ] {
+            assert!(error.what.contains("also has the number 5"), "{error}");
+        }
     });
 }
 

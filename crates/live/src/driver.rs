@@ -6,7 +6,9 @@ use chappe_core::{
     Address, Arrival, Class, DropReason, Duration, Instant, LinkEvent, LinkNode, LinkSend, Mode,
     Outcome, Purpose, Seed, TraceEvent,
 };
-use chappe_sys::{Clock, Endpoint, Error, EventLoop, Ready, Received, Result, Signal, Socket};
+use chappe_sys::{
+    BATCH, Clock, Endpoint, Error, EventLoop, Ready, Received, Result, Signal, Socket,
+};
 
 use crate::confirm::{Outstanding, Retries};
 use crate::frame::{EPOCH, HEADER, Header, Kind, TAG};
@@ -15,9 +17,11 @@ use crate::loss::Loss;
 use crate::neighbours::{HelloOutcome, Neighbours};
 use crate::pace::{Pace, Pacer};
 use crate::port::Port;
+use crate::presence::Presence;
 use crate::queue::{Location, Queue, Target};
 use crate::seal::{GroupKey, Novelty, Sealer};
 use crate::statistics::Statistics;
+use crate::throttle::{Backlog, Throttle};
 
 /// How to drive a node.
 #[derive(Clone, Debug)]
@@ -77,8 +81,10 @@ pub struct Live<N: LinkNode + ?Sized> {
     /// When the node last sent a broadcast.
     broadcast_at: Option<Instant>,
     clock: Clock,
+    presence: Presence,
     events: EventLoop,
     pacer: Pacer,
+    throttle: Throttle,
     neighbours: Neighbours,
     outstanding: Outstanding,
     queue: Queue,
@@ -103,6 +109,10 @@ struct PortState {
     held_until: Instant,
     /// Whether the kernel's queue is full and the event loop waits for room in it.
     blocked: bool,
+    /// Whether frames still wait in the receive queue.
+    behind: bool,
+    /// Whether they have waited for too long.
+    backlog: Backlog,
 }
 
 /// A frame whose body stands in the queue's vacant slot.
@@ -148,6 +158,11 @@ const CONFIRMATION: usize = 12;
 const SILENT: Duration = Duration::from_secs(1);
 /// Batches received, or sent, before the other direction gets its turn.
 const TURN: usize = 4;
+/// Frames of the node that leave in a turn which did not empty the receive queue: one for each batch of up to 32 read. So
+/// that even a member that hears 32 others at its own pace reads more than it causes.
+const BEHIND: usize = TURN;
+/// A host whose receive queue stands says so in a hello, if it has sent no broadcast for this long.
+const PRESSED: Duration = Duration::from_millis(100);
 /// Pauses after the kernel ran out of buffers, and after the interface was down.
 const NO_BUFFERS: Duration = Duration::from_millis(1);
 const DOWN: Duration = Duration::from_millis(100);
@@ -183,11 +198,14 @@ impl<N: LinkNode + ?Sized> Live<N> {
         let frame_max = ports.iter().map(Port::frame_max).min().unwrap_or(0);
         let overhead = ports.iter().map(|port| port.overhead).max().unwrap_or(0);
         let me = address.and_then(Address::node_number).unwrap_or_default();
+        let pacer = Pacer::new(config.pace, overhead + ETHERNET);
         let state = |port: Port| PortState {
             socket: port.socket,
             broadcast: port.broadcast,
             held_until: Instant::ZERO,
             blocked: false,
+            behind: false,
+            backlog: Backlog::default(),
         };
         Ok(Live {
             sealer: Sealer::new(&config.key, me, epoch),
@@ -195,12 +213,15 @@ impl<N: LinkNode + ?Sized> Live<N> {
             number: 0,
             broadcast_at: None,
             scratch: vec![0; HEADER + EPOCH + frame_max + TAG],
-            pacer: Pacer::new(config.pace, overhead + ETHERNET),
+            throttle: Throttle::new(pacer.rate()),
+            pacer,
             queue: Queue::new(frame_max, ports.len()),
             ports: ports.into_iter().map(state).collect(),
             me,
             frame_max,
             clock,
+            // The driver waits for `observe_every` by itself. A busy host may take half the time between two hellos.
+            presence: Presence::new(config.observe_every + config.hellos.later / 2),
             events,
             neighbours: Neighbours::new(config.key, me, secret),
             outstanding: Outstanding::new(config.retries),
@@ -246,7 +267,7 @@ impl<N: LinkNode + ?Sized> Live<N> {
         let mut received = Received::new(HEADER + EPOCH + self.frame_max + TAG);
         let mut ready = Vec::new();
         loop {
-            let now = self.clock.now();
+            let now = self.now();
             self.count_neighbours(now);
             if observe(&mut self.node, now, &self.statistics).is_break() {
                 return Ok(Ending::Asked);
@@ -263,6 +284,13 @@ impl<N: LinkNode + ?Sized> Live<N> {
                 }
             }
         }
+    }
+
+    /// The node's time. It stops while the process stands still, so that neighbours do not age unheard.
+    fn now(&mut self) -> Instant {
+        let now = self.presence.at(self.clock.now());
+        self.statistics.still = self.presence.still();
+        now
     }
 
     fn count_neighbours(&mut self, now: Instant) {
@@ -296,13 +324,13 @@ impl<N: LinkNode + ?Sized> Live<N> {
         let observe = now + self.observe_every;
         let times = [node, ask, send, hello, self.outstanding.deadline()];
         let at = times.into_iter().flatten().fold(observe, Instant::min);
-        self.events.set_deadline(Some(at))?;
+        self.events.set_deadline(Some(self.presence.on_clock(at)))?;
         self.events.wait(ready)
     }
 
     /// Fires the node's timer and those of unconfirmed unicast frames.
     fn run_timers(&mut self) {
-        let now = self.clock.now();
+        let now = self.now();
         if let Some(wake) = self.node.poll_timeout().filter(|wake| wake.at <= now) {
             let late = now.saturating_since(wake.at);
             self.statistics.latest = self.statistics.latest.max(late);
@@ -375,16 +403,23 @@ impl<N: LinkNode + ?Sized> Live<N> {
         self.schedule.sent(now);
     }
 
-    /// Polls the node for frames and hands them to the kernel, as long as pace and kernel allow.
+    /// Polls the node for frames and hands them to the kernel, as long as pace and kernel allow. While frames wait to be
+    /// read, few are sent.
     fn transmit(&mut self) -> Result<()> {
         self.declined = false;
-        for _ in 0..TURN {
-            let now = self.clock.now();
+        self.adapt();
+        let behind = self.ports.iter().any(|state| state.behind);
+        let (rounds, most) = match behind {
+            true => (1, BEHIND),
+            false => (TURN, usize::MAX),
+        };
+        for _ in 0..rounds {
+            let now = self.now();
             if self.ports.iter().all(|state| state.is_shut(now)) {
                 return Ok(());
             }
             self.send_hello(now);
-            self.poll_node(now);
+            self.poll_node(now, most);
             if self.queue.is_empty() {
                 return Ok(());
             }
@@ -393,13 +428,31 @@ impl<N: LinkNode + ?Sized> Live<N> {
         Ok(())
     }
 
+    /// Follows what the neighbours can take, and tells them what this host can.
+    fn adapt(&mut self) {
+        let now = self.now();
+        let rate = self.throttle.rate(now);
+        self.pacer.set_rate(rate);
+        self.statistics.rate = (rate.0, self.throttle.least().0);
+        let pressed = self.ports.iter().any(|state| state.backlog.stands(now));
+        if pressed && self.broadcast_at.is_none_or(|at| now > at + PRESSED) {
+            // Nobody would learn of it otherwise.
+            self.schedule.answer_soon();
+        }
+        self.sealer.press(pressed);
+    }
+
     /// The classes in which the node has a frame that it may send now.
     fn may_ask(&self) -> chappe_core::Classes {
         self.node.pending().and(self.outstanding.allowed())
     }
 
-    fn poll_node(&mut self, now: Instant) {
-        while self.pacer.free_at() <= now {
+    /// Takes up to `most` frames from the node.
+    fn poll_node(&mut self, now: Instant, most: usize) {
+        for _ in 0..most {
+            if self.pacer.free_at() > now {
+                return;
+            }
             let allowed = self.may_ask();
             let Some(slot) = self.queue.vacant().filter(|_| !allowed.is_empty()) else {
                 return;
@@ -503,6 +556,7 @@ impl<N: LinkNode + ?Sized> Live<N> {
             match self.queue.flush(port, &mut state.socket, state.broadcast) {
                 Ok(0) => {
                     self.statistics.queue_full += 1;
+                    self.throttle.block();
                     state.blocked = true;
                     self.events.want_write(&state.socket, port as u64, true)?;
                 }
@@ -561,14 +615,21 @@ impl<N: LinkNode + ?Sized> Live<N> {
         Ok(())
     }
 
+    /// Reads a port until nothing waits there, or until it is the other ports' turn. Nothing of the node is sent meanwhile: a
+    /// member that sends before it has read what its neighbours report repeats what they have, and overflows its queue.
     fn receive(&mut self, port: usize, received: &mut Received) -> Result<()> {
+        let now = self.now();
         for _ in 0..TURN {
-            let Some(state) = self.ports.get(port) else {
+            let Some(state) = self.ports.get_mut(port) else {
                 return Ok(());
             };
             match state.socket.receive(received) {
-                Ok(0) => return Ok(()),
-                Ok(_) => {}
+                Ok(count) => {
+                    state.behind = count == BATCH;
+                    let lost = state.socket.lost_in_queue();
+                    let lost = state.backlog.read(now, !state.behind, lost);
+                    self.statistics.lost_in_queue += u64::from(lost);
+                }
                 Err(error) if error.is_gone() => return Err(error),
                 // The interface went down, or an ICMP error came back. Sending gives the more precise error.
                 Err(_) => {
@@ -583,14 +644,22 @@ impl<N: LinkNode + ?Sized> Live<N> {
                     }
                     None => self.statistics.drops.count(DropReason::Malformed),
                 }
-                self.transmit()?;
+                // Confirmations do not wait: there must be room for that of the next frame.
+                if self.queue.is_full() {
+                    let now = self.now();
+                    self.flush(now)?;
+                }
+            }
+            let behind = |state: &PortState| state.behind;
+            if !self.ports.get(port).is_some_and(behind) {
+                return Ok(());
             }
         }
         Ok(())
     }
 
     fn on_frame(&mut self, at: Location, header: Header, frame: &[u8]) {
-        let now = self.clock.now();
+        let now = self.now();
         let from = Address::node(header.from);
         // A broadcast socket may receive this host's own frames. They need no decryption.
         if header.from == self.me && header.epoch == self.sealer.epoch() as u16 {
@@ -645,6 +714,8 @@ impl<N: LinkNode + ?Sized> Live<N> {
         };
         match header.kind {
             Kind::Broadcast if novelty == Novelty::New => {
+                self.throttle.hear(header.from, header.pressed);
+                self.statistics.pressed += u64::from(header.pressed);
                 self.deliver(now, arrival(Address::BROADCAST));
             }
             Kind::Broadcast => return Err(DropReason::Duplicate),
@@ -684,10 +755,15 @@ impl<N: LinkNode + ?Sized> Live<N> {
     ) -> std::result::Result<(), DropReason> {
         match self.neighbours.hello(now, at, header, frame) {
             HelloOutcome::Dropped(why) => Err(why),
-            HelloOutcome::Known => Ok(()),
+            HelloOutcome::Known => {
+                self.throttle.hear(header.from, header.pressed);
+                self.statistics.pressed += u64::from(header.pressed);
+                Ok(())
+            }
             HelloOutcome::Unproved => {
                 self.statistics.unproved += 1;
-                self.schedule.answer_soon();
+                let answers = self.schedule.answer_stranger(now);
+                self.statistics.unanswered += u64::from(!answers);
                 Ok(())
             }
             HelloOutcome::Proved { .. } => {

@@ -89,7 +89,13 @@ pub struct Schedule {
     random: Stream,
     next: Instant,
     last: Instant,
+    /// Answers to strangers in reserve, and since when.
+    answers: (u64, Instant),
 }
+
+/// Most answers to lives without proof in a row. One more is allowed for each usual interval, so that recordings at most double
+/// the number of hellos. Newcomers that come at once share an answer.
+const STRANGERS: u64 = 8;
 
 /// The shortest time between two hellos that answer newcomers.
 const ANSWERS: Duration = Duration::from_millis(40);
@@ -102,6 +108,7 @@ impl Schedule {
             random,
             next: Instant::ZERO,
             last: Instant::ZERO,
+            answers: (STRANGERS, Instant::ZERO),
         }
     }
 
@@ -127,7 +134,21 @@ impl Schedule {
         now < Instant::ZERO + self.hellos.measuring
     }
 
-    /// Brings the next hello forward, to answer a newcomer.
+    /// Brings the next hello forward to answer a life without proof, unless too many were answered lately: recordings of
+    /// former lives look like newcomers. Returns whether it does; if not, the newcomer waits for the next usual hello.
+    pub fn answer_stranger(&mut self, now: Instant) -> bool {
+        let (left, since) = self.answers;
+        let gained = now.saturating_since(since).steps(self.hellos.later);
+        let left = left.saturating_add(gained).min(STRANGERS);
+        let since = since + self.hellos.later * gained;
+        self.answers = (left.saturating_sub(1), since);
+        if left > 0 {
+            self.answer_soon();
+        }
+        left > 0
+    }
+
+    /// Brings the next hello forward, to answer a newcomer that has proved itself.
     pub fn answer_soon(&mut self) {
         let soon = ANSWERS + Duration::from_nanos(self.random.below(ANSWERS.nanos()));
         self.next = self.next.min(self.last + soon);
@@ -137,6 +158,26 @@ impl Schedule {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Goal: whoever replays recordings does not make a member send many hellos. Method: twenty strangers' hellos a second for a
+    /// minute. (Each was answered once, 12 to 25 times a second.)
+    #[test]
+    fn strangers_at_most_double_the_hellos() {
+        use chappe_core::{Purpose, Seed};
+        let hellos = Hellos::default();
+        let mut schedule = Schedule::new(hellos, Seed(1).stream(Purpose::Node(0)));
+        let (mut sent, mut answered) = (0, 0);
+        for step in 0..1200 {
+            let now = Instant::from_millis(60_000 + 50 * step);
+            answered += u64::from(schedule.answer_stranger(now));
+            if schedule.next() <= now {
+                schedule.sent(now);
+                sent += 1;
+            }
+        }
+        assert!(answered <= 60 + STRANGERS, "{answered}");
+        assert!((40..=60 + 60 + STRANGERS).contains(&sent), "{sent}");
+    }
 
     #[test]
     fn hellos_round_trip_and_truncated_ones_are_rejected() {

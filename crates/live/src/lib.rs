@@ -17,7 +17,8 @@
 //!   and no memory.
 //! - **Hellos** carry that proof and the measured delivery ratios. [`Statistics::neighbours`] has the ratio of each
 //!   link, measured over all broadcasts.
-//! - **[`Pace`]** replaces the card's back-pressure, which a UDP socket does not have.
+//! - **[`Pace`]** replaces the card's back-pressure, which a UDP socket does not have. A rate is a ceiling: a host that cannot
+//!   read what arrives marks its frames, and those who hear the marks slow down.
 //! - **Classes** become priorities: traffic class, SO_PRIORITY, and so the 802.11 access category.
 //!
 //! ```no_run
@@ -39,11 +40,13 @@
 //! | module | holds |
 //! |---|---|
 //! | `driver` | [`Live`]: the loop over node, sockets, timers and signals |
+//! | `presence` | the node's time, which stops while the process stands still |
 //! | `port` | [`Port`]: an interface and its socket |
 //! | `frame`, `seal` | the frame format; keys, sealing and the replay window |
 //! | `hello`, `neighbours` | challenges and link measurements; the neighbour table |
 //! | `confirm` | unconfirmed unicast frames and their retries |
 //! | `queue`, `pace`, `loss` | frames on their way to the kernel; the rate limit; injected losses |
+//! | `throttle` | the pace below its ceiling, by what neighbours can take |
 //! | `statistics` | counters |
 //!
 //! **Architecture invariant:** this crate knows no protocol, and `chappe-sys` makes every system call.
@@ -56,9 +59,11 @@ mod loss;
 mod neighbours;
 mod pace;
 mod port;
+mod presence;
 mod queue;
 mod seal;
 mod statistics;
+mod throttle;
 
 pub use chappe_sys::udp::Group;
 pub use chappe_sys::{Error, Result, Signal};

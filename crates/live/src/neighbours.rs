@@ -32,6 +32,8 @@ pub struct Neighbour {
     pub from: f64,
     /// The share of our broadcasts that arrive there, 0 to 1, as it reports; `None` before it trusts us.
     pub to: Option<f64>,
+    /// Broadcasts that it has sent in this life, by the counter of the latest that arrived.
+    pub sent: u64,
 }
 
 /// All nodes that were heard, trusted or not.
@@ -51,8 +53,16 @@ struct Peer {
     heard: Instant,
     /// The life that has proved itself.
     current: Option<Life>,
-    /// A life that has not proved itself yet, and its challenge.
-    candidate: Option<(Opener, u64)>,
+    /// A life that has not proved itself yet.
+    candidate: Option<Candidate>,
+}
+
+#[derive(Debug)]
+struct Candidate {
+    opener: Opener,
+    challenge: u64,
+    /// The counter of its latest hello.
+    newest: u64,
 }
 
 #[derive(Debug)]
@@ -118,12 +128,16 @@ impl Neighbours {
             };
             let ours = |entry: &Entry| (entry.node, entry.challenge) == (me, challenge);
             let reported = entries.find(ours).map(|entry| entry.heard);
-            if life.count(header.counter) != Novelty::New {
+            let novelty = life.count(header.counter);
+            if novelty != Novelty::New {
                 return HelloOutcome::Dropped(DropReason::Duplicate);
             }
-            life.challenge = theirs;
-            life.reported = reported.filter(|&heard| heard > 0).or(life.reported);
-            self.touch(now, from, at);
+            // An older one may be a recording of a hello that was lost here.
+            if life.is_latest(header.counter, novelty) {
+                life.challenge = theirs;
+                life.reported = reported.filter(|&heard| heard > 0).or(life.reported);
+                self.touch(now, from, at);
+            }
             return HelloOutcome::Known;
         }
         let opener = Opener::new(&self.key, from, epoch);
@@ -135,6 +149,12 @@ impl Neighbours {
         };
         let ours = |entry: &Entry| (entry.node, entry.challenge) == (me, challenge);
         let proof = entries.find(ours).map(|entry| entry.heard);
+        let known = self.known.get(&from);
+        let candidate = known.and_then(|peer| peer.candidate.as_ref());
+        let old = |of: &&Candidate| of.opener.epoch() == epoch && header.counter <= of.newest;
+        if candidate.filter(old).is_some() {
+            return HelloOutcome::Dropped(DropReason::Duplicate);
+        }
         self.make_room(from);
         let peer = self.known.entry(from).or_insert_with(|| Peer {
             endpoint: at,
@@ -143,7 +163,11 @@ impl Neighbours {
             candidate: None,
         });
         if proof.is_none() {
-            peer.candidate = Some((opener, theirs));
+            peer.candidate = Some(Candidate {
+                opener,
+                challenge: theirs,
+                newest: header.counter,
+            });
             if peer.current.is_none() {
                 (peer.endpoint, peer.heard) = (at, now);
             }
@@ -172,9 +196,9 @@ impl Neighbours {
         header: &Header,
         frame: &'a mut [u8],
     ) -> Result<(&'a [u8], Novelty), DropReason> {
-        let current = self.known.get_mut(&header.from);
-        let life = current.and_then(|peer| peer.current.as_mut());
-        let life = life.ok_or(DropReason::Stale)?;
+        let peer = self.known.get_mut(&header.from);
+        let peer = peer.ok_or(DropReason::Stale)?;
+        let life = peer.current.as_mut().ok_or(DropReason::Stale)?;
         if life.opener.epoch() as u16 != header.epoch {
             return Err(DropReason::Stale);
         }
@@ -186,7 +210,9 @@ impl Neighbours {
             // A replayed confirmation confirms nothing, since its frame waits no longer.
             Kind::Confirmation => Novelty::New,
         };
-        self.touch(now, header.from, at);
+        if header.kind == Kind::Broadcast && life.is_latest(header.counter, novelty) {
+            (peer.endpoint, peer.heard) = (at, now);
+        }
         Ok((sealed, novelty))
     }
 
@@ -220,9 +246,9 @@ impl Neighbours {
                 challenge: life.challenge,
                 heard: (life.share() * 255.0).round() as u8,
             });
-            let candidate = peer.candidate.as_ref().map(|(_, challenge)| Entry {
+            let candidate = peer.candidate.as_ref().map(|candidate| Entry {
                 node,
-                challenge: *challenge,
+                challenge: candidate.challenge,
                 heard: 0,
             });
             [current, candidate].into_iter().flatten()
@@ -241,6 +267,7 @@ impl Neighbours {
                 heard: peer.heard,
                 from: life.share(),
                 to: life.reported.map(|share| f64::from(share) / 255.0),
+                sent: life.broadcasts.newest(),
             })
         })
     }
@@ -292,6 +319,12 @@ impl Life {
             }
         }
         novelty
+    }
+
+    /// Whether a broadcast with this counter is new, and the latest of all. Only such a frame shows where its sender is: an
+    /// older one may be the recording of a frame that was lost here.
+    fn is_latest(&self, counter: u64, novelty: Novelty) -> bool {
+        novelty == Novelty::New && counter == self.broadcasts.newest()
     }
 
     fn share(&self) -> f64 {
@@ -409,6 +442,52 @@ mod tests {
         assert_eq!(b.take(&a.broadcast()), Err(DropReason::Stale));
         assert_eq!(b.take(&again.broadcast()), Ok(Novelty::New));
         assert_eq!(b.hear(&again.hello()), HelloOutcome::Known);
+    }
+
+    /// Goal: a host without the key cannot draw a member's unicasts to itself. Method: it replays a frame that was heard, one
+    /// that was lost, and a hello, from another endpoint.
+    #[test]
+    fn a_replayed_frame_moves_no_endpoint() {
+        let (mut a, mut b) = (Node::new(1, 10), Node::new(2, 20));
+        let early = a.hello();
+        b.hear(&early);
+        a.hear(&b.hello());
+        b.hear(&a.hello());
+        let (heard, lost, last) = (a.broadcast(), a.broadcast(), a.broadcast());
+        b.take(&heard).unwrap();
+        b.take(&last).unwrap();
+        let stranger = Location {
+            at: Endpoint::Ethernet([9; 6]),
+            ..AT
+        };
+        for frame in [heard, lost] {
+            let (mut octets, header) = (frame.clone(), Header::parse(&frame).unwrap());
+            let opened = b
+                .neighbours
+                .open(Instant::ZERO, stranger, &header, &mut octets);
+            assert!(opened.is_ok());
+            assert_eq!(b.neighbours.endpoint(1), Some(AT));
+        }
+        let (mut octets, header) = (early.clone(), Header::parse(&early).unwrap());
+        b.neighbours
+            .hello(Instant::ZERO, stranger, &header, &mut octets);
+        assert_eq!(b.neighbours.endpoint(1), Some(AT));
+    }
+
+    /// Goal: a recorded hello of a former life is answered once, not each time that it is sent.
+    #[test]
+    fn a_replayed_hello_of_a_stranger_is_a_duplicate() {
+        let (mut a, mut b) = (Node::new(1, 10), Node::new(2, 20));
+        let (first, second) = (a.hello(), a.hello());
+        assert_eq!(b.hear(&first), HelloOutcome::Unproved);
+        assert_eq!(b.hear(&second), HelloOutcome::Unproved);
+        for again in [first, second] {
+            let outcome = b.hear(&again);
+            assert_eq!(outcome, HelloOutcome::Dropped(DropReason::Duplicate));
+        }
+        // The life that a recording belongs to still gets in.
+        a.hear(&b.hello());
+        assert_eq!(b.hear(&a.hello()), HelloOutcome::Proved { former: false });
     }
 
     #[test]

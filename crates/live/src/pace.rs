@@ -40,6 +40,21 @@ impl Pacer {
         }
     }
 
+    /// The rate that is set, if the pace is one.
+    pub fn rate(&self) -> Option<Bitrate> {
+        match self.pace {
+            Pace::Rate(rate) => Some(rate),
+            _ => None,
+        }
+    }
+
+    /// Changes the rate, if the pace is one.
+    pub fn set_rate(&mut self, rate: Bitrate) {
+        if let Pace::Rate(of) = &mut self.pace {
+            *of = rate;
+        }
+    }
+
     /// When the next frame may leave; in the past if it may leave now.
     pub fn free_at(&self) -> Instant {
         self.free_at

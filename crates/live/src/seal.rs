@@ -89,6 +89,7 @@ pub struct Sealer {
     cipher: ChaCha20Poly1305,
     broadcasts: u64,
     confirmations: u64,
+    pressed: bool,
 }
 
 impl Sealer {
@@ -100,12 +101,18 @@ impl Sealer {
             cipher: key.of(from, epoch),
             broadcasts: 0,
             confirmations: 0,
+            pressed: false,
         }
     }
 
     /// The random number of this life.
     pub fn epoch(&self) -> u64 {
         self.epoch
+    }
+
+    /// Sets whether later frames carry the mark of a receive queue that stands.
+    pub fn press(&mut self, pressed: bool) {
+        self.pressed = pressed;
     }
 
     /// Seals the `length` octets that stand in `frame` behind the room for the header of `kind`. Returns the length of the
@@ -152,6 +159,7 @@ impl Sealer {
             return None;
         }
         let header = Header {
+            pressed: self.pressed,
             kind,
             from: self.from,
             to,

@@ -25,6 +25,12 @@ pub struct Statistics {
     pub given_up: u64,
     /// Times the kernel's queue was full.
     pub queue_full: u64,
+    /// Frames lost because this host's receive queue was full.
+    pub lost_in_queue: u64,
+    /// Frames of neighbours whose receive queue stood.
+    pub pressed: u64,
+    /// The present rate and the lowest so far in bits per second, if the pace is a rate.
+    pub rate: (u64, u64),
     /// Frames the kernel refused.
     pub refused: u64,
     /// The error message of the last refusal.
@@ -37,6 +43,8 @@ pub struct Statistics {
     pub address_conflicts: u64,
     /// Hellos of lives that had not yet proved to be alive: newcomers or recordings.
     pub unproved: u64,
+    /// Hellos of such lives that brought no answer forward, because too many came.
+    pub unanswered: u64,
     /// Hellos this node sent.
     pub hellos_sent: u64,
     /// The neighbours and the delivery ratios, refreshed before each call of the application.
@@ -49,6 +57,8 @@ pub struct Statistics {
     pub drops: Drops,
     /// The longest delay with which the driver fired a timer of its node.
     pub latest: Duration,
+    /// How long the process stood still: stopped, or not run by its host. The node's time does not include it.
+    pub still: Duration,
 }
 
 impl Statistics {

@@ -48,6 +48,14 @@ fn main() {
             "an_interface_that_goes_down_comes_back",
             an_interface_that_goes_down_comes_back,
         ),
+        (
+            "a_member_that_always_sends_reads_what_arrives",
+            a_member_that_always_sends_reads_what_arrives,
+        ),
+        (
+            "a_slow_receiver_slows_its_sender",
+            a_slow_receiver_slows_its_sender,
+        ),
         ("signals_end_the_run", signals_end_the_run),
     ]);
 }
@@ -100,6 +108,75 @@ fn drive(
             .map(|thread| thread.join().unwrap())
             .collect()
     })
+}
+
+/// Goal: a member that may send more than its host can does not starve its own receive queue: it would not hear what its
+/// neighbours have, and repeat all of it. Method: one host sends without a pace, another one 20,000 frames at 30 Mbit/s. (The
+/// first once sent up to 128 frames for each frame that it read, and its queue lost most of them.)
+fn a_member_that_always_sends_reads_what_arrives() {
+    const FRAMES: usize = 20_000;
+    let network = Network::new(2);
+    let frame = |len| (Address::BROADCAST, vec![7; len]);
+    let busy = Note {
+        to_send: [frame(1300)].into(),
+        endless: true,
+        ..Note::default()
+    };
+    let other = Note {
+        to_send: std::iter::repeat_n(frame(200), FRAMES).collect(),
+        ..Note::default()
+    };
+    let unpaced = Config {
+        pace: Pace::Unlimited,
+        ..config()
+    };
+    let paced = Config {
+        pace: Pace::Rate(Bitrate(30_000_000)),
+        ..config()
+    };
+    let ends = vec![
+        (unpaced, network.port(0, Carrier::UDP), busy),
+        (paced, network.port(1, Carrier::UDP), other),
+    ];
+    // The busy one is done with the other: what it has not read by then is behind.
+    let ends = drive(ends, |me, note| {
+        me == Address::node(0) || note.outcomes.len() >= FRAMES
+    });
+    let heard = ends[0].0.heard.len();
+    println!("  {heard} of {FRAMES} heard, {} sent", ends[0].0.sent);
+    assert!(heard * 10 > FRAMES * 9, "{heard} of {FRAMES}");
+}
+
+/// Goal: a host that cannot read what arrives is not sent several times what it can. Method: it takes a millisecond for each
+/// frame, and a sender's ceiling is ten times that; it marks its frames, and the sender slows down. (Without that, its queue of
+/// some thousand frames lost nine of ten from then on.)
+fn a_slow_receiver_slows_its_sender() {
+    const FRAMES: usize = 5000;
+    let network = Network::new(2);
+    let sender = Note {
+        to_send: std::iter::repeat_n((Address::BROADCAST, vec![7; 1200]), FRAMES).collect(),
+        ..Note::default()
+    };
+    let slow = Note {
+        handling: std::time::Duration::from_millis(1),
+        ..Note::default()
+    };
+    let fast = Config {
+        pace: Pace::Rate(Bitrate(100_000_000)),
+        ..config()
+    };
+    let ends = vec![
+        (fast, network.port(0, Carrier::UDP), sender),
+        (config(), network.port(1, Carrier::UDP), slow),
+    ];
+    let ends = drive(ends, |me, note| {
+        me == Address::node(1) || note.outcomes.len() >= FRAMES
+    });
+    let (sent, heard) = (ends[0].0.sent as usize, ends[1].0.heard.len());
+    let (slowed, lost) = (ends[0].1.rate.1, ends[1].1.lost_in_queue);
+    println!("  {heard} of {sent} heard, {lost} lost in the queue; least rate {slowed} bit/s");
+    assert!(slowed < 20_000_000, "{slowed}");
+    assert!(lost * 4 < sent as u64, "{lost} of {sent} lost");
 }
 
 /// 300 broadcasts and 300 unicasts from host 0: hosts 1 and 2 receive the broadcasts, host 1 alone the unicasts.

@@ -36,6 +36,12 @@
 //! intervals, its estimates fall back to the neighbour's last report. A node that lacks something repeats its report. Both
 //! end with completion, so a finished network is silent.
 //!
+//! # Late receivers
+//!
+//! A receiver whose application keeps the batches, and which first hears a batch beyond its places, begins with that one. When it
+//! has the rest of the object it collects the earlier batches in a second round, together with others that came late, as
+//! from a data carousel. A report's base then moves back, and does not tell how much its sender has.
+//!
 //! # Limits
 //!
 //! Batches have 1 to 64 packets. One-way links are not used. A relay holds a window of batches: if it serves a receiver that

@@ -12,6 +12,9 @@ use crate::raw;
 /// Requested size of the kernel's receive queue in octets: some 40 ms of a 1 Gbit/s network.
 const RECEIVE_BUFFER: i32 = 4 << 20;
 
+/// The memory of a socket (asm-generic/socket.h), since Linux 4.12.
+const SO_MEMINFO: i32 = 55;
+
 /// A non-blocking UDP or packet socket, created by [`udp::open`](crate::udp::open), [`udp::bind`](crate::udp::bind) or
 /// [`packet::open`](crate::packet::open).
 #[derive(Debug)]
@@ -122,6 +125,19 @@ impl Socket {
         }
     }
 
+    /// The number of frames that a full receive queue has lost since the socket was opened, modulo 2^32. `None` if the kernel
+    /// does not say (before Linux 4.12).
+    pub fn lost_in_queue(&self) -> Option<u32> {
+        // Nine numbers (linux/sock_diag.h, SK_MEMINFO_VARS); the last is SK_MEMINFO_DROPS.
+        const DROPS: usize = 8;
+        let mut numbers = [0; 4 * (DROPS + 1)];
+        let name = SO_MEMINFO;
+        let read = raw::get_option(self.fd.as_fd(), libc::SOL_SOCKET, name, &mut numbers);
+        let whole = read.is_ok_and(|read| read == numbers.len());
+        let drops = numbers.last_chunk().filter(|_| whole);
+        drops.map(|drops| u32::from_ne_bytes(*drops))
+    }
+
     /// Sets the priority of later frames to that of `class`.
     ///
     /// 802.11 takes the user priority from SO_PRIORITY 256 to 263 (packet sockets) or from the top three bits of the
@@ -191,4 +207,34 @@ fn retry(error: &io::Error) -> bool {
         error.kind(),
         io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{SocketAddr, UdpSocket};
+
+    /// Goal: the kernel's count of frames lost in a full receive queue is read right. Method: more datagrams than any queue holds,
+    /// and the difference to those that can be read.
+    #[test]
+    fn frames_lost_in_the_queue_are_counted() {
+        const SENT: u32 = 40_000;
+        let socket = crate::udp::bind("127.0.0.1:0".parse().unwrap()).unwrap();
+        let address = rustix::net::getsockname(&socket.fd).unwrap();
+        let address = SocketAddr::try_from(address).unwrap();
+        assert_eq!(socket.lost_in_queue(), Some(0));
+        let sender = UdpSocket::bind("127.0.0.1:0").unwrap();
+        for _ in 0..SENT {
+            sender.send_to(&[7; 1000], address).unwrap();
+        }
+        let mut received = super::Received::new(1000);
+        let mut read = 0;
+        loop {
+            match socket.receive(&mut received).unwrap() {
+                0 => break,
+                count => read += count as u32,
+            }
+        }
+        assert!(read < SENT);
+        assert_eq!(socket.lost_in_queue(), Some(SENT - read));
+    }
 }

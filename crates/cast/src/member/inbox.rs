@@ -7,6 +7,7 @@ use crate::fetch::{Fetch, POLITENESS};
 use crate::frame::{Frame, Holding};
 use crate::key::VerifyKey;
 use crate::manifest::{TICKET, Ticket};
+use crate::reason::Reason;
 use crate::roster::{MEMBER_MAX, News, Record, State};
 
 impl Member {
@@ -113,12 +114,19 @@ impl Member {
         let trusted = |key: &VerifyKey| ticket.is_signed_by(key);
         if !self.settings.verify.as_ref().is_none_or(trusted) {
             self.counts.unsigned += 1;
+            // The sender gets to know it, unless the record has no room: it is the sender's mistake or this receiver's.
+            let room = self.roster.own().transfers.len() < TRANSFERS_MAX;
+            if self.settings.roles.receives && room {
+                let state = State::Failed(Reason::Unsigned);
+                self.report(now, ticket.id(), state, 0);
+            }
             return;
         }
         let me = self.settings.node;
         let others = self.transfers.keys().filter(|&&of| of != me).count();
         if known.is_none() && others >= TRANSFERS_MAX {
             self.counts.crowded += 1;
+            self.counts.refused += 1;
             return;
         }
         let transfer = Transfer {

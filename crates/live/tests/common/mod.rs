@@ -86,15 +86,23 @@ pub struct Note {
     pub sent: u32,
     /// Sends nothing yet.
     pub held: bool,
+    /// Sends its first frame again and again.
+    pub endless: bool,
+    /// How long it takes for each received frame.
+    pub handling: Pause,
 }
 
 impl LinkNode for Note {
     fn handle_link(&mut self, _now: Instant, event: LinkEvent<'_>) {
         match event {
             LinkEvent::Received(arrival) => {
+                if !self.handling.is_zero() {
+                    std::thread::sleep(self.handling);
+                }
                 self.heard
                     .push((arrival.from, arrival.to, arrival.sdu.to_vec()));
             }
+            LinkEvent::Sent { .. } if self.endless => {}
             LinkEvent::Sent { token, outcome } => self.outcomes.push((token, outcome)),
         }
     }
@@ -107,7 +115,10 @@ impl LinkNode for Note {
         if self.held || !allowed.contains(Class::Data) {
             return None;
         }
-        let (to, octets) = self.to_send.pop_front()?;
+        let (to, octets) = match self.endless {
+            true => self.to_send.front().cloned()?,
+            false => self.to_send.pop_front()?,
+        };
         sdu[..octets.len()].copy_from_slice(&octets);
         self.sent += 1;
         let (len, token) = (octets.len(), self.sent);

@@ -27,6 +27,8 @@ pub(crate) struct Shelf {
     spare: Vec<Store>,
     /// Batches that the object still lacks.
     missing: u32,
+    /// The batch with which the first round begins; those before it are collected in a second one.
+    start: u32,
 }
 
 #[derive(Clone, Debug)]
@@ -117,6 +119,7 @@ impl Shelf {
             whole,
             spare: Vec::with_capacity(SPARE),
             missing: id.batches,
+            start: 0,
         }
     }
 
@@ -211,10 +214,25 @@ impl Shelf {
         self.place(batch).is_some()
     }
 
-    /// The first batch that the object lacks; one that the application has not accepted yet counts as lacking.
+    /// Collects this batch and those after it before the ones that it lacks from the beginning. False if it keeps the object itself,
+    /// with a place for every batch.
+    pub fn begin_at(&mut self, batch: u32) -> bool {
+        let able = matches!(self.whole, Whole::Elsewhere(_)) && batch < self.id.batches;
+        if able {
+            self.start = batch;
+            self.move_to(batch);
+        }
+        able
+    }
+
+    /// The first batch of this round that the object lacks; one that the application has not accepted yet counts as lacking.
     pub fn first_missing(&self) -> Option<u32> {
         if let Whole::Elsewhere(kept) = &self.whole {
-            let first = kept.iter().position(|kept| *kept != Kept::Accepted);
+            let lacks = |kept: &Kept| *kept != Kept::Accepted;
+            let start = self.start as usize;
+            let late = kept.iter().skip(start).position(lacks);
+            let first = late.map(|ahead| start + ahead);
+            let first = first.or_else(|| kept.iter().position(lacks));
             return first.map(|first| first as u32);
         }
         let places = self.base..self.end().min(self.id.batches);

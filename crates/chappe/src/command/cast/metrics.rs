@@ -68,6 +68,18 @@ fn text(view: &View<'_>) -> String {
         &bare(statistics.octets_sent),
     );
     put(
+        "pace_bps",
+        "gauge",
+        "The present pace; below --rate while a member cannot read what arrives.",
+        &bare(statistics.rate.0),
+    );
+    put(
+        "frames_lost_in_queue_total",
+        "counter",
+        "Frames lost because the receive queue was full.",
+        &bare(statistics.lost_in_queue),
+    );
+    put(
         "frames_received_total",
         "counter",
         "Frames that were decrypted and used.",

@@ -302,9 +302,16 @@ impl Screen {
             let airtime = summary.octets_sent as f64 * 8.0 / self.rate.0 as f64;
             let _ = writeln!(
                 text,
-                "  {} data frames, {:.2} times the files; {airtime:.1} s of airtime at {}",
-                summary.data_frames, summary.redundancy, self.rate
+                "  {} data frames, {:.2} times the files; {airtime:.1} s of airtime at {}; {} frames of other members",
+                summary.data_frames, summary.redundancy, self.rate, summary.frames_of_others
             );
+            if summary.pace_min_bps < self.rate.0 {
+                let _ = writeln!(
+                    text,
+                    "  slowed down to {} at times: a member could not read all that arrived, or this host's send queue was full",
+                    speed(summary.pace_min_bps as f64)
+                );
+            }
             let frame = self.frame_max + self.headers;
             let capacity =
                 self.capacity

@@ -149,6 +149,7 @@ impl Group {
         };
         // Before the packet is judged: neighbours may have received it even if this node does not want it.
         self.spread_guess(now, from, batch, sender_rank);
+        self.join_round(batch);
         if !self.wants(batch, now) {
             return Gain::Nothing;
         }
@@ -160,6 +161,15 @@ impl Group {
             self.speak_after(now, self.settings.report_interval, random);
         }
         gain
+    }
+
+    /// A receiver that has nothing yet, and hears a batch beyond its places, begins there: the batch serves it and those who are
+    /// ahead. It collects the earlier ones in a second round, together with others that came late (a data carousel). If it began
+    /// with the first batch, those ahead would wait until it has caught up.
+    fn join_round(&mut self, batch: u32) {
+        if self.role == Role::Receiver && self.front == 0 && batch >= self.shelf.end() {
+            self.shelf.begin_at(batch);
+        }
     }
 
     /// Adds this receiver to the complete ones once it is, and reports it.

@@ -91,13 +91,11 @@ impl Group {
     }
 
     /// What a frame of a batch is worth for the room that it makes: a neighbour that lacks `d` packets of the first batch that
-    /// it wants has room for `k` more after `d / chance` frames. Counts for neighbours that have used a quarter of their
-    /// window.
+    /// it wants has room for `k` more after `d / chance` frames.
     fn released(&self, batch: u32) -> f32 {
         let crowded = self.customers.iter().filter(|customer| {
             let known = self.neighbours.get(customer.node);
-            known.is_some_and(|known| known.base == batch)
-                && self.front.saturating_sub(batch) > self.settings.window / 4
+            known.is_some_and(|known| known.base == batch) && self.is_crowded(customer.node, batch)
         });
         let packets = self.id.packets(batch) as f32;
         let released = crowded.map(|customer| {
@@ -108,6 +106,26 @@ impl Group {
             }
         });
         released.sum()
+    }
+
+    /// Whether a neighbour that wants `base` first needs room: it has used a quarter of its window. The front does not tell that
+    /// of one which is more than a window behind: it must have got something there. At the end of its first round a neighbour
+    /// begins the second one when it has the rest.
+    fn is_crowded(&self, node: u16, base: u32) -> bool {
+        let window = self.settings.window;
+        let quarter = base.saturating_add(window / 4);
+        let is_near = self.front <= base.saturating_add(window);
+        let used = is_near || self.neighbours.guess(node, quarter) > 0.0;
+        let ends = self.front >= self.id.batches && base.saturating_add(window) >= self.front;
+        self.front > quarter && used
+            || ends && self.is_anyone_before(base.saturating_sub(window / 2))
+    }
+
+    /// Whether a neighbour wants a batch before this one.
+    fn is_anyone_before(&self, batch: u32) -> bool {
+        let customers = self.customers.iter();
+        let mut known = customers.filter_map(|customer| self.neighbours.get(customer.node));
+        known.any(|known| known.base < batch)
     }
 
     /// When it is this node's turn to serve a neighbour with a batch: `None` for now, if no rival goes first; otherwise once

@@ -36,6 +36,8 @@ pub struct Plan {
     pub partial_max: usize,
     pub octets: usize,
     pub seed: u64,
+    /// When each receiver joins; those without a time are there from the start.
+    pub joins: Vec<Duration>,
 }
 
 /// The results of a transfer.
@@ -43,6 +45,8 @@ pub struct Plan {
 pub struct Outcomes {
     /// When the last receiver was complete.
     pub seconds: Option<f64>,
+    /// When each receiver was complete.
+    pub each: Vec<Option<f64>>,
     /// Data frames and reports of each node.
     pub data: Vec<u64>,
     pub reports: Vec<u64>,
@@ -76,6 +80,8 @@ type Flying = (usize, usize, Address, Arc<[u8]>);
 
 struct Wired<'a> {
     plan: &'a Plan,
+    /// Nodes that are not there yet.
+    absent: Vec<bool>,
     nodes: Vec<Node>,
     now: Instant,
     free: Vec<Instant>,
@@ -90,6 +96,19 @@ struct Wired<'a> {
 /// Runs one transfer to its end, or for at most `limit`.
 pub fn run(plan: &Plan, config: &Config, file: &Arc<[u8]>, limit: Duration) -> Outcomes {
     let mut nodes = super::nodes(config, &plan.links, plan.seed);
+    let joins = plan
+        .joins
+        .iter()
+        .copied()
+        .chain(std::iter::repeat(Duration::ZERO));
+    let joins: Vec<(Instant, u16)> = joins
+        .map(|join| Instant::ZERO + join)
+        .zip(plan.receivers.iter().copied())
+        .collect();
+    let here = |now: Instant| -> Vec<u16> {
+        let here = joins.iter().filter(|(at, _)| *at <= now);
+        here.map(|(_, receiver)| *receiver).collect()
+    };
     for &receiver in &plan.receivers {
         nodes[usize::from(receiver)]
             .expect_checked(0, SERIAL, plan.octets, plan.partial_max, |_| false)
@@ -97,11 +116,16 @@ pub fn run(plan: &Plan, config: &Config, file: &Arc<[u8]>, limit: Duration) -> O
     }
     let object = Arc::new(Bytes(file.clone()));
     nodes[0]
-        .offer_read(object, SERIAL, &plan.receivers)
+        .offer_read(object, SERIAL, &here(Instant::ZERO))
         .unwrap();
     let count = nodes.len();
+    let mut absent = vec![false; count];
+    for (at, receiver) in &joins {
+        absent[usize::from(*receiver)] = *at > Instant::ZERO;
+    }
     let mut wired = Wired {
         plan,
+        absent,
         nodes,
         now: Instant::ZERO,
         free: vec![Instant::ZERO; count],
@@ -113,7 +137,20 @@ pub fn run(plan: &Plan, config: &Config, file: &Arc<[u8]>, limit: Duration) -> O
     let batch_len = config.common().k * config.common().payload;
     let (mut done_at, mut batch) = (None, Vec::new());
     let mut left: Vec<usize> = vec![plan.octets.div_ceil(batch_len); plan.receivers.len()];
+    let mut each = vec![None; plan.receivers.len()];
     while wired.now < Instant::ZERO + limit && done_at.is_none() {
+        for &(at, receiver) in &joins {
+            let absent = &mut wired.absent[usize::from(receiver)];
+            if at <= wired.now && std::mem::take(absent) {
+                // The source serves those that lack something.
+                let lacks = |of: &u16| {
+                    let place = plan.receivers.iter().position(|other| other == of);
+                    place.is_none_or(|place| left[place] > 0)
+                };
+                let served: Vec<u16> = here(wired.now).into_iter().filter(lacks).collect();
+                wired.nodes[0].serve(&served);
+            }
+        }
         wired.step();
         for (left, &receiver) in left.iter_mut().zip(&plan.receivers) {
             let node = &mut wired.nodes[usize::from(receiver)];
@@ -128,11 +165,15 @@ pub fn run(plan: &Plan, config: &Config, file: &Arc<[u8]>, limit: Duration) -> O
                 *left -= 1;
             }
         }
+        for (each, left) in each.iter_mut().zip(&left) {
+            let now = wired.now.saturating_since(Instant::ZERO).as_secs_f64();
+            *each = each.or((*left == 0).then_some(now));
+        }
         if left.iter().all(|&left| left == 0) {
             done_at = Some(wired.now.saturating_since(Instant::ZERO).as_secs_f64());
         }
     }
-    wired.outcomes(config, done_at)
+    wired.outcomes(config, done_at, each)
 }
 
 impl Wired<'_> {
@@ -148,7 +189,9 @@ impl Wired<'_> {
                 sdu,
                 power,
             };
-            self.nodes[to].handle_link(self.now, LinkEvent::Received(arrival));
+            if !self.absent[to] {
+                self.nodes[to].handle_link(self.now, LinkEvent::Received(arrival));
+            }
         }
         for node in &mut self.nodes {
             if node.poll_timeout().is_some_and(|wake| wake.at <= self.now) {
@@ -158,16 +201,20 @@ impl Wired<'_> {
         let mut order: Vec<usize> = (0..self.nodes.len()).collect();
         self.random.shuffle(&mut order);
         for sender in order {
-            if self.free[sender] <= self.now && !self.nodes[sender].pending().is_empty() {
+            let ready = !self.absent[sender] && !self.nodes[sender].pending().is_empty();
+            if self.free[sender] <= self.now && ready {
                 self.transmit(sender);
             }
         }
-        let waiting = (0..self.nodes.len()).filter(|&n| !self.nodes[n].pending().is_empty());
+        let waiting = (0..self.nodes.len())
+            .filter(|&n| !self.absent[n] && !self.nodes[n].pending().is_empty());
         let free = waiting.map(|n| self.free[n]);
         let arrival = self.flying.first_key_value().map(|(key, _)| key.0);
         let wakes = self.nodes.iter().filter_map(|node| node.poll_timeout());
         let next = free.chain(arrival).chain(wakes.map(|wake| wake.at));
         let soonest = self.now + Duration::from_nanos(1);
+        let joins = self.plan.joins.iter().map(|join| Instant::ZERO + *join);
+        let next = next.chain(joins.filter(|at| *at > self.now));
         self.now = next
             .min()
             .map_or(self.now + Duration::from_secs(1), |at| at.max(soonest));
@@ -222,7 +269,7 @@ impl Wired<'_> {
         self.nodes[sender].handle_link(self.now, LinkEvent::Sent { token, outcome });
     }
 
-    fn outcomes(&self, config: &Config, seconds: Option<f64>) -> Outcomes {
+    fn outcomes(&self, config: &Config, seconds: Option<f64>, each: Vec<Option<f64>>) -> Outcomes {
         let counters: Vec<_> = self.nodes.iter().map(|node| *node.counters()).collect();
         let data: Vec<u64> = counters.iter().map(|c| c.data_sent).collect();
         let reports = counters.iter().map(|c| c.reports_sent + c.acks_sent);
@@ -241,6 +288,7 @@ impl Wired<'_> {
             .time_of(8 * (config.common().payload + AROUND) as u64);
         Outcomes {
             seconds,
+            each,
             source_redundancy: data[0] as f64 / packets,
             redundancy: data.iter().sum::<u64>() as f64 / packets,
             data,
@@ -340,6 +388,7 @@ pub fn carry_late(
         partial_max: 1000,
         octets,
         seed,
+        joins: Vec::new(),
     };
     let file = object(octets, seed);
     let limit = Duration::from_secs(300);
