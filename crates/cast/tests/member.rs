@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use chappe_cast::key::SignKey;
-use chappe_cast::manifest::{Cut, Protocol, Ticket};
+use chappe_cast::manifest::{Cut, Protocol, Ticket, Validity};
 use chappe_cast::member::{Member, Settings};
 use chappe_cast::roster::{Roles, State};
 use chappe_cast::{Kind, Reason};
@@ -125,7 +125,14 @@ fn ticket(payload: u16) -> Ticket {
         payload,
     };
     let key = SignKey::new(&[1; 32]);
-    Ticket::sign(0, (Protocol::Pacifier, 32), cut, MANIFEST, &key)
+    Ticket::sign(
+        0,
+        (Protocol::Pacifier, 32),
+        cut,
+        MANIFEST,
+        Validity::default(),
+        &key,
+    )
 }
 
 /// Files of zeros.
