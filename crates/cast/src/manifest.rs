@@ -29,8 +29,8 @@ pub const TICKET: usize = 8 + 2 + 1 + 2 + 1 + 2 + 8 + 4 + 32 + 8 + 8 + 1 + 64;
 /// Largest manifest in octets: the digests of 500,000 batches, some 20 GB of files. It bounds the memory that a receiver
 /// reserves for a signed ticket.
 pub const MANIFEST_MAX: u32 = 16 << 20;
-/// Largest number of files and folders in one transfer. Their entries fill half to two thirds of the largest manifest.
-pub const FILES_MAX: usize = 100_000;
+/// Largest number of files and folders in one transfer. With names of 30 octets their entries fill the largest manifest.
+pub const FILES_MAX: usize = 200_000;
 /// The folder of incomplete transfers inside the receiver's folder. No received file may have a name that begins so.
 pub const FOLDER: &str = ".chappe-cast";
 /// Longest path of a file in a transfer in octets: what Linux takes in one call (PATH_MAX), with its final zero.

@@ -3,7 +3,7 @@
 //! Goal: no file ever has its final name with other contents than the sender's, no file of the user changes, and every
 //! transfer ends. Method: a sender, a relay and three receivers are processes of their own, killed at random and when the
 //! first names appear. A watcher reads every file that appears under a final name, fifty times a second. One receiver has a
-//! file of its own under a name of the transfer; another wants the folder as a whole.
+//! file of its own under a name of the transfer, and gets a second one meanwhile; another wants the folder as a whole.
 //!
 //! `CAST_KILLS=1000 cargo test --release -p chappe-cast --test kills` is the long form; `CAST_SEED` selects another course.
 
@@ -44,6 +44,8 @@ const WHOLE: usize = 4;
 /// The user's own file, and its contents.
 const OWN: &str = "tree/2/f2";
 const PRECIOUS: &[u8] = b"precious work of a user";
+/// Another file of the user, which appears while the transfer runs.
+const LATE: &str = "tree/5/f5";
 /// Kills in a transfer before it may end in peace.
 const KILLS_EACH: u32 = 12;
 
@@ -113,24 +115,34 @@ fn kills_of_many_files() {
     );
 }
 
+/// Whether the map of batches of the transfer in `folder` has more than half of its bits.
+fn has_most(folder: &Path) -> bool {
+    let places = fs::read_dir(folder.join(".chappe-cast"));
+    let maps = places.into_iter().flatten().flatten();
+    let mut maps = maps.filter_map(|place| fs::read(place.path().join("batches")).ok());
+    maps.any(|map| map.iter().map(|octet| octet.count_ones()).sum::<u32>() > 10)
+}
+
 /// One transfer.
 struct Trial {
     place: Place,
     /// The right contents' digest of each file below the sender's folder.
     right: BTreeMap<String, blake3::Hash>,
+    /// Whether the user's second file was there before the one of the transfer.
+    late: AtomicBool,
     faults: Mutex<Vec<String>>,
     looked_at: Mutex<usize>,
 }
 
 impl Trial {
-    /// A tree of 150 files in eight folders, of up to 12 kB.
+    /// A tree of 400 files in eight folders, of up to 4.5 kB: some 20 batches.
     fn new(number: u32, random: &mut Stream) -> Trial {
         let place = Place::new(&format!("trial{number}"));
         let mut right = BTreeMap::new();
-        for file in 0..150 {
+        for file in 0..400 {
             let name = format!("tree/{}/f{file}", file % 8);
             place.folder(&format!("tree/{}", file % 8));
-            let mut octets = vec![0; random.below(12_000) as usize];
+            let mut octets = vec![0; random.below(4_500) as usize];
             random.fill(&mut octets);
             fs::write(place.path(&name), &octets).unwrap();
             right.insert(name, blake3::hash(&octets));
@@ -144,6 +156,7 @@ impl Trial {
         Trial {
             place,
             right,
+            late: AtomicBool::new(false),
             faults: Mutex::default(),
             looked_at: Mutex::default(),
         }
@@ -206,6 +219,7 @@ impl Trial {
                 "not done after two minutes"
             );
             thread::sleep(Pause::from_millis(1));
+            self.write_late();
             // A receiver that gives names right now.
             let naming = RECEIVERS.into_iter().find(|&node| self.is_naming(node));
             if let Some(node) = naming.filter(|_| kills < wanted && random.chance(0.5)) {
@@ -226,17 +240,35 @@ impl Trial {
         (kills, while_named)
     }
 
+    /// Writes the user's second file when most batches have arrived, so that most often no restart notices it before the
+    /// names are given; unless the name is taken.
+    fn write_late(&self) {
+        let folder = self.place.path(&format!("r{OWNER}"));
+        if self.late.load(Ordering::SeqCst) || !has_most(&folder) {
+            return;
+        }
+        let (made, late) = (self.place.path("late"), folder.join(LATE));
+        fs::write(&made, PRECIOUS).unwrap();
+        fs::create_dir_all(late.parent().unwrap()).unwrap();
+        // A link appears with all of its contents.
+        if fs::hard_link(&made, late).is_ok() {
+            self.late.store(true, Ordering::SeqCst);
+        }
+    }
+
     fn count(&self, node: usize) -> usize {
         let there = |name: &&String| self.place.path(&format!("r{node}")).join(name).exists();
         self.right.keys().filter(there).count()
     }
 
-    /// Whether some files have their names, and others not.
+    /// Whether the first file has its name, and the last one not.
     fn is_naming(&self, node: usize) -> bool {
-        let least = usize::from(node == OWNER);
-        // Names are given in the order of the manifest.
-        let first = self.place.path(&format!("r{node}/tree/0/f0")).exists();
-        first && (least + 1..self.right.len()).contains(&self.count(node))
+        let has = |name: Option<&String>| {
+            let folder = self.place.path(&format!("r{node}"));
+            name.is_some_and(|name| folder.join(name).exists())
+        };
+        // Names are given in the order of the manifest, which is this one.
+        has(self.right.keys().next()) && !has(self.right.keys().next_back())
     }
 
     fn is_done(&self, node: usize) -> bool {
@@ -281,6 +313,8 @@ impl Trial {
         let octets = fs::read(path).unwrap_or_default();
         let right = match (node, name) {
             (OWNER, OWN) => octets == PRECIOUS,
+            (OWNER, LATE) if self.late.load(Ordering::SeqCst) => octets == PRECIOUS,
+            (OWNER, LATE) if octets == PRECIOUS => true,
             _ => blake3::hash(&octets) == self.right[name],
         };
         if !right {
