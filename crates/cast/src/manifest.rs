@@ -103,7 +103,7 @@ pub struct Validity {
 /// What an entry of a manifest is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// A regular file.
+    /// A regular file, with contents.
     File,
     /// A folder; what is in it has entries of its own.
     Folder,
@@ -114,7 +114,7 @@ pub enum Kind {
 pub struct Entry {
     /// Its path below the receiver's folder.
     pub name: String,
-    /// File or folder.
+    /// Whether it is a file or a folder.
     pub kind: Kind,
     /// Its permissions: the lowest nine bits of a mode. No other bit is ever sent.
     pub mode: u16,

@@ -1,7 +1,7 @@
 //! What happens to users' files while transfers run.
 //!
-//! Goal: a receiver's own files stay as they are, every sender is told the truth, and nobody waits for data that never
-//! come. Method: members in namespaces, as in `transfers.rs`.
+//! Goal: a receiver's own files stay as they are, every sender learns what became of its files, and no receiver waits for
+//! data that never come. Method: members in namespaces, as in `transfers.rs`.
 
 mod common;
 
@@ -89,7 +89,7 @@ fn a_file_that_appears_is_not_replaced() {
     assert_eq!(left, b"precious work of a user");
 }
 
-/// Two senders with one name and different contents: one wins, and the other is told that its file is not there.
+/// Two senders with one name and different contents: one wins, and the other learns that its file is not there.
 fn of_two_senders_one_is_refused() {
     let (network, place) = (Network::new(3), Place::new("one-name"));
     for (folder, len) in [("s0", 300_000), ("s1", 300_001)] {

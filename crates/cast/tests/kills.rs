@@ -230,10 +230,10 @@ impl Trial {
                 next = Moment::now() + Pause::from_millis(50 + random.below(400));
             }
             // A member that has ended too early, as a sender whose receivers were all dead.
-            for node in 0..MEMBERS {
-                let ended = members[node].try_wait().unwrap().is_some();
+            for (node, child) in members.iter_mut().enumerate() {
+                let ended = child.try_wait().unwrap().is_some();
                 if ended && (node < 2 || !self.is_done(node)) {
-                    members[node] = self.start(network, node);
+                    *child = self.start(network, node);
                 }
             }
         }

@@ -8,7 +8,7 @@ use std::path::Path;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags, Stat};
 use rustix::io::Errno;
 
-/// An open folder. It stays the same folder if somebody renames it or puts another one in its place.
+/// An open folder. It stays the same folder when it is renamed or another one takes its place.
 #[derive(Debug)]
 pub struct Folder(OwnedFd);
 
@@ -17,7 +17,7 @@ pub struct Folder(OwnedFd);
 pub enum Named {
     /// A regular file of this many octets.
     File(u64),
-    /// A folder.
+    /// A folder, in which names can be looked up.
     Folder,
     /// A symbolic link, a device, a socket or a pipe.
     Other,
@@ -170,10 +170,12 @@ mod tests {
     fn a_name_is_given_once() {
         let (path, folder) = scratch("once");
         let from = folder.enter("from").unwrap();
-        let ways: [fn(&Folder, &Folder, &str, &str) -> io::Result<()>; 2] =
-            [Folder::adopt, Folder::adopt_by_link];
-        for (number, give) in ways.into_iter().enumerate() {
-            let name = format!("name{number}");
+        for by_link in [false, true] {
+            let give = match by_link {
+                false => Folder::adopt,
+                true => Folder::adopt_by_link,
+            };
+            let name = format!("name{by_link}");
             fs::write(path.join("from/new"), "new").unwrap();
             fs::write(path.join(&name), "mine").unwrap();
             let error = give(&folder, &from, "new", &name).unwrap_err();

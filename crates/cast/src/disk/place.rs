@@ -1,4 +1,4 @@
-//! The place of an unfinished transfer in `DIR/.chappe-cast/`, and what becomes of places that nobody finishes.
+//! The place of an unfinished transfer in `DIR/.chappe-cast/`, and when it is removed.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File, TryLockError};

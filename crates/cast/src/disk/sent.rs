@@ -28,7 +28,7 @@ pub struct Sent {
 /// Why files can no longer be sent as they were announced.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// What receivers are told.
+    /// The reason that receivers get.
     pub why: Withdrawal,
     /// The problem, as a sentence.
     pub what: String,

@@ -1,5 +1,5 @@
-//! The memory of a receiver's folder: when the installed version of each name was signed, so that nobody brings back an
-//! older one with an old ticket, which is still validly signed.
+//! The memory of a receiver's folder: when the installed version of each name was signed, so that an old
+//! ticket, which is still validly signed, does not bring back an older one.
 //!
 //! `DIR/.chappe-cast/versions` has a line for each signer and name: the first 8 octets of the signer's key in hexadecimal
 //! digits, milliseconds since 1970, and the name. The file is replaced as a whole.

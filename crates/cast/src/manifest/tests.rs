@@ -45,7 +45,7 @@ fn manifests_and_tickets_round_trip() {
     }
 }
 
-/// A withdrawn ticket belongs to the same offer, and nobody but the signer can make it. The same files offered later are
+/// A withdrawn ticket belongs to the same offer, and only the signer can make it. The same files offered later are
 /// another offer of the same contents.
 #[test]
 fn a_withdrawn_ticket_is_signed_and_names_its_offer() {

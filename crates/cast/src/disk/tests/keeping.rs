@@ -18,7 +18,7 @@ fn make_old(place: &Scratch, ticket: &Ticket, age: Duration) {
 
 const DAY: Duration = Duration::from_secs(86_400);
 
-/// Data that nobody finishes go after a while, but not those of a transfer in progress.
+/// Data of unfinished transfers go after a while, but not those of a transfer in progress.
 #[test]
 fn abandoned_data_are_removed() {
     let place = Scratch::new("abandoned");
