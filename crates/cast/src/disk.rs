@@ -11,6 +11,7 @@
 //! |---|---|
 //! | `sent.rs` `tree.rs` | files that are sent, and the folders they are in |
 //! | `incoming.rs` `finish.rs` | files that are received, and how they get their names |
+//! | `reuse.rs` | batches that old versions of the files have |
 //! | `target.rs` | the receiver's folder, in which no link is followed |
 //! | `place.rs` | places of unfinished transfers, and their removal |
 //! | `versions.rs` | when the installed versions were signed |
@@ -19,6 +20,7 @@
 mod finish;
 mod incoming;
 mod place;
+mod reuse;
 mod sent;
 mod shelf;
 mod sync;

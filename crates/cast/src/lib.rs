@@ -76,6 +76,7 @@ pub mod manifest;
 pub mod member;
 mod reason;
 mod receiver;
+mod rolling;
 pub mod roster;
 #[cfg(test)]
 mod scratch;

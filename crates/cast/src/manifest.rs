@@ -8,7 +8,7 @@
 //! ticket     "ChppTkt2" source 2, serial 1, protocol 1, room 1, k 1, payload 2, octets 8, manifest's length 4 and digest 32,
 //!            signed at 8, valid until 8, withdrawn 1, signature 64
 //! manifest   "ChppMan2" entries 4, for each: kind and mode 2, modified 8, length of name 2, name, and of a file: octets 8,
-//!            digest 32; for each batch: digest 32
+//!            digest 32; for each batch: digest 32; for each batch: rolling checksum 4
 //! ```
 //!
 //! An entry is a file or a folder. Its name is a path of plain names with `/` between them, and a folder stands before what
@@ -135,7 +135,12 @@ pub struct Manifest {
     starts: Vec<u64>,
     /// The digest of each batch.
     batches: Vec<Digest>,
+    /// The rolling checksum of each batch, by which receivers find it in old versions.
+    sums: Vec<u32>,
 }
+
+/// Octets of a batch in a manifest: its digest and checksum.
+const BATCH: usize = 32 + 4;
 
 /// The bit of an encoded mode that marks a folder.
 const IS_FOLDER: u16 = 1 << 15;
@@ -288,7 +293,7 @@ impl Ticket {
             withdrawn: Withdrawal::of(rest.take::<1>()?[0]),
             signature: rest.take()?,
         };
-        let digests = u64::from(ticket.cut.batches()) * 32;
+        let digests = u64::from(ticket.cut.batches()) * BATCH as u64;
         let possible = (1..=chappe_pacifier::K_MAX).contains(&usize::from(k))
             && payload > 0
             && (1..=32).contains(&room)
@@ -299,8 +304,9 @@ impl Ticket {
 }
 
 impl Manifest {
-    /// A manifest of these files and folders, cut into batches with these digests.
-    pub fn new(files: Vec<Entry>, batches: Vec<Digest>) -> Manifest {
+    /// A manifest of these files and folders, cut into batches with these digests and rolling checksums.
+    pub(crate) fn new(files: Vec<Entry>, batches: Vec<(Digest, u32)>) -> Manifest {
+        let (batches, sums) = batches.into_iter().unzip();
         let starts = files.iter().scan(0u64, |sum, entry| {
             let start = *sum;
             *sum = sum.saturating_add(entry.size);
@@ -310,7 +316,13 @@ impl Manifest {
             starts: starts.collect(),
             files,
             batches,
+            sums,
         }
+    }
+
+    /// The rolling checksum of a batch.
+    pub(crate) fn sum(&self, batch: u32) -> u32 {
+        self.sums.get(batch as usize).copied().unwrap_or_default()
     }
 
     /// The files and folders, in the order in which the files are concatenated.
@@ -343,6 +355,7 @@ impl Manifest {
             entry.encode(&mut octets);
         }
         octets.extend(self.batches.iter().flatten());
+        octets.extend(self.sums.iter().flat_map(|sum| sum.to_be_bytes()));
         if octets.len() > MANIFEST_MAX as usize {
             return Err(too_much("too many octets for one transfer"));
         }
@@ -371,12 +384,15 @@ impl Manifest {
             files.push(entry);
         }
         check_tree(&files)?;
-        let batches: Vec<Digest> = rest
-            .0
-            .chunks(32)
-            .map(|digest| digest.try_into())
-            .collect::<std::result::Result<_, _>>()
-            .map_err(|_| torn())?;
+        let count = cut.batches() as usize;
+        let (digests, sums) = rest.0.split_at_checked(count * 32).ok_or_else(torn)?;
+        let (digests, more) = digests.as_chunks::<32>();
+        let (sums, torn_sums) = sums.as_chunks::<4>();
+        if !more.is_empty() || !torn_sums.is_empty() || sums.len() != count {
+            return Err(torn());
+        }
+        let sums = sums.iter().map(|sum| u32::from_be_bytes(*sum));
+        let batches: Vec<(Digest, u32)> = digests.iter().copied().zip(sums).collect();
         if sum != cut.len || batches.len() != cut.batches() as usize {
             let what = "the sizes in the manifest do not add up to the size of the transfer";
             return Err(Error::failed(what, ""));

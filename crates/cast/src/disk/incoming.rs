@@ -26,7 +26,7 @@ pub struct Incoming {
     pub(super) fates: Vec<Fate>,
     /// Where data are collected; `None` if nothing is lacking.
     pub(super) store: Option<Store>,
-    cut: Cut,
+    pub(super) cut: Cut,
     held: Vec<bool>,
     octets: u64,
 }
@@ -100,6 +100,7 @@ impl Incoming {
         incoming.prepare(folder)?;
         let failed = |error| failure("cannot read the data received before".into(), &error);
         incoming.resume().map_err(failed)?;
+        incoming.reuse()?;
         place::remove_superseded(folder, ticket, &incoming.manifest, policy.key.as_ref());
         Ok(incoming)
     }

@@ -13,6 +13,7 @@ use super::tree::{self, Source};
 use crate::error::Result;
 use crate::manifest::{Cut, Digest, Entry, Kind, Manifest};
 use crate::reason::Withdrawal;
+use crate::rolling::Rolling;
 
 /// The files of a transfer that this host sends.
 #[derive(Debug)]
@@ -126,15 +127,16 @@ impl Sent {
     }
 }
 
-/// Computes the digests of the files, which it enters, and of the batches.
+/// Computes the digests of the files, which it enters, and the digests and rolling checksums of the batches.
 fn digest(
     entries: &mut [Entry],
     cut: &Cut,
     paths: &[PathBuf],
     files: &mut Shelf,
-) -> Result<Vec<Digest>> {
+) -> Result<Vec<(Digest, u32)>> {
     let mut batches = Vec::new();
     let mut batch = blake3::Hasher::new();
+    let mut rolling = Rolling::new(cut.batch_len() as usize);
     let mut room = cut.batch_len();
     let mut buffer = vec![0; 1 << 16];
     for (number, entry) in entries.iter_mut().enumerate() {
@@ -151,16 +153,18 @@ fn digest(
             read.map_err(|error| tree::unreadable(&paths[number], &error))?;
             whole.update(octets);
             batch.update(octets);
+            rolling.extend(octets);
             (at, room) = (at + len, room - len);
             if room == 0 {
-                batches.push(*batch.finalize().as_bytes());
+                batches.push((*batch.finalize().as_bytes(), rolling.value()));
                 (batch, room) = (blake3::Hasher::new(), cut.batch_len());
+                rolling.clear();
             }
         }
         entry.digest = *whole.finalize().as_bytes();
     }
     if room < cut.batch_len() {
-        batches.push(*batch.finalize().as_bytes());
+        batches.push((*batch.finalize().as_bytes(), rolling.value()));
     }
     Ok(batches)
 }

@@ -214,7 +214,14 @@ fn a_file_that_does_not_fit_is_refused_at_once() {
     let (sent, ticket) = sent(&place);
     let mut files = sent.manifest().files().to_vec();
     files[2].size = 1 << 50;
-    let manifest = Manifest::new(files, sent.manifest().batches().to_vec());
+    let manifest = Manifest::new(
+        files,
+        sent.manifest()
+            .batches()
+            .iter()
+            .map(|digest| (*digest, 0))
+            .collect(),
+    );
     let error = Incoming::open(&folder(&place), &ticket, manifest, &careful()).unwrap_err();
     assert_eq!(error.kind, crate::Kind::Environment, "{error}");
 }

@@ -23,7 +23,7 @@ fn example() -> (Manifest, Cut) {
         payload: 50,
     };
     let files = vec![file("a.bin", 150), file("empty", 0), file("ünïcode", 850)];
-    let batches = vec![[9; 32]; 5];
+    let batches = vec![([9; 32], 7); 5];
     (Manifest::new(files, batches), cut)
 }
 

@@ -128,7 +128,12 @@ impl Member {
         // A restarted sender offers the same files under a new ticket. What this member has of them stays.
         let alike = |known: &&mut Transfer| known.ticket.is_alike(&ticket);
         match self.transfers.get_mut(&source).filter(alike) {
-            Some(known) => (known.ticket, known.withdrawn) = (ticket, None),
+            Some(known) => {
+                let former = known.ticket.id();
+                (known.ticket, known.withdrawn) = (ticket, None);
+                let own = self.roster.own();
+                own.transfers.retain(|transfer| transfer.0 != former);
+            }
             None => {
                 let transfer = Transfer {
                     fetch: Fetch::new(now, ticket),

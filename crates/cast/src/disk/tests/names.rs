@@ -119,6 +119,27 @@ fn what_is_there_unchanged_counts_as_received() {
     assert_eq!(fs::read(folder(&place).join("one")).unwrap(), b"old");
 }
 
+/// Of a file that has changed in one place and grown in another, only the changed batches are fetched. Method: an insertion
+/// near the begin and other octets near the end of an old version of 100 batches.
+#[test]
+fn parts_of_an_old_version_are_used() {
+    let place = Scratch::new("reuse");
+    let mut octets = vec![0; 40_000];
+    Seed(9).stream(Purpose::Trial(0)).fill(&mut octets);
+    fs::write(folder(&place).join("data"), &octets).unwrap();
+    octets.splice(1000..1000, *b"inserted");
+    octets[35_000..35_010].fill(0);
+    fs::write(place.path("data"), &octets).unwrap();
+    let sent = Sent::open(&[place.path("data")], K, PAYLOAD).unwrap();
+    let ticket = sign(&sent);
+    let mut incoming = open_with(&place, &sent, &ticket, &overwriting()).unwrap();
+    // The batch of the insertion, one or two of the other change, and the short one at the end.
+    let fetched = fill(&mut incoming, &sent);
+    assert!((3..=4).contains(&fetched), "{fetched} of 101");
+    assert_eq!(incoming.finish().unwrap().installed.len(), 1);
+    assert_eq!(fs::read(folder(&place).join("data")).unwrap(), octets);
+}
+
 /// A transfer whose place another receiver uses is not joined.
 #[test]
 fn a_place_has_one_receiver() {
