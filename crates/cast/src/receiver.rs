@@ -73,6 +73,7 @@ pub fn receive(options: &Options, receiving: &Receiving, watch: &mut dyn Watch) 
         active: BTreeMap::new(),
         ended: Vec::new(),
         cleaned: None,
+        cleaning: None,
         foreign: false,
         buffer: Vec::new(),
         failure: None,
@@ -114,6 +115,7 @@ struct Receiver<'a> {
     ended: Vec<(u16, u64)>,
     /// When abandoned data were last searched for.
     cleaned: Option<Instant>,
+    cleaning: Option<JoinHandle<usize>>,
     /// Whether a member of another version was reported.
     foreign: bool,
     buffer: Vec<u8>,
@@ -195,21 +197,26 @@ impl Role for Receiver<'_> {
 }
 
 impl Receiver<'_> {
-    /// Removes abandoned data, at the start and once an hour.
+    /// Removes abandoned data on a separate thread, at the start and once an hour.
     fn clean(&mut self, now: Instant, watch: &mut dyn Watch) {
+        let age = self.receiving.keep_parts;
+        if let Some(cleaning) = self.cleaning.take_if(|cleaning| cleaning.is_finished()) {
+            let removed = cleaning.join().unwrap_or(0);
+            if removed > 0 {
+                let what = format!(
+                    "removed the data of {removed} unfinished transfers that got nothing for {age}"
+                );
+                watch.event(Event::Warning { what });
+            }
+        }
         if self.cleaned.is_some_and(|last| now < last + CLEANING) {
             return;
         }
         self.cleaned = Some(now);
-        let age = self.receiving.keep_parts;
-        let age_std = std::time::Duration::from_nanos(age.nanos());
-        let removed = disk::remove_abandoned(&self.receiving.folder, age_std);
-        if removed > 0 {
-            let what = format!(
-                "removed the data of {removed} unfinished transfers that got nothing for {age}"
-            );
-            watch.event(Event::Warning { what });
-        }
+        let folder = self.receiving.folder.clone();
+        let age = std::time::Duration::from_nanos(age.nanos());
+        let clean = move || disk::remove_abandoned(&folder, age);
+        self.cleaning = Some(std::thread::spawn(clean));
     }
 
     /// Takes part in a transfer that is offered, and ends one that is withdrawn.
@@ -658,6 +665,7 @@ mod tests {
             active: BTreeMap::from([(SENDER, active())]),
             ended: Vec::new(),
             cleaned: None,
+            cleaning: None,
             foreign: false,
             buffer: Vec::new(),
             failure: None,

@@ -40,7 +40,7 @@ impl Rolling {
         self.sum = 0;
     }
 
-    /// The checksum.
+    /// The checksum of the octets in the window.
     pub fn value(&self) -> u32 {
         (self.sum >> 32) as u32
     }

@@ -159,10 +159,13 @@ fn places(folder: &Path) -> impl Iterator<Item = PathBuf> {
 
 /// Removes a place unless a receiver writes to it. Returns whether it did.
 fn remove_unused(place: &Path) -> bool {
-    if let Ok(map) = File::open(place.join(MAP))
-        && matches!(map.try_lock(), Err(TryLockError::WouldBlock))
-    {
+    let map = File::open(place.join(MAP));
+    let locked = map.as_ref().map(File::try_lock);
+    if let Ok(Err(TryLockError::WouldBlock)) = locked {
         return false;
     }
-    fs::remove_dir_all(place).is_ok()
+    let removed = fs::remove_dir_all(place).is_ok();
+    // Until now, no receiver could begin to use it.
+    drop(map);
+    removed
 }

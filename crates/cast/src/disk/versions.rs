@@ -43,11 +43,13 @@ impl Versions {
         let ours = folder.join(FOLDER);
         let failed = |error: io::Error| failure(format!("cannot read {}", ours.display()), &error);
         let lock = File::open(&ours).map_err(failed)?;
-        lock.lock().map_err(failed)?;
-        let text = match fs::read_to_string(ours.join(VERSIONS)) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
+        // Some network file systems have no locks. Then two processes must not receive into one folder.
+        drop(lock.lock());
+        let text = match fs::read(ours.join(VERSIONS)) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
             read => read.map_err(failed)?,
         };
+        let text = String::from_utf8_lossy(&text);
         Ok(Versions {
             known: text.lines().filter_map(parse).collect(),
             folder: ours,
