@@ -171,6 +171,15 @@ pub struct Summary {
     pub incomplete: Vec<u16>,
 }
 
+impl Event {
+    /// The warning about a member of another version, of which nothing else is understood.
+    pub(crate) fn foreign() -> Event {
+        let what = "a member runs another version of chappe cast, and neither understands the other; \
+                    install the same version on all members";
+        Event::Warning { what: what.into() }
+    }
+}
+
 impl State {
     /// The state as one word, as in events.
     pub fn word(self) -> &'static str {

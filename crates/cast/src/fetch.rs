@@ -168,6 +168,7 @@ mod tests {
             (crate::manifest::Protocol::Improved, 8),
             cut,
             octets,
+            crate::manifest::Validity::default(),
             &SignKey::new(&[1; 32]),
         )
     }

@@ -1,14 +1,18 @@
 //! Control frames of the group, in addition to Pacifier's frames. The link seals all of them.
 //!
 //! ```text
-//! c1  news      tickets n 1, n tickets, then records
+//! c1  news of version 1, in which tickets were shorter
 //! c2  ask       transfer 8, first piece 4, a bit for each piece
 //! c3  piece     transfer 8, piece 4, octets
 //! c4  holding   transfer 8, receiver 2, its life 8, first batch 4, a bit for each batch
+//! c5  news      version 1, tickets n 1, n tickets, then records
 //! ```
 
 /// The first octet of a frame with news. The constants below are those of the other types.
-pub const NEWS: u8 = 0xc1;
+pub const NEWS: u8 = 0xc5;
+/// The version of tickets and records in news. Members of different versions do not understand each other, but notice it.
+pub const VERSION: u8 = 2;
+const NEWS_1: u8 = 0xc1;
 const ASK: u8 = 0xc2;
 const PIECE: u8 = 0xc3;
 const HOLDING: u8 = 0xc4;
@@ -26,6 +30,8 @@ pub enum Frame<'a> {
         /// The encoded records, one after the other.
         records: &'a [u8],
     },
+    /// News of a member that runs another version.
+    Foreign,
     /// A request for pieces of a manifest.
     Ask {
         /// The identifier of the transfer.
@@ -66,8 +72,14 @@ pub struct Holding<'a> {
 /// Decodes a control frame; `None` if `sdu` is none.
 pub fn parse(sdu: &[u8]) -> Option<Frame<'_>> {
     let (&kind, rest) = sdu.split_first()?;
+    if kind == NEWS_1 {
+        return Some(Frame::Foreign);
+    }
     if kind == NEWS {
-        let (&count, rest) = rest.split_first()?;
+        let (&[version, count], rest) = rest.split_first_chunk()?;
+        if version != VERSION {
+            return Some(Frame::Foreign);
+        }
         let length = usize::from(count) * crate::manifest::TICKET;
         let (tickets, records) = rest.split_at_checked(length)?;
         return Some(Frame::News { tickets, records });
@@ -175,6 +187,9 @@ mod tests {
         for frame in [holding.emit(), ask(7, 5, &[]), piece(7, 5, &[])] {
             assert!((0..9).all(|len| parse(&frame[..len]).is_none()));
         }
-        assert_eq!(parse(&[NEWS, 1, 0, 0]), None);
+        assert_eq!(parse(&[NEWS, VERSION, 1, 0, 0]), None);
+        for foreign in [&[NEWS_1, 0][..], &[NEWS, VERSION + 1, 0]] {
+            assert_eq!(parse(foreign), Some(Frame::Foreign));
+        }
     }
 }

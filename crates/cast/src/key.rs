@@ -115,6 +115,13 @@ impl VerifyKey {
         key.map(VerifyKey)
     }
 
+    /// The first octets of the key, which tell signers apart.
+    pub(crate) fn mark(&self) -> [u8; 8] {
+        let mut mark = [0; 8];
+        mark.copy_from_slice(&self.0.as_bytes()[..8]);
+        mark
+    }
+
     /// Whether `signature` is a valid signature of `message`.
     pub fn verifies(&self, message: &[u8], signature: &[u8; 64]) -> bool {
         let signature = Signature::from_bytes(signature);

@@ -9,9 +9,9 @@
 //!
 //! ```
 //! use chappe_cast::Protocol;
-//! use chappe_cast::disk::{Incoming, Put, Sent};
+//! use chappe_cast::disk::{Incoming, Policy, Put, Sent};
 //! use chappe_cast::key::{SignKey, generate};
-//! use chappe_cast::manifest::{Manifest, Ticket};
+//! use chappe_cast::manifest::{Manifest, Ticket, Validity};
 //! use chappe_pacifier::Object;
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -24,12 +24,14 @@
 //! // The sender cuts the files into batches of 4 packets of 1000 octets, and signs what it has cut.
 //! let sent = Sent::open(&[folder.join("image.bin")], 4, 1000)?;
 //! let manifest = sent.manifest().encode()?;
-//! let ticket = Ticket::sign(0, (Protocol::Improved, 8), sent.cut(), &manifest, &key);
+//! let validity = Validity { signed: 1_800_000_000_000, until: 0 };
+//! let ticket = Ticket::sign(0, (Protocol::Improved, 8), sent.cut(), &manifest, validity, &key);
 //!
 //! // A receiver checks the signature, then stores only batches that match the manifest.
 //! assert!(ticket.is_signed_by(&key.verify_key()) && ticket.names(&manifest));
 //! let manifest = Manifest::decode(&manifest, &ticket.cut)?;
-//! let mut incoming = Incoming::open(&folder.join("received"), &ticket, manifest, false)?;
+//! let policy = Policy { key: Some(key.verify_key()), ..Policy::default() };
+//! let mut incoming = Incoming::open(&folder.join("received"), &ticket, manifest, &policy)?;
 //! assert_eq!(incoming.put(0, b"a polluted batch")?, Put::Polluted);
 //! for batch in 0..ticket.cut.batches() {
 //!     let range = ticket.cut.range(batch);
@@ -37,7 +39,7 @@
 //!     sent.read(range.start as usize, &mut octets);
 //!     incoming.put(batch, &octets)?;
 //! }
-//! assert_eq!(incoming.finish()?, [folder.join("received/image.bin")]);
+//! assert_eq!(incoming.finish()?.installed, [folder.join("received/image.bin")]);
 //! # std::fs::remove_dir_all(&folder)?;
 //! # Ok(())
 //! # }
@@ -74,6 +76,7 @@ pub mod manifest;
 pub mod member;
 mod reason;
 mod receiver;
+mod rolling;
 pub mod roster;
 #[cfg(test)]
 mod scratch;
@@ -83,7 +86,7 @@ pub mod session;
 pub use chappe_live::{Carrier, Group, GroupKey, Loss};
 pub use error::{Error, Kind, Result};
 pub use manifest::Protocol;
-pub use reason::Reason;
+pub use reason::{Reason, Withdrawal};
 pub use receiver::{Receiving, receive, relay};
 pub use sender::{Sending, headers, send};
 pub use session::{Channel, Ending, Options, Watch};

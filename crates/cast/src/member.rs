@@ -38,7 +38,7 @@ use crate::fetch::Fetch;
 use crate::frame;
 use crate::key::VerifyKey;
 use crate::manifest::Ticket;
-use crate::roster::{MEMBER_MAX, Roles, Roster, State};
+use crate::roster::{LIFETIME, MEMBER_MAX, Roles, Roster, State};
 
 /// The configuration of a member.
 #[derive(Clone, Debug)]
@@ -91,6 +91,16 @@ struct Transfer {
     joined: Option<Joined>,
     /// The sender's side, if this member is the sender.
     offer: Option<Offer>,
+    /// When this member learnt that the sender has taken the offer back.
+    withdrawn: Option<Instant>,
+}
+
+impl Transfer {
+    /// Whether the sender has taken the offer back, and members still pass that on.
+    fn is_withdrawn(&self, now: Instant) -> bool {
+        self.withdrawn
+            .is_some_and(|since| now.saturating_since(since) < LIFETIME)
+    }
 }
 
 /// Counters of a member, in addition to those of the link and of Pacifier.
@@ -104,6 +114,8 @@ pub struct Counts {
     pub crowded: u64,
     /// Of these, tickets of a sender beyond those that this member takes part in at a time.
     pub refused: u64,
+    /// News of members that run another version.
+    pub foreign: u64,
 }
 
 /// The short interval between news, for urgent ones.
@@ -222,7 +234,7 @@ impl Member {
     /// Sends this member's record soon, and repeats it a few times.
     fn announce_soon(&mut self, now: Instant) {
         self.roster.renew();
-        self.urgent = URGENT_TIMES;
+        self.urgent = self.urgent.max(URGENT_TIMES);
         self.news_at = self.news_at.min(now);
     }
 

@@ -22,13 +22,63 @@ pub enum Reason {
     Changed,
     /// The transfer is not signed with the key that the receiver trusts.
     Unsigned,
+    /// A later version of the files was installed before.
+    Older,
+    /// The time until which the sender's offer was valid is over.
+    Expired,
+    /// The sender has taken its offer back.
+    Withdrawn,
     /// A code of a later version.
     Unknown(u32),
 }
 
+/// Why a sender takes its offer back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Withdrawal {
+    /// A file has other contents than when it was offered.
+    Changed,
+    /// A file can no longer be read.
+    Unreadable,
+    /// A code of a later version.
+    Other(u8),
+}
+
+impl Withdrawal {
+    /// The code in a ticket, which is not 0.
+    pub(crate) fn code(self) -> u8 {
+        match self {
+            Withdrawal::Changed => 1,
+            Withdrawal::Unreadable => 2,
+            Withdrawal::Other(code) => code,
+        }
+    }
+
+    /// The withdrawal for a code in a ticket; none for 0.
+    pub(crate) fn of(code: u8) -> Option<Withdrawal> {
+        match code {
+            0 => None,
+            1 => Some(Withdrawal::Changed),
+            2 => Some(Withdrawal::Unreadable),
+            code => Some(Withdrawal::Other(code)),
+        }
+    }
+}
+
+impl fmt::Display for Withdrawal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Withdrawal::Changed => f.write_str("a file changed while it was being sent"),
+            Withdrawal::Unreadable => f.write_str("a file could no longer be read"),
+            Withdrawal::Other(code) => {
+                write!(f, "reason {code}, which this version does not know")
+            }
+        }
+    }
+}
+
 impl Reason {
     /// The reasons in the order of their codes.
-    const KNOWN: [Reason; 8] = [
+    const KNOWN: [Reason; 11] = [
         Reason::Unsaid,
         Reason::NoRoom,
         Reason::NameTaken,
@@ -37,6 +87,9 @@ impl Reason {
         Reason::Disk,
         Reason::Changed,
         Reason::Unsigned,
+        Reason::Older,
+        Reason::Expired,
+        Reason::Withdrawn,
     ];
 
     /// The code in a record.
@@ -72,6 +125,11 @@ impl fmt::Display for Reason {
             Reason::Unsigned => {
                 "it trusts another signing key; start it with the .verify file that belongs to the sender's .sign file"
             }
+            Reason::Older => {
+                "a later version was installed there; start it with --allow-rollback to go back"
+            }
+            Reason::Expired => "the offer has expired by its clock",
+            Reason::Withdrawn => "the offer was withdrawn",
             Reason::Unknown(code) => {
                 return write!(f, "reason {code}, which this version does not know");
             }

@@ -8,11 +8,11 @@ use std::thread::JoinHandle;
 use chappe_core::{Duration, Instant};
 use chappe_live::Statistics;
 
-use crate::disk::{self, Incoming, Put};
+use crate::disk::{self, Finished, Incoming, Policy, Put};
 use crate::error::{Error, Kind, Result};
 use crate::event::{Event, Progress, Summary};
 use crate::key::VerifyKey;
-use crate::manifest::{Manifest, Ticket};
+use crate::manifest::{Digest, Kind as EntryKind, Manifest, Ticket};
 use crate::member::Member;
 use crate::reason::Reason;
 use crate::roster::{Roles, State};
@@ -29,6 +29,12 @@ pub struct Receiving {
     pub overwrite: bool,
     /// Whether to continue after the first transfer.
     pub keep: bool,
+    /// Whether each folder of a transfer appears, or is replaced, as a whole.
+    pub whole: bool,
+    /// Whether to accept versions that were signed before those that are installed.
+    pub rollback: bool,
+    /// How long the data of an unfinished transfer stay on the disk after the last of them arrived.
+    pub keep_parts: Duration,
 }
 
 /// Interval between syncs to the disk.
@@ -39,6 +45,9 @@ const TELL: Duration = Duration::from_secs(1);
 /// With `keep`, a sender that has offered nothing for this long loses its place to others. Its data stay on the disk for
 /// when it returns.
 const GONE: Duration = Duration::from_secs(60);
+
+/// Interval between searches for abandoned data, with `keep`.
+const CLEANING: Duration = Duration::from_secs(3600);
 
 /// Largest number of ended transfers that are remembered, with `keep`.
 const ENDED_MAX: usize = 1000;
@@ -63,6 +72,9 @@ pub fn receive(options: &Options, receiving: &Receiving, watch: &mut dyn Watch) 
         opening: BTreeMap::new(),
         active: BTreeMap::new(),
         ended: Vec::new(),
+        cleaned: None,
+        cleaning: None,
+        foreign: false,
         buffer: Vec::new(),
         failure: None,
     };
@@ -101,6 +113,11 @@ struct Receiver<'a> {
     active: BTreeMap<u16, Active>,
     /// Complete and refused transfers: sender and identifier.
     ended: Vec<(u16, u64)>,
+    /// When abandoned data were last searched for.
+    cleaned: Option<Instant>,
+    cleaning: Option<JoinHandle<usize>>,
+    /// Whether a member of another version was reported.
+    foreign: bool,
     buffer: Vec<u8>,
     failure: Option<Error>,
 }
@@ -115,17 +132,17 @@ struct Opening {
 /// The result of that check.
 struct Opened {
     names: Vec<String>,
-    sizes: Vec<u64>,
-    /// The place of the missing data; `None` if the files are complete.
-    incoming: Option<Incoming>,
+    sizes: BTreeMap<PathBuf, u64>,
+    incoming: Incoming,
 }
 
 /// A transfer in progress.
 struct Active {
     ticket: Ticket,
     incoming: Option<Incoming>,
-    finishing: Option<JoinHandle<Result<Vec<PathBuf>>>>,
-    sizes: Vec<u64>,
+    finishing: Option<JoinHandle<Result<Finished>>>,
+    /// Octets of each file, by its final path.
+    sizes: BTreeMap<PathBuf, u64>,
     begun: Instant,
     flushed: Instant,
     told: Instant,
@@ -142,18 +159,14 @@ impl Role for Receiver<'_> {
         _: &Statistics,
         watch: &mut dyn Watch,
     ) -> Result<ControlFlow<()>> {
+        self.clean(now, watch);
+        if !self.foreign && member.counts().foreign > 0 {
+            self.foreign = true;
+            watch.event(Event::foreign());
+        }
         let tickets: Vec<Ticket> = member.tickets().copied().collect();
         for ticket in tickets {
-            let (source, id) = (ticket.source, ticket.id());
-            // The sender may now offer another transfer. The data of the old one stay on the disk.
-            self.active
-                .retain(|of, active| *of != source || active.ticket.id() == id);
-            self.opening
-                .retain(|of, opening| *of != source || opening.ticket.id() == id);
-            let known = self.active.contains_key(&source) || self.opening.contains_key(&source);
-            if !known && !self.ended.contains(&(source, id)) {
-                self.begin(now, member, ticket, watch);
-            }
+            self.look_at(now, member, ticket, watch);
         }
         self.take_opened(now, member, watch);
         if self.receiving.keep {
@@ -170,7 +183,9 @@ impl Role for Receiver<'_> {
         let lasts = |of: &(u16, u64)| is_offered(now, member, *of);
         let over = idle && !self.ended.is_empty() && !self.ended.iter().any(lasts);
         // A member takes part in few transfers at a time, so past ones are forgotten.
-        let known = member.tickets().map(|ticket| (ticket.source, ticket.id()));
+        // A withdrawn one is passed on for a while.
+        let known = member.tickets().filter(|ticket| ticket.withdrawn.is_none());
+        let known = known.map(|ticket| (ticket.source, ticket.id()));
         let past = |of: &(u16, u64)| self.ended.contains(of) && !is_offered(now, member, *of);
         let past: Vec<(u16, u64)> = known.filter(past).collect();
         past.iter().for_each(|(source, _)| member.forget(*source));
@@ -182,6 +197,79 @@ impl Role for Receiver<'_> {
 }
 
 impl Receiver<'_> {
+    /// Removes abandoned data on a separate thread, at the start and once an hour.
+    fn clean(&mut self, now: Instant, watch: &mut dyn Watch) {
+        let age = self.receiving.keep_parts;
+        if let Some(cleaning) = self.cleaning.take_if(|cleaning| cleaning.is_finished()) {
+            let removed = cleaning.join().unwrap_or(0);
+            if removed > 0 {
+                let what = format!(
+                    "removed the data of {removed} unfinished transfers that got nothing for {age}"
+                );
+                watch.event(Event::Warning { what });
+            }
+        }
+        if self.cleaned.is_some_and(|last| now < last + CLEANING) {
+            return;
+        }
+        self.cleaned = Some(now);
+        let folder = self.receiving.folder.clone();
+        let age = std::time::Duration::from_nanos(age.nanos());
+        let clean = move || disk::remove_abandoned(&folder, age);
+        self.cleaning = Some(std::thread::spawn(clean));
+    }
+
+    /// Takes part in a transfer that is offered, and ends one that is withdrawn.
+    fn look_at(
+        &mut self,
+        now: Instant,
+        member: &mut Member,
+        ticket: Ticket,
+        watch: &mut dyn Watch,
+    ) {
+        let (source, id) = (ticket.source, ticket.id());
+        if let Some(why) = ticket.withdrawn {
+            self.opening.remove(&source);
+            let busy = |active: &mut Active| active.finishing.is_none();
+            if !self.ended.contains(&(source, id)) && self.active.get_mut(&source).is_none_or(busy)
+            {
+                self.active.remove(&source);
+                let what = format!("the sender has withdrawn the files: {why}");
+                let error = Error::failed(what, "they must be sent again");
+                let error = error.because(Reason::Withdrawn);
+                self.refuse_ticket(now, member, &ticket, error, watch);
+            }
+            return;
+        }
+        // The sender may now offer other files. The data of the old transfer stay on the disk.
+        self.active
+            .retain(|of, active| *of != source || active.ticket.is_alike(&ticket));
+        self.opening
+            .retain(|of, opening| *of != source || opening.ticket.is_alike(&ticket));
+        if let Some(opening) = self.opening.get_mut(&source) {
+            opening.ticket = ticket;
+        }
+        if let Some(active) = self.active.get_mut(&source)
+            && active.ticket != ticket
+        {
+            // It has restarted.
+            (active.ticket, active.told) = (ticket, Instant::ZERO);
+        }
+        let known = self.active.contains_key(&source) || self.opening.contains_key(&source);
+        // If two senders have the same files, one is enough; then the files are there.
+        let elsewhere = self.is_receiving(&ticket.manifest);
+        if !known && !elsewhere && !self.ended.contains(&(source, id)) {
+            self.begin(now, member, ticket, watch);
+        }
+    }
+
+    /// Whether the files of this manifest are being received.
+    fn is_receiving(&self, manifest: &Digest) -> bool {
+        let mut tickets = (self.active.values().map(|active| &active.ticket))
+            .chain(self.opening.values().map(|opening| &opening.ticket));
+        tickets.any(|ticket| ticket.manifest == *manifest)
+    }
+
     /// Starts the check of stored data for an offered transfer, once its manifest has arrived.
     fn begin(&mut self, now: Instant, member: &mut Member, ticket: Ticket, watch: &mut dyn Watch) {
         let Some(manifest) = member.manifest(ticket.source).map(<[u8]>::to_vec) else {
@@ -190,8 +278,14 @@ impl Receiver<'_> {
         if let Err(error) = self.check_frames(&ticket) {
             return self.refuse_ticket(now, member, &ticket, error, watch);
         }
-        let (folder, overwrite) = (self.receiving.folder.clone(), self.receiving.overwrite);
-        let open = move || open(&folder, &ticket, &manifest, overwrite);
+        let folder = self.receiving.folder.clone();
+        let policy = Policy {
+            overwrite: self.receiving.overwrite,
+            whole: self.receiving.whole,
+            rollback: self.receiving.rollback,
+            key: Some(self.receiving.verify.clone()),
+        };
+        let open = move || open(&folder, &ticket, &manifest, &policy);
         let opened = std::thread::spawn(open);
         self.opening
             .insert(ticket.source, Opening { ticket, opened });
@@ -211,7 +305,7 @@ impl Receiver<'_> {
                 continue;
             };
             // If the transfer is no longer offered, the check is repeated when it is offered again.
-            if !member.tickets().any(|known| *known == ticket) {
+            if !member.tickets().any(|known| known.id() == ticket.id()) {
                 continue;
             }
             let ended = Error::failed("the thread that checks stored data has crashed", "");
@@ -232,7 +326,7 @@ impl Receiver<'_> {
         watch: &mut dyn Watch,
     ) {
         let incoming = opened.incoming;
-        let held = incoming.iter().flat_map(|incoming| incoming.held());
+        let held = incoming.held().iter();
         watch.event(Event::Offered {
             transfer: ticket.name(),
             source: ticket.source,
@@ -241,12 +335,16 @@ impl Receiver<'_> {
             batches: ticket.cut.batches(),
             held: held.filter(|held| **held).count() as u32,
         });
-        let Some(incoming) = incoming else {
+        if incoming.was_present() {
             let transfer = ticket.name();
             watch.event(Event::Present { transfer });
             self.end(ticket.source, ticket.id());
             return member.report(now, ticket.id(), State::Complete, ticket.cut.batches());
-        };
+        }
+        if let Some(error) = incoming.refused() {
+            let what = format!("{}; the other files are received", error.what);
+            watch.event(Event::Warning { what });
+        }
         member.join(now, ticket.source, incoming.held().to_vec());
         let active = Active {
             ticket,
@@ -315,10 +413,20 @@ impl Receiver<'_> {
             return Ok(());
         };
         let ended = Error::failed("the thread that installs the files has crashed", "");
-        let paths = finished.join().map_err(|_| ended)??;
-        if let Some(active) = self.active.remove(&source) {
-            active.installed(now, self.node, paths, member, watch);
-            self.end(source, active.ticket.id());
+        let finished = finished.join().map_err(|_| ended)??;
+        let Some(active) = self.active.remove(&source) else {
+            return Ok(());
+        };
+        for path in finished.installed {
+            let bytes = active.sizes.get(&path).copied().unwrap_or(0);
+            watch.event(Event::Installed { path, bytes });
+        }
+        match finished.refused {
+            Some(error) => self.refuse_ticket(now, member, &active.ticket, error, watch),
+            None => {
+                active.installed(now, self.node, member, watch);
+                self.end(source, active.ticket.id());
+            }
         }
         Ok(())
     }
@@ -386,19 +494,9 @@ impl Active {
     }
 
     /// Reports that the files are installed.
-    fn installed(
-        &self,
-        now: Instant,
-        node: u16,
-        paths: Vec<PathBuf>,
-        member: &mut Member,
-        watch: &mut dyn Watch,
-    ) {
+    fn installed(&self, now: Instant, node: u16, member: &mut Member, watch: &mut dyn Watch) {
         let batches = self.ticket.cut.batches();
         watch.event(self.progress(node, State::Complete, batches));
-        for (path, &bytes) in paths.into_iter().zip(&self.sizes) {
-            watch.event(Event::Installed { path, bytes });
-        }
         member.report(now, self.ticket.id(), State::Complete, batches);
         let seconds = now.saturating_since(self.begun).as_secs_f64();
         let bytes = self.ticket.cut.len;
@@ -456,21 +554,20 @@ fn is_offered(now: Instant, member: &Member, (source, id): (u16, u64)) -> bool {
     record.is_some_and(|record| matches!(record.transfer(id), Some((State::Offering, _))))
 }
 
-/// Checks which data of a transfer are stored, and reserves disk space for the rest.
-fn open(folder: &Path, ticket: &Ticket, manifest: &[u8], overwrite: bool) -> Result<Opened> {
+/// Checks which data of a transfer are stored, and that there is room for the rest.
+fn open(folder: &Path, ticket: &Ticket, manifest: &[u8], policy: &Policy) -> Result<Opened> {
     let decoded = Manifest::decode(manifest, &ticket.cut);
     let manifest = decoded.map_err(|error| error.because(Reason::Manifest))?;
-    let files = &manifest.files;
-    let names = files.iter().map(|file| file.name.clone()).collect();
-    let sizes = files.iter().map(|file| file.size).collect();
-    let incoming = match disk::is_there(folder, &manifest) {
-        true => None,
-        false => Some(Incoming::open(folder, ticket, manifest, overwrite)?),
-    };
+    let files = manifest.files().iter();
+    let files = files.filter(|entry| entry.kind == EntryKind::File);
+    let names = files.clone().map(|file| file.name.clone()).collect();
+    let sizes = files
+        .map(|file| (folder.join(&file.name), file.size))
+        .collect();
     Ok(Opened {
         names,
         sizes,
-        incoming,
+        incoming: Incoming::open(folder, ticket, manifest, policy)?,
     })
 }
 
@@ -479,7 +576,7 @@ mod tests {
     use super::*;
     use crate::frame;
     use crate::key::SignKey;
-    use crate::manifest::{Cut, Protocol};
+    use crate::manifest::{Cut, Protocol, Validity};
     use crate::member::Settings;
     use crate::roster::Roster;
     use chappe_core::{Address, Arrival, Bitrate, LinkEvent, LinkNode, Purpose, Seed};
@@ -498,10 +595,17 @@ mod tests {
         };
         let key = SignKey::new(&[1; 32]);
         Active {
-            ticket: Ticket::sign(SENDER, (Protocol::Improved, 8), cut, b"manifest", &key),
+            ticket: Ticket::sign(
+                SENDER,
+                (Protocol::Improved, 8),
+                cut,
+                b"manifest",
+                Validity::default(),
+                &key,
+            ),
             incoming: None,
             finishing: None,
-            sizes: Vec::new(),
+            sizes: BTreeMap::new(),
             begun: at(0),
             flushed: at(0),
             told: at(0),
@@ -530,8 +634,8 @@ mod tests {
         theirs.own().number = (now.nanos() / 1_000_000_000) as u32;
         theirs.own().transfers.push((id, State::Offering, 0));
         let mut sdu = vec![0; 400];
-        sdu[0] = frame::NEWS;
-        let len = 2 + theirs.write(now, &mut sdu[2..]);
+        sdu[..2].copy_from_slice(&[frame::NEWS, frame::VERSION]);
+        let len = 3 + theirs.write(now, &mut sdu[3..]);
         let arrival = Arrival {
             from: Address::node(SENDER),
             to: Address::BROADCAST,
@@ -549,6 +653,9 @@ mod tests {
             verify: SignKey::new(&[1; 32]).verify_key(),
             overwrite: false,
             keep: true,
+            whole: false,
+            rollback: false,
+            keep_parts: Duration::from_secs(3600),
         };
         let mut receiver = Receiver {
             receiving: &receiving,
@@ -557,6 +664,9 @@ mod tests {
             opening: BTreeMap::new(),
             active: BTreeMap::from([(SENDER, active())]),
             ended: Vec::new(),
+            cleaned: None,
+            cleaning: None,
+            foreign: false,
             buffer: Vec::new(),
             failure: None,
         };

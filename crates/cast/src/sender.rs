@@ -10,11 +10,11 @@ use chappe_core::{DropReason, Duration, Instant};
 use chappe_live::Statistics;
 use chappe_pacifier::improved::header::{TIMES, overhead};
 
-use crate::disk::Sent;
+use crate::disk::{Sent, unix_ms};
 use crate::error::{Error, Result};
 use crate::event::{Event, Progress, Summary};
 use crate::key::SignKey;
-use crate::manifest::{Protocol, Ticket};
+use crate::manifest::{Kind, Protocol, Ticket, Validity};
 use crate::member::{DATA_STATES, Member, TRANSFERS_MAX};
 use crate::roster::{Record, Roles, State};
 use crate::session::{Ending, Options, Role, Session, Watch};
@@ -39,6 +39,8 @@ pub struct Sending {
     pub nodes: u16,
     /// Packets per batch, at most [`chappe_pacifier::K_MAX`].
     pub k: u8,
+    /// How long after the start receivers may begin to install the files; no limit if there is none.
+    pub expires: Option<Duration>,
 }
 
 /// Octets of Pacifier's fixed header.
@@ -57,7 +59,7 @@ pub fn send(
 ) -> Result<(Ending, Summary)> {
     for path in &sending.files {
         // Reports a bad file before joining the group.
-        Sent::open_one(path)?;
+        Sent::check(path)?;
     }
     let roles = Roles {
         sends: true,
@@ -81,6 +83,7 @@ pub fn send(
         receivers: BTreeMap::new(),
         held: BTreeMap::new(),
         others: BTreeMap::new(),
+        foreign: false,
         summary: Summary::default(),
     };
     let end = session.play(&mut sender, watch)?;
@@ -148,6 +151,8 @@ struct Sender<'a> {
     held: BTreeMap<u16, u32>,
     /// Of each other member and its life: how many broadcasts it had sent when this one began, and by now.
     others: BTreeMap<(u16, u64), (u64, u64)>,
+    /// Whether a member of another version was reported.
+    foreign: bool,
     summary: Summary,
 }
 
@@ -168,12 +173,15 @@ impl Role for Sender<'_> {
         if let Some(error) = member.obstacle() {
             return Err(error.clone());
         }
-        if sent.has_changed() {
-            let what = "a file changed while it was being sent";
-            return Err(Error::failed(
-                what,
-                "send it again while no program writes to it",
-            ));
+        if let Some(fault) = sent.fault() {
+            // The receivers would wait for the rest.
+            member.revoke(now, ticket.withdraw(fault.why, &self.sending.sign));
+            let todo = "send the files again while no program writes to them";
+            return Err(Error::failed(fault.what, todo));
+        }
+        if !self.foreign && member.counts().foreign > 0 {
+            self.foreign = true;
+            watch.event(Event::foreign());
         }
         self.count(now, member, &ticket);
         self.first_asked = self
@@ -208,8 +216,15 @@ impl Sender<'_> {
         let manifest = sent.manifest().encode()?;
         let terms = (self.sending.protocol, room(self.sending));
         let key = &self.sending.sign;
-        let ticket = Ticket::sign(self.node, terms, sent.cut(), &manifest, key);
-        let files = sent.manifest().files.iter().map(|file| file.name.clone());
+        let signed = unix_ms();
+        let until = self.sending.expires.map_or(0, |span| {
+            signed.saturating_add(span.nanos() / 1_000_000).max(1)
+        });
+        let validity = Validity { signed, until };
+        let ticket = Ticket::sign(self.node, terms, sent.cut(), &manifest, validity, key);
+        let files = sent.manifest().files().iter();
+        let files = files.filter(|entry| entry.kind == Kind::File);
+        let files = files.map(|file| file.name.clone());
         self.summary.transfer = ticket.name();
         self.summary.bytes = ticket.cut.len;
         watch.event(Event::Offered {

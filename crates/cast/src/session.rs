@@ -129,6 +129,8 @@ pub struct Session {
 
 /// How long a leaving member stays, so that it can repeat its goodbye a few times.
 const GOODBYE: Duration = Duration::from_millis(350);
+/// The same for a sender that has taken its offer back, which it repeats [more often](Member::revoke).
+const REVOKED: Duration = Duration::from_millis(2000);
 /// Interval between calls of [`Watch::look`].
 const LOOK: Duration = Duration::from_millis(200);
 /// The smallest usable SDU: records and tickets must fit, and data should not drown in headers.
@@ -265,7 +267,10 @@ impl Session {
         self.live.run(|member, now, statistics| {
             let until = *until.get_or_insert_with(|| {
                 member.leave(now);
-                now + GOODBYE
+                match member.has_revoked() {
+                    true => now + REVOKED,
+                    false => now + GOODBYE,
+                }
             });
             member.observe(now, statistics);
             match now >= until {

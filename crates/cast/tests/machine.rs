@@ -139,7 +139,7 @@ fn a_full_disk_is_reported_and_the_transfer_resumes() {
     let lines: Vec<&str> = said.lines().collect();
     assert_eq!(lines.len(), 3, "{said}{wrong}");
     assert!(
-        lines[0].contains("error Environment no room for \"a.bin\" (1500000 bytes)"),
+        lines[0].contains("error Environment no room for 1500000 more bytes in "),
         "{said}"
     );
     assert!(

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use chappe_cast::key::SignKey;
-use chappe_cast::manifest::{Cut, Protocol, Ticket};
+use chappe_cast::manifest::{Cut, Protocol, Ticket, Validity};
 use chappe_cast::member::{Member, Settings};
 use chappe_cast::roster::{Roles, State};
-use chappe_cast::{Kind, Reason};
+use chappe_cast::{Kind, Reason, Withdrawal};
 use chappe_core::{
     Address, Arrival, Bitrate, Classes, Duration, Instant, LinkEvent, LinkNode, Outcome, Purpose,
     Seed,
@@ -48,6 +48,65 @@ fn a_sender_reports_why_a_receiver_failed() {
         let state = record.and_then(|record| record.transfer(id));
         assert_eq!(state, Some((State::Failed(reason), 0)));
     }
+}
+
+/// Goal: the sender's withdrawal reaches a receiver behind a relay, and one that the sender has not signed does not count.
+/// Method: a line of three members; first a ticket that another key has signed, then the sender's.
+#[test]
+fn a_signed_withdrawal_reaches_receivers() {
+    let mut line = Line::new();
+    let ticket = ticket(1000);
+    line.member(0)
+        .announce(Instant::ZERO, ticket, MANIFEST.to_vec());
+    line.run(Duration::from_secs(5));
+    let withdrawn = |line: &Line| {
+        let mut tickets = line.members[2].tickets();
+        tickets.next().and_then(|ticket| ticket.withdrawn)
+    };
+    assert_eq!(line.members[2].tickets().count(), 1);
+    let forged = ticket.withdraw(Withdrawal::Changed, &SignKey::new(&[2; 32]));
+    let news = [&[0xc5, 2, 1][..], &forged.encode()].concat();
+    let now = line.now;
+    let arrival = Arrival {
+        from: Address::node(1),
+        to: Address::BROADCAST,
+        sdu: &news,
+        power: None,
+    };
+    line.member(2)
+        .handle_link(now, LinkEvent::Received(arrival));
+    assert_eq!(
+        (withdrawn(&line), line.members[2].counts().unsigned),
+        (None, 1)
+    );
+    let real = ticket.withdraw(Withdrawal::Unreadable, &SignKey::new(&[1; 32]));
+    line.member(0).revoke(now, real);
+    line.run(Duration::from_secs(1));
+    assert_eq!(withdrawn(&line), Some(Withdrawal::Unreadable));
+    // It is passed on for a while and then forgotten.
+    line.run(Duration::from_secs(25));
+    assert!(
+        line.members
+            .iter()
+            .all(|member| member.tickets().count() == 0)
+    );
+}
+
+/// Goal: members of another version are noticed, and their frames are not taken for others. Method: the first octets of
+/// news of version 1, and of a version to come.
+#[test]
+fn another_version_is_noticed() {
+    let mut member = member(2);
+    for news in [&[0xc1, 0, 0, 7, 1][..], &[0xc5, 3, 0]] {
+        let arrival = Arrival {
+            from: Address::node(1),
+            to: Address::BROADCAST,
+            sdu: news,
+            power: None,
+        };
+        member.handle_link(Instant::ZERO, LinkEvent::Received(arrival));
+    }
+    assert_eq!((member.counts().foreign, member.counts().malformed), (2, 0));
 }
 
 /// Goal: a transfer that Pacifier can never send ends with the reason; once it waited forever. Method: packets fill the
@@ -92,7 +151,7 @@ fn member(node: u16) -> Member {
             receives: node == 2,
             leaves: false,
         },
-        verify: None,
+        verify: (node == 2).then(|| SignKey::new(&[1; 32]).verify_key()),
         frame_max: FRAME_MAX,
         memory: 8_000_000,
         rate: Bitrate(10_000_000),
@@ -126,7 +185,14 @@ fn ticket(payload: u16) -> Ticket {
         payload,
     };
     let key = SignKey::new(&[1; 32]);
-    Ticket::sign(0, (Protocol::Pacifier, 32), cut, MANIFEST, &key)
+    Ticket::sign(
+        0,
+        (Protocol::Pacifier, 32),
+        cut,
+        MANIFEST,
+        Validity::default(),
+        &key,
+    )
 }
 
 /// Files of zeros.

@@ -91,7 +91,11 @@ fn two_files_to_three_receivers() {
                 .iter()
                 .all(|file| same(file, &folder.join(file.file_name().unwrap())))
         );
-        assert_eq!(fs::read_dir(&folder).unwrap().count(), 2);
+        // The files, and our folder with nothing but the versions in it.
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 3);
+        let ours = fs::read_dir(folder.join(".chappe-cast")).unwrap();
+        let names: Vec<_> = ours.map(|entry| entry.unwrap().file_name()).collect();
+        assert_eq!(names, ["versions"]);
     }
 }
 

@@ -31,6 +31,7 @@
 //! | [`Links`] | veth pairs, bridges, addresses, routes, up and down |
 //! | [`Interface`] | index, MTU, addresses; switching offloads off |
 //! | [`wireless`] | which interfaces lead to radios; the coverage class of 802.11 cards |
+//! | [`Folder`] | names in folders: given without replacing a file, looked up without following links |
 //! | [`EventLoop`] [`Clock`] | one wait for descriptors, a deadline and signals |
 //! | [`ability`] | what this machine and user can do, with a reason and a remedy |
 //!
@@ -43,6 +44,7 @@
 mod clock;
 mod error;
 mod event_loop;
+mod folder;
 mod frames;
 mod interface;
 mod links;
@@ -61,6 +63,7 @@ pub mod wireless;
 pub use clock::Clock;
 pub use error::{Error, Result};
 pub use event_loop::{EventLoop, Ready, Signal};
+pub use folder::{Folder, Named};
 pub use frames::{BATCH, Endpoint, Run};
 pub use interface::Interface;
 pub use links::Links;
@@ -94,16 +97,4 @@ pub fn random_u64() -> Result<u64> {
     rustix::rand::getrandom(&mut octets[..], rustix::rand::GetRandomFlags::empty())
         .map_err(|error| Error::new("draw a random number", error))?;
     Ok(u64::from_ne_bytes(octets))
-}
-
-/// Reserves disk space for a file of `len` octets, so that a full disk is reported now and not during the transfer. Does
-/// nothing if the file system cannot reserve space.
-pub fn reserve(file: &std::fs::File, len: u64) -> std::io::Result<()> {
-    let flags = rustix::fs::FallocateFlags::empty();
-    match rustix::fs::fallocate(file, flags, 0, len) {
-        Err(rustix::io::Errno::OPNOTSUPP | rustix::io::Errno::NOSYS) => Ok(()),
-        // fallocate rejects a length of 0.
-        Err(rustix::io::Errno::INVAL) if len == 0 => Ok(()),
-        result => Ok(result?),
-    }
 }

@@ -1,69 +1,54 @@
 //! The files of a transfer, of which a bounded number is open.
 //!
-//! A transfer may have [ten thousand files](crate::manifest::FILES_MAX), and a process often has no more than 1024
-//! descriptors for all purposes.
+//! A transfer may have [many files](crate::manifest::FILES_MAX), and a process often has no more than 1024 descriptors
+//! for all purposes.
 
 use std::collections::VecDeque;
+use std::fmt;
 use std::fs::File;
 use std::io;
-use std::path::{Path, PathBuf};
 
 /// Largest number of open files per transfer. A receiver takes part in up to four transfers.
 const OPEN_MAX: usize = 128;
 
-/// Files by number. The least recently used is closed, and reopened on demand.
-#[derive(Debug)]
+/// How a file is opened, by its number.
+type Opener = Box<dyn Fn(usize) -> io::Result<File> + Send>;
+
+/// Files by number, opened on demand. The least recently used is closed.
 pub(super) struct Shelf {
-    paths: Vec<PathBuf>,
     /// Open files with their numbers, most recently used last.
     open: VecDeque<(usize, File)>,
-    /// How a file is reopened.
-    reopen: fn(&Path) -> io::Result<File>,
+    opener: Opener,
 }
 
 impl Shelf {
-    /// An empty shelf; `reopen` opens a file that was closed to save descriptors.
-    pub fn new(reopen: fn(&Path) -> io::Result<File>) -> Shelf {
+    /// A shelf without an open file.
+    pub fn new(opener: impl Fn(usize) -> io::Result<File> + Send + 'static) -> Shelf {
         Shelf {
-            paths: Vec::new(),
             open: VecDeque::new(),
-            reopen,
+            opener: Box::new(opener),
         }
     }
 
-    /// Appends a file that is already open.
-    pub fn push(&mut self, path: PathBuf, file: File) {
-        self.keep(self.paths.len(), file);
-        self.paths.push(path);
-    }
-
-    /// The path of file `number`.
-    pub fn path(&self, number: usize) -> &Path {
-        &self.paths[number]
-    }
-
-    /// File `number`, reopened if necessary.
+    /// File `number`, opened if necessary.
     pub fn file(&mut self, number: usize) -> io::Result<&File> {
-        match self.open.iter().rposition(|(open, _)| *open == number) {
-            Some(place) => {
-                if let Some(used) = self.open.remove(place) {
-                    self.open.push_back(used);
-                }
-            }
-            None => {
-                let file = (self.reopen)(&self.paths[number])?;
-                self.keep(number, file);
-            }
-        }
-        let last = self.open.back().map(|(_, file)| file);
-        last.ok_or_else(|| io::ErrorKind::NotFound.into())
-    }
-
-    fn keep(&mut self, number: usize, file: File) {
+        let place = self.open.iter().rposition(|(open, _)| *open == number);
+        let file = match place.and_then(|place| self.open.remove(place)) {
+            Some(open) => open,
+            None => (number, (self.opener)(number)?),
+        };
         if self.open.len() >= OPEN_MAX {
             self.open.pop_front();
         }
-        self.open.push_back((number, file));
+        self.open.push_back(file);
+        let last = self.open.back().map(|(_, file)| file);
+        last.ok_or_else(|| io::ErrorKind::NotFound.into())
+    }
+}
+
+impl fmt::Debug for Shelf {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Shelf").field("open", &self.open).finish()
     }
 }
 
@@ -78,14 +63,13 @@ mod tests {
     #[test]
     fn many_files_need_few_descriptors() {
         let place = Scratch::new("shelf");
-        let mut shelf = Shelf::new(|path| File::open(path));
         let count = 3 * OPEN_MAX;
-        for number in 0..count {
-            let path = place.path(&number.to_string());
-            fs::write(&path, number.to_string()).unwrap();
-            shelf.push(path.clone(), File::open(path).unwrap());
-            assert!(shelf.open.len() <= OPEN_MAX);
+        let paths: Vec<_> = (0..count).map(|n| place.path(&n.to_string())).collect();
+        for (number, path) in paths.iter().enumerate() {
+            fs::write(path, number.to_string()).unwrap();
         }
+        let shelved = paths.clone();
+        let mut shelf = Shelf::new(move |number| File::open(&shelved[number]));
         for step in 0..2 * count {
             let number = step * 7 % count;
             let mut said = String::new();
@@ -95,10 +79,10 @@ mod tests {
             assert_eq!(said, number.to_string());
             assert!(shelf.open.len() <= OPEN_MAX);
         }
-        let last = shelf.open.back().map(|(number, _)| *number);
-        fs::remove_file(shelf.path(last.unwrap())).unwrap();
-        assert!(shelf.file(last.unwrap()).is_ok(), "what is open stays");
-        fs::remove_file(shelf.path(1)).unwrap();
+        let last = shelf.open.back().map(|(number, _)| *number).unwrap();
+        fs::remove_file(&paths[last]).unwrap();
+        assert!(shelf.file(last).is_ok(), "what is open stays");
+        fs::remove_file(&paths[1]).unwrap();
         for number in 2..2 + OPEN_MAX {
             let _ = shelf.file(number);
         }

@@ -1,9 +1,21 @@
 //! Sending and receiving files on a real disk.
 
+mod keeping;
+mod names;
+mod trees;
+
+use std::fs::{self, File};
+use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
+
 use super::*;
+use crate::error::Result;
 use crate::key::SignKey;
+use crate::manifest::{FOLDER, Manifest, Ticket, Validity};
+use crate::reason::Withdrawal;
 use crate::scratch::Scratch;
 use chappe_core::{Purpose, Seed};
+use chappe_pacifier::Object;
 
 const K: u8 = 4;
 const PAYLOAD: u16 = 100;
@@ -23,10 +35,54 @@ fn sent(place: &Scratch) -> (Sent, Ticket) {
     (sent, ticket)
 }
 
+/// A time in milliseconds since 1970.
+const NOON: u64 = 1_800_000_000_000;
+
 fn sign(sent: &Sent) -> Ticket {
+    sign_at(sent, NOON)
+}
+
+fn sign_at(sent: &Sent, signed: u64) -> Ticket {
     let manifest = sent.manifest().encode().unwrap();
     let terms = (crate::manifest::Protocol::Improved, 8);
-    Ticket::sign(0, terms, sent.cut(), &manifest, &SignKey::new(&[1; 32]))
+    let validity = Validity { signed, until: 0 };
+    Ticket::sign(0, terms, sent.cut(), &manifest, validity, &signer())
+}
+
+fn signer() -> SignKey {
+    SignKey::new(&[1; 32])
+}
+
+/// What a careful receiver allows.
+fn careful() -> Policy {
+    Policy {
+        key: Some(signer().verify_key()),
+        ..Policy::default()
+    }
+}
+
+fn overwriting() -> Policy {
+    Policy {
+        overwrite: true,
+        ..careful()
+    }
+}
+
+/// Stores all batches that are lacking; returns their number.
+fn fill(incoming: &mut Incoming, sent: &Sent) -> usize {
+    let lacking = |number: &u32| !incoming.holds(*number);
+    let lacking: Vec<u32> = (0..sent.cut().batches()).filter(lacking).collect();
+    for &number in &lacking {
+        assert_eq!(incoming.put(number, &batch(sent, number)), Ok(Put::Kept));
+    }
+    lacking.len()
+}
+
+/// Receives everything and gives the files their names.
+fn receive(place: &Scratch, sent: &Sent, ticket: &Ticket, policy: &Policy) -> Result<Finished> {
+    let mut incoming = open_with(place, sent, ticket, policy)?;
+    fill(&mut incoming, sent);
+    incoming.finish()
 }
 
 fn batch(sent: &Sent, batch: u32) -> Vec<u8> {
@@ -43,7 +99,20 @@ fn folder(place: &Scratch) -> PathBuf {
 }
 
 fn open(place: &Scratch, sent: &Sent, ticket: &Ticket) -> Result<Incoming> {
-    Incoming::open(&folder(place), ticket, sent.manifest().clone(), false)
+    open_with(place, sent, ticket, &careful())
+}
+
+fn open_with(place: &Scratch, sent: &Sent, ticket: &Ticket, policy: &Policy) -> Result<Incoming> {
+    Incoming::open(&folder(place), ticket, sent.manifest().clone(), policy)
+}
+
+/// The names in our folder, without the memory of versions.
+fn places(place: &Scratch) -> Vec<String> {
+    let inside = fs::read_dir(folder(place).join(FOLDER))
+        .into_iter()
+        .flatten();
+    let names = inside.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    names.filter(|name| name != "versions").collect()
 }
 
 /// Batches in any order, with a crash after every one of them: the files are right, and only then there.
@@ -62,13 +131,13 @@ fn a_transfer_survives_a_crash_after_every_batch() {
     let incoming = open(&place, &sent, &ticket).unwrap();
     assert!(incoming.is_whole());
     assert_eq!(incoming.octets(), 950 + 3333);
-    assert_eq!(incoming.finish().unwrap().len(), 3);
+    assert_eq!(incoming.finish().unwrap().installed.len(), 3);
     for name in ["one", "empty", "two"] {
         let read = |path: PathBuf| fs::read(path).unwrap();
         assert_eq!(read(folder(&place).join(name)), read(place.path(name)));
     }
-    assert!(is_there(&folder(&place), sent.manifest()));
-    assert!(!folder(&place).join(FOLDER).exists());
+    assert!(open(&place, &sent, &ticket).unwrap().was_present());
+    assert!(places(&place).is_empty());
 }
 
 #[test]
@@ -98,14 +167,18 @@ fn polluted_and_rotten_batches_are_fetched_again() {
 fn what_is_there_is_not_replaced_unasked() {
     let place = Scratch::new("there");
     let (sent, ticket) = sent(&place);
-    fs::write(folder(&place).join("two"), "mine").unwrap();
+    for name in ["one", "empty", "two"] {
+        fs::write(folder(&place).join(name), "mine").unwrap();
+    }
     let error = open(&place, &sent, &ticket).unwrap_err();
     assert!(error.todo.contains("--overwrite"), "{error}");
-    let again = Incoming::open(&folder(&place), &ticket, sent.manifest().clone(), true);
-    assert!(again.is_ok());
+    assert!(open_with(&place, &sent, &ticket, &overwriting()).is_ok());
     fs::remove_file(folder(&place).join("two")).unwrap();
     fs::create_dir(folder(&place).join("two")).unwrap();
-    let again = Incoming::open(&folder(&place), &ticket, sent.manifest().clone(), true);
+    for name in ["one", "empty"] {
+        fs::copy(place.path(name), folder(&place).join(name)).unwrap();
+    }
+    let again = open_with(&place, &sent, &ticket, &overwriting());
     assert!(again.unwrap_err().what.contains("is a folder"));
 }
 
@@ -119,14 +192,19 @@ fn links_are_not_followed() {
     std::os::unix::fs::symlink(&elsewhere, folder(&place).join(FOLDER)).unwrap();
     assert!(open(&place, &sent, &ticket).is_err());
     fs::remove_file(folder(&place).join(FOLDER)).unwrap();
-    drop(open(&place, &sent, &ticket).unwrap());
+    let mut incoming = open(&place, &sent, &ticket).unwrap();
+    incoming.put(0, &batch(&sent, 0)).unwrap();
+    drop(incoming);
     let part = folder(&place)
         .join(FOLDER)
         .join(ticket.name())
         .join("0.part");
     fs::remove_file(&part).unwrap();
     std::os::unix::fs::symlink(place.path("one"), &part).unwrap();
-    assert!(open(&place, &sent, &ticket).is_err());
+    // The link is not read, so the batch is lacking; and it is not written to.
+    let mut incoming = open(&place, &sent, &ticket).unwrap();
+    assert!(!incoming.holds(0));
+    assert!(incoming.put(0, &batch(&sent, 0)).is_err());
     assert_eq!(fs::read_dir(elsewhere).unwrap().count(), 0);
 }
 
@@ -134,9 +212,17 @@ fn links_are_not_followed() {
 fn a_file_that_does_not_fit_is_refused_at_once() {
     let place = Scratch::new("room");
     let (sent, ticket) = sent(&place);
-    let mut manifest = sent.manifest().clone();
-    manifest.files[2].size = 1 << 50;
-    let error = Incoming::open(&folder(&place), &ticket, manifest, false).unwrap_err();
+    let mut files = sent.manifest().files().to_vec();
+    files[2].size = 1 << 50;
+    let manifest = Manifest::new(
+        files,
+        sent.manifest()
+            .batches()
+            .iter()
+            .map(|digest| (*digest, 0))
+            .collect(),
+    );
+    let error = Incoming::open(&folder(&place), &ticket, manifest, &careful()).unwrap_err();
     assert_eq!(error.kind, crate::Kind::Environment, "{error}");
 }
 
@@ -148,15 +234,18 @@ fn a_file_that_changes_while_it_is_sent_is_noticed() {
     let two = File::options().write(true).open(place.path("two")).unwrap();
     two.write_all_at(b"!", 1500).unwrap();
     let mut octets = vec![0; 400];
-    assert!(!sent.has_changed());
-    assert!(!sent.read(6 * 400, &mut octets) && sent.has_changed());
+    assert_eq!(sent.fault(), None);
+    assert!(!sent.read(6 * 400, &mut octets));
+    let fault = sent.fault().unwrap();
+    assert_eq!(fault.why, Withdrawal::Changed);
+    assert!(fault.what.contains("two changed"), "{}", fault.what);
 }
 
 #[test]
 fn only_files_are_sent() {
     let place = Scratch::new("only");
     let refused = |paths: &[PathBuf]| Sent::open(paths, K, PAYLOAD).unwrap_err().what;
-    assert!(refused(&[place.path("")]).contains("is not a file"));
+    assert!(refused(&["/dev/null".into()]).contains("neither a file nor a folder"));
     assert!(refused(&[place.path("none")]).contains("No such file"));
     fs::write(place.path("x"), "1").unwrap();
     assert!(refused(&[place.path("x"), place.path("x")]).contains("two of the files"));
@@ -183,7 +272,7 @@ fn hundreds_of_files_need_few_descriptors() {
     // Other tests run beside this one.
     let more = open_now().saturating_sub(before);
     assert!(more < 400, "{more} descriptors");
-    let received = incoming.finish().unwrap();
+    let received = incoming.finish().unwrap().installed;
     assert_eq!(received.len(), 600);
     for (path, copy) in paths.iter().zip(received) {
         assert_eq!(fs::read(path).unwrap(), fs::read(copy).unwrap());

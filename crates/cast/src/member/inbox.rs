@@ -20,6 +20,7 @@ impl Member {
                     self.on_ticket(now, ticket);
                 }
             }
+            Frame::Foreign => self.counts.foreign += 1,
             Frame::Ask { id, first, bits } => {
                 let wait = Duration::from_nanos(self.random.below(POLITENESS.nanos()));
                 let me = self.settings.node;
@@ -103,6 +104,9 @@ impl Member {
         if known.is_some_and(|transfer| transfer.ticket == ticket) {
             return;
         }
+        if ticket.withdrawn.is_some() {
+            return self.on_withdrawal(now, ticket);
+        }
         // An old ticket is still validly signed, so the sender's present record decides.
         let offers = self
             .roster
@@ -129,15 +133,28 @@ impl Member {
             self.counts.refused += 1;
             return;
         }
-        let transfer = Transfer {
-            fetch: Fetch::new(now, ticket),
-            ticket,
-            node: None,
-            life: None,
-            joined: None,
-            offer: None,
-        };
-        self.transfers.insert(source, transfer);
+        // A restarted sender offers the same files under a new ticket. What this member has of them stays.
+        let alike = |known: &&mut Transfer| known.ticket.is_alike(&ticket);
+        match self.transfers.get_mut(&source).filter(alike) {
+            Some(known) => {
+                let former = known.ticket.id();
+                (known.ticket, known.withdrawn) = (ticket, None);
+                let own = self.roster.own();
+                own.transfers.retain(|transfer| transfer.0 != former);
+            }
+            None => {
+                let transfer = Transfer {
+                    fetch: Fetch::new(now, ticket),
+                    ticket,
+                    node: None,
+                    life: None,
+                    joined: None,
+                    offer: None,
+                    withdrawn: None,
+                };
+                self.transfers.insert(source, transfer);
+            }
+        }
         self.urgent = self.urgent.max(1);
         // A transfer that was forgotten and is offered again may still be in this member's record.
         let told = self.roster.own().transfer(ticket.id()).is_some();
@@ -145,5 +162,22 @@ impl Member {
             self.report(now, ticket.id(), State::Preparing, 0);
         }
         self.make_nodes();
+    }
+    /// Handles a ticket by which a sender takes its offer back. Only the signer can make it, and it names one offer.
+    fn on_withdrawal(&mut self, now: Instant, ticket: Ticket) {
+        let trusted = |key: &VerifyKey| ticket.is_signed_by(key);
+        let Some(transfer) = self.transfers.get_mut(&ticket.source) else {
+            return;
+        };
+        if transfer.ticket.id() != ticket.id() || transfer.withdrawn.is_some() {
+            return;
+        }
+        if !self.settings.verify.as_ref().is_none_or(trusted) {
+            self.counts.unsigned += 1;
+            return;
+        }
+        (transfer.ticket, transfer.withdrawn) = (ticket, Some(now));
+        transfer.node = None;
+        self.announce_soon(now);
     }
 }

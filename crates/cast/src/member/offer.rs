@@ -13,6 +13,10 @@ use crate::frame::Holding;
 use crate::manifest::Ticket;
 use crate::roster::{MEMBER_MAX, State};
 
+/// How often a sender says at the short interval that it takes its offer back. Of 20 frames at least one arrives in all but
+/// 0.1 % of cases where 70 % are lost.
+const REVOKED_TIMES: u32 = 20;
+
 /// The sender's side of its own transfer.
 #[derive(Default)]
 pub(super) struct Offer {
@@ -44,6 +48,7 @@ impl Member {
             life: None,
             joined: None,
             offer: Some(Offer::default()),
+            withdrawn: None,
         };
         self.transfers.insert(self.settings.node, transfer);
         // If the links settled while the files were read, no further change would trigger this.
@@ -83,6 +88,26 @@ impl Member {
     pub fn obstacle(&self) -> Option<&Error> {
         let own = self.transfers.get(&self.settings.node)?;
         own.offer.as_ref()?.obstacle.as_ref()
+    }
+
+    /// Takes this member's offer back, and tells so: `ticket` is that of the offer, [withdrawn](Ticket::withdraw).
+    pub fn revoke(&mut self, now: Instant, ticket: Ticket) {
+        if let Some(transfer) = self.transfers.get_mut(&self.settings.node) {
+            (transfer.ticket, transfer.withdrawn) = (ticket, Some(now));
+            (transfer.node, transfer.offer) = (None, None);
+        }
+        let own = self.roster.own();
+        own.transfers
+            .retain(|transfer| transfer.1 != State::Offering);
+        // Nobody repeats it if all of these are lost.
+        self.urgent = REVOKED_TIMES;
+        self.announce_soon(now);
+    }
+
+    /// Whether this member has taken its offer back, and should stay for a moment to repeat that.
+    pub fn has_revoked(&self) -> bool {
+        let own = self.transfers.get(&self.settings.node);
+        own.is_some_and(|transfer| transfer.withdrawn.is_some())
     }
 
     /// Ends this member's transfer.

@@ -108,7 +108,8 @@ impl Member {
             let id = transfer.ticket.id();
             let record = self.roster.get(now, transfer.ticket.source);
             let offers = record.and_then(|record| record.transfer(id));
-            transfer.offer.is_some() || matches!(offers, Some((State::Offering, _)))
+            let offered = transfer.offer.is_some() || matches!(offers, Some((State::Offering, _)));
+            offered || transfer.is_withdrawn(now)
         };
         // This member's ticket first: other members also spread theirs.
         let own = self.transfers.get(&self.settings.node);
@@ -119,9 +120,9 @@ impl Member {
             .chain(others.map(|(_, transfer)| transfer))
             .filter(alive)
             .map(|transfer| transfer.ticket.encode())
-            .take(TRANSFERS_MAX.min((room / 2).saturating_sub(2) / TICKET))
+            .take(TRANSFERS_MAX.min((room / 2).saturating_sub(3) / TICKET))
             .collect();
-        let mut octets = vec![frame::NEWS, tickets.len() as u8];
+        let mut octets = vec![frame::NEWS, frame::VERSION, tickets.len() as u8];
         octets.extend(tickets.iter().flatten());
         let len = octets.len();
         octets.resize(room.max(len), 0);

@@ -48,7 +48,7 @@ impl Member {
         };
         for (&source, transfer) in &mut self.transfers {
             let links = links.clone();
-            if transfer.node.is_some() || !links.has(source) {
+            if transfer.node.is_some() || transfer.withdrawn.is_some() || !links.has(source) {
                 continue;
             }
             let config = config(&self.settings, &transfer.ticket);
@@ -96,7 +96,10 @@ impl Member {
                 .roster
                 .get(now, *source)
                 .and_then(|record| record.transfer(transfer.ticket.id()));
-            *source == me || transfer.joined.is_some() || offers.is_some()
+            match transfer.withdrawn {
+                Some(_) => transfer.is_withdrawn(now),
+                None => *source == me || transfer.joined.is_some() || offers.is_some(),
+            }
         };
         self.transfers
             .retain(|source, transfer| needed(source, transfer));

@@ -150,6 +150,7 @@ impl Place {
             protocol: protocol(),
             nodes: 16,
             k: 32,
+            expires: None,
         }
     }
 
@@ -159,6 +160,9 @@ impl Place {
             verify: VerifyKey::read(&self.path("lab.verify")).unwrap(),
             overwrite: false,
             keep: false,
+            whole: false,
+            rollback: false,
+            keep_parts: Duration::from_secs(3600),
         }
     }
 

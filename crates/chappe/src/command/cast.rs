@@ -53,6 +53,7 @@ fn send(options: &Send) -> Result<u8, Failure> {
         },
         nodes: options.nodes,
         k: options.k,
+        expires: options.expires,
     };
     let member = options.link.open()?;
     let mut screen = Screen::new(&options.link, member.rate)?;
@@ -77,6 +78,9 @@ fn receive(options: &Receive) -> Result<u8, Failure> {
         verify: key::VerifyKey::read(&options.verify)?,
         overwrite: options.overwrite,
         keep: options.keep,
+        whole: options.whole,
+        rollback: options.allow_rollback,
+        keep_parts: options.keep_parts,
     };
     let member = options.link.open()?;
     let mut screen = Screen::new(&options.link, member.rate)?;

@@ -46,7 +46,7 @@ pub struct Keygen {
 
 #[derive(Debug, Args)]
 pub struct Send {
-    /// The files to send. All arrive in one folder, under their base names.
+    /// The files and folders to send. All arrive in one folder, under their base names.
     #[arg(required = true)]
     pub files: Vec<PathBuf>,
     /// The key that signs the files (.sign).
@@ -71,6 +71,9 @@ pub struct Send {
     /// Packets in a batch.
     #[arg(long, value_name = "K", default_value_t = 32, value_parser = clap::value_parser!(u8).range(1..=64))]
     pub k: u8,
+    /// How long from now receivers may begin to receive the files, by their clocks; default: without limit.
+    #[arg(long, value_name = "TIME", value_parser = age)]
+    pub expires: Option<Duration>,
     #[command(flatten)]
     pub link: Link,
 }
@@ -88,6 +91,16 @@ pub struct Receive {
     /// Continue after the first transfer, until Ctrl-C.
     #[arg(long)]
     pub keep: bool,
+    /// Let each folder appear as a whole, when everything in it has arrived; with --overwrite, replace it as a whole, so that
+    /// files which the new folder lacks vanish.
+    #[arg(long)]
+    pub whole: bool,
+    /// Accept versions of files that were signed before those that were installed here.
+    #[arg(long)]
+    pub allow_rollback: bool,
+    /// How long the data of an unfinished transfer are kept after the last of them arrived.
+    #[arg(long, value_name = "TIME", default_value = "168 h", value_parser = age)]
+    pub keep_parts: Duration,
     #[command(flatten)]
     pub link: Link,
 }
@@ -207,6 +220,15 @@ fn span(text: &str) -> Result<Duration, String> {
     match (0.0..=1e6).contains(&seconds) {
         true => Ok(Duration::from_nanos((seconds * 1e9) as u64)),
         false => Err("0 to 1,000,000 seconds".into()),
+    }
+}
+
+/// Parses a time of up to a hundred years.
+fn age(text: &str) -> Result<Duration, String> {
+    let seconds = Time::parse(text).map_err(one_line)?.value();
+    match (0.0..=3.2e9).contains(&seconds) {
+        true => Ok(Duration::from_nanos((seconds * 1e9) as u64)),
+        false => Err("0 to 800,000 hours".into()),
     }
 }
 

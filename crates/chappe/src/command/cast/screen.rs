@@ -18,6 +18,9 @@ use super::options::Link;
 use crate::failure::Failure;
 use crate::terminal;
 
+/// From this number on, complete files are counted and no longer named.
+const NAMED: usize = 20;
+
 /// The time between two tables of the links.
 const AGAIN: Duration = Duration::from_secs(30);
 
@@ -37,7 +40,8 @@ pub struct Screen {
     bytes: u64,
     frame_max: usize,
     headers: usize,
-    installed: bool,
+    /// Files that were installed, or were there already.
+    installed: usize,
     receivers: Vec<u16>,
     /// Receivers that have failed, with the reason.
     failed: BTreeMap<u16, String>,
@@ -71,7 +75,7 @@ impl Screen {
             bytes: 0,
             frame_max: 0,
             headers: if link.ethernet { 44 } else { 72 },
-            installed: false,
+            installed: 0,
             receivers: Vec::new(),
             failed: BTreeMap::new(),
             sends: false,
@@ -81,7 +85,7 @@ impl Screen {
 
     /// Whether a file was installed, or was there already.
     pub fn has_installed(&self) -> bool {
-        self.installed
+        self.installed > 0
     }
 
     /// Removes the progress bars.
@@ -194,15 +198,19 @@ impl Screen {
                 ));
             }
             Event::Installed { path, bytes } => {
-                self.installed = true;
-                self.say(&format!(
-                    "  {} is complete, {}",
-                    path.display(),
-                    octets(*bytes)
-                ));
+                self.installed += 1;
+                match self.installed {
+                    0..NAMED => self.say(&format!(
+                        "  {} is complete, {}",
+                        path.display(),
+                        octets(*bytes)
+                    )),
+                    NAMED => self.say("  ..."),
+                    _ => {}
+                }
             }
             Event::Present { transfer } => {
-                self.installed = true;
+                self.installed += 1;
                 self.say(&format!("  transfer {transfer} is complete already"));
             }
             Event::Refused { why, todo, .. } => self.say(&format!("  refused: {why}; {todo}")),
@@ -288,7 +296,15 @@ impl Screen {
         let all = summary.complete.len() + summary.incomplete.len();
         let (size, rate) = (octets(summary.bytes), speed(summary.goodput_bps));
         if !self.sends {
-            let _ = writeln!(text, "received {size} in {:.1} s, {rate}", summary.seconds);
+            let files = match self.installed {
+                0 | 1 => String::new(),
+                files => format!(" in {files} files"),
+            };
+            let _ = writeln!(
+                text,
+                "received {size}{files} in {:.1} s, {rate}",
+                summary.seconds
+            );
         } else if summary.complete.is_empty() {
             let _ = writeln!(text, "none of {all} receivers has received the files");
         } else {
