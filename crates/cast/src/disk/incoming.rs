@@ -185,13 +185,13 @@ impl Incoming {
         for place in self.manifest.places(self.cut.range(batch)) {
             let part = &mut octets[place.within];
             match self.fates[place.file] {
-                Fate::Wanted => read_padded(store.parts.file(place.file)?, part, place.offset)?,
+                Fate::Wanted | Fate::Refused(_) => {
+                    read_padded(store.parts.file(place.file)?, part, place.offset)?;
+                }
                 Fate::Present => {
                     let file = self.target.read(&self.manifest.files()[place.file])?;
                     file.read_exact_at(part, place.offset)?;
                 }
-                // These octets were never written.
-                Fate::Refused(_) => return Err(io::ErrorKind::NotFound.into()),
             }
         }
         Ok(())
@@ -211,7 +211,8 @@ impl Incoming {
         for place in self.manifest.places(self.cut.range(batch)) {
             let part = &octets[place.within];
             let hole = part.len() >= HOLE && part.iter().all(|octet| *octet == 0);
-            if self.fates[place.file] != Fate::Wanted || hole {
+            // Those of refused files are stored as well, or the batch would be lost with the next start.
+            if self.fates[place.file] == Fate::Present || hole {
                 continue;
             }
             let file = store.parts.file(place.file).map_err(failed)?;

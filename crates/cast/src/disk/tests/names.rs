@@ -113,6 +113,10 @@ fn what_is_there_unchanged_counts_as_received() {
     let mut incoming = open(&place, &sent, &ticket).unwrap();
     assert!(incoming.refused().unwrap().what.contains("one exists"));
     assert_eq!(fill(&mut incoming, &sent), 9);
+    // A restart loses nothing, not even batches that belong to a refused file in part.
+    drop(incoming);
+    let incoming = open(&place, &sent, &ticket).unwrap();
+    assert!(incoming.is_whole());
     let finished = incoming.finish().unwrap();
     assert_eq!(finished.installed, [folder(&place).join("two")]);
     assert_eq!(finished.refused.unwrap().reason, Reason::NameTaken);
