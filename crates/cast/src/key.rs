@@ -190,8 +190,13 @@ fn write(path: &Path, purpose: Purpose, octets: &[u8; LENGTH]) -> Result<()> {
         .mode(mode)
         .open(path)
         .map_err(failed)?;
-    writeln!(file, "{} {}", purpose.tag(), hex(octets)).map_err(failed)?;
-    file.sync_all().map_err(failed)
+    let written =
+        writeln!(file, "{} {}", purpose.tag(), hex(octets)).and_then(|()| file.sync_all());
+    written.map_err(|error| {
+        // A full disk must not leave an empty key that blocks the second try.
+        let _ = fs::remove_file(path);
+        failed(error)
+    })
 }
 
 fn read(path: &Path, purpose: Purpose) -> Result<[u8; LENGTH]> {

@@ -205,7 +205,7 @@ fn closing(paper: &Paper, made: &FigureSet, options: &Lab) -> String {
 fn score(figures: &[Figure]) -> String {
     let claims = || figures.iter().flat_map(|figure| &figure.claims);
     let of = |is: &dyn Fn(&Claim) -> Option<bool>| {
-        let judged = claims().filter_map(|claim| is(claim));
+        let judged = claims().filter_map(is);
         let (good, all) = judged.fold((0, 0), |(good, all), is| (good + usize::from(is), all + 1));
         format!("{good} of {all}")
     };

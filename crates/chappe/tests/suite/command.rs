@@ -435,7 +435,7 @@ fn a_full_disk_leaves_nothing_behind() {
     let folder = Scratch::new("full-disk");
     let script = format!(
         "mount -t tmpfs -o size=4k none {0} && head -c 4096 /dev/zero > {0}/full || exit 77; \
-         for make in 'new' 'link key' 'link new'; do {1} $make {0}/made && exit 1; done; \
+         for make in 'new' 'link key' 'link new' 'cast keygen'; do {1} $make {0}/made && exit 1; done; \
          ls -A {0}",
         folder.0.display(),
         env!("CARGO_BIN_EXE_chappe")
@@ -454,7 +454,7 @@ fn a_full_disk_leaves_nothing_behind() {
     }
 }
 
-/// `examples/line.toml` shows a crash that costs time; a crash of a node that relays nothing is told as one.
+/// `examples/line.toml` shows a crash that costs time; of a crash of a node that relays nothing, a note says so.
 #[test]
 fn the_crash_of_the_example_strikes_a_relay() {
     let line = "../../examples/line.toml";

@@ -4,9 +4,9 @@ use chappe_core::Duration;
 use chappe_scenario::Plan;
 use chappe_sim::{AirTime, Counters, Fault};
 
-/// A sentence for each fault that struck nobody in a run that ended at `now`. Faults count from `begin`.
+/// A sentence for each fault that changed nothing in a run that ended at `now`. Faults count from `begin`.
 ///
-/// A crash struck nobody if the node sent no frame in the whole run and is no end of a transfer.
+/// A crash changed nothing if the node sent no frame in the whole run and is no end of a transfer.
 pub fn missed_faults(
     plan: &Plan,
     begin: Duration,

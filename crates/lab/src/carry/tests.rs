@@ -177,9 +177,9 @@ fn stations_restart_in_another_life() {
     assert!(outcome.run.simulated_s > 3.0);
 }
 
-/// The author of a fault learns that it struck nobody.
+/// A fault that changed nothing is reported.
 #[test]
-fn faults_that_strike_nobody_are_told() {
+fn faults_that_change_nothing_are_reported() {
     let fault = |at: u64, node: usize| {
         format!("[[fault]]\nat = \"{at} s\"\nkind = \"crash\"\nnode = {node}\n")
     };
