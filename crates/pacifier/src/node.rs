@@ -147,7 +147,7 @@ impl Node {
     pub fn lost_by(&mut self, receiver: u16) {
         match self {
             Paper(node) => node.lost_by(receiver),
-            Improved(node) => node.lost_by(receiver),
+            Improved(node) => node.start_over(),
         }
     }
 

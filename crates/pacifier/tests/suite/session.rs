@@ -176,3 +176,39 @@ fn restart_source(config: Config) {
     play.run_until(|nodes| nodes[0].source_done());
     assert_eq!(play.kept_by(3), play.file[..]);
 }
+
+fn improved_config() -> Config {
+    let settings = Settings {
+        window: 5,
+        ..Settings::default()
+    };
+    let common = *config().common();
+    improved::Config { common, settings }.into()
+}
+
+/// A receiver was complete, went away, and comes back without batches that its disk has lost. It is served again.
+#[test]
+fn a_complete_receiver_that_lost_batches_is_served_again() {
+    for (variant, config) in [("paper", config()), ("improved", improved_config())] {
+        let mut play = Play::new(config.clone());
+        play.expect(3, |_| false);
+        let object = Arc::new(Read(play.file.clone()));
+        play.network.nodes[0].offer_read(object, 77, &[3]).unwrap();
+        play.run_until(|nodes| nodes[0].source_done());
+        play.network.nodes[0].serve(&[]);
+
+        let links = graph(4, &[(0, 1, 0.7), (1, 2, 0.6), (2, 3, 0.8), (0, 2, 0.2)]);
+        play.network.nodes[3] = nodes(&config, &links, 3).swap_remove(3);
+        const LOST: u32 = 5;
+        play.kept.retain(|&(_, batch), _| batch >= LOST);
+        play.expect(3, |batch| batch >= LOST);
+        let source = &mut play.network.nodes[0];
+        source.lost_by(3);
+        for &(_, batch) in play.kept.keys() {
+            source.held_by(3, batch);
+        }
+        source.serve(&[3]);
+        play.run_until(|nodes| nodes[0].source_done());
+        assert!(play.kept_by(3) == play.file[..], "{variant}");
+    }
+}

@@ -125,11 +125,11 @@ impl Node {
     }
 
     /// Starts over, since a receiver has lost what it was known to have: other nodes rely on its reports as well, and before it
-    /// learnt what to expect it reported that it wanted nothing.
-    pub fn lost_by(&mut self, receiver: u16) {
+    /// learnt what to expect it reported that it wanted nothing. That also holds for one that is not served now: it was
+    /// complete in its former life, and would count as complete when it is served again.
+    pub fn start_over(&mut self) {
         let (me, now) = (self.me, self.now);
-        let group = self.groups.iter_mut().find(|group| group.source == me);
-        if let Some(group) = group.filter(|_| self.receivers.contains(receiver)) {
+        if let Some(group) = self.groups.iter_mut().find(|group| group.source == me) {
             group.start_over(now, &mut self.random);
         }
     }
