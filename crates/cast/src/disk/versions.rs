@@ -2,7 +2,8 @@
 //! ticket, which is still validly signed, does not bring back an older one.
 //!
 //! `DIR/.chappe-cast/versions` has a line for each signer and name: the first 8 octets of the signer's key in hexadecimal
-//! digits, milliseconds since 1970, and the name. The file is replaced as a whole.
+//! digits, milliseconds since 1970, the first 8 octets of the manifest's digest, and the name. The file is replaced as a
+//! whole.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
@@ -27,8 +28,26 @@ pub(super) struct Versions {
     folder: PathBuf,
     /// The lock lasts as long as this handle.
     _lock: File,
-    /// When the installed version was signed, by signer and name.
-    known: BTreeMap<(String, String), u64>,
+    /// The installed version of each name, by signer and name.
+    known: BTreeMap<(String, String), Version>,
+}
+
+/// An installed version of a name.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Version {
+    /// Milliseconds since 1970.
+    signed: u64,
+    /// Which contents, as the beginning of the digest of the whole manifest.
+    manifest: String,
+}
+
+impl Version {
+    fn of(ticket: &Ticket) -> Version {
+        Version {
+            signed: ticket.validity.signed,
+            manifest: hex(&ticket.manifest[..8]),
+        }
+    }
 }
 
 /// The present time in milliseconds since 1970.
@@ -59,10 +78,16 @@ impl Versions {
 
     /// Rejects a ticket that has expired, or that was signed before the version that is installed.
     pub fn check(&self, ticket: &Ticket, manifest: &Manifest, policy: &Policy) -> Result<()> {
-        let signed = ticket.validity.signed;
+        let offered = Version::of(ticket);
+        let signed = offered.signed;
         for name in tops(manifest) {
-            let known = self.known.get(&key(policy, name)).copied().unwrap_or(0);
-            if signed < known && !policy.rollback {
+            let Some(known) = self.known.get(&key(policy, name)) else {
+                continue;
+            };
+            // The same files signed twice are one version: a relay may still have the first ticket.
+            let is_older = signed < known.signed && offered.manifest != known.manifest;
+            let known = known.signed;
+            if is_older && !policy.rollback {
                 let what = format!(
                     "this version of {name:?} was signed {} before the one that was installed",
                     span(known - signed)
@@ -76,20 +101,20 @@ impl Versions {
 
     /// Remembers the versions of a transfer, on the disk.
     pub fn record(&mut self, ticket: &Ticket, manifest: &Manifest, policy: &Policy) -> Result<()> {
-        let signed = ticket.validity.signed;
+        let offered = Version::of(ticket);
         let mut changed = false;
         for name in tops(manifest) {
             let known = self.known.entry(key(policy, name)).or_default();
             // With `rollback`, the older version is now the right one.
-            if *known < signed || (policy.rollback && *known != signed) {
-                (*known, changed) = (signed, true);
+            if known.signed < offered.signed || (policy.rollback && *known != offered) {
+                (*known, changed) = (offered.clone(), true);
             }
         }
         if !changed {
             return Ok(());
         }
         while self.known.len() > NAMES_MAX {
-            let first = self.known.iter().min_by_key(|(_, signed)| **signed);
+            let first = self.known.iter().min_by_key(|(_, version)| version.signed);
             let Some(first) = first.map(|(key, _)| key.clone()) else {
                 break;
             };
@@ -108,8 +133,8 @@ impl Versions {
         let new = self.folder.join("versions.new");
         let _ = fs::remove_file(&new);
         let mut file = io::BufWriter::new(File::create_new(&new)?);
-        for ((signer, name), signed) in &self.known {
-            writeln!(file, "{signer} {signed} {name}")?;
+        for ((signer, name), Version { signed, manifest }) in &self.known {
+            writeln!(file, "{signer} {signed} {manifest} {name}")?;
         }
         file.into_inner()
             .map_err(|error| error.into_error())?
@@ -143,10 +168,11 @@ fn key(policy: &Policy, name: &str) -> (String, String) {
 }
 
 /// A line of the file; lines that are none are left out, as after damage to the disk.
-fn parse(line: &str) -> Option<((String, String), u64)> {
-    let mut words = line.splitn(3, ' ');
-    let (signer, signed, name) = (words.next()?, words.next()?, words.next()?);
-    Some(((signer.into(), name.into()), signed.parse().ok()?))
+fn parse(line: &str) -> Option<((String, String), Version)> {
+    let mut words = line.splitn(4, ' ');
+    let (signer, signed) = (words.next()?, words.next()?.parse().ok()?);
+    let (manifest, name) = (words.next()?.into(), words.next()?);
+    Some(((signer.into(), name.into()), Version { signed, manifest }))
 }
 
 /// A time in milliseconds in its largest unit.

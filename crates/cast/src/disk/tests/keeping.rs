@@ -128,6 +128,18 @@ fn an_old_signed_transfer_is_not_replayed() {
     assert!(open_with(&place, &old, &recorded, &careful()).is_ok());
 }
 
+/// Files that were signed twice are one version, whichever ticket a relay still has.
+#[test]
+fn an_earlier_ticket_of_the_same_files_is_no_older_version() {
+    let place = Scratch::new("twice");
+    let (files, first) = sent(&place);
+    let second = sign_at(&files, NOON + 86_400_000);
+    receive(&place, &files, &second, &overwriting()).unwrap();
+    fs::remove_file(folder(&place).join("two")).unwrap();
+    receive(&place, &files, &first, &overwriting()).unwrap();
+    assert!(folder(&place).join("two").exists());
+}
+
 /// An old transfer that began first does not end after a newer one.
 #[test]
 fn a_slow_old_transfer_does_not_win() {
@@ -150,8 +162,9 @@ fn a_slow_old_transfer_does_not_win() {
 fn versions_are_those_of_a_signer() {
     let place = Scratch::new("signers");
     let (sent, ticket) = sent(&place);
-    receive(&place, &sent, &sign_at(&sent, NOON + 5), &overwriting()).unwrap();
-    fs::write(folder(&place).join("two"), "changed").unwrap();
+    fs::write(place.path("two"), "version two").unwrap();
+    let new = Sent::open(&[place.path("two")], K, PAYLOAD).unwrap();
+    receive(&place, &new, &sign_at(&new, NOON + 5), &overwriting()).unwrap();
     assert!(open_with(&place, &sent, &ticket, &overwriting()).is_err());
     let other = Policy {
         key: Some(SignKey::new(&[2; 32]).verify_key()),
