@@ -9,7 +9,9 @@ use std::sync::Arc;
 use chappe_core::{Duration, HostNode, Instant, Wake};
 use chappe_tcplp::host::{Application, Host};
 use chappe_tcplp::tcp::congestion::Any;
-use chappe_tcplp::tcp::{self, Endpoint, Few, Local, Memory, NewReno, Range, Secret, Sent, Socket};
+use chappe_tcplp::tcp::{
+    self, Endpoint, Few, Local, Memory, NewReno, Range, Secret, Sent, Socket, State,
+};
 
 /// Octets of the omitted IPv6 header.
 const V6: usize = 40;
@@ -176,7 +178,8 @@ impl Outgoing {
     }
 
     fn write(&mut self, now: Instant, socket: &mut Socket<'_, Any>) {
-        if self.done() {
+        // Shutting down a connection that is not open yet gives it up (RFC 9293, 3.10.4).
+        if self.done() || socket.state() == State::SynSent {
             return;
         }
         if now >= self.end {

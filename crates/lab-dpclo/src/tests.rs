@@ -56,6 +56,21 @@ fn every_variant_carries_flows_on_every_access() {
     }
 }
 
+/// An object that fits into the send buffer is not shut down before its connection is open.
+#[test]
+fn a_short_object_reaches_every_receiver() {
+    for variant in ["tcp", "paper", "improved"] {
+        let run = run(&format!(
+            "variant = \"{variant}\"\n[[transfer]]\nsource = 0\nreceivers = [1, 2, 3]\nbytes = \"1414 B\"\n[run]\nlimit = \"60 s\"\n"
+        ));
+        assert!(
+            run.flows.iter().all(|flow| flow.complete),
+            "{variant}: {:?}",
+            run.flows
+        );
+    }
+}
+
 /// An object arrives intact over TCP while a relay crashes and restarts: the other relay takes over.
 #[test]
 fn an_object_survives_the_crash_of_a_relay() {
