@@ -7,6 +7,8 @@
 
 use chappe_core::{Bitrate, Duration, Instant};
 
+use super::{ROUND_LEAST, SHARE_NOW, SHARE_STEP};
+
 /// The pace before the first measurement, and the slowest one.
 const FIRST: Bitrate = Bitrate(1_000_000);
 const LEAST: Bitrate = Bitrate(64_000);
@@ -18,13 +20,9 @@ const GROWTH: f64 = 1.25;
 const ROUNDS: u32 = 3;
 /// The pace of the start by the delivered rate (BBR, 5.3.1.1: 4 ln 2).
 const START: f64 = 2.77;
-/// Shortest round: two reports of 10 ms.
-const ROUND_LEAST: Duration = Duration::from_millis(20);
 /// How old the lowest round trip may be that says what stands ([`chappe_wildnet::Report::rtt_lately`]).
 const LATELY: Duration = Duration::from_millis(150);
-/// Gains per round of the queue's excess, as those of a given rate, for round trips up to [`GAINED`].
-const NOW: f64 = 0.03;
-const STEP: f64 = 0.004;
+/// The longest round trip, in seconds, for which the gains of a given rate's share hold; they shrink for longer ones.
 const GAINED: f64 = 0.1;
 /// Steps by which the pace grows while no queue stands, each for as long as a queue takes to show. BBR probes with the largest.
 const UP_LEAST: f64 = 0.005;
@@ -265,9 +263,9 @@ impl Found {
             self.rise(now, round);
         } else {
             (self.up, self.up_at) = (UP_LEAST, now);
-            self.rate *= 1.0 - STEP * gained * over.min(4.0);
+            self.rate *= 1.0 - SHARE_STEP * gained * over.min(4.0);
         }
-        self.factor = 1.0 - NOW * gained * over.clamp(-1.0, 4.0);
+        self.factor = 1.0 - SHARE_NOW * gained * over.clamp(-1.0, 4.0);
     }
 
     /// No queue stands: the path may carry more.
