@@ -188,13 +188,7 @@ pub fn carry_with<C: Carry, R: Recorder>(
             .iter()
             .any(|transfer| transfer.source == node || transfer.receivers.contains(&node))
     };
-    let missed = missed_faults(
-        spec.plan,
-        Duration::ZERO,
-        simulator.now(),
-        simulator.counters(),
-        ends,
-    );
+    let missed = missed_faults(spec.plan, simulator.now(), simulator.counters(), ends);
     missed.into_iter().for_each(|note| report.note(note));
     for (index, transfer) in spec.network.transfers.iter().enumerate() {
         for &node in &transfer.receivers {

@@ -1,15 +1,13 @@
 //! Faults that changed nothing: their author should know.
 
-use chappe_core::Duration;
 use chappe_scenario::Plan;
 use chappe_sim::{AirTime, Counters, Fault};
 
-/// A sentence for each fault that changed nothing in a run that ended at `now`. Faults count from `begin`.
+/// A sentence for each fault that changed nothing in a run that ended at `now`.
 ///
 /// A crash changed nothing if the node sent no frame in the whole run and is no end of a transfer.
 pub fn missed_faults(
     plan: &Plan,
-    begin: Duration,
     now: AirTime,
     air: &Counters,
     is_end: impl Fn(usize) -> bool,
@@ -17,7 +15,7 @@ pub fn missed_faults(
     let mut notes = Vec::new();
     for (at, fault) in &plan.faults {
         let seconds = at.as_secs_f64();
-        if AirTime::ZERO + begin + *at > now {
+        if AirTime::ZERO + *at > now {
             notes.push(format!(
                 "the fault at {seconds} s came after the end of the run"
             ));

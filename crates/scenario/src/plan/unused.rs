@@ -32,19 +32,17 @@ pub(super) fn refuse_radio(
     Ok(())
 }
 
-/// Refuses the first key of `[mac]` that changes nothing.
+/// Refuses keys of `[mac]` that change nothing.
 pub(super) fn refuse_mac(scenario: &Scenario, check: &Check<'_>) -> Result<(), InputError> {
-    let default = MacTable::default();
-    let mac = scenario.mac.as_deref().unwrap_or(&default);
-    for (key, span) in check.source().keys_of("mac")? {
-        if key == "retry_long" && mac.rts_threshold.is_none() {
-            let message =
-                "`retry_long` changes nothing here: it counts frames that an RTS precedes";
-            let help = "give rts_threshold as well";
-            return Err(check.error(span, "no use here", message).help(help));
-        }
+    let useless = |mac: &&MacTable| mac.retry_long.is_some() && mac.rts_threshold.is_none();
+    if scenario.mac.as_deref().filter(useless).is_none() {
+        return Ok(());
     }
-    Ok(())
+    let mut keys = check.source().keys_of("mac")?.into_iter();
+    let span = keys.find(|(key, _)| key == "retry_long");
+    let message = "`retry_long` changes nothing here: it counts frames that an RTS precedes";
+    let error = check.error(span.unwrap_or_default().1, "no use here", message);
+    Err(error.help("give rts_threshold as well"))
 }
 
 /// Measured links already contain what the radio and the air did to them.
