@@ -16,6 +16,15 @@ pub static SYSTEMS: &[&System] = &[
     &chappe_lab_dpclo::DPCLO,
 ];
 
+/// The papers whose figures `chappe lab` makes again, in the order of the systems. A system may have none.
+static PAPERS: &[&Paper] = &[
+    &chappe_paper_pacifier::PAPER,
+    &chappe_paper_p3::PAPER,
+    &chappe_paper_wildnet::PAPER,
+    &chappe_paper_tcplp::PAPER,
+    &chappe_paper_dpclo::PAPER,
+];
+
 /// The scenario keys and variants of each system.
 pub fn scenarios() -> Vec<&'static scenario::System> {
     system::scenarios(SYSTEMS)
@@ -31,7 +40,7 @@ pub fn named(name: &str) -> Option<&'static System> {
 
 /// All papers, in the order of the systems.
 pub fn papers() -> impl Iterator<Item = &'static Paper> {
-    SYSTEMS.iter().filter_map(|system| system.paper)
+    PAPERS.iter().copied()
 }
 
 /// All parts of the demo, in the order of the systems.

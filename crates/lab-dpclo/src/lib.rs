@@ -39,38 +39,27 @@
 //! | `carry` | one seed of a scenario |
 //! | `demo` | DPCLO's part of the demo |
 //! | `optimum` | max-min and proportionally fair rates of the same flows |
-//! | `scene`, `trial`, `context`, `series` | the paper's networks, a run on them, the scale of an order, its series |
-//! | `figure2` to `figure8`, `paper` | the figures and the paper's claims ([`PAPER`]) |
+//!
+//! The figures of the paper are in `chappe-paper-dpclo`.
 
 pub mod access;
 mod carry;
-mod context;
 mod demo;
-mod figure2;
-mod figure5;
-mod figure7;
-mod figure8;
-mod load;
+pub mod load;
 pub mod mesh;
-mod optimum;
-mod paper;
-mod plan;
-mod scene;
-mod series;
+pub mod optimum;
+pub mod plan;
 
 mod station;
-mod streams;
-mod trial;
+pub mod streams;
 
 pub use demo::DEMO;
-pub use paper::PAPER;
 pub use plan::{Dpclo, SYSTEM, Variant};
 
 /// DPCLO's entry in the table of systems.
 pub static DPCLO: chappe_lab::system::System = chappe_lab::system::System {
     scenario: &SYSTEM,
     carry: carry::run,
-    paper: Some(&PAPER),
     demo: Some(&DEMO),
     page: "docs/dpclo.md",
     runs_on: &[],

@@ -8,8 +8,8 @@ use chappe_results::statistics::mean;
 use chappe_scenario::Plan;
 use chappe_scenario::Variants as _;
 
-use super::campaign::{ends_for, fits_paper};
 use super::carry::HOPS;
+use super::ends::{ends_for, fits_paper};
 use super::{P3, Prepared, SYSTEM, Variant, carry, check, radio_bound_bps};
 
 /// P³'s line in the demo's table of parts.

@@ -1,4 +1,4 @@
-//! P³ in scenarios, its paper's tables and figures, its part of the demo.
+//! P³ in scenarios, the studies behind its paper's figures, its part of the demo.
 //!
 //! The command's table of systems has one line for this crate, [`P3_SYSTEM`]. A scenario runs on it as on any other system:
 //!
@@ -34,41 +34,26 @@
 //! | `plan` | a scenario's keys and settings ([`P3`]) |
 //! | `prepare`, `route` | the true links, the gateway's measurement of them, and its route |
 //! | `carry`, `role` | one seed: the transfer along the route, the counters, and the bound |
-//! | [`campaign`] | the trials of the paper's evaluation, each run once |
-//! | `table1` to `table4`, `figure5` to `figure7`, `energy`, `overhead`, `large`, `calibration` | the figures that [`PAPER`] lists |
-//! | `claims` | the kinds of claims that several figures make |
-//! | [`pipeline`] | a drawing of one transfer, cycle by cycle |
+//! | [`ends`] | ends of a transfer with a route of the wanted shape |
+//! | [`trace`] | what each node does with each frame of a transfer |
+//! | [`correlation`] | the study of receivers of synchronous transmissions |
 //!
-//! No parameter is tuned to reproduce a number of P³. One parameter is fitted to a result of the paper: the share of bad
-//! links. That result is its baseline's, PIP's (`calibration`).
+//! The figures themselves are in `chappe-paper-p3`. No parameter is tuned to reproduce a number of P³.
 
-mod calibration;
-pub mod campaign;
-mod carry;
-mod claims;
+pub mod carry;
+pub mod correlation;
 mod demo;
-mod energy;
-mod figure5;
-mod figure6;
-mod figure7;
-mod large;
-mod overhead;
-mod paper;
-pub mod pipeline;
+pub mod ends;
 mod plan;
 mod prepare;
 mod role;
 mod route;
-mod table1;
-mod table2;
-mod table3;
-mod table4;
+pub mod trace;
 
 use chappe_lab::system::RunsOn;
 
 pub use carry::{RADIO_WATTS, carry, check, watched};
 pub use demo::DEMO;
-pub use paper::{PAPER, make};
 pub use plan::{P3, SYSTEM, Variant, radio_bound_bps};
 pub use prepare::{Knowledge, Prepared, Ratios, prepare};
 pub use route::{Route, route};
@@ -77,7 +62,6 @@ pub use route::{Route, route};
 pub static P3_SYSTEM: chappe_lab::system::System = chappe_lab::system::System {
     scenario: &SYSTEM,
     carry: carry::run,
-    paper: Some(&PAPER),
     demo: Some(&DEMO),
     page: "docs/p3.md",
     runs_on: &[RunsOn {

@@ -1,42 +1,14 @@
-//! A scenario against golden values, and all tables and figures at a small scale.
+//! A scenario against golden values.
 
 use std::path::Path;
 
-use chappe_lab::paper::Order;
 use chappe_lab::run::Meter;
 use chappe_lab::session::{self, Options};
-use chappe_results::figure::Figure;
 use chappe_results::provenance::Program;
 use chappe_scenario::plan::{Changes, Plan};
 
-use super::campaign::Scale;
 use super::carry::{ACTIVE, ENERGY, ROUNDS, SOURCE_DATA};
 use super::*;
-
-fn tiny() -> Scale {
-    Scale {
-        routes: 3,
-        few: 1,
-        calibration: 1,
-        packets: 200,
-        data: None,
-        seed: 1,
-    }
-}
-
-fn made(names: &[&'static str], threads: usize) -> Vec<Figure> {
-    let meter = Meter::default();
-    let order = Order {
-        names,
-        quick: true,
-        seed: 1,
-        threads,
-        meter: &meter,
-    };
-    let made = make(&order, &tiny()).unwrap();
-    assert!(made.unfinished.is_empty());
-    made.figures
-}
 
 /// Goal: any change of a transfer is detected. Method: the tunnel of `examples/` with seed 1, by each variant: frames of the
 /// source, rounds, active nodes, bits per second and microjoules. After an intended change, review the difference and update
@@ -74,39 +46,4 @@ fn tunnel_transfers_match_the_golden_values() {
         ];
         assert_eq!(found, expected, "{variant}");
     }
-}
-
-/// Every claim of every figure has a finite value, and a reason exactly if it does not hold.
-#[test]
-fn every_figure_has_panels_and_claims() {
-    let figures = made(&[], 2);
-    assert_eq!(
-        figures.len() + 1,
-        PAPER.figures.len(),
-        "all but the drawing"
-    );
-    for figure in &figures {
-        assert!(
-            !figure.panels.is_empty() && !figure.rows().is_empty(),
-            "{}",
-            figure.id
-        );
-        for claim in &figure.claims {
-            assert!(claim.ours.mean.is_finite(), "{}", claim.text);
-            assert_eq!(claim.why.is_some(), !claim.holds, "{}", claim.text);
-        }
-    }
-}
-
-/// One thread and two threads make the same rows and the same drawings.
-#[test]
-fn results_do_not_depend_on_threads() {
-    let rows = |threads| -> String {
-        let figures = made(&["figure5", "table4"], threads);
-        let drawn = figures
-            .iter()
-            .map(|figure| figure.rows() + &chappe_figures::draw(figure));
-        drawn.collect()
-    };
-    assert_eq!(rows(1), rows(2));
 }

@@ -37,65 +37,39 @@
 //! | [`experiment`], [`transport`], [`addresses`] | a network and its stacks as data |
 //! | [`lln`], [`station`], [`socket_memory`] | the running network: its nodes, their memory and their counters |
 //! | `bulk`, [`study`] | trials: one bulk transfer, and the paper's applications |
-//! | `figure3` to `figure12`, `table3` to `table9`, `hops`, `loss`, `improved` | the figures that [`PAPER`] lists |
-//! | [`context`], `bounds`, `frames`, `times` | what the figures share |
+//! | [`frames`] | the frames of a segment, as the encoder writes them |
+//! | [`times`] | the time that each frame of a run takes |
 //! | [`live`] | what a border router reads from a scenario |
 
 pub mod addresses;
-mod bounds;
-mod bulk;
+pub mod bulk;
 mod carry;
-pub mod context;
 mod demo;
 pub mod experiment;
-mod figure10;
-mod figure11;
-mod figure12;
-mod figure3;
-mod figure4;
-mod figure5;
-mod figure6;
-mod figure7;
-mod figure8;
-mod figure9;
-mod frames;
-mod hops;
-mod improved;
+pub mod frames;
 pub mod live;
 pub mod lln;
-mod loss;
-mod paper;
 pub mod plan;
 mod role;
 pub mod socket_memory;
 pub mod station;
 pub mod study;
-mod table3;
-mod table4;
-mod table5;
-mod table6;
-mod table7;
-mod table9;
-mod times;
+pub mod times;
 pub mod transport;
 mod tree;
 
 #[cfg(test)]
 mod scenario_tests;
-#[cfg(test)]
-mod tests;
 
 use chappe_lab::system::RunsOn;
 
 pub use demo::DEMO;
-pub use paper::PAPER;
 pub use plan::{SYSTEM, Tcplp};
 
 /// TCPlp's line in the command's table of systems.
 pub static TCPLP: chappe_lab::system::System = chappe_lab::system::System {
     scenario: &SYSTEM,
     carry: carry::run,
-    paper: Some(&PAPER),
     demo: Some(&DEMO),
     page: "docs/tcplp.md",
     runs_on: &[

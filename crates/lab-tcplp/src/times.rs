@@ -1,9 +1,13 @@
-//! A recorder of all frames of a run, and the time that they took.
+//! One bulk transfer with a recorder of its frames, and the time that they took.
 
-use chappe_core::Duration;
+use chappe_core::{Duration, Seed};
+use chappe_lab::run::RunError;
 use chappe_mac::dot15d4;
 use chappe_sim::{Recorder, Sent};
+use chappe_tcplp::host::Bulk;
 use chappe_wire::dot15d4::{FCS_LEN, Header, Kind};
+
+use super::experiment::Experiment;
 
 /// A frame on the air.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,4 +70,23 @@ impl Times {
             })
             .collect()
     }
+}
+
+/// Runs an endless transfer from node 1 to node 0 for `time` after `warm_up`. Returns the octets that arrived in that time, and
+/// all frames.
+pub fn run(
+    experiment: &Experiment,
+    (warm_up, time): (Duration, Duration),
+    seed: Seed,
+) -> Result<(u64, Times), RunError> {
+    let mut memory = experiment.memory();
+    let apps = |node| Bulk::sending(if node == 1 { u64::MAX } else { 0 });
+    let mut lln = experiment.record(&mut memory, seed, apps, Times::default())?;
+    lln.connect(1, 0);
+    lln.run(warm_up);
+    let before = lln.app(0).received;
+    lln.run(time);
+    let octets = lln.app(0).received - before;
+    let (_, times, _) = lln.simulator.into_parts();
+    Ok((octets, times))
 }

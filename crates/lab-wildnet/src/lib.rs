@@ -46,46 +46,40 @@
 //! | `traffic`, `udp`, `hosts`, `pings`, `stream`, `relay` | traffic of a radio: UDP, TCP, pings, KCP, the mast's other radio |
 //! | `ipv4`, `serial` | IPv4 headers on the air; numbered datagrams |
 //! | `pipe` | a shared medium without slots, on which other tunnels were measured |
-//! | `dot11n` | 802.11n and ac over distance: a separate model |
-//! | `paper` | the figures and tables |
 //! | `demo` | WiLDNet's part of the demo |
 
 mod carry;
 mod demo;
-mod dot11n;
 pub mod experiment;
 mod faults;
-mod hosts;
+pub mod hosts;
 mod ipv4;
 mod life;
 pub mod masts;
 mod measure;
 mod mounting;
-mod paper;
 mod pings;
-mod pipe;
+pub mod pipe;
 mod plan;
 mod relay;
 mod running_line;
 pub mod scheme;
 mod serial;
 mod station;
-mod stream;
+pub mod stream;
 mod traffic;
 pub mod trial;
-mod udp;
+pub mod udp;
 
 use chappe_lab::system::RunsOn;
 
 pub use demo::DEMO;
-pub use paper::PAPER;
 pub use plan::{SYSTEM, Variant, WildNet, WildNetKeys};
 
 /// WiLDNet's line in the table of systems.
 pub static WILDNET: chappe_lab::system::System = chappe_lab::system::System {
     scenario: &SYSTEM,
     carry: carry::run,
-    paper: Some(&PAPER),
     demo: Some(&DEMO),
     page: "docs/wildnet.md",
     runs_on: &[RunsOn {

@@ -1,11 +1,10 @@
-//! What a system provides: how it carries a scenario's transfers, its paper's figures, its part of the demo.
+//! What a system provides: how it carries a scenario's transfers, its part of the demo.
 //!
 //! The lab knows no system by name. The command lists them all in one table.
 
 use chappe_scenario::{self as scenario, Plan};
 
 use crate::demo::Part;
-use crate::paper::Paper;
 use crate::run::{Meter, Outcome, RunError};
 
 pub use crate::job::Job;
@@ -17,8 +16,6 @@ pub struct System {
     /// Carries the transfers of one seed. Advances the meter by two [`WORK`](crate::run::WORK): one when everything is
     /// prepared, one in the course of the transfer. Returns [`RunError::Defect`] if more arrived than the bound allows.
     pub carry: fn(Job<'_>, &Meter) -> Result<Outcome, RunError>,
-    /// The figures of its paper that the lab makes again, if it has any.
-    pub paper: Option<&'static Paper>,
     /// Its part of the demo, if it has one.
     pub demo: Option<&'static Part>,
     /// Its page, from the project's folder: `docs/pacifier.md`.
@@ -37,7 +34,7 @@ pub struct RunsOn {
 }
 
 impl System {
-    /// A system that carries its transfers with `carry`. It has no figures and no part of the demo yet.
+    /// A system that carries its transfers with `carry`. It has no part of the demo yet.
     pub const fn new(
         scenario: &'static scenario::System,
         carry: fn(Job<'_>, &Meter) -> Result<Outcome, RunError>,
@@ -45,7 +42,6 @@ impl System {
         System {
             scenario,
             carry,
-            paper: None,
             demo: None,
             page: "",
             runs_on: &[],

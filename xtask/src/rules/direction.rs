@@ -2,8 +2,11 @@
 //!
 //! The table of [`super::roles`] is the design: `core <- wire <- mac <- protocols`, `coding` beside them; a protocol never
 //! knows another protocol or a medium; a medium never knows a protocol or a MAC. Lab crates join media and MACs and know no
-//! protocol; a `lab-<system>` joins them with its protocol and knows no other system; `chappe` knows all. Tests may look
+//! protocol; a `lab-<system>` joins them with its protocol and knows no other system; a `paper-<system>` makes the figures of
+//! one system; `chappe` knows all. Tests may look
 //! sideways and up to the simulator, but never to another protocol. Exceptions are declared by the crate that needs them.
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::Finding;
 use super::roles::Role;
@@ -43,7 +46,7 @@ fn of(package: &Package, workspace: &Workspace) -> Vec<Finding> {
         return findings;
     };
     let mut find = |what| findings.push(Finding::new(&package.name, what));
-    let mut protocols = Vec::new();
+    let mut joined: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for dependency in &package.dependencies {
         let name = &dependency.name;
         let Some(other) = workspace.member(name) else {
@@ -64,17 +67,18 @@ fn of(package: &Package, workspace: &Workspace) -> Vec<Finding> {
                 if for_tests { "tests with" } else { "builds on" }
             ));
         }
-        if !named && other == Some(Role::Protocol) && !protocols.contains(&name.as_str()) {
-            protocols.push(name);
+        if let Some(other) = other
+            && !named
+            && role.joins_one(other)
+        {
+            joined.entry(other.name()).or_default().insert(name);
         }
     }
-    if role
-        .protocols_max()
-        .is_some_and(|max| protocols.len() > max)
-    {
+    for (kind, names) in joined.iter().filter(|(_, names)| names.len() > 1) {
+        let names: Vec<&str> = names.iter().copied().collect();
         find(format!(
-            "joins several protocols ({}): name all but its own in `also`",
-            protocols.join(", ")
+            "joins several members of role {kind} ({}): name all but its own in `also`",
+            names.join(", ")
         ));
     }
     findings
@@ -143,6 +147,9 @@ mod tests {
             ("chappe-lab", "chappe-lab-p3"),
             ("chappe-lab-p3", "chappe-pacifier"),
             ("chappe-lab-p3", "chappe-lab-pacifier"),
+            ("chappe-lab-p3", "chappe-paper-p3"),
+            ("chappe-paper-p3", "chappe-lab-pacifier"),
+            ("chappe-paper-p3", "chappe-paper-pacifier"),
             ("chappe-link", "chappe-pacifier"),
             ("chappe-live", "libc"),
             ("xtask", "chappe-core"),

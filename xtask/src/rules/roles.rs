@@ -38,6 +38,8 @@ pub enum Role {
     Lab,
     /// Joins `lab` with one protocol.
     System,
+    /// The figures of one system's paper.
+    Paper,
     /// Joins one protocol and one medium for daily use.
     Daemon,
     /// Joins everything for a user.
@@ -74,6 +76,11 @@ const ROLES: &[(&str, Role, &[Role])] = &[
         &[Foundation, Mac, Protocol, Bound, Simulator, Lab],
     ),
     (
+        "paper",
+        Paper,
+        &[Foundation, Mac, Protocol, Bound, Simulator, Lab, System],
+    ),
+    (
         "daemon",
         Daemon,
         &[Foundation, Mac, Protocol, Os, Simulator, Medium],
@@ -86,7 +93,7 @@ const ROLES: &[(&str, Role, &[Role])] = &[
 ];
 
 const ANY_LIBRARY: &[Role] = &[
-    Foundation, Mac, Protocol, Bound, Os, Simulator, Medium, Lab, System, Daemon, Command,
+    Foundation, Mac, Protocol, Bound, Os, Simulator, Medium, Lab, System, Paper, Daemon, Command,
 ];
 
 /// What the tests, examples and benchmarks of any member may use besides: a protocol is best tried on simulated air.
@@ -100,16 +107,23 @@ impl Role {
         row.map(|(_, role, _)| *role)
     }
 
+    /// Its name in `Cargo.toml`.
+    pub fn name(self) -> &'static str {
+        let row = ROLES.iter().find(|(_, role, _)| *role == self);
+        row.map_or("", |(name, _, _)| *name)
+    }
+
     /// Whether its members need no operating system: they are `no_std`, and may neither read a clock nor panic.
     pub fn is_bare(self) -> bool {
         matches!(self, Foundation | Mac | Protocol)
     }
 
-    /// How many protocols its members may build on beyond those in `also`; `None` is no limit.
-    pub fn protocols_max(self) -> Option<usize> {
-        match self {
-            System | Daemon | Example => Some(1),
-            _ => None,
+    /// Whether its members may build on no more than one member of role `other` beyond those in `also`.
+    pub fn joins_one(self, other: Role) -> bool {
+        match other {
+            Protocol => matches!(self, System | Paper | Daemon | Example),
+            System => self == Paper,
+            _ => false,
         }
     }
 

@@ -163,7 +163,7 @@ fn is_for_users(workspace: &Workspace, path: &str) -> bool {
     let role = package.and_then(Role::of);
     matches!(
         role,
-        Some(Role::Command | Role::Daemon | Role::Lab | Role::System | Role::Tool)
+        Some(Role::Command | Role::Daemon | Role::Lab | Role::System | Role::Paper | Role::Tool)
     )
 }
 

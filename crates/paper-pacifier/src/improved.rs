@@ -1,0 +1,145 @@
+//! The improved variant compared with Pacifier and MORE, on 802.11 and on ideal channel access.
+//!
+//! The project's goals for the worst receiver are 65 % of the bound on 802.11 and 80 % on ideal channel access.
+
+use chappe_results::figure::{Claim, Figure, Panel, Series};
+use chappe_results::statistics::{Summary, mean};
+
+use crate::claims::{Sign, gain};
+use crate::runs::{PACIFIER, Runs, Scale, Site, System, Trial};
+
+/// The sites, with their names in panels and in text.
+const SITES: [(Site, &str, &str); 3] = [
+    (Site::OUTDOOR, "outdoor", "outdoors"),
+    (Site::Indoor { day: 1 }, "indoor 1", "indoors, day 1"),
+    (Site::Indoor { day: 2 }, "indoor 2", "indoors, day 2"),
+];
+
+const IDEAL: System = System::Ideal { ours: true };
+const SYSTEMS: [System; 5] = [
+    System::More,
+    PACIFIER,
+    System::Improved,
+    System::Ideal { ours: false },
+    IDEAL,
+];
+
+/// The project's goals: shares of the bound for the worst receiver, in per cent.
+const GOALS: [(System, f64, &str); 2] = [
+    (System::Improved, 65.0, "on 802.11"),
+    (IDEAL, 80.0, "on ideal air"),
+];
+
+pub fn needs(scale: &Scale) -> Vec<Trial> {
+    let sites = SITES.iter();
+    sites
+        .flat_map(|&(site, ..)| scale.trials(site, &SYSTEMS))
+        .collect()
+}
+
+pub fn make(runs: &Runs, scale: &Scale) -> Figure {
+    let mut figure = Figure {
+        id: "improved",
+        title: "the improved variant, Pacifier and MORE".into(),
+        panels: Vec::new(),
+        claims: Vec::new(),
+        notes: Vec::new(),
+    };
+    for (site, id, name) in SITES {
+        figure.panels.extend(panels(runs, scale, site, id, name));
+        figure.claims.extend(claims(runs, site, name));
+        figure.notes.push(on_the_air(runs, site, name));
+    }
+    figure
+}
+
+fn panels(runs: &Runs, scale: &Scale, site: Site, id: &str, name: &str) -> [Panel; 2] {
+    type Values = fn(&Runs, Site, System) -> Vec<f64>;
+    let series = |values: Values| {
+        let row =
+            |system: System| Series::with_mean(&system.label(), &values(runs, site, system), None);
+        SYSTEMS.map(row).to_vec()
+    };
+    let worst = Panel::bars(
+        &format!("{id} worst"),
+        &format!("worst receiver, {name}"),
+        "kbit/s",
+        scale.places(),
+        series(Runs::worst),
+    );
+    let mean = Panel::bars(
+        &format!("{id} mean"),
+        &format!("mean throughput, {name}"),
+        "kbit/s",
+        scale.places(),
+        series(Runs::mean),
+    );
+    let bound = runs.worst_bound(site);
+    [
+        worst.bounded(bound.clone(), Vec::new()),
+        mean.bounded(runs.mean_bound(site), bound),
+    ]
+}
+
+fn claims(runs: &Runs, site: Site, name: &str) -> Vec<Claim> {
+    let mut claims = Vec::new();
+    for (what, values) in [
+        (
+            "worst receiver",
+            Runs::worst as fn(&Runs, Site, System) -> Vec<f64>,
+        ),
+        ("mean throughput", Runs::mean),
+    ] {
+        for other in [PACIFIER, System::More] {
+            let text = format!(
+                "{name}: the improved variant's {what} compared with {}'s",
+                other.label()
+            );
+            let (theirs, ours) = (
+                values(runs, site, other),
+                values(runs, site, System::Improved),
+            );
+            claims.push(gain(&text, None, &theirs, &ours, Sign::More));
+        }
+    }
+    for (system, goal, air) in GOALS {
+        let shares = runs.shares(site, system);
+        let share = Summary::of(&shares);
+        let text = format!(
+            "{name}: the worst receiver's share of the bound {air} is at least {goal:.0} %"
+        );
+        let claim = Claim::new(&text, None, share, "%", share.mean >= goal);
+        claims.push(claim.because(|| {
+            format!(
+                "{:.0} to {:.0} % in the scenarios; Pacifier {:.0} % on average",
+                share.min,
+                share.max,
+                mean(&runs.shares(
+                    site,
+                    match system {
+                        System::Ideal { .. } => System::Ideal { ours: false },
+                        _ => PACIFIER,
+                    }
+                ))
+            )
+        }));
+    }
+    claims
+}
+
+/// What determines the shares: transmissions for each packet, and simultaneous frames.
+fn on_the_air(runs: &Runs, site: Site, name: &str) -> String {
+    let of = |system| mean(&runs.per_packet(site, system));
+    let (least, crowd) = runs.least(site);
+    format!(
+        "{name}: a packet takes {:.1} transmissions with MORE, {:.1} with Pacifier, {:.1} with the improved variant, {:.1} with \
+         the improved variant on ideal air, and at least {least:.1} with any protocol; {crowd:.1} frames are on the air \
+         simultaneously at the bound, {:.1} with the improved variant on 802.11 and {:.1} on ideal air",
+        of(System::More),
+        of(PACIFIER),
+        of(System::Improved),
+        of(IDEAL),
+        mean(&runs.at_once(site, System::Improved)),
+        mean(&runs.at_once(site, IDEAL)),
+    )
+}

@@ -1,0 +1,228 @@
+//! Sensitivity of the results to the choices that the paper leaves open, and to one parameter that it fixes.
+//!
+//! Every row runs the same five scenarios with one change. The figures use the first row. We chose it from the paper's text
+//! before any result was known.
+
+use chappe_results::figure::{Figure, Panel, Series};
+use chappe_results::statistics::{Summary, mean};
+
+use crate::outdoor::{Reading, Setting};
+use crate::runs::{PACE, PACIFIER, Runs, Scale, Site, System, Trial};
+
+const SYSTEMS: [System; 4] = [System::More, System::Tree, System::TreeRl, PACIFIER];
+
+/// The number of scenarios of the table: the first ones of the figures.
+const SCENARIOS: u8 = 5;
+
+/// The rows: name, meaning, site. Pacing has no effect on MORE and TREE.
+fn rows(scale: &Scale) -> Vec<(&'static str, &'static str, Site)> {
+    let figures = Setting::FIGURES;
+    let site = |setting, pace| Site::Outdoor { setting, pace };
+    let rayleigh = site(
+        Setting {
+            rayleigh: true,
+            ..figures
+        },
+        PACE,
+    );
+    let mean_power = site(
+        Setting {
+            reading: Reading::MeanPower,
+            ..figures
+        },
+        PACE,
+    );
+    let eager = site(
+        Setting {
+            difs_backoff: false,
+            ..figures
+        },
+        PACE,
+    );
+    let all = [
+        (
+            "as in figures",
+            "as in the figures: the source waits at most 8 T_p for each transmission that it expects",
+            Site::OUTDOOR,
+        ),
+        (
+            "3 T_p",
+            "the source waits at most 3 T_p for each transmission, as in BMCC, instead of 8",
+            site(figures, 3),
+        ),
+        (
+            "Rayleigh",
+            "Rayleigh fading instead of GloMoSim's, the same reading of the ranges",
+            rayleigh,
+        ),
+        (
+            "mean power",
+            "at 250 m the mean power equals the threshold",
+            mean_power,
+        ),
+        (
+            "no back-off",
+            "no back-off before a frame that waited for DIFS only, as in GloMoSim",
+            eager,
+        ),
+        (
+            "1 T_p",
+            "the source waits at most 1 T_p for each transmission",
+            site(figures, 1),
+        ),
+    ];
+    all[..if scale.all_settings { all.len() } else { 3 }].to_vec()
+}
+
+/// The site of a protocol in a row. Protocols without pacing run once for all paces.
+fn place(site: Site, system: System) -> Site {
+    match (site, system) {
+        (Site::Outdoor { setting, .. }, System::More | System::MoreOriginal | System::Tree) => {
+            Site::Outdoor {
+                setting,
+                pace: PACE,
+            }
+        }
+        (site, _) => site,
+    }
+}
+
+pub fn needs(scale: &Scale) -> Vec<Trial> {
+    let row = |(_, _, site): (&str, &str, Site)| {
+        SYSTEMS
+            .into_iter()
+            .flat_map(move |system| scale.trials(place(site, system), &[system]))
+    };
+    rows(scale)
+        .into_iter()
+        .flat_map(row)
+        .filter(|trial| trial.scenario <= SCENARIOS)
+        .collect()
+}
+
+pub fn make(runs: &Runs, scale: &Scale) -> Figure {
+    let rows = rows(scale);
+    let places: Vec<String> = rows.iter().map(|(name, ..)| name.to_string()).collect();
+    let over_rows = |value: &dyn Fn(Site) -> Summary| {
+        rows.iter()
+            .map(|&(_, _, site)| value(site))
+            .collect::<Vec<_>>()
+    };
+    let throughput = |site: Site, system: System| first(runs.mean(place(site, system), system));
+    let means = SYSTEMS.map(|system| {
+        Series::new(
+            &system.label(),
+            over_rows(&|site| Summary::of(&throughput(site, system))),
+        )
+    });
+    let ratios = [
+        (System::Tree, System::More, 1.42),
+        (System::TreeRl, System::Tree, 1.20),
+        (PACIFIER, System::TreeRl, 1.60),
+        (PACIFIER, System::More, 2.71),
+    ];
+    let ratios = ratios.map(|(of, to, paper)| {
+        let name = format!("{} / {}", of.label(), to.label());
+        let geometric = |site| ratio(&throughput(site, to), &throughput(site, of));
+        let mut series = Series::new(&name, over_rows(&geometric));
+        series.paper[0] = Some(paper);
+        series
+    });
+    let share = |site: Site, system: System| {
+        Summary::of(&first(runs.timed_out(place(site, system), system)))
+    };
+    let waits = [System::TreeRl, PACIFIER]
+        .map(|system| Series::new(&system.label(), over_rows(&|site| share(site, system))));
+    let bounds = |site: Site| {
+        let mut all = runs.worst_bound(site);
+        all.pop();
+        let known: Vec<f64> = first(all).into_iter().flatten().collect();
+        (!known.is_empty()).then(|| mean(&known))
+    };
+    let worst_bound = rows.iter().map(|&(_, _, site)| bounds(site)).collect();
+    let mut notes: Vec<String> = rows
+        .iter()
+        .map(|(name, meaning, _)| format!("{name}: {meaning}"))
+        .collect();
+    notes.push("ratios: geometric means over scenarios; the paper's are its averages".into());
+    notes.extend(
+        rows.iter()
+            .filter_map(|&(name, _, site)| links(runs, name, site)),
+    );
+    Figure {
+        id: "sensitivity",
+        title: "sensitivity to choices that the paper leaves open".into(),
+        panels: [
+            Panel::bars(
+                "S1",
+                "mean throughput",
+                "kbit/s",
+                places.clone(),
+                means.to_vec(),
+            )
+            .bounded(Vec::new(), worst_bound),
+            Panel::bars(
+                "S2",
+                "ratios of mean throughputs, geometric means",
+                "times",
+                places.clone(),
+                ratios.to_vec(),
+            ),
+            Panel::bars(
+                "S3",
+                "source's waits that reached the time limit",
+                "%",
+                places,
+                waits.to_vec(),
+            ),
+        ]
+        .map(|panel| Panel {
+            axis: "setting",
+            ..panel
+        })
+        .to_vec(),
+        claims: Vec::new(),
+        notes,
+    }
+}
+
+/// Keeps the values of the table's scenarios: the figures have more scenarios.
+fn first<T>(mut values: Vec<T>) -> Vec<T> {
+    values.truncate(usize::from(SCENARIOS));
+    values
+}
+
+/// The geometric mean of the ratios. It has no interval: a summary's interval is that of the arithmetic mean.
+fn ratio(a: &[f64], b: &[f64]) -> Summary {
+    let pairs: Vec<(f64, f64)> = a
+        .iter()
+        .copied()
+        .zip(b.iter().copied())
+        .filter(|(a, b)| *a > 0.0 && *b > 0.0)
+        .collect();
+    let each: Vec<f64> = pairs.iter().map(|(a, b)| b / a).collect();
+    let geometric = chappe_results::statistics::ratio(&pairs).map_or(0.0, |ratio| ratio.mean);
+    Summary {
+        mean: geometric,
+        ci95: None,
+        ..Summary::of(&each)
+    }
+}
+
+/// Statistics of the links in a row's networks; none if the networks are those of another row.
+fn links(runs: &Runs, name: &str, site: Site) -> Option<String> {
+    let all = first(runs.links(site));
+    let own = matches!(site, Site::Outdoor { pace: PACE, .. });
+    let over = |value: &dyn Fn(&crate::links::LinkStatistics) -> f64| {
+        mean(&all.iter().map(value).collect::<Vec<f64>>())
+    };
+    own.then(|| {
+        format!(
+            "{name}: on average {:.0} directed links that lose at most 88 %, mean loss {:.0} %, longest \
+             shortest ETX path {} hops",
+            over(&|links| links.links as f64),
+            100.0 * over(&|links| links.mean_loss),
+            all.iter().map(|links| links.hops_max).max().unwrap_or(0)
+        )
+    })
+}
