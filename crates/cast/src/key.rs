@@ -10,9 +10,9 @@
 //! rejected if anyone but the owner can read them.
 
 use std::fmt;
-use std::fs::{self, OpenOptions};
-use std::io::{self, Write};
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::fs;
+use std::io;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use chappe_live::GroupKey;
@@ -183,20 +183,8 @@ fn write(path: &Path, purpose: Purpose, octets: &[u8; LENGTH]) -> Result<()> {
         Purpose::Verify => 0o644,
         _ => 0o600,
     };
-    let mut options = OpenOptions::new();
-    let mut file = options
-        .write(true)
-        .create_new(true)
-        .mode(mode)
-        .open(path)
-        .map_err(failed)?;
-    let written =
-        writeln!(file, "{} {}", purpose.tag(), hex(octets)).and_then(|()| file.sync_all());
-    written.map_err(|error| {
-        // A full disk must not leave an empty key that blocks the second try.
-        let _ = fs::remove_file(path);
-        failed(error)
-    })
+    let text = format!("{} {}\n", purpose.tag(), hex(octets));
+    chappe_sys::write_new(path, mode, text.as_bytes()).map_err(failed)
 }
 
 fn read(path: &Path, purpose: Purpose) -> Result<[u8; LENGTH]> {

@@ -65,7 +65,7 @@ fn rows(panel: &Panel) -> Vec<Value> {
 
 fn claim(claim: &Claim) -> Value {
     json!({
-        "claim": { "text": claim.text, "holds": claim.holds, "goal": claim.is_goal() },
+        "claim": { "text": claim.text, "holds": claim.holds, "goal": claim.goal },
         "reproduces_number": claim.reproduces(),
         "unit": claim.unit,
         "paper": claim.paper,

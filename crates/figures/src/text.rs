@@ -85,7 +85,7 @@ fn table(panel: &Panel) -> Table {
 }
 
 fn line(claim: &Claim, colour: bool) -> String {
-    let mark = match (claim.is_goal(), claim.holds) {
+    let mark = match (claim.goal, claim.holds) {
         (false, true) => "holds",
         (false, false) => "does not hold",
         (true, true) => "met",

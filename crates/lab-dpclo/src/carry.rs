@@ -246,7 +246,8 @@ fn report_run<R: Recorder>(
     job: &Job<'_>,
     (streams, optimum): (&ScenarioStreams, Option<&Optimum>),
 ) {
-    report.air(simulator.now(), simulator.counters(), simulator.digest());
+    let (now, air) = (simulator.now(), simulator.counters());
+    report.air(job.spec(), now, air, simulator.digest());
     let until = Instant::from_nanos(simulator.now().nanos());
     let measured = measure(&streams.mesh, simulator);
     for (stream, of) in measured.iter().enumerate() {

@@ -85,6 +85,20 @@ fn an_object_survives_the_crash_of_a_relay() {
     }
 }
 
+/// A fault after the end of the run changed nothing, and is reported.
+#[test]
+fn late_faults_are_reported() {
+    let fault = |at| format!("[[fault]]\nat = \"{at}\"\nkind = \"crash\"\nnode = 1\n");
+    let text = "[[flow]]\nsource = 0\nsink = 3\n[run]\nlimit = \"5 s\"\n";
+    let notes = |at| outcome(&plan(&format!("{text}{}", fault(at))).unwrap()).notes;
+    assert_eq!(notes("1 s"), [""; 0]);
+    let late = notes("900 s");
+    assert!(
+        late.len() == 1 && late[0].contains("after the end"),
+        "{late:?}"
+    );
+}
+
 /// The same scenario and seed give the same run.
 #[test]
 fn runs_are_reproducible() {

@@ -189,10 +189,7 @@ fn report_run<R: Recorder>(
     (paths, parents): (&[Path], &[Option<usize>]),
 ) {
     let air = lln.simulator.counters();
-    report.air(lln.simulator.now(), air, lln.simulator.digest());
-    let now = lln.simulator.now();
-    let missed = carry::missed_faults(job.plan, now, air, |_| false);
-    missed.into_iter().for_each(|note| report.note(note));
+    report.air(job.spec(), lln.simulator.now(), air, lln.simulator.digest());
     for path in paths {
         let receipt = received(lln, path).map_or_else(Receipt::default, |object| Receipt {
             octets: object.octets.len(),

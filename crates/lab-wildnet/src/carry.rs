@@ -8,7 +8,7 @@ use chappe_results::DATA_TRANSMISSIONS;
 use chappe_scenario::{Settings, Transfer};
 use chappe_sim::Recorder;
 
-use crate::faults::LineFaults;
+use crate::faults::{LineFaults, mast, radios};
 use crate::hosts::{BulkApp, HostMemory};
 use crate::masts::Masts;
 use crate::plan::{SYSTEM, WildNet};
@@ -45,7 +45,7 @@ pub fn run(job: Job<'_>, meter: &Meter) -> Result<Outcome, RunError> {
 pub fn carry(with: &WildNet, job: &Job<'_>, meter: &Meter) -> Result<Outcome, RunError> {
     let mut report = Report::begin((&SYSTEM, with.variant()), job.network.seed);
     let transfers = &job.network.transfers;
-    let reversed = transfers.first().is_some_and(|first| first.source != 0);
+    let reversed = is_reversed(transfers);
     let mut masts = with.masts(&job.plan.profile, (reversed, transfers.len() > 1));
     masts.faults = LineFaults::of(job.plan, &with.sites, reversed, with.frame_loss);
     let ends = ends(transfers, masts.radios() - 1)?;
@@ -82,6 +82,11 @@ pub fn carry(with: &WildNet, job: &Job<'_>, meter: &Meter) -> Result<Outcome, Ru
     Ok(report.finish())
 }
 
+/// Whether the line is built from the scenario's last mast: radio 0 is at the source of the first transfer.
+fn is_reversed(transfers: &[Transfer]) -> bool {
+    transfers.first().is_some_and(|first| first.source != 0)
+}
+
 /// The radios at the ends of each transfer, on a line whose last radio is `last`. Radio 0 is at the first transfer's source.
 fn ends(transfers: &[Transfer], last: usize) -> Result<Vec<Ends<'_>>, RunError> {
     let first_source = transfers.first().map(|first| first.source);
@@ -114,7 +119,11 @@ fn report_run<R: Recorder>(
     (job, masts, ends): (&Job<'_>, &Masts, &[Ends<'_>]),
 ) {
     let simulator = &line.simulator;
-    report.air(simulator.now(), simulator.counters(), simulator.digest());
+    let (now, air) = (simulator.now(), simulator.counters());
+    let (number, reversed) = (masts.hops.len() + 1, is_reversed(&job.network.transfers));
+    report.air_of(job.spec(), now, air, simulator.digest(), &|node| {
+        radios(mast(node, reversed, number), number)
+    });
     for (number, ends) in ends.iter().enumerate() {
         let octets = received(line, ends);
         let host = simulator.node(ends.to).station.traffic().host();

@@ -25,10 +25,7 @@ impl LineFaults {
     /// A plan's faults on a line, seen from its last mast if `reversed`. `base` is the share of frames that every link loses.
     pub fn of(plan: &Plan, sites: &[Position], reversed: bool, base: f64) -> LineFaults {
         let masts = sites.len();
-        let mast = |node: usize| match reversed {
-            true => masts - 1 - node,
-            false => node,
-        };
+        let mast = |node: usize| mast(node, reversed, masts);
         let mut faults = LineFaults::default();
         for (at, fault) in &plan.faults {
             let at = AirTime::ZERO + *at;
@@ -75,6 +72,14 @@ pub fn radios(mast: usize, masts: usize) -> Vec<usize> {
     let left = mast.checked_sub(1).map(|hop| 2 * hop + 1);
     let right = (mast + 1 < masts).then_some(2 * mast);
     left.into_iter().chain(right).collect()
+}
+
+/// The place of a scenario's node on a line of `masts`, which may begin at the scenario's last one.
+pub fn mast(node: usize, reversed: bool, masts: usize) -> usize {
+    match reversed {
+        true => masts - 1 - node,
+        false => node,
+    }
 }
 
 /// The radios at the two ends of the link from a mast to its neighbour.

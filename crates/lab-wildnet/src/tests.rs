@@ -64,6 +64,32 @@ fn three_hops_carry_objects_both_ways() {
     assert_eq!((run.flows[0].source, run.flows[0].sink), (3, 0));
 }
 
+/// A fault after the end of the run changed nothing, and is reported.
+#[test]
+fn late_faults_are_reported() {
+    let fault = |at: &str| {
+        format!("[[fault]]\nat = \"{at}\"\nkind = \"link-loss\"\nframe_loss = 0.1\nlink = [0, 1]\n")
+    };
+    let notes = |faults: &str| {
+        let plan = plan(LINK, "", &format!("{FORWARD}{faults}")).unwrap();
+        let job = Job {
+            plan: &plan,
+            network: plan.network(1).unwrap(),
+            copies: false,
+            pcap: None,
+        };
+        (crate::WILDNET.carry)(job, &Meter::default())
+            .unwrap()
+            .notes
+    };
+    assert_eq!(notes(&fault("1 ms")), [""; 0]);
+    let late = notes(&fault("900 s"));
+    assert!(
+        late.len() == 1 && late[0].contains("after the end"),
+        "{late:?}"
+    );
+}
+
 /// Scenarios that are impossible for a line of masts are refused with the reason.
 #[test]
 fn impossible_scenarios_are_refused() {

@@ -23,7 +23,6 @@ use crate::run::{Meter, Outcome, RunError, WORK};
 
 pub use crate::job::RunSpec;
 pub use limits::Limits;
-pub use missed::missed_faults;
 pub use progress::Progress;
 pub use report::{Receipt, Report, Stream};
 pub use watch::Watch;
@@ -181,15 +180,8 @@ pub fn carry_with<C: Carry, R: Recorder>(
         waiting.extend(reached.map(|node| (index, node)));
     }
     drive(&mut simulator, &mut run, spec, waiting, meter)?;
-    report.air(simulator.now(), simulator.counters(), simulator.digest());
-    let ends = |node| {
-        spec.network
-            .transfers
-            .iter()
-            .any(|transfer| transfer.source == node || transfer.receivers.contains(&node))
-    };
-    let missed = missed_faults(spec.plan, simulator.now(), simulator.counters(), ends);
-    missed.into_iter().for_each(|note| report.note(note));
+    let now = simulator.now();
+    report.air(spec, now, simulator.counters(), simulator.digest());
     for (index, transfer) in spec.network.transfers.iter().enumerate() {
         for &node in &transfer.receivers {
             let receipt = run.receipt(simulator.node(node), transfer);

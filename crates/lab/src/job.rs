@@ -18,6 +18,14 @@ pub struct RunSpec<'a> {
 }
 
 impl<'a> RunSpec<'a> {
+    /// Whether a node is an end of a transfer or flow.
+    pub(crate) fn is_end(&self, node: usize) -> bool {
+        let mut transfers = self.network.transfers.iter();
+        let mut flows = self.plan.flows.iter();
+        transfers.any(|transfer| transfer.source == node || transfer.receivers.contains(&node))
+            || flows.any(|flow| [flow.source, flow.sink].contains(&node))
+    }
+
     /// A run that keeps neither copies nor a capture.
     pub fn plain(plan: &'a Plan, network: &'a Network) -> RunSpec<'a> {
         RunSpec {

@@ -83,7 +83,8 @@ pub fn figure2(context: &FigureContext<'_>) -> Result<Figure, RunError> {
             improved,
             "% of DPCLO",
             improved.mean > 95.0,
-        ),
+        )
+        .as_goal(),
     ];
     Ok(Figure {
         id: "figure2",

@@ -326,14 +326,16 @@ fn long_claims(dpclo: &Runs, rest: &[Runs]) -> Vec<Claim> {
             quicker,
             "% of DPCLO",
             quicker.mean < 100.0,
-        ),
+        )
+        .as_goal(),
         Claim::new(
             "the improved variant's geometric mean is no smaller than DPCLO's",
             None,
             as_fair,
             "% of DPCLO",
             as_fair.mean >= 100.0,
-        ),
+        )
+        .as_goal(),
     ]
 }
 

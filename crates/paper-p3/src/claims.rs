@@ -25,14 +25,16 @@ pub fn at_least(
     Claim::value(&text, paper, ours, n, unit, ours >= goal).because(|| format!("ours is {ours:.1}"))
 }
 
-/// Claims that our mean is at least the goal.
+/// A goal of ours: the mean is at least `goal`.
 pub fn mean_at_least(text: &str, goal: f64, ours: &[f64], unit: &'static str) -> Claim {
     let ours = Summary::of(ours);
     let text = format!("{text}: at least {goal}");
-    Claim::new(&text, None, ours, unit, ours.mean >= goal).because(|| {
-        format!(
-            "ours is {:.1}, from {:.1} to {:.1}",
-            ours.mean, ours.min, ours.max
-        )
-    })
+    Claim::new(&text, None, ours, unit, ours.mean >= goal)
+        .as_goal()
+        .because(|| {
+            format!(
+                "ours is {:.1}, from {:.1} to {:.1}",
+                ours.mean, ours.min, ours.max
+            )
+        })
 }

@@ -47,7 +47,8 @@ pub fn make(runs: &Runs, scale: &Scale) -> Figure {
     };
     for (site, id, name) in SITES {
         figure.panels.extend(panels(runs, scale, site, id, name));
-        figure.claims.extend(claims(runs, site, name));
+        let goals = claims(runs, site, name).into_iter().map(Claim::as_goal);
+        figure.claims.extend(goals);
         figure.notes.push(on_the_air(runs, site, name));
     }
     figure

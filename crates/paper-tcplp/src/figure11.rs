@@ -122,6 +122,7 @@ fn claims(hours: &[u32], by: &[&[Vec<Measured>]]) -> Vec<Claim> {
             "%",
             worst <= 1.5,
         )
+        .as_goal()
         .because(|| format!("it is {worst:.2} % in the worst hour")),
     ]
 }

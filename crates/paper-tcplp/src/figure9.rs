@@ -120,6 +120,7 @@ fn claims(single: &[Vec<Measured>], batched: &[Vec<Measured>]) -> Vec<Claim> {
             "times",
             better <= 0.75,
         )
+        .as_goal()
         .because(|| format!("{better:.2} times TCPlp's")),
     ]
 }

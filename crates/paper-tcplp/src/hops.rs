@@ -87,6 +87,7 @@ fn claims(all: &[Runs]) -> Vec<Claim> {
         let ours = kbps(experiment, hops);
         let text = format!("{text}: at least {goal}");
         Claim::new(&text, paper, ours, "kbit/s", ours.mean >= goal)
+            .as_goal()
             .because(|| reason(&all[experiment][hops - 1]))
     };
     let two = kbps(0, 2).mean / kbps(0, 1).mean;

@@ -51,6 +51,7 @@ pub fn make(context: &FigureContext<'_>) -> Result<Figure, RunError> {
             let paper = (window == 4).then(|| share_under_loss(4.0, ROUND_TRIPS, 0.06));
             claims.push(
                 Claim::new(&text, paper, ours, "", ours.mean >= goal)
+                    .as_goal()
                     .because(|| reason(&runs[six], &runs[0])),
             );
         }

@@ -305,11 +305,11 @@ fn claims(by: &[&[Vec<Measured>]]) -> Vec<Claim> {
             .because(|| format!("{beside:.2} times")),
         Claim::value("TCPlp's radio is on less than four times as long as the ideal protocol's", Some(3.4), most, n, "times", most < 4.0)
             .because(|| format!("{most:.2} times")),
-        Claim::new("goal, improved: the radio is on for at most 1.2 % of the time", None, ours, "%", ours.mean <= GOAL)
+        Claim::new("goal, improved: the radio is on for at most 1.2 % of the time", None, ours, "%", ours.mean <= GOAL).as_goal()
             .because(|| format!("{:.3} %: the table of the radio time of a batch shows the parts", ours.mean)),
-        Claim::new("improved, with segments of five frames: the radio is on for at most 1.2 % of the time", None, five, "%", five.mean <= GOAL)
+        Claim::new("improved, with segments of five frames: the radio is on for at most 1.2 % of the time", None, five, "%", five.mean <= GOAL).as_goal()
             .because(|| format!("{:.3} %", five.mean)),
-        Claim::new("goal, improved: all readings are delivered", Some(99.3), kept, "%", kept.min > 100.0 - 1e-6)
+        Claim::new("goal, improved: all readings are delivered", Some(99.3), kept, "%", kept.min > 100.0 - 1e-6).as_goal()
             .because(|| format!("the worst day delivered {:.2} %", kept.min)),
     ]
 }

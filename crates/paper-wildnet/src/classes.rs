@@ -70,7 +70,7 @@ pub fn make(context: &FigureContext<'_>) -> Result<Figure, RunError> {
                 late,
                 "%",
                 late.mean <= 1.0,
-            ),
+            ).as_goal(),
             Claim::value(
                 "without a separate class, pings take at least twice as long on average",
                 None,
@@ -78,7 +78,7 @@ pub fn make(context: &FigureContext<'_>) -> Result<Figure, RunError> {
                 n,
                 "times",
                 mean[0] >= 2.0 * mean[1],
-            )
+            ).as_goal()
             .because(|| format!("{:.0} and {:.0} ms", mean[0], mean[1])),
             Claim::value(
                 "the class of pings costs bulk traffic at most 5 %",
@@ -87,7 +87,7 @@ pub fn make(context: &FigureContext<'_>) -> Result<Figure, RunError> {
                 n,
                 "%",
                 bulk[1] >= 0.95 * bulk[0],
-            ),
+            ).as_goal(),
         ],
         panels: vec![
             panel("g1", "round-trip time of pings: mean", "ms", &rows, delay),

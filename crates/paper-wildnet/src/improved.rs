@@ -47,7 +47,7 @@ pub fn make(context: &FigureContext<'_>) -> Result<Figure, RunError> {
     let (mut panels, mut claims) = (Vec::new(), Vec::new());
     for (of, more) in parts {
         panels.extend(of);
-        claims.extend(more);
+        claims.extend(more.into_iter().map(Claim::as_goal));
     }
     Ok(Figure {
         id: "improved",

@@ -20,7 +20,6 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -221,21 +220,6 @@ pub fn try_folder(folder: &Path) -> Result<(), StoreError> {
     let path = folder.join(".chappe-trial");
     write_whole(&path, |_| Ok(()))?;
     fs::remove_file(&path).map_err(|error| StoreError::io(&path, error))
-}
-
-/// Writes a new file completely or not at all; [`io::ErrorKind::AlreadyExists`] if there is one of that name. `mode` holds its
-/// permission bits. A full disk leaves nothing behind, so that a second try is possible.
-pub fn write_new(path: &Path, mode: u32, text: &str) -> Result<(), StoreError> {
-    let beside = beside(path);
-    let mut options = OpenOptions::new();
-    options.create_new(true).mode(mode);
-    let written = write_out(&beside, &mut options, |file| {
-        file.write_all(text.as_bytes())
-    });
-    // A link, unlike a rename, never replaces a file.
-    let linked = written.and_then(|()| fs::hard_link(&beside, path));
-    let _ = fs::remove_file(&beside);
-    linked.map_err(|error| StoreError::io(path, error))
 }
 
 fn write_out(
@@ -625,24 +609,6 @@ mod tests {
         assert_eq!(fs::read_dir(&folder).unwrap().count(), 0);
         write_whole(&path, |file| file.write_all(b"all")).unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"all");
-        fs::remove_dir_all(&folder).unwrap();
-    }
-
-    /// A new file is whole or absent, keeps its mode, and never replaces one.
-    #[test]
-    fn a_new_file_replaces_nothing() {
-        use std::os::unix::fs::PermissionsExt;
-        let folder = std::env::temp_dir().join(format!("chappe-store-new-{}", std::process::id()));
-        fs::create_dir_all(&folder).unwrap();
-        let path = folder.join("key");
-        write_new(&path, 0o600, "first").unwrap();
-        let error = write_new(&path, 0o600, "second").unwrap_err();
-        let exists = matches!(&error, StoreError::Io { error, .. } if error.kind() == io::ErrorKind::AlreadyExists);
-        assert!(exists, "{error}");
-        assert_eq!(fs::read_to_string(&path).unwrap(), "first");
-        let mode = fs::metadata(&path).unwrap().permissions().mode();
-        assert_eq!(mode & 0o777, 0o600);
-        assert_eq!(fs::read_dir(&folder).unwrap().count(), 1, "remains");
         fs::remove_dir_all(&folder).unwrap();
     }
 }

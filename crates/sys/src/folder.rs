@@ -85,6 +85,11 @@ impl Folder {
     /// `AlreadyExists` otherwise, and then changes nothing. Atomic, also beside other processes. Where the file system cannot
     /// rename so (NFS), a file gets its new name by a link before it loses the old one.
     pub fn adopt(&self, from: &Folder, old: &str, new: &str) -> io::Result<()> {
+        self.adopt_path(from, Path::new(old), Path::new(new))
+    }
+
+    /// The same for names that need not be text.
+    pub(crate) fn adopt_path(&self, from: &Folder, old: &Path, new: &Path) -> io::Result<()> {
         match rustix::fs::renameat_with(&from.0, old, &self.0, new, RenameFlags::NOREPLACE) {
             Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
                 self.adopt_by_link(from, old, new)
@@ -93,7 +98,7 @@ impl Folder {
         }
     }
 
-    fn adopt_by_link(&self, from: &Folder, old: &str, new: &str) -> io::Result<()> {
+    fn adopt_by_link(&self, from: &Folder, old: &Path, new: &Path) -> io::Result<()> {
         rustix::fs::linkat(&from.0, old, &self.0, new, AtFlags::empty())?;
         Ok(rustix::fs::unlinkat(&from.0, old, AtFlags::empty())?)
     }
@@ -172,17 +177,18 @@ mod tests {
         let from = folder.enter("from").unwrap();
         for by_link in [false, true] {
             let give = match by_link {
-                false => Folder::adopt,
+                false => Folder::adopt_path,
                 true => Folder::adopt_by_link,
             };
             let name = format!("name{by_link}");
             fs::write(path.join("from/new"), "new").unwrap();
             fs::write(path.join(&name), "mine").unwrap();
-            let error = give(&folder, &from, "new", &name).unwrap_err();
+            let (old, new) = (Path::new("new"), Path::new(&name));
+            let error = give(&folder, &from, old, new).unwrap_err();
             assert_eq!(error.kind(), io::ErrorKind::AlreadyExists, "{error}");
             assert_eq!(fs::read(path.join(&name)).unwrap(), b"mine");
             fs::remove_file(path.join(&name)).unwrap();
-            give(&folder, &from, "new", &name).unwrap();
+            give(&folder, &from, old, new).unwrap();
             assert_eq!(fs::read(path.join(&name)).unwrap(), b"new");
             assert!(!path.join("from/new").exists());
         }

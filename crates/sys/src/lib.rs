@@ -32,6 +32,7 @@
 //! | [`Interface`] | index, MTU, addresses; switching offloads off |
 //! | [`wireless`] | which interfaces lead to radios; the coverage class of 802.11 cards |
 //! | [`Folder`] | names in folders: given without replacing a file, looked up without following links |
+//! | [`write_new`] | files that are whole or absent |
 //! | [`EventLoop`] [`Clock`] | one wait for descriptors, a deadline and signals |
 //! | [`ability`] | what this machine and user can do, with a reason and a remedy |
 //!
@@ -49,6 +50,7 @@ mod frames;
 mod interface;
 mod links;
 mod netlink;
+mod new_file;
 mod raw;
 mod socket;
 
@@ -67,6 +69,7 @@ pub use folder::{Folder, Named};
 pub use frames::{BATCH, Endpoint, Run};
 pub use interface::Interface;
 pub use links::Links;
+pub use new_file::write_new;
 pub use socket::{Received, Socket, user_priority};
 
 /// Sets the congestion control of one TCP socket, such as `cubic`. Without CAP_NET_ADMIN, only those listed in

@@ -211,10 +211,10 @@ fn score(figures: &[Figure]) -> String {
     };
     format!(
         "{} of the paper's claims hold; {} of its numbers are reproduced within {:.0} % or our interval; {} of our goals are met",
-        of(&|claim| (!claim.is_goal()).then_some(claim.holds)),
-        of(&|claim| claim.reproduces().filter(|_| !claim.is_goal())),
+        of(&|claim| (!claim.goal).then_some(claim.holds)),
+        of(&|claim| claim.reproduces().filter(|_| !claim.goal)),
         100.0 * NUMBER_TOLERANCE,
-        of(&|claim| claim.is_goal().then_some(claim.holds)),
+        of(&|claim| claim.goal.then_some(claim.holds)),
     )
 }
 

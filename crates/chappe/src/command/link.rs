@@ -9,8 +9,6 @@ mod serve;
 use std::io::ErrorKind;
 use std::path::Path;
 
-use chappe_store::StoreError;
-
 use crate::failure::Failure;
 use crate::terminal;
 
@@ -52,14 +50,14 @@ fn new(path: &Path) -> Result<u8, Failure> {
 }
 
 fn write_new(path: &Path, text: &str, mode: u32) -> Result<(), Failure> {
-    match chappe_store::write_new(path, mode, text) {
-        Err(StoreError::Io { error, .. }) if error.kind() == ErrorKind::AlreadyExists => {
-            let what = format!("cannot write {}: {error}", path.display());
-            let todo = "it exists: choose another name, or remove it first";
-            Err(Failure::Environment(what, todo.into()))
-        }
-        other => Ok(other?),
-    }
+    chappe_sys::write_new(path, mode, text.as_bytes()).map_err(|error| {
+        let todo = match error.kind() {
+            ErrorKind::AlreadyExists => "it exists: choose another name, or remove it first",
+            _ => "choose another folder",
+        };
+        let what = format!("cannot write {}: {error}", path.display());
+        Failure::Environment(what, todo.into())
+    })
 }
 
 fn environment(error: chappe_sys::Error) -> Failure {

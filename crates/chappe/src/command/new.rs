@@ -4,7 +4,7 @@ use std::io::ErrorKind;
 
 use chappe::TEMPLATE;
 use chappe_scenario::InputError;
-use chappe_store::{StoreError, write_new};
+use chappe_store::StoreError;
 
 use crate::cli::New;
 use crate::failure::Failure;
@@ -12,15 +12,21 @@ use crate::terminal;
 
 pub fn run(options: &New) -> Result<u8, Failure> {
     let name = options.file.display();
-    match write_new(&options.file, 0o644, TEMPLATE) {
+    match chappe_sys::write_new(&options.file, 0o644, TEMPLATE.as_bytes()) {
         Ok(()) => {}
-        Err(StoreError::Io { error, .. }) if error.kind() == ErrorKind::AlreadyExists => {
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => {
             let message = format!("{name} exists and was not changed");
             return Err(InputError::new(name.to_string(), message)
                 .help("choose another name")
                 .into());
         }
-        Err(error) => return Err(error.into()),
+        Err(error) => {
+            return Err(StoreError::Io {
+                path: options.file.clone(),
+                error,
+            }
+            .into());
+        }
     }
     terminal::tell(&format!("wrote {name}\nnext:  chappe sim {name}"));
     Ok(0)

@@ -1,32 +1,35 @@
 //! Faults that changed nothing: their author should know.
 
+use chappe_core::Duration;
 use chappe_scenario::Plan;
-use chappe_sim::{AirTime, Counters, Fault};
+use chappe_sim::{AirTime, Fault};
 
 /// A sentence for each fault that changed nothing in a run that ended at `now`.
 ///
-/// A crash changed nothing if the node sent no frame in the whole run and is no end of a transfer.
-pub fn missed_faults(
+/// A crash changed nothing if the node `took_part` in nothing: it sent no frame in the whole run, and is no end of traffic.
+pub(super) fn missed_faults(
     plan: &Plan,
     now: AirTime,
-    air: &Counters,
-    is_end: impl Fn(usize) -> bool,
+    took_part: &dyn Fn(usize) -> bool,
 ) -> Vec<String> {
     let mut notes = Vec::new();
+    let late = |at: Duration| {
+        let seconds = at.as_secs_f64();
+        (AirTime::ZERO + at > now)
+            .then(|| format!("the fault at {seconds} s came after the end of the run"))
+    };
     for (at, fault) in &plan.faults {
         let seconds = at.as_secs_f64();
-        if AirTime::ZERO + *at > now {
-            notes.push(format!(
-                "the fault at {seconds} s came after the end of the run"
-            ));
+        if let Some(note) = late(*at) {
+            notes.push(note);
         } else if let Fault::Crash(node) = fault.strike(None)
-            && !is_end(node)
-            && air.nodes.get(node).is_some_and(|node| node.frames == 0)
+            && !took_part(node)
         {
             notes.push(format!(
                 "the crash at {seconds} s changed nothing: node {node} sent no frame in this run"
             ));
         }
     }
+    notes.extend(plan.losses.iter().filter_map(|step| late(step.at)));
     notes
 }

@@ -6,6 +6,8 @@ use chappe_results::{Bound, Delay, Fairness, Flow, Run};
 use chappe_scenario::{System, Transfer, Variant};
 use chappe_sim::{AirTime, Counters};
 
+use super::missed::missed_faults;
+use crate::job::RunSpec;
 use crate::run::Outcome;
 
 /// A run's outcome while it is put together.
@@ -64,8 +66,30 @@ impl Report {
         }
     }
 
-    /// The run's simulated time, its events and digest, and what happened to frames on the air.
-    pub fn air(&mut self, now: AirTime, air: &Counters, digest: u64) {
+    /// The run's simulated time, its events and digest, and what happened to frames on the air. Notes faults that changed
+    /// nothing. Each station is the scenario's node of the same number.
+    pub fn air(&mut self, spec: RunSpec<'_>, now: AirTime, air: &Counters, digest: u64) {
+        self.air_of(spec, now, air, digest, &|node| node..node + 1);
+    }
+
+    /// The same for a system whose stations are numbered otherwise: `stations` gives those of a node.
+    pub fn air_of<S: IntoIterator<Item = usize>>(
+        &mut self,
+        spec: RunSpec<'_>,
+        now: AirTime,
+        air: &Counters,
+        digest: u64,
+        stations: &dyn Fn(usize) -> S,
+    ) {
+        let took_part = |node| {
+            let mut frames = stations(node).into_iter().map(|station| {
+                // A station without a counter may have sent: say nothing that may be wrong.
+                air.nodes.get(station).map_or(1, |counters| counters.frames)
+            });
+            spec.is_end(node) || frames.any(|frames| frames > 0)
+        };
+        let missed = missed_faults(spec.plan, now, &took_part);
+        missed.into_iter().for_each(|note| self.note(note));
         let run = &mut self.outcome.run;
         run.simulated_s = now.as_secs_f64();
         run.events = air.events;

@@ -195,6 +195,17 @@ fn faults_that_change_nothing_are_reported() {
     assert_eq!(told(&fault(1, 0)), [""; 0]);
     let late = told(&fault(900, 0));
     assert!(late[0].contains("after the end"), "{late:?}");
+    // A station that is no end and sent nothing.
+    let idle = TRANSFER.replace("[1, 2]", "[1]");
+    let outcome = run(
+        clocks(&[None, Some(2), None]),
+        &format!("{idle}{}", fault(1, 2)),
+    );
+    assert!(
+        outcome.notes[0].contains("node 2 sent no frame"),
+        "{:?}",
+        outcome.notes
+    );
 }
 
 /// A world that counts seconds: parts arrive until second `last`.
