@@ -90,7 +90,7 @@ fn key(figure: &Figure) -> Vec<&'static str> {
                 .flat_map(|s| &s.ours)
                 .any(|value| value.ci95.is_some())
     }) {
-        key.push("whiskers: 95 % interval of the mean over scenarios");
+        key.push("whiskers: 95 % interval of the mean over networks");
     }
     if any(&|panel| drawn(panel) && panel.bound.iter().any(Option::is_some)) {
         key.push("bound (dashed): for what the panel's title names first; the notes say more");

@@ -46,10 +46,12 @@
 //! | `traffic`, `udp`, `hosts`, `pings`, `stream`, `relay` | traffic of a radio: UDP, TCP, pings, KCP, the mast's other radio |
 //! | `ipv4`, `serial` | IPv4 headers on the air; numbered datagrams |
 //! | `pipe` | a shared medium without slots, on which other tunnels were measured |
+//! | [`dot11n`] | 802.11n and ac over distance: a separate model |
 //! | `demo` | WiLDNet's part of the demo |
 
 mod carry;
 mod demo;
+pub mod dot11n;
 pub mod experiment;
 mod faults;
 pub mod hosts;

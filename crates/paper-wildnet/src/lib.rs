@@ -18,14 +18,13 @@
 //! | module | what |
 //! |---|---|
 //! | `figure2` to `figure15`, `table1`, `table2`, `snoop` | the paper's figures and tables |
-//! | `peers`, `classes`, `improved` | figures that the paper does not have |
-//! | `dot11n` | 802.11n and ac over distance: a separate model |
+//! | `ampdu`, `peers`, `classes`, `improved` | figures that the paper does not have |
 //! | [`context`], [`panel`], `changes`, `outdoor_links` | what the figures share |
 
+mod ampdu;
 mod changes;
 mod classes;
 pub mod context;
-mod dot11n;
 mod figure10;
 mod figure11;
 mod figure12;
@@ -149,7 +148,7 @@ const FIGURES: [Recipe; 20] = [
     Recipe {
         name: "ampdu",
         about: "802.11n and ac with A-MPDUs over distance: slot time stretched or fixed, and turns",
-        make: dot11n::figure::make,
+        make: ampdu::make,
     },
     Recipe {
         name: "peers",

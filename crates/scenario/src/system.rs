@@ -252,18 +252,18 @@ impl System {
     ) -> Result<Given, InputError> {
         let own = self.keys.names();
         for (key, span) in source.keys_of("protocol")? {
-            let is_name = ["system", "variant", "name"].contains(&&*key);
-            if is_name || own.contains(&key) {
+            let is_name = ["system", "variant", "name"].contains(&key.as_str());
+            if is_name || own.contains(key) {
                 continue;
             }
             let Some(owner) = systems
                 .iter()
-                .find(|other| other.keys.names().contains(&key))
+                .find(|other| other.keys.names().contains(key))
             else {
                 continue;
             };
             let message = format!("`{key}` means nothing for the system {}", self.name);
-            let error = source.error(span, "no use here", message);
+            let error = source.error(span.clone(), "no use here", message);
             return Err(error.help(format!("it belongs to system = \"{}\"", owner.name)));
         }
         self.keys.read(source)

@@ -187,7 +187,7 @@ fn closing(paper: &Paper, made: &FigureSet, options: &Lab) -> String {
         return format!("\nreproduce: {}\n", terminal::command_line());
     }
     let mut text = format!(
-        "\n{}; {} runs; means over scenarios with 95 % intervals; gains are paired by scenario\nreproduce: {}\n",
+        "\n{}; {} runs; means over networks with 95 % intervals; gains are paired by network\nreproduce: {}\n",
         score(&made.figures),
         made.runs,
         terminal::command_line()

@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use serde::de::DeserializeOwned;
 use toml::Spanned;
@@ -23,7 +23,12 @@ const SCENARIO_MAX: u64 = 32 << 20;
 #[derive(Clone, Debug)]
 pub struct Source {
     texts: Vec<Text>,
+    /// Kept from the first reading, so that the checks of keys do not parse the text again.
+    keys: OnceLock<Vec<TableKeys>>,
 }
+
+/// A top-level table: its name and its keys with their places; no keys if it is not a table.
+type TableKeys = (String, Vec<(String, Range<usize>)>);
 
 #[derive(Clone, Debug)]
 struct Text {
@@ -35,7 +40,10 @@ struct Text {
 impl Source {
     /// A text and the options `key=value` on top of it. `from` is what errors call the text, such as its path.
     pub fn new(from: &str, text: &str, set: &[String]) -> Source {
-        let mut source = Source { texts: Vec::new() };
+        let mut source = Source {
+            texts: Vec::new(),
+            keys: OnceLock::new(),
+        };
         source.push(from, text);
         for option in set {
             source.push(&format!("--set {option}"), option);
@@ -106,6 +114,7 @@ impl Source {
     fn parse<T: DeserializeOwned>(&self) -> Result<T, InputError> {
         let padded = self.padded();
         let root = self.root(&padded)?;
+        self.keys.get_or_init(|| keys_in(root.get_ref()));
         T::deserialize(Deserializer::from(root)).map_err(|error| self.explain(&error))
     }
 
@@ -120,14 +129,18 @@ impl Source {
         T::deserialize(Deserializer::from(table)).map_err(|error| self.explain(&error))
     }
 
-    /// The keys of a top-level table, each with its place.
-    pub(crate) fn keys_of(&self, table: &str) -> Result<Vec<(String, Range<usize>)>, InputError> {
-        let padded = self.padded();
-        let table = self.table(&padded, table, &[])?;
-        let keys = table.get_ref().keys();
-        Ok(keys
-            .map(|key| (key.get_ref().to_string(), key.span()))
-            .collect())
+    /// The keys of a top-level table, each with its place; none if there is no such table.
+    pub(crate) fn keys_of(&self, table: &str) -> Result<&[(String, Range<usize>)], InputError> {
+        let all = match self.keys.get() {
+            Some(all) => all,
+            None => {
+                let padded = self.padded();
+                let root = self.root(&padded)?;
+                self.keys.get_or_init(|| keys_in(root.get_ref()))
+            }
+        };
+        let found = all.iter().find(|(name, _)| name == table);
+        Ok(found.map_or(&[], |(_, keys)| keys))
     }
 
     fn table<'p>(
@@ -325,6 +338,21 @@ enum Here<'t, 'a> {
     Done,
 }
 
+/// The keys of each top-level table.
+fn keys_in(root: &DeTable<'_>) -> Vec<TableKeys> {
+    let of = |(name, value): (&Spanned<Cow<'_, str>>, &Spanned<DeValue<'_>>)| {
+        let keys = match value.get_ref() {
+            DeValue::Table(table) => table
+                .keys()
+                .map(|key| (key.get_ref().to_string(), key.span()))
+                .collect(),
+            _ => Vec::new(),
+        };
+        (name.get_ref().to_string(), keys)
+    };
+    root.iter().map(of).collect()
+}
+
 /// `radio.rate=11 Mbit/s` as one line of TOML, and by how many octets its value was moved to the right. A value
 /// that is no TOML stands for itself as a string, so that a shell's quotes need no quotes.
 fn option_as_toml(option: &str) -> (String, usize) {
@@ -342,6 +370,28 @@ fn option_as_toml(option: &str) -> (String, usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Reading a scenario keeps the keys of its tables, so that no check parses the text again.
+    #[test]
+    fn keys_are_kept_from_the_first_reading() {
+        let set = ["radio.rate=\"11 Mbit/s\"".to_string()];
+        let source = Source::new("a.toml", "title = 'a'\n[run]\nseed = 1\n", &set);
+        source.scenario().unwrap();
+        assert!(source.keys.get().is_some());
+        let names = |table| -> Vec<&str> {
+            let keys = source.keys_of(table).unwrap();
+            keys.iter().map(|(key, _)| key.as_str()).collect()
+        };
+        assert_eq!((names("run"), names("radio")), (vec!["seed"], vec!["rate"]));
+        assert_eq!((names("title"), names("mac")), (vec![], vec![]));
+        // Without a reading before it, the keys are the same.
+        let fresh = Source::new("a.toml", source.text(), &set);
+        assert_eq!(
+            fresh.keys_of("run").unwrap(),
+            source.keys_of("run").unwrap()
+        );
+    }
+
     use serde::Deserialize;
 
     #[derive(Deserialize, Debug, PartialEq)]

@@ -24,9 +24,9 @@ pub(super) fn refuse_radio(
             .or_else(|| by_receiver(key, profile))
     };
     for (key, span) in check.source().keys_of("radio")? {
-        if let Some(reason) = reason(&key) {
+        if let Some(reason) = reason(key) {
             let message = format!("`{key}` changes nothing here: {reason}");
-            return Err(check.error(span, "no use here", message));
+            return Err(check.error(span.clone(), "no use here", message));
         }
     }
     Ok(())
@@ -38,10 +38,11 @@ pub(super) fn refuse_mac(scenario: &Scenario, check: &Check<'_>) -> Result<(), I
     if scenario.mac.as_deref().filter(useless).is_none() {
         return Ok(());
     }
-    let mut keys = check.source().keys_of("mac")?.into_iter();
+    let mut keys = check.source().keys_of("mac")?.iter();
     let span = keys.find(|(key, _)| key == "retry_long");
     let message = "`retry_long` changes nothing here: it counts frames that an RTS precedes";
-    let error = check.error(span.unwrap_or_default().1, "no use here", message);
+    let span = span.map(|(_, span)| span.clone()).unwrap_or_default();
+    let error = check.error(span, "no use here", message);
     Err(error.help("give rts_threshold as well"))
 }
 

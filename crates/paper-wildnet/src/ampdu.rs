@@ -9,10 +9,10 @@ use chappe_lab::run::RunError;
 use chappe_results::figure::{Claim, Figure, Panel};
 use chappe_results::statistics::Summary;
 
-use super::link::{Access, AmpduLink};
-use super::phy::{PHYS, Phy};
 use crate::context::{FigureContext, Runs};
 use crate::panel::{lines, mbps};
+use chappe_lab_wildnet::dot11n::link::{Access, AmpduLink};
+use chappe_lab_wildnet::dot11n::phy::{PHYS, Phy};
 use chappe_lab_wildnet::experiment::Measured;
 
 /// Length of a slot where the ends take turns (specs 2.3).

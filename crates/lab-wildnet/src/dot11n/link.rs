@@ -9,8 +9,8 @@ use chappe_core::{Duration, Purpose, Seed, Stream};
 use chappe_lab::run::RunError;
 
 use super::phy::{BLOCK, PAYLOAD, Phy};
-use chappe_lab_wildnet::experiment::{Experiment, Measured};
-use chappe_lab_wildnet::scheme::LIGHT;
+use crate::experiment::{Experiment, Measured};
+use crate::scheme::LIGHT;
 
 /// SIFS at 5 GHz.
 const SIFS: u64 = 16_000;

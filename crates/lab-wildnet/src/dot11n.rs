@@ -15,8 +15,8 @@
 //! |---|---|
 //! | [`phy`] | frame durations after IEEE 802.11-2020, clauses 17, 19 and 21 |
 //! | [`link`] | two stations: an event model of the DCF, and closed forms |
-//! | [`figure`] | the figure `ampdu` |
+//!
+//! The figure `ampdu` of `chappe-paper-wildnet` shows it.
 
-pub mod figure;
 pub mod link;
 pub mod phy;
