@@ -375,7 +375,11 @@ mod tests {
     #[test]
     fn keys_are_kept_from_the_first_reading() {
         let set = ["radio.rate=\"11 Mbit/s\"".to_string()];
-        let source = Source::new("a.toml", "title = 'a'\n[run]\nseed = 1\n", &set);
+        let source = Source::new(
+            "a.toml",
+            "title = 'a'\n[network]\nlinks = [[0, 1], [1, 0]]\n[run]\nseed = 1\n",
+            &set,
+        );
         source.scenario().unwrap();
         assert!(source.keys.get().is_some());
         let names = |table| -> Vec<&str> {
