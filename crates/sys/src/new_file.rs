@@ -1,4 +1,4 @@
-//! New files that are whole or absent: keys and templates, which nobody may find half written.
+//! New files that are whole or absent, such as keys: no user finds one half written.
 
 use std::ffi::OsString;
 use std::fs::{self, OpenOptions};
