@@ -40,6 +40,8 @@ pub enum Role {
     System,
     /// Joins one protocol and one medium for daily use.
     Daemon,
+    /// Joins one protocol and the tasks of a microcontroller's program.
+    Firmware,
     /// Joins everything for a user.
     Command,
     /// For tests, examples and benchmarks.
@@ -78,6 +80,7 @@ const ROLES: &[(&str, Role, &[Role])] = &[
         Daemon,
         &[Foundation, Mac, Protocol, Os, Simulator, Medium],
     ),
+    ("firmware", Firmware, &[Foundation, Mac, Protocol]),
     ("command", Command, ANY_LIBRARY),
     ("testkit", Testkit, &[Foundation]),
     ("example", Example, ANY_LIBRARY),
@@ -86,7 +89,7 @@ const ROLES: &[(&str, Role, &[Role])] = &[
 ];
 
 const ANY_LIBRARY: &[Role] = &[
-    Foundation, Mac, Protocol, Bound, Os, Simulator, Medium, Lab, System, Daemon, Command,
+    Foundation, Mac, Protocol, Bound, Os, Simulator, Medium, Lab, System, Daemon, Firmware, Command,
 ];
 
 /// What the tests, examples and benchmarks of any member may use besides: a protocol is best tried on simulated air.
@@ -102,13 +105,13 @@ impl Role {
 
     /// Whether its members need no operating system: they are `no_std`, and may neither read a clock nor panic.
     pub fn is_bare(self) -> bool {
-        matches!(self, Foundation | Mac | Protocol)
+        matches!(self, Foundation | Mac | Protocol | Firmware)
     }
 
     /// How many protocols its members may build on beyond those in `also`; `None` is no limit.
     pub fn protocols_max(self) -> Option<usize> {
         match self {
-            System | Daemon | Example => Some(1),
+            System | Daemon | Firmware | Example => Some(1),
             _ => None,
         }
     }
