@@ -40,6 +40,17 @@ pub enum What {
         /// Since when.
         since: Instant,
     },
+    /// The first octets of a frame are in the buffer; the frame goes on.
+    Head {
+        /// Octets in the buffer.
+        octets: usize,
+        /// Length of the whole frame, without its check sequence.
+        len: usize,
+        /// When its first preamble bit arrived.
+        started: Instant,
+        /// Rate and preamble.
+        mode: Mode,
+    },
     /// A frame with a good check sequence ended.
     Received {
         /// Octets of the frame in the buffer, without its check sequence.

@@ -2,7 +2,7 @@
 
 use core::future::pending;
 
-use chappe_core::{RadioEvent, RadioNode, Reception};
+use chappe_core::{Head, RadioEvent, RadioNode, Reception};
 use embassy_futures::select::{Either3, select3};
 
 use crate::clock::Clock;
@@ -58,6 +58,17 @@ impl<'s, 'a, K: Clock, R: Radio> Runner<'s, 'a, K, R> {
     fn tell(&mut self, Event { at, what }: Event, heard: &[u8]) {
         let event = match what {
             What::Carrier { busy, since } => RadioEvent::Carrier { busy, since },
+            What::Head {
+                octets,
+                len,
+                started,
+                mode,
+            } => RadioEvent::Head(Head {
+                octets: heard.get(..octets).unwrap_or_default(),
+                len,
+                started,
+                mode,
+            }),
             What::Received {
                 len,
                 started,

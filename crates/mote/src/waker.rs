@@ -7,7 +7,7 @@ use core::task::Waker;
 pub(crate) struct Waiting(Option<Waker>);
 
 impl Waiting {
-    /// No task waits.
+    /// The place of a task, without one.
     pub const NONE: Waiting = Waiting(None);
 
     /// Remembers the task until [`wake`](Self::wake).

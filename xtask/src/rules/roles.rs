@@ -80,7 +80,7 @@ const ROLES: &[(&str, Role, &[Role])] = &[
         Daemon,
         &[Foundation, Mac, Protocol, Os, Simulator, Medium],
     ),
-    ("firmware", Firmware, &[Foundation, Mac, Protocol]),
+    ("firmware", Firmware, &[Foundation, Mac, Protocol, Firmware]),
     ("command", Command, ANY_LIBRARY),
     ("testkit", Testkit, &[Foundation]),
     ("example", Example, ANY_LIBRARY),
