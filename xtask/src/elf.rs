@@ -19,8 +19,9 @@ struct Section {
 
 const PROGBITS: u32 = 1;
 const SYMTAB: u32 = 2;
-/// The section is in memory when the program runs.
+/// The section is in memory when the program runs, and it is written to.
 const ALLOC: u32 = 2;
+const WRITE: u32 = 1;
 /// Octets of a section's header, and of a symbol.
 const HEADER: usize = 40;
 const SYMBOL: usize = 16;
@@ -57,6 +58,12 @@ impl Elf {
     /// Octets of code and constants, and of the first values of variables.
     pub fn loaded(&self) -> u32 {
         let there = |s: &&Section| s.kind == PROGBITS && s.flags & ALLOC != 0 && s.name != ".sizes";
+        self.sections.iter().filter(there).map(|s| s.size).sum()
+    }
+
+    /// Octets of variables, those without a first value included.
+    pub fn variables(&self) -> u32 {
+        let there = |s: &&Section| s.flags & (ALLOC | WRITE) == ALLOC | WRITE;
         self.sections.iter().filter(there).map(|s| s.size).sum()
     }
 

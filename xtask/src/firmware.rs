@@ -33,10 +33,13 @@ const BOARD: [&str; 15] = [
     "enable=on,target=native,chardev=out",
     "-kernel",
 ];
+/// The package with an image for a board that one can buy.
+const THERMOMETER: &str = "firmware/thermometer";
 /// The packages that are run, and what each prints a line for.
-const IMAGES: [(&str, &str); 2] = [
+const IMAGES: [(&str, &str); 3] = [
     ("proof/p3-relay", "frames"),
     ("proof/tcplp-two-sockets", "segments"),
+    (THERMOMETER, "frames"),
 ];
 /// A transfer takes seconds.
 const LIMIT: Duration = Duration::from_secs(120);
@@ -67,7 +70,14 @@ fn both(workspace: &Workspace) -> Result<String, String> {
         run.counted.iter().for_each(|line| println!("{line}"));
         seen.push(format!("{} {what}", run.sent));
     }
-    Ok(format!("{}, the same on both", seen.join(" and ")))
+    let image = Image::build(workspace, THERMOMETER, &["nrf52840"], &[])?;
+    let elf = image.elf("nrf52840")?;
+    println!(
+        "# {THERMOMETER} for the nRF52840: {} octets of flash, {} of RAM beside the stack",
+        elf.loaded(),
+        elf.variables()
+    );
+    Ok(format!("{}, the same on both", seen.join(", ")))
 }
 
 /// Whether there is something to run it on.

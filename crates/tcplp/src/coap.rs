@@ -12,18 +12,21 @@
 //! [`Standard`] as in RFC 7252, or [`Cocoa`]. Non-confirmable messages are sent once, without waiting: the unreliable
 //! baseline of the paper (8.2.4).
 //!
-//! Not supported: observing, separate responses, proxies, multicast, DTLS.
+//! [`Observers`] is the list of those who asked a server to hear of a resource's changes (RFC 7641).
+//!
+//! Not supported: separate responses, proxies, multicast, DTLS.
 
 mod client;
 mod cocoa;
 mod message;
+mod observe;
 mod server;
 mod timeout;
 
 pub use client::{Client, Config, Outcome};
 pub use cocoa::Cocoa;
-pub(crate) use message::Writer;
-pub use message::{Block, Code, Kind, Malformed, Message, Token, option};
+pub use message::{Block, Code, Kind, Malformed, Message, Token, Writer, option};
+pub use observe::Observers;
 pub use server::{Received, Server, content};
 pub use timeout::{Standard, Timeout};
 

@@ -212,6 +212,11 @@ impl<'a, A: Application<'a, C>, const TCP: usize, C: Congestion> Host<'a, A, TCP
         &mut self.sockets
     }
 
+    /// The sockets and the application, to change both. Poll afterwards.
+    pub fn parts_mut(&mut self) -> (&mut [Socket<'a, C>], &mut A) {
+        (&mut self.sockets, &mut self.app)
+    }
+
     /// Segments, datagrams and dropped packets so far.
     pub fn counters(&self) -> &Counters {
         &self.counters

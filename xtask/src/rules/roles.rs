@@ -42,6 +42,8 @@ pub enum Role {
     Paper,
     /// Joins one protocol and one medium for daily use.
     Daemon,
+    /// Joins one protocol and the tasks of a microcontroller's program.
+    Firmware,
     /// Joins everything for a user.
     Command,
     /// For tests, examples and benchmarks.
@@ -85,6 +87,7 @@ const ROLES: &[(&str, Role, &[Role])] = &[
         Daemon,
         &[Foundation, Mac, Protocol, Os, Simulator, Medium],
     ),
+    ("firmware", Firmware, &[Foundation, Mac, Protocol, Firmware]),
     ("command", Command, ANY_LIBRARY),
     ("testkit", Testkit, &[Foundation]),
     ("example", Example, ANY_LIBRARY),
@@ -93,7 +96,8 @@ const ROLES: &[(&str, Role, &[Role])] = &[
 ];
 
 const ANY_LIBRARY: &[Role] = &[
-    Foundation, Mac, Protocol, Bound, Os, Simulator, Medium, Lab, System, Paper, Daemon, Command,
+    Foundation, Mac, Protocol, Bound, Os, Simulator, Medium, Lab, System, Paper, Daemon, Firmware,
+    Command,
 ];
 
 /// What the tests, examples and benchmarks of any member may use besides: a protocol is best tried on simulated air.
@@ -115,13 +119,13 @@ impl Role {
 
     /// Whether its members need no operating system: they are `no_std`, and may neither read a clock nor panic.
     pub fn is_bare(self) -> bool {
-        matches!(self, Foundation | Mac | Protocol)
+        matches!(self, Foundation | Mac | Protocol | Firmware)
     }
 
     /// Whether its members may build on no more than one member of role `other` beyond those in `also`.
     pub fn joins_one(self, other: Role) -> bool {
         match other {
-            Protocol => matches!(self, System | Paper | Daemon | Example),
+            Protocol => matches!(self, System | Paper | Daemon | Firmware | Example),
             System => self == Paper,
             _ => false,
         }

@@ -22,6 +22,7 @@ const UNSAFE_HOMES: &[(&str, &str)] = &[
     ("bench/", "libraries in C that ours are compared with"),
     (
         "proof/",
+        "firmware/",
         "an entry point and an allocator without an operating system",
     ),
 ];

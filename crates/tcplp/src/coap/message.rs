@@ -76,6 +76,8 @@ pub mod option {
     pub const URI_HOST: u16 = 3;
     /// Uri-Port: the port of the request's URI (RFC 7252, 5.10.1).
     pub const URI_PORT: u16 = 7;
+    /// Observe: registration in a request, a sequence number in a notification (RFC 7641, 2).
+    pub const OBSERVE: u16 = 6;
     /// Uri-Path: one segment of the path (RFC 7252, 5.10.1).
     pub const URI_PATH: u16 = 11;
     /// Content-Format: the media type of the payload (RFC 7252, 5.10.3).
@@ -302,13 +304,14 @@ fn extended(nibble: u8, rest: &[u8]) -> Result<(u16, &[u8]), Malformed> {
 }
 
 /// Writes a message: header, then options in ascending order, then the payload.
-pub(crate) struct Writer<'b> {
+pub struct Writer<'b> {
     buffer: &'b mut [u8],
     at: usize,
     number: u16,
 }
 
 impl<'b> Writer<'b> {
+    /// Begins a message. `None`, here and below: the buffer is too short.
     pub fn new(
         buffer: &'b mut [u8],
         kind: Kind,
@@ -360,6 +363,7 @@ impl<'b> Writer<'b> {
         self.option(option, octets.get(skip..).unwrap_or_default())
     }
 
+    /// Appends the payload; an empty one has no marker.
     pub fn payload(&mut self, payload: &[u8]) -> Option<()> {
         if payload.is_empty() {
             return Some(());
@@ -379,6 +383,11 @@ impl<'b> Writer<'b> {
         Some(room)
     }
 
+    /// Octets written so far.
+    #[allow(
+        clippy::len_without_is_empty,
+        reason = "a message has at least a header"
+    )]
     pub fn len(&self) -> usize {
         self.at
     }

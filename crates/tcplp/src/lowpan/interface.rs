@@ -129,6 +129,11 @@ impl<
         &self.host
     }
 
+    /// The host on top, to change it. Its packets are taken by the next [`with_host`](Self::with_host), event or timeout.
+    pub fn host_mut(&mut self) -> &mut H {
+        &mut self.host
+    }
+
     /// Calls `f` with the host, then takes the packets that the host has to send.
     pub fn with_host<T>(&mut self, now: Instant, f: impl FnOnce(&mut H) -> T) -> T {
         let result = f(&mut self.host);

@@ -1,0 +1,123 @@
+//! Plays the visit on a Cortex-M4 under QEMU, and prints every frame, what the tasks cost, and how much stack they took.
+//!
+//! QEMU with `-icount shift=0` counts one nanosecond per instruction, and the board's timer ticks at 25 MHz, so a
+//! tick is 40 instructions.
+
+#![cfg_attr(target_os = "none", no_std, no_main)]
+
+#[cfg(target_os = "none")]
+#[path = "../../../proof/board/board.rs"]
+#[allow(dead_code, reason = "the board has more than this program uses")]
+mod board;
+
+#[cfg(target_os = "none")]
+mod program {
+    use core::fmt::Write;
+
+    use thermometer::room::{Cost, Watcher, play};
+
+    use crate::board::{Console, timer};
+
+    /// Instructions between two ticks.
+    const TICK: u64 = 40;
+    /// 192 us less 40, at one instruction a cycle.
+    const BUDGET: u32 = 152 * 64;
+    /// What unused stack holds.
+    const PAINT: u32 = 0x5aa5_c33c;
+
+    unsafe extern "C" {
+        static mut bss_end: u32;
+        fn stack_top();
+    }
+
+    #[derive(Default)]
+    struct Meter {
+        times: u64,
+        ticks: u64,
+        most: u32,
+        /// The same for runs that hand over a frame, up to then.
+        frames: u64,
+        frame_ticks: u64,
+        frame_most: u32,
+    }
+
+    impl Watcher for Meter {
+        fn sends(&mut self, at: u64, node: usize, psdu: &[u8]) {
+            // The console cannot fail: there is nowhere to say so.
+            let _ = write!(Console, "{at} {node} ");
+            for octet in psdu {
+                let _ = write!(Console, "{octet:02x}");
+            }
+            let _ = writeln!(Console);
+        }
+
+        fn ends(&mut self, cost: Cost) {
+            self.times += 1;
+            self.ticks += u64::from(cost.all);
+            self.most = self.most.max(cost.all);
+            if let Some(ticks) = cost.to_frame {
+                self.frames += 1;
+                self.frame_ticks += u64::from(ticks);
+                self.frame_most = self.frame_most.max(ticks);
+            }
+        }
+    }
+
+    pub fn run() {
+        timer::start();
+        paint();
+        let mut meter = Meter::default();
+        let end = play(&mut meter, timer::now);
+        let _ = writeln!(Console, "{end:?}");
+        let mean = meter.ticks * TICK / meter.times.max(1);
+        let (times, most) = (meter.times, u64::from(meter.most) * TICK);
+        let _ = writeln!(
+            Console,
+            "# both nodes' tasks: {times} runs, {mean} instructions, {most} at most"
+        );
+        let mean = meter.frame_ticks * TICK / meter.frames.max(1);
+        let (times, most) = (meter.frames, u64::from(meter.frame_most) * TICK);
+        let _ = writeln!(
+            Console,
+            "# from an event to the frame that follows it: {times} times, {mean} instructions, {most} at most; \
+             a turnaround without its ramp-up is {BUDGET} at 64 MHz"
+        );
+        let used = (stack_top as *const () as usize).saturating_sub(untouched());
+        let _ = writeln!(
+            Console,
+            "# stack of two nodes with all their memory: {used} octets"
+        );
+    }
+
+    /// Fills the stack below this function.
+    #[inline(never)]
+    fn paint() {
+        let marker = 0u32;
+        // Room for this function itself.
+        let top = (&raw const marker as usize) - 256;
+        let mut at = &raw mut bss_end;
+        while (at as usize) < top {
+            // SAFETY: between the end of .bss and the stack pointer nothing is stored yet; there is no heap.
+            unsafe {
+                at.write_volatile(PAINT);
+                at = at.add(1);
+            }
+        }
+    }
+
+    /// Where the first word lies that was used.
+    fn untouched() -> usize {
+        let mut at = &raw const bss_end;
+        // SAFETY: as in `paint`; the loop ends where this function's own frame has written, at the latest.
+        while unsafe { at.read_volatile() } == PAINT {
+            // SAFETY: the word after one that is below the stack pointer is in RAM too.
+            at = unsafe { at.add(1) };
+        }
+        at as usize
+    }
+}
+
+#[cfg(not(target_os = "none"))]
+fn main() {
+    println!("this program is for a Cortex-M: build it with --target thumbv7em-none-eabi");
+}
