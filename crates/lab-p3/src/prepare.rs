@@ -75,6 +75,12 @@ impl Ratios {
         ratio.map_or(0.0, f64::from)
     }
 
+    /// The ratio of a link in its worse direction on the best of the four channels.
+    pub fn best(&self, a: usize, b: usize) -> f64 {
+        let both = |channel| self.get(channel, a, b).min(self.get(channel, b, a));
+        CHANNELS.into_iter().map(both).fold(0.0, f64::max)
+    }
+
     fn look_up(
         &self,
         tables: &[Vec<f32>; CHANNELS.len()],
