@@ -32,7 +32,7 @@
 //! | module | contents |
 //! |---|---|
 //! | `plan` | a scenario's keys and settings ([`P3`]) |
-//! | `prepare`, `route` | the true links, the gateway's measurement of them, and its route |
+//! | `prepare`, `route`, `replan` | the true links, the gateway's measurement of them, its route, and its further attempts |
 //! | `carry`, `role` | one seed: the transfer along the route, the counters, and the bound |
 //! | [`campaign`] | the trials of the paper's evaluation, each run once |
 //! | `table1` to `table4`, `figure5` to `figure7`, `energy`, `overhead`, `large`, `calibration` | the figures that [`PAPER`] lists |
@@ -57,6 +57,7 @@ mod paper;
 pub mod pipeline;
 mod plan;
 mod prepare;
+mod replan;
 mod role;
 mod route;
 mod table1;

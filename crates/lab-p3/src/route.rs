@@ -6,10 +6,10 @@ use chappe_p3::baseline::pip;
 use chappe_p3::config::{LAST_STAGE_THRESHOLD, LINK_THRESHOLD};
 use chappe_p3::plan::{PAPER_HOPS_MAX, RELAYS_MAX};
 use chappe_p3::planner::{
-    LinkGraph, PathSet, Wish, best_path, choose_length, depth_first_path_set, pipeline,
+    LinkGraph, Links, PathSet, Wish, best_path, choose_length, depth_first_path_set, pipeline,
     with_extra_nodes,
 };
-use chappe_p3::{ChannelOrder, Plan, Wanted};
+use chappe_p3::{ChannelOrder, Config, Plan, Wanted};
 use chappe_scenario::format::LinkKnowledge;
 
 use super::plan::{P3, Variant};
@@ -139,14 +139,9 @@ fn paths(
     found.filter(nameable).map(|(_, found)| found)
 }
 
-/// The improved variant's plan: the stages and channels with the highest expected delivery.
-fn learned(
-    with: &P3,
-    known: &Knowledge,
-    (source, destination): (usize, usize),
-    packets: u32,
-) -> Result<Option<Route>, RunError> {
-    let wish = Wish {
+/// What the improved variant's planner is asked for.
+pub(super) fn wish(with: &P3, packets: u32) -> Wish {
+    Wish {
         packets,
         beacons: match with.knowledge {
             LinkKnowledge::Probed => with.measurement.beacons,
@@ -154,20 +149,47 @@ fn learned(
             LinkKnowledge::True => u32::MAX >> 8,
         },
         ..Wish::default()
-    };
-    let Some(found) = pipeline(&known.ratios, source, destination, &with.config, &wish) else {
-        return Ok(None);
-    };
-    let wanted = Wanted {
+    }
+}
+
+/// The terms of a plan between two ends; the planner chooses the channels.
+pub(super) fn wanted(with: &P3, source: usize, destination: usize) -> Wanted {
+    Wanted {
         transfer: 1,
         payload: with.payload,
         source: source as u16,
         destination: destination as u16,
-        channels: found.channels,
+        channels: ChannelOrder::default(),
+    }
+}
+
+/// The plan of the stages and channels with the highest expected delivery; `None` if there is no way.
+pub(super) fn planned(
+    links: &impl Links,
+    wanted: Wanted,
+    config: &Config,
+    wish: &Wish,
+) -> Result<Option<Plan>, RunError> {
+    let (source, destination) = (wanted.source.into(), wanted.destination.into());
+    let Some(found) = pipeline(links, source, destination, config, wish) else {
+        return Ok(None);
     };
-    let plan = found
-        .plan(wanted, &with.config, SESSION)
-        .map_err(|error| RunError::Defect(format!("a plan over found stages: {error}")))?;
+    let plan = found.plan(wanted, config, SESSION);
+    let defect = |error| RunError::Defect(format!("a plan over found stages: {error}"));
+    plan.map(Some).map_err(defect)
+}
+
+/// The improved variant's plan.
+fn learned(
+    with: &P3,
+    known: &Knowledge,
+    (source, destination): (usize, usize),
+    packets: u32,
+) -> Result<Option<Route>, RunError> {
+    let (wanted, wish) = (wanted(with, source, destination), wish(with, packets));
+    let Some(plan) = planned(&known.ratios, wanted, &with.config, &wish)? else {
+        return Ok(None);
+    };
     let stages = u32::from(plan.hops()).saturating_sub(1).max(1);
     Ok(Some(Route {
         paths: (plan.relays().len() as u32).div_ceil(stages) as usize,

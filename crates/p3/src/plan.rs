@@ -357,6 +357,15 @@ impl Plan {
         self
     }
 
+    /// The same plan for another attempt: under another transfer number and, in the improved variant, in this later session.
+    pub fn again(mut self, transfer: u8, session: u32) -> Plan {
+        self.transfer = transfer;
+        if let Terms::Improved(terms) = &mut self.terms {
+            terms.session = session;
+        }
+        self
+    }
+
     /// The number of the transfer, which all its frames carry.
     pub fn transfer(&self) -> u8 {
         self.transfer
