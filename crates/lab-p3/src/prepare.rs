@@ -6,7 +6,7 @@
 
 use chappe_core::{Channel, Dbm, Duration, Purpose, Seed};
 use chappe_p3::config::{CHANNELS, FCS_LEN, FRAME_MAX};
-use chappe_p3::planner::{Links, Measurement, collection_time};
+use chappe_p3::planner::{Links, Measurement};
 use chappe_p3::timing::MODE;
 use chappe_scenario::Network;
 use chappe_scenario::format::LinkKnowledge;
@@ -156,7 +156,7 @@ impl Prepared {
                 powers: self.truth.powers.clone(),
             },
             measuring: measurement.duration(nodes as u64),
-            collecting: collection_time(nodes as u64) * u64::from(measurement.channels),
+            collecting: measurement.collection_time(nodes as u64),
         }
     }
 

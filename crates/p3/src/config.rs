@@ -4,8 +4,6 @@ use core::fmt;
 
 use chappe_core::{Caps, Channel, Duration, Missing};
 
-use crate::ear::reply_time;
-use crate::plan::Plan;
 use crate::seal::Key;
 pub use crate::sizes::{
     CHANNELS, FCS_LEN, FRAME_MAX, HEADER_LEN, IMPROVED_PAYLOAD_MAX, NACK_BITS, PAYLOAD_MAX,
@@ -54,19 +52,19 @@ pub struct Config {
     pub flood_repeats: u8,
     /// From the end of the flood to the first packet. 1 ms: our choice, five turnarounds.
     pub start_guard: Duration,
-    /// A node leaves its transfer after it has heard nothing of it for this time and for what
-    /// [`patience`](Self::patience) adds. 2 s, in the improved variant 0.4 s: our choices.
+    /// A node leaves its transfer after it has heard nothing of it for this time and for the
+    /// time of a whole segment, all packets of which might be lost before they reach it; in the improved variant for that of
+    /// two questions and their answers. 2 s, in the improved variant 0.6 s: our choices.
     pub idle: Duration,
     /// How long relays and destination stay after a complete transfer, in case the source repeats its CTRL. 1 s,
     /// longer than all repetitions of a CTRL at six hops.
     pub linger: Duration,
     /// How long a node that is not in the plan switches its receiver off. 2 s, about one 59 kB transfer. In the improved
-    /// variant 0.6 s: a gateway that has to try again needs other relays then.
+    /// variant 0.8 s: a gateway that has to try again needs other relays then.
     pub rest: Duration,
     /// How long the source waits for a NACK beyond the time that it needs. 1 ms: our choice.
     pub reply_slack: Duration,
-    /// How often a source sends the CTRL of a round before it gives up. 9: once and eight times again. In the improved
-    /// variant 6: the gateway begins anew, and the source does not hear its flood while it waits.
+    /// How often a source sends the CTRL of a round before it gives up. 9: once and eight times again.
     pub ctrl_attempts: u8,
     /// Rounds without progress after which a source gives up. 8: our choice.
     pub fruitless_rounds: u8,
@@ -110,9 +108,8 @@ impl Config {
             }),
             profile: Profile::IMPROVED,
             linger: Duration::from_millis(200),
-            idle: Duration::from_millis(400),
-            rest: Duration::from_millis(600),
-            ctrl_attempts: 6,
+            idle: Duration::from_millis(600),
+            rest: Duration::from_millis(800),
             segment: 880,
             ..Config::default()
         }
@@ -154,18 +151,6 @@ impl Config {
             _ => Duration::from_nanos(
                 self.profile.slot(len).nanos() + self.profile.relay_slack.nanos(),
             ),
-        }
-    }
-
-    /// How long a node of a transfer waits without hearing anything.
-    ///
-    /// The paper's nodes wait for the time of a whole segment, all packets of which might be lost before they reach them.
-    /// In the improved variant silence means that the gateway will soon try again, and its flood finds only nodes that have
-    /// left: they wait for two questions and their answers.
-    pub fn patience(&self, plan: &Plan) -> Duration {
-        match self.variant {
-            Variant::Paper => self.idle + plan.cycle() * u64::from(self.segment),
-            Variant::Improved(_) => self.idle + reply_time(self, plan, 0) * 2,
         }
     }
 

@@ -6,7 +6,7 @@
 //! | collecting | DATA of the last stage | stores it |
 //! | collecting | CODED of the last stage | solves for the missing packets when it has enough of them |
 //! | collecting, complete | CTRL | sends a NACK after the last copy of the CTRL |
-//! | collecting | nothing for [`Config::patience`] | incomplete; what arrived stays |
+//! | collecting | nothing for its patience ([`Config::idle`]) | incomplete; what arrived stays |
 //! | complete | nothing for [`Config::linger`] | idle |
 
 use core::fmt;
@@ -18,7 +18,7 @@ use chappe_core::{
 
 use crate::checkpoint::Checkpoint;
 use crate::config::{Config, ConfigError};
-use crate::ear::{Ear, first_turn, round_due};
+use crate::ear::{Ear, first_turn, patience, round_due};
 use crate::flood::{data_start, same_flood};
 use crate::frame::Frames;
 use crate::groups::PerGroup;
@@ -434,7 +434,7 @@ impl<S: Store> Destination<S> {
             bytes: len,
         });
         // Patience and not yet linger: the source asks only at the end of its round.
-        let until = now + self.config.patience(plan);
+        let until = now + patience(&self.config, plan);
         self.enter(State::Complete { until });
     }
 
@@ -442,7 +442,7 @@ impl<S: Store> Destination<S> {
     fn stay(&mut self, now: Instant) {
         let Some(plan) = &self.plan else { return };
         match &mut self.state {
-            State::Collecting { until } => *until = now + self.config.patience(plan),
+            State::Collecting { until } => *until = now + patience(&self.config, plan),
             State::Complete { until } => *until = now + self.config.linger,
             _ => {}
         }
@@ -464,7 +464,7 @@ impl<S: Store> Destination<S> {
                 }
                 let start = data_start(&self.config, &plan, reference);
                 let start = if start < now { now } else { start };
-                let until = start + self.config.patience(&plan);
+                let until = start + patience(&self.config, &plan);
                 self.enter(State::Collecting { until });
                 let first = first_turn(&self.config, &plan, plan.hops(), 0, start);
                 self.ear.rest(&self.config, now, first, &mut self.out);

@@ -7,8 +7,8 @@
 //! | trying | the destination is complete and idle | done |
 //! | trying | [`ATTEMPTS_MAX`] attempts in a row brought nothing, or the planner has no plan | gives up |
 //!
-//! A flood can be lost, relays can fail, an end can restart, and links can be worse than they were measured. None of this
-//! is told to the gateway: it hears nothing, or nothing any more. So it tries the same plan once more, since a flood is what
+//! A flood can be lost, relays can fail, an end can restart, and links can be worse than they were measured. The gateway
+//! only hears nothing, or nothing any more. So it tries the same plan once more, since a flood is what
 //! is lost most often, and then leaves it to its [`Planner`] to avoid the groups that brought nothing ([`Trial`]).
 
 use chappe_core::{
@@ -63,7 +63,7 @@ pub trait Planner {
 pub struct Memory {
     /// The number of its last transfer.
     pub transfer: u8,
-    /// Its last session.
+    /// The session of its last plan.
     pub session: u32,
     /// The packets that have arrived.
     pub checkpoint: Checkpoint,
@@ -97,7 +97,7 @@ enum State {
 }
 
 impl<S: Store, P: Planner> Gateway<S, P> {
-    /// Node `number`, idle.
+    /// The gateway at node `number`, without a transfer.
     pub fn new(
         config: Config,
         caps: &Caps,
@@ -136,12 +136,12 @@ impl<S: Store, P: Planner> Gateway<S, P> {
         self.begin(None, None, at)
     }
 
-    /// The destination inside.
+    /// The destination that it drives.
     pub fn destination(&self) -> &Destination<S> {
         &self.destination
     }
 
-    /// The planner inside.
+    /// The planner that makes its plans.
     pub fn planner(&self) -> &P {
         &self.planner
     }

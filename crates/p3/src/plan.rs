@@ -16,7 +16,7 @@
 //! | 1, rest | improved variant: bits of a relay's number, and the relays as bits |
 //!
 //! The mark of a relay is [`PaperPart::sends`] or [`ImprovedPart::answers`]. The improved variant lists its relays stage by
-//! stage and group by group, so it need not name these: each relay is its number, its mark, and a bit that says whether
+//! stage and group by group, so it need not name these: each relay is its number, its mark, and a bit for whether
 //! another one of the same place follows. With numbers below 256 a frame has room for [`IMPROVED_RELAYS_MAX`] relays,
 //! which are three groups over 24 hops. Bits after the last relay are zero.
 //!

@@ -26,6 +26,8 @@ pub trait Links {
 
 /// 6 dB: from there a CC2420 loses nothing to noise.
 const SAFE_MARGIN: f64 = 4.0;
+/// Weight of the prior for links received 6 dB above the sensitivity, of which nearly all are perfect: our choice.
+const DOUBT_STRONG: f64 = 0.005;
 /// A PRR below this counts as no link, but as noise of the measurement.
 const FAINT: f64 = 0.05;
 
@@ -62,7 +64,7 @@ impl Tables {
                     }
                     // Power well above the sensitivity says more about a link without losses than a few beacons do.
                     let strong = power > sensitivity * SAFE_MARGIN;
-                    let doubt = if strong { 0.05 } else { 0.5 };
+                    let doubt = if strong { DOUBT_STRONG } else { 0.5 };
                     tables.believed[place] = (share * beacons + doubt) / (beacons + 2.0 * doubt);
                 }
             }
