@@ -1,20 +1,22 @@
 //! One seed of a scenario: the gateway plans, wakes the network, and fetches the object.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use chappe_core::{Duration, Instant};
 use chappe_lab::carry::{self, Begun, Carry, Limits, Receipt, Report, RunSpec, Running, Watch};
 use chappe_lab::run::{Meter, Outcome, RunError, WORK};
 use chappe_lab::system::Job;
-use chappe_p3::{Config, Destination, Ended, Relay, Source};
+use chappe_p3::{Config, Destination, Ended, Gateway, Relay, Source};
 use chappe_results::{DATA_TRANSMISSIONS, Run};
 use chappe_scenario::{Plan, System, Transfer, Variant, Variants};
 use chappe_sim::{NodeCounters, Recorder};
 
 use super::plan::{CAPS, P3, SYSTEM, radio_bound_bps};
 use super::prepare::{Knowledge, Prepared, prepare};
-use super::role::{Held, Memory, Role};
-use super::route::{Route, route};
+use super::replan::Replan;
+use super::role::{Flash, Held, Memory, Role, page};
+use super::route::{Route, route, wanted, wish};
 
 /// Power of a CC2420 that listens or sends, in watts: 18.8 mA at 3.0 V, the values of the paper's energy comparison. A
 /// transmission at 0 dBm takes 17.4 mA; like the paper, Chappe counts 18.8 mA for both.
@@ -38,6 +40,9 @@ pub const PATHS: &str = "paths";
 pub const ACTIVE: &str = "active_nodes";
 /// Counter of the time from the first wake-up frame to the source's first packet, in microseconds.
 pub const SETUP: &str = "setup_us";
+
+/// Counter of the plans that the improved variant's gateway flooded until it had the object or gave up.
+pub const ATTEMPTS: &str = "attempts";
 
 /// Carries the transfer of one seed and checks the result against its bound.
 pub fn run(job: Job<'_>, meter: &Meter) -> Result<Outcome, RunError> {
@@ -100,7 +105,9 @@ pub fn watched<R: Recorder>(
     let known = prepared.learn(with);
     match route(with, &known, ends, packets)? {
         Some(route) => {
-            let run = P3Run::new(with, route, &known, transfer, packets);
+            let restarts = carry::restarts(spec.plan).next().is_some();
+            let flash = restarts.then(Flash::default);
+            let run = P3Run::new(with, route, known, transfer, packets, flash);
             carry::carry_with(run, spec, recorder, meter)
         }
         None => {
@@ -145,6 +152,10 @@ struct P3Run {
     packets: u32,
     measuring: Duration,
     collecting: Duration,
+    /// The planner of a gateway that tries again; the paper's protocols try once.
+    replan: Option<Replan>,
+    /// What the ends keep over a restart.
+    flash: Option<Flash>,
     /// Packets that had arrived at the end of the first round.
     first_round: u32,
     /// Energy of the plan's nodes when the object was complete, in joules.
@@ -152,8 +163,22 @@ struct P3Run {
 }
 
 impl P3Run {
-    fn new(with: &P3, route: Route, known: &Knowledge, transfer: &Transfer, packets: u32) -> P3Run {
+    fn new(
+        with: &P3,
+        route: Route,
+        known: Knowledge,
+        transfer: &Transfer,
+        packets: u32,
+        flash: Option<Flash>,
+    ) -> P3Run {
+        let (source, destination) = (transfer.source, transfer.receivers[0]);
+        let replan = (with.variant == super::Variant::Improved).then(|| {
+            let (wanted, wish) = (wanted(with, source, destination), wish(with, packets));
+            Replan::new(known.ratios, with.config.clone(), wish, wanted, route.plan)
+        });
         P3Run {
+            replan,
+            flash,
             variant: with.variant.row(),
             config: with.config.clone(),
             route,
@@ -174,17 +199,31 @@ impl P3Run {
         let node = |number: u16| running.node(number.into());
         let plan = &self.route.plan;
         match (node(plan.source()), node(plan.destination())) {
-            (Role::Source(source), Role::Destination(destination)) => (source, destination),
-            _ => unreachable!("the plan's ends were made as such"),
+            (Role::Source(source, _), end) => match end.destination() {
+                Some(destination) => (source, destination),
+                None => unreachable!("the plan's destination was made as such"),
+            },
+            _ => unreachable!("the plan's source was made as such"),
         }
     }
 
-    /// The nodes of the plan.
-    fn active(&self) -> Vec<usize> {
+    /// The gateway of the running transfer, if its variant has one.
+    fn gateway<'a>(&self, running: &'a dyn Running<Role>) -> Option<&'a Gateway<Memory, Replan>> {
+        match running.node(self.route.plan.destination().into()) {
+            Role::Gateway(node, _) => Some(node),
+            _ => None,
+        }
+    }
+
+    /// The nodes of all plans so far.
+    fn active(&self, running: &dyn Running<Role>) -> Vec<usize> {
         let plan = &self.route.plan;
-        let relays = plan.relays().iter().map(|part| part.node);
-        let all = relays.chain([plan.source(), plan.destination()]);
-        all.map(usize::from).collect()
+        let later = self.gateway(running);
+        let later = later.map_or(&[][..], |node| node.planner().plans());
+        let relays = [plan].into_iter().chain(later);
+        let relays = relays.flat_map(|plan| plan.relays().iter().map(|part| part.node));
+        let all: BTreeSet<u16> = relays.chain([plan.source(), plan.destination()]).collect();
+        all.into_iter().map(usize::from).collect()
     }
 }
 
@@ -198,10 +237,7 @@ fn energy(all: &[NodeCounters], nodes: &[usize]) -> f64 {
 }
 
 fn destination(role: &Role) -> Option<&Destination<Memory>> {
-    match role {
-        Role::Destination(node) => Some(node),
-        _ => None,
-    }
+    role.destination()
 }
 
 impl Carry for P3Run {
@@ -211,10 +247,24 @@ impl Carry for P3Run {
         (&SYSTEM, self.variant)
     }
 
-    fn station(&self, node: usize, _: u32) -> Result<Box<Role>, RunError> {
+    fn station(&self, node: usize, life: u32) -> Result<Box<Role>, RunError> {
         let (config, number, plan) = (self.config.clone(), node as u16, &self.route.plan);
+        let flash = self.flash.clone();
         let role = if number == plan.source() {
-            Source::new(config, &CAPS, number, Held(self.object.clone())).map(Role::Source)
+            let session = flash.as_ref().map_or(0, |flash| page(flash).session);
+            let source = Source::new(config, &CAPS, number, Held(self.object.clone()));
+            source.map(|source| Role::Source(source.with_session(session), flash))
+        } else if let (true, Some(replan)) = (number == plan.destination(), &self.replan) {
+            let kept = flash.as_ref().and_then(|flash| page(flash).gateway);
+            let store = Memory::kept(flash.clone());
+            Gateway::new(config, &CAPS, number, store, replan.clone()).map(|node| {
+                let mut node = match kept.filter(|_| life > 0) {
+                    Some(kept) => node.resuming(&kept),
+                    None => node,
+                };
+                node.trace(true);
+                Role::Gateway(node, flash)
+            })
         } else if number == plan.destination() {
             Destination::new(config, &CAPS, number, Memory::default()).map(|mut node| {
                 node.trace(true);
@@ -237,11 +287,12 @@ impl Carry for P3Run {
     }
 
     fn begin(&mut self, role: &mut Role, _: &Transfer, now: Instant) -> Result<Begun, RunError> {
-        let Role::Destination(node) = role else {
-            return Err(RunError::Defect("the destination is another node".into()));
+        let started = match role {
+            Role::Destination(node) => node.start(self.route.plan, None, now),
+            Role::Gateway(node, _) => node.start(now),
+            _ => return Err(RunError::Defect("the destination is another node".into())),
         };
-        node.start(self.route.plan, None, now)
-            .map_err(|error| RunError::Defect(error.to_string()))?;
+        started.map_err(|error| RunError::Defect(error.to_string()))?;
         Ok(Begun::default())
     }
 
@@ -275,11 +326,16 @@ impl Carry for P3Run {
         if source.counts().rounds <= 1 {
             self.first_round = progress.packets;
         }
-        // A source that never woke ends nothing; then the destination gives up and is idle.
-        let over = source.ended().is_some() || destination.is_idle();
+        // A source that never woke ends nothing; then the destination gives up and is idle. A gateway tries again.
+        let over = match self.gateway(running) {
+            Some(gateway) => {
+                gateway.is_idle() || progress.completed.is_some() && source.ended().is_some()
+            }
+            None => source.ended().is_some() || destination.is_idle(),
+        };
         // Figures count energy up to the last packet, not the destination's wait for the source's end.
         if progress.completed.is_some() && self.energy.is_none() {
-            self.energy = Some(energy(&running.air().nodes, &self.active()));
+            self.energy = Some(energy(&running.air().nodes, &self.active(running)));
         }
         over
     }
@@ -299,7 +355,10 @@ impl Carry for P3Run {
         report.count(DATA_TRANSMISSIONS, counts.data);
         report.count(PACKETS, destination.progress().packets.into());
         report.count(FIRST_ROUND, self.first_round.into());
-        let (active, all) = (self.active(), &running.air().nodes);
+        if let Some(gateway) = self.gateway(running) {
+            report.count(ATTEMPTS, gateway.attempts().into());
+        }
+        let (active, all) = (self.active(running), &running.air().nodes);
         report.count(HOPS, plan.hops().into());
         report.count(PATHS, self.route.paths as u64);
         report.count(ACTIVE, active.len() as u64);
@@ -315,13 +374,14 @@ impl Carry for P3Run {
         );
         for node in 0..running.nodes() {
             let drops = match running.node(node) {
-                Role::Source(node) => node.drops(),
+                Role::Source(node, _) => node.drops(),
                 Role::Relay(node) => {
                     report.count("relay_frames", node.forwarded());
                     report.count(DATA_TRANSMISSIONS, node.forwarded());
                     node.drops()
                 }
                 Role::Destination(node) => node.drops(),
+                Role::Gateway(node, _) => node.drops(),
             };
             report.count_each("dropped", drops.iter());
         }

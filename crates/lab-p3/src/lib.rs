@@ -32,7 +32,7 @@
 //! | module | contents |
 //! |---|---|
 //! | `plan` | a scenario's keys and settings ([`P3`]) |
-//! | `prepare`, `route` | the true links, the gateway's measurement of them, and its route |
+//! | `prepare`, `route`, `replan` | the true links, the gateway's measurement of them, its route, and its further attempts |
 //! | `carry`, `role` | one seed: the transfer along the route, the counters, and the bound |
 //! | [`ends`] | ends of a transfer with a route of the wanted shape |
 //! | [`trace`] | what each node does with each frame of a transfer |
@@ -46,6 +46,7 @@ mod demo;
 pub mod ends;
 mod plan;
 mod prepare;
+mod replan;
 mod role;
 mod route;
 pub mod trace;

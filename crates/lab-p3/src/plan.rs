@@ -106,15 +106,6 @@ pub struct P3 {
     pub extra_nodes: bool,
 }
 
-/// The measurement of variants that choose among channels: beacons of full length back to back, on all four channels.
-/// A hundred beacons distinguish a link of 0.95 from one of 0.99.
-const DENSE: Measurement = Measurement {
-    interval: Duration::from_millis(5),
-    beacons: 100,
-    channels: 4,
-    ..Measurement::PAPER
-};
-
 /// The key of simulated networks. It need not be secret, since no attacker receives their frames.
 const KEY: Key = Key::new(*b"chappe simulates");
 
@@ -134,7 +125,7 @@ impl P3 {
     pub fn paper(variant: Variant) -> P3 {
         let measurement = match variant {
             Variant::Paper | Variant::Pip => Measurement::PAPER,
-            Variant::PipAware | Variant::Improved => DENSE,
+            Variant::PipAware | Variant::Improved => Measurement::SHORT,
         };
         let config = match variant {
             Variant::Improved => Config::improved(Some(KEY)),

@@ -6,7 +6,7 @@
 
 use chappe_core::{Channel, Dbm, Duration, Purpose, Seed};
 use chappe_p3::config::{CHANNELS, FCS_LEN, FRAME_MAX};
-use chappe_p3::planner::{Links, Measurement, collection_time};
+use chappe_p3::planner::{Links, Measurement};
 use chappe_p3::timing::MODE;
 use chappe_scenario::Network;
 use chappe_scenario::format::LinkKnowledge;
@@ -73,6 +73,12 @@ impl Ratios {
     pub fn get(&self, channel: Channel, from: usize, to: usize) -> f64 {
         let ratio = self.look_up(&self.tables, channel, from, to);
         ratio.map_or(0.0, f64::from)
+    }
+
+    /// The ratio of a link in its worse direction on the best of the four channels.
+    pub fn best(&self, a: usize, b: usize) -> f64 {
+        let both = |channel| self.get(channel, a, b).min(self.get(channel, b, a));
+        CHANNELS.into_iter().map(both).fold(0.0, f64::max)
     }
 
     fn look_up(
@@ -150,7 +156,7 @@ impl Prepared {
                 powers: self.truth.powers.clone(),
             },
             measuring: measurement.duration(nodes as u64),
-            collecting: collection_time(nodes as u64) * u64::from(measurement.channels),
+            collecting: measurement.collection_time(nodes as u64),
         }
     }
 

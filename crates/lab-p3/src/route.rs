@@ -1,15 +1,15 @@
 //! The gateway's plan for one transfer, by variant.
 
-use chappe_core::{Purpose, Seed};
+use chappe_core::{Purpose, Seed, Stream};
 use chappe_lab::run::RunError;
 use chappe_p3::baseline::pip;
 use chappe_p3::config::{LAST_STAGE_THRESHOLD, LINK_THRESHOLD};
-use chappe_p3::plan::{HOPS_MAX, RELAYS_MAX};
+use chappe_p3::plan::{PAPER_HOPS_MAX, RELAYS_MAX};
 use chappe_p3::planner::{
-    LinkGraph, PathSet, Wish, best_path, choose_length, depth_first_path_set, pipeline,
+    LinkGraph, Links, PathSet, Wish, best_path, choose_length, depth_first_path_set, pipeline,
     with_extra_nodes,
 };
-use chappe_p3::{ChannelOrder, Plan, Wanted};
+use chappe_p3::{ChannelOrder, Config, Plan, Wanted};
 use chappe_scenario::format::LinkKnowledge;
 
 use super::plan::{P3, Variant};
@@ -33,16 +33,23 @@ pub struct Route {
     pub paths: usize,
 }
 
-/// Plans a transfer from `source` to `destination`. The result is `None` if the links that measure as good do not connect
-/// them, or, for the channel-aware baseline, if no path works with any order of the channels.
+/// Plans a transfer from `source` to `destination`. The result is `None` if there is no way for this variant:
 ///
-/// All variants of one seed find the same paths and draw the same channels.
+/// - P³ and PIP plan on channel 26, by links that measure as good there;
+/// - PIP with the best channels also takes paths of links that are good on one of the other channels, if channel 26 has
+///   none, and a path must work with one of the orders of the channels;
+/// - the improved variant plans on all channels.
+///
+/// All variants of one seed find the same paths on channel 26 and draw the same channels.
 pub fn route(
     with: &P3,
     known: &Knowledge,
     (seed, source, destination): (u64, usize, usize),
     packets: u32,
 ) -> Result<Option<Route>, RunError> {
+    if with.variant == Variant::Improved {
+        return learned(with, known, (source, destination), packets);
+    }
     let ratios = &known.ratios;
     let default = with.config.flood_channel;
     let seed = Seed(seed).child(PLANNING);
@@ -52,25 +59,7 @@ pub fn route(
     let graph = LinkGraph::from_prr(ratios.nodes(), LINK_THRESHOLD, |a, b| {
         ratios.get(default, a, b)
     });
-    //= p3 IV-C.2: the largest set of node-distinct paths of one length, by a depth-first search
-    let found = choose_length(
-        &graph,
-        source,
-        destination,
-        with.paths,
-        EXTRA_HOPS,
-        |hops| {
-            fitting(
-                depth_first_path_set(&graph, source, destination, hops, &mut random),
-                hops,
-            )
-        },
-    );
-    let Some((_, found)) =
-        found.filter(|(hops, found)| *hops <= usize::from(HOPS_MAX) && !found.paths.is_empty())
-    else {
-        return Ok(None);
-    };
+    let found = paths(with, &graph, (source, destination), &mut random);
     let mut wanted = Wanted {
         transfer: 1,
         payload: with.payload,
@@ -79,30 +68,44 @@ pub fn route(
         channels,
     };
     let profile = &with.config.profile;
-    let plan = match with.variant {
-        Variant::Paper => Plan::from_paths(
-            wanted,
-            profile,
-            &found.paths,
-            &mut random,
-            LAST_STAGE_THRESHOLD,
-            |relay| ratios.get(default, relay.into(), destination),
-        ),
-        Variant::Pip => {
-            let path = random.below(found.paths.len() as u64) as usize;
-            pip::plan(wanted, profile, &found.paths[path], &mut random)
-        }
-        Variant::PipAware => {
-            let choice = best_path(&found, source, destination, packets, |channel, from, to| {
-                ratios.get(channel, from, to)
-            });
-            let Some(choice) = choice else {
+    let best = |found: &PathSet| {
+        best_path(found, source, destination, packets, |channel, from, to| {
+            ratios.get(channel, from, to)
+        })
+    };
+    let (plan, found) = match (with.variant, found) {
+        (Variant::PipAware, found) => {
+            let mut chosen = found.and_then(|found| Some((best(&found)?, found)));
+            if chosen.is_none() {
+                let any =
+                    LinkGraph::from_prr(ratios.nodes(), LINK_THRESHOLD, |a, b| ratios.best(a, b));
+                let found = paths(with, &any, (source, destination), &mut random);
+                chosen = found.and_then(|found| Some((best(&found)?, found)));
+            }
+            let Some((choice, found)) = chosen else {
                 return Ok(None);
             };
             wanted.channels = choice.channels;
-            pip::plan(wanted, profile, &found.paths[choice.path], &mut random)
+            let plan = pip::plan(wanted, profile, &found.paths[choice.path], &mut random);
+            (plan, found)
         }
-        Variant::Improved => return learned(with, known, (source, destination), packets),
+        (_, None) => return Ok(None),
+        (Variant::Pip, Some(found)) => {
+            let path = random.below(found.paths.len() as u64) as usize;
+            let plan = pip::plan(wanted, profile, &found.paths[path], &mut random);
+            (plan, found)
+        }
+        (Variant::Paper | Variant::Improved, Some(found)) => {
+            let plan = Plan::from_paths(
+                wanted,
+                profile,
+                &found.paths,
+                &mut random,
+                LAST_STAGE_THRESHOLD,
+                |relay| ratios.get(default, relay.into(), destination),
+            );
+            (plan, found)
+        }
     };
     let mut plan =
         plan.map_err(|error| RunError::Defect(format!("a plan over found paths: {error}")))?;
@@ -116,14 +119,29 @@ pub fn route(
     }))
 }
 
-/// The improved variant's plan: the stages and channels with the highest expected delivery.
-fn learned(
+/// The paper's paths through a graph of good links; `None` if there are none that a plan can name.
+fn paths(
     with: &P3,
-    known: &Knowledge,
+    graph: &LinkGraph,
     (source, destination): (usize, usize),
-    packets: u32,
-) -> Result<Option<Route>, RunError> {
-    let wish = Wish {
+    random: &mut Stream,
+) -> Option<PathSet> {
+    //= p3 IV-C.2: the largest set of node-distinct paths of one length, by a depth-first search
+    let found = choose_length(graph, source, destination, with.paths, EXTRA_HOPS, |hops| {
+        fitting(
+            depth_first_path_set(graph, source, destination, hops, random),
+            hops,
+        )
+    });
+    let nameable = |(hops, found): &(usize, PathSet)| {
+        *hops <= usize::from(PAPER_HOPS_MAX) && !found.paths.is_empty()
+    };
+    found.filter(nameable).map(|(_, found)| found)
+}
+
+/// What the improved variant's planner is asked for.
+pub(super) fn wish(with: &P3, packets: u32) -> Wish {
+    Wish {
         packets,
         beacons: match with.knowledge {
             LinkKnowledge::Probed => with.measurement.beacons,
@@ -131,20 +149,47 @@ fn learned(
             LinkKnowledge::True => u32::MAX >> 8,
         },
         ..Wish::default()
-    };
-    let Some(found) = pipeline(&known.ratios, source, destination, &with.config, &wish) else {
-        return Ok(None);
-    };
-    let wanted = Wanted {
+    }
+}
+
+/// The terms of a plan between two ends; the planner chooses the channels.
+pub(super) fn wanted(with: &P3, source: usize, destination: usize) -> Wanted {
+    Wanted {
         transfer: 1,
         payload: with.payload,
         source: source as u16,
         destination: destination as u16,
-        channels: found.channels,
+        channels: ChannelOrder::default(),
+    }
+}
+
+/// The plan of the stages and channels with the highest expected delivery; `None` if there is no way.
+pub(super) fn planned(
+    links: &impl Links,
+    wanted: Wanted,
+    config: &Config,
+    wish: &Wish,
+) -> Result<Option<Plan>, RunError> {
+    let (source, destination) = (wanted.source.into(), wanted.destination.into());
+    let Some(found) = pipeline(links, source, destination, config, wish) else {
+        return Ok(None);
     };
-    let plan = found
-        .plan(wanted, &with.config, SESSION)
-        .map_err(|error| RunError::Defect(format!("a plan over found stages: {error}")))?;
+    let plan = found.plan(wanted, config, SESSION);
+    let defect = |error| RunError::Defect(format!("a plan over found stages: {error}"));
+    plan.map(Some).map_err(defect)
+}
+
+/// The improved variant's plan.
+fn learned(
+    with: &P3,
+    known: &Knowledge,
+    (source, destination): (usize, usize),
+    packets: u32,
+) -> Result<Option<Route>, RunError> {
+    let (wanted, wish) = (wanted(with, source, destination), wish(with, packets));
+    let Some(plan) = planned(&known.ratios, wanted, &with.config, &wish)? else {
+        return Ok(None);
+    };
     let stages = u32::from(plan.hops()).saturating_sub(1).max(1);
     Ok(Some(Route {
         paths: (plan.relays().len() as u32).div_ceil(stages) as usize,

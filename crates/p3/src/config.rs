@@ -52,13 +52,15 @@ pub struct Config {
     pub flood_repeats: u8,
     /// From the end of the flood to the first packet. 1 ms: our choice, five turnarounds.
     pub start_guard: Duration,
-    /// A node leaves its transfer after it has heard nothing of it for this time and for the time of a whole segment,
-    /// all packets of which might be lost before they reach it. 2 s: our choice.
+    /// A node leaves its transfer after it has heard nothing of it for this time and for the
+    /// time of a whole segment, all packets of which might be lost before they reach it; in the improved variant for that of
+    /// two questions and their answers. 2 s, in the improved variant 0.6 s: our choices.
     pub idle: Duration,
     /// How long relays and destination stay after a complete transfer, in case the source repeats its CTRL. 1 s,
     /// longer than all repetitions of a CTRL at six hops.
     pub linger: Duration,
-    /// How long a node that is not in the plan switches its receiver off. 2 s, about one 59 kB transfer.
+    /// How long a node that is not in the plan switches its receiver off. 2 s, about one 59 kB transfer. In the improved
+    /// variant 0.8 s: a gateway that has to try again needs other relays then.
     pub rest: Duration,
     /// How long the source waits for a NACK beyond the time that it needs. 1 ms: our choice.
     pub reply_slack: Duration,
@@ -96,7 +98,8 @@ const START_ERROR_MAX: Duration = Duration::from_nanos(500);
 impl Config {
     /// The improved variant, with authentication if there is a key.
     ///
-    /// Relays and destination stay for a fifth of a second after the end, in which the source asks three times.
+    /// Relays and destination stay for a fifth of a second after the end, in which the source asks three times. Nodes give up
+    /// a silent transfer early, since a [`Gateway`](crate::Gateway) tries again.
     pub fn improved(key: Option<Key>) -> Config {
         Config {
             variant: Variant::Improved(Improved {
@@ -105,6 +108,8 @@ impl Config {
             }),
             profile: Profile::IMPROVED,
             linger: Duration::from_millis(200),
+            idle: Duration::from_millis(600),
+            rest: Duration::from_millis(800),
             segment: 880,
             ..Config::default()
         }
@@ -147,11 +152,6 @@ impl Config {
                 self.profile.slot(len).nanos() + self.profile.relay_slack.nanos(),
             ),
         }
-    }
-
-    /// How long a node of a transfer with this cycle waits without hearing anything.
-    pub fn patience(&self, cycle: Duration) -> Duration {
-        self.idle + cycle * u64::from(self.segment)
     }
 
     /// Checks the parameters, and that the radio has the abilities that they need.

@@ -6,7 +6,7 @@
 //! | collecting | DATA of the last stage | stores it |
 //! | collecting | CODED of the last stage | solves for the missing packets when it has enough of them |
 //! | collecting, complete | CTRL | sends a NACK after the last copy of the CTRL |
-//! | collecting | nothing for [`Config::patience`] | incomplete; what arrived stays |
+//! | collecting | nothing for its patience ([`Config::idle`]) | incomplete; what arrived stays |
 //! | complete | nothing for [`Config::linger`] | idle |
 
 use core::fmt;
@@ -18,9 +18,10 @@ use chappe_core::{
 
 use crate::checkpoint::Checkpoint;
 use crate::config::{Config, ConfigError};
-use crate::ear::{Ear, first_turn, round_due};
+use crate::ear::{Ear, first_turn, patience, round_due};
 use crate::flood::{data_start, same_flood};
 use crate::frame::Frames;
+use crate::groups::PerGroup;
 use crate::header::{Ctrl, Header, Kind};
 use crate::nack;
 use crate::object::Store;
@@ -45,6 +46,8 @@ pub struct Destination<S> {
     object_len: Option<u32>,
     completed: Option<Instant>,
     tail: Tail,
+    /// Packets and combinations that came by each group in this transfer.
+    heard: PerGroup,
     ear: Ear,
     out: Outbox,
     notes: Notes,
@@ -123,6 +126,7 @@ impl<S: Store> Destination<S> {
             object_len: None,
             completed: None,
             tail: Tail::Plain,
+            heard: PerGroup::default(),
             ear: Ear::default(),
             notes: Notes::default(),
         })
@@ -166,6 +170,7 @@ impl<S: Store> Destination<S> {
             round: 0,
         };
         self.tail = Tail::new(&plan);
+        self.heard = PerGroup::default();
         let len = self.frames.len_of(Kind::Plan, plan.encoded_len());
         // A sound plan fits a frame, so there is room.
         let _ = plan.emit(self.frames.begin(&mut self.out, &header, len));
@@ -193,6 +198,17 @@ impl<S: Store> Destination<S> {
             object_len: self.object_len,
             completed: self.completed,
         }
+    }
+
+    /// The plan of the present or last transfer.
+    pub fn plan(&self) -> Option<&Plan> {
+        self.plan.as_ref()
+    }
+
+    /// Frames of this transfer that were of use, by the group that brought them. A group that is far behind the others is
+    /// dead.
+    pub fn heard(&self) -> PerGroup {
+        self.heard
     }
 
     /// What [`start`](Self::start) needs to resume this object later. Keep it with the store.
@@ -258,7 +274,7 @@ impl<S: Store> Destination<S> {
                 if header.transfer != plan.transfer() || !before {
                     return Err(DropReason::NotForUs);
                 }
-                match header.kind {
+                let result = match header.kind {
                     Kind::Plan | Kind::Nack => Err(DropReason::NotForUs),
                     _ if heard.psdu.len() != self.frames.data_len(&plan) => {
                         Err(DropReason::Malformed)
@@ -273,7 +289,14 @@ impl<S: Store> Destination<S> {
                         }
                         self.reply(now, &plan, header, ctrl)
                     }
+                };
+                // Only frames that were of use: a forged one must not hide that a group is dead.
+                if let (Ok(()), Some(count)) =
+                    (result, self.heard.get_mut(usize::from(header.flags.group)))
+                {
+                    *count = count.saturating_add(1);
                 }
+                result
             }
         }
     }
@@ -411,17 +434,15 @@ impl<S: Store> Destination<S> {
             bytes: len,
         });
         // Patience and not yet linger: the source asks only at the end of its round.
-        let until = now + self.config.patience(plan.cycle());
+        let until = now + patience(&self.config, plan);
         self.enter(State::Complete { until });
     }
 
     /// Restarts the deadline of the state, after a frame of the transfer.
     fn stay(&mut self, now: Instant) {
-        let cycle = self
-            .plan
-            .map_or(chappe_core::Duration::ZERO, |plan| plan.cycle());
+        let Some(plan) = &self.plan else { return };
         match &mut self.state {
-            State::Collecting { until } => *until = now + self.config.patience(cycle),
+            State::Collecting { until } => *until = now + patience(&self.config, plan),
             State::Complete { until } => *until = now + self.config.linger,
             _ => {}
         }
@@ -443,7 +464,7 @@ impl<S: Store> Destination<S> {
                 }
                 let start = data_start(&self.config, &plan, reference);
                 let start = if start < now { now } else { start };
-                let until = start + self.config.patience(plan.cycle());
+                let until = start + patience(&self.config, &plan);
                 self.enter(State::Collecting { until });
                 let first = first_turn(&self.config, &plan, plan.hops(), 0, start);
                 self.ear.rest(&self.config, now, first, &mut self.out);

@@ -6,7 +6,7 @@
 
 use chappe_core::{Duration, Instant, Wake};
 
-use crate::config::Config;
+use crate::config::{Config, Variant};
 use crate::frame::Frames;
 use crate::header::Flags;
 use crate::outbox::Outbox;
@@ -144,6 +144,18 @@ pub(crate) fn round_due(
         turn
     };
     started + back + pause + there
+}
+
+/// How long a node of a transfer waits without hearing anything.
+///
+/// The paper's nodes wait for the time of a whole segment, all packets of which might be lost before they reach them.
+/// In the improved variant silence means that the gateway will soon try again, and its flood finds only nodes that have
+/// left: they wait for two questions and their answers.
+pub(crate) fn patience(config: &Config, plan: &Plan) -> Duration {
+    match config.variant {
+        Variant::Paper => config.idle + plan.cycle() * u64::from(config.segment),
+        Variant::Improved(_) => config.idle + reply_time(config, plan, 0) * 2,
+    }
 }
 
 /// How long a NACK can take to come back to stage `stage`, from the end of its CTRL: its hops to the destination and

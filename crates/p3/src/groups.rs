@@ -13,7 +13,7 @@ pub fn single_is_faster(delivered: &[f64], all: f64) -> bool {
 }
 
 /// A number for each group.
-pub(crate) type PerGroup = [u32; GROUPS_MAX as usize];
+pub type PerGroup = [u32; GROUPS_MAX as usize];
 
 /// What a source has measured of its groups.
 ///

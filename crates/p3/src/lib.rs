@@ -80,7 +80,7 @@
 //! | how the destination learns the length | CTRL carries it | [`header`] |
 //! | which group takes a retransmission | the n-th frame of a round goes to group n mod 2 | `source.rs` |
 //! | cost of a turn of the pipeline beside its frames | the pauses of Splash's public code, on which P³ is built | [`Profile`] |
-//! | how long a node waits in silence | 2 s and the time of one segment | [`Config::patience`] |
+//! | how long a node waits in silence | 2 s and the time of one segment | [`Config::idle`] |
 //! | a relay in the last slot of the flood | does not repeat it: data is about to start | `flood.rs` |
 //! | relays after the last NACK | stay while the source may repeat its CTRL ([`Config::linger`]) | `relay.rs` |
 //! | a relay that turned around and missed the NACK | goes forward with the next DATA that it hears | `relay.rs` |
@@ -127,6 +127,7 @@ mod destination;
 mod ear;
 mod flood;
 mod frame;
+mod gateway;
 pub mod groups;
 pub mod header;
 mod nack;
@@ -157,6 +158,7 @@ pub use checkpoint::Checkpoint;
 pub use config::{Config, ConfigError, Improved, Variant};
 pub use destination::{Destination, Progress, StartError};
 pub use flood::{plan_airtime, setup_time};
+pub use gateway::{ATTEMPTS_MAX, Gateway, Memory, Planner, Trial};
 pub use object::{Lent, Object, Store};
 pub use part::{ImprovedPart, PaperPart, Part, Place};
 pub use plan::{Plan, PlanError, Stages, Wanted};

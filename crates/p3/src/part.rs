@@ -80,11 +80,11 @@ impl Part {
 
 /// One bit for each relay of a plan, in the plan's order. The variant says what a mark means.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Marks(u64);
+pub(crate) struct Marks(u128);
 
 impl Marks {
     pub fn set(&mut self, at: usize, marked: bool) {
-        self.0 = self.0 & !(1 << at) | u64::from(marked) << at;
+        self.0 = self.0 & !(1 << at) | u128::from(marked) << at;
     }
 
     pub fn has(self, at: usize) -> bool {
@@ -92,5 +92,5 @@ impl Marks {
     }
 }
 
-// Bit 63 is the last one that the shifts above may name.
-const _: () = assert!(crate::sizes::RELAYS_MAX <= 64);
+// Bit 127 is the last one that the shifts above may name.
+const _: () = assert!(crate::sizes::IMPROVED_RELAYS_MAX <= 128);

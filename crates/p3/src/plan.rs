@@ -1,6 +1,6 @@
 //! The plan of a transfer: who takes part, in which stage and group, and on which channels.
 //!
-//! One frame holds it, 13 octets and 3 per relay, so at most [`RELAYS_MAX`] relays:
+//! One frame holds it. A plan of the paper's variant has 13 octets and 3 per relay, so at most [`RELAYS_MAX`] relays:
 //!
 //! | octets | field |
 //! |---|---|
@@ -12,10 +12,13 @@
 //! | 2, 2 | source, destination |
 //! | 1 | order of the channels (0..24), bit 5: improved, bit 6: resumed, bit 7: one group |
 //! | 1, 1, 4 | improved variant only: groups, combinations after a segment, session |
-//! | 3 each | relay: number (2), stage (4 bits), group (bits 4 and 6), mark (bit 5) |
+//! | 3 each | paper's variant: relay with its number (2), stage (4 bits), group (bit 4), mark (bit 5) |
+//! | 1, rest | improved variant: bits of a relay's number, and the relays as bits |
 //!
-//! The mark of a relay is [`PaperPart::sends`] or [`ImprovedPart::answers`]. The improved variant has
-//! [`IMPROVED_RELAYS_MAX`] relays at most, since its frame also ends in a tag.
+//! The mark of a relay is [`PaperPart::sends`] or [`ImprovedPart::answers`]. The improved variant lists its relays stage by
+//! stage and group by group, so it need not name these: each relay is its number, its mark, and a bit for whether
+//! another one of the same place follows. With numbers below 256 a frame has room for [`IMPROVED_RELAYS_MAX`] relays,
+//! which are three groups over 24 hops. Bits after the last relay are zero.
 //!
 //! The number of packets is not in the plan: the gateway need not know how large the object is, and the source
 //! reports it in its CTRL. Stage h listens on the h-th channel of the order, starting over after four; the source
@@ -26,11 +29,15 @@ use chappe_core::{Duration, Stream};
 use crate::channels::ChannelOrder;
 use crate::config::{Config, Variant};
 use crate::part::{ImprovedPart, Marks, PaperPart, Part, Place};
-pub use crate::sizes::{GROUPS_MAX, HOPS_MAX, IMPROVED_RELAYS_MAX, PACKETS_MAX, RELAYS_MAX};
+pub use crate::sizes::{
+    GROUPS_MAX, HOPS_MAX, IMPROVED_RELAYS_MAX, PACKETS_MAX, PAPER_HOPS_MAX, RELAYS_MAX,
+};
 use crate::sizes::{HEADER_LEN, IMPROVED_PAYLOAD_MAX, PAYLOAD_MAX, PAYLOAD_MIN, SUMS_MAX};
 use crate::timing::Profile;
 
 mod wire;
+
+pub use wire::relays_max;
 
 /// Who takes part in a transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,7 +53,7 @@ pub struct Plan {
     groups: u8,
     resumed: bool,
     terms: Terms,
-    relays: [Place; RELAYS_MAX],
+    relays: [Place; IMPROVED_RELAYS_MAX],
     len: u8,
 }
 
@@ -109,7 +116,7 @@ pub enum PlanError {
     NoPath,
     /// More relays than one frame can name.
     TooManyRelays(usize),
-    /// More hops than a stage's four bits can name.
+    /// More hops than the four bits of a stage in the paper's variant can name.
     TooManyHops(usize),
     /// The paths have different lengths, share a node, or pass the source or the destination.
     NotDistinct,
@@ -130,12 +137,12 @@ impl core::fmt::Display for PlanError {
             PlanError::NoPath => f.write_str("a plan needs at least one path"),
             PlanError::TooManyRelays(n) => write!(
                 f,
-                "a plan names at most {RELAYS_MAX} relays, these paths have {n}"
+                "one frame has no room for a plan with {n} relays; the paper's has at most {RELAYS_MAX}"
             ),
             PlanError::TooManyHops(n) => {
                 write!(
                     f,
-                    "a plan has at most {HOPS_MAX} hops, these paths have {n}"
+                    "a plan of paths has at most {PAPER_HOPS_MAX} hops, these have {n}"
                 )
             }
             PlanError::NotDistinct => {
@@ -174,7 +181,7 @@ impl Plan {
         let relays_on_path = paths.first().ok_or(PlanError::NoPath)?.as_ref().len();
         let hops = u8::try_from(relays_on_path + 1)
             .ok()
-            .filter(|&hops| hops <= HOPS_MAX)
+            .filter(|&hops| hops <= PAPER_HOPS_MAX)
             .ok_or(PlanError::TooManyHops(relays_on_path + 1))?;
         let count = paths.len().saturating_mul(relays_on_path);
         if count > RELAYS_MAX {
@@ -217,16 +224,32 @@ impl Plan {
         }
         let mut plan = Plan::empty(wanted, config.cycle(payload, groups), hops, groups);
         let mut answerers = Marks::default();
-        for (at, (place, part)) in plan.relays.iter_mut().zip(parts).enumerate() {
+        // In the order of the frame, in which the octets imply stage and group.
+        let places = (1..hops).flat_map(|stage| (0..groups).map(move |group| (stage, group)));
+        let sorted = places.flat_map(|(stage, group)| {
+            let here =
+                move |part: &&ImprovedPart| (part.place.stage, part.place.group) == (stage, group);
+            parts.iter().filter(here)
+        });
+        let mut len = 0;
+        for (at, (place, part)) in plan.relays.iter_mut().zip(sorted).enumerate() {
             *place = part.place;
             answerers.set(at, part.answers);
+            len = at + 1;
         }
-        plan.len = parts.len() as u8;
+        // A part that has no place among the stages and groups.
+        if len != parts.len() {
+            return Err(PlanError::Stages);
+        }
+        plan.len = len as u8;
         plan.terms = Terms::Improved(ImprovedTerms {
             answerers,
             repair,
             session,
         });
+        if plan.encoded_len() > wire::BODY_MAX {
+            return Err(PlanError::TooManyRelays(parts.len()));
+        }
         plan.sound().then_some(plan).ok_or(PlanError::Stages)
     }
 
@@ -244,7 +267,7 @@ impl Plan {
             groups,
             resumed: false,
             terms: Terms::Paper(PaperTerms::default()),
-            relays: [Place::default(); RELAYS_MAX],
+            relays: [Place::default(); IMPROVED_RELAYS_MAX],
             len: 0,
         }
     }
@@ -273,6 +296,7 @@ impl Plan {
             for (stage, &node) in (1..).zip(path) {
                 let node = u16::try_from(node).map_err(|_| PlanError::NodeNumber(node))?;
                 let place = self.relays.get_mut(usize::from(self.len));
+                let place = place.filter(|_| usize::from(self.len) < RELAYS_MAX);
                 *place.ok_or(PlanError::TooManyRelays(RELAYS_MAX + 1))? =
                     Place { node, stage, group };
                 self.len += 1;
@@ -317,7 +341,7 @@ impl Plan {
             return Err(PlanError::Variant);
         };
         let len = usize::from(self.len);
-        let place = self.relays.get_mut(len);
+        let place = self.relays.get_mut(len).filter(|_| len < RELAYS_MAX);
         *place.ok_or(PlanError::TooManyRelays(len + 1))? = part.place;
         terms.senders.set(len, part.sends);
         self.len += 1;
@@ -330,6 +354,15 @@ impl Plan {
         self.transfer = transfer;
         self.first = first.min(PACKETS_MAX - 1);
         self.resumed = true;
+        self
+    }
+
+    /// The same plan for another attempt: under another transfer number and, in the improved variant, in this later session.
+    pub fn again(mut self, transfer: u8, session: u32) -> Plan {
+        self.transfer = transfer;
+        if let Terms::Improved(terms) = &mut self.terms {
+            terms.session = session;
+        }
         self
     }
 
@@ -450,12 +483,17 @@ impl Plan {
     /// Whether the plan can work: fields in range, nodes distinct, each stage with relays in every group, and in
     /// each of these one that sends on.
     fn sound(&self) -> bool {
-        let (payload_max, groups_max, relays_max) = match self.terms {
-            Terms::Paper(_) => (PAYLOAD_MAX, 2, RELAYS_MAX),
-            Terms::Improved(_) => (IMPROVED_PAYLOAD_MAX, GROUPS_MAX, IMPROVED_RELAYS_MAX),
+        let (payload_max, groups_max, relays_max, hops_max) = match self.terms {
+            Terms::Paper(_) => (PAYLOAD_MAX, 2, RELAYS_MAX, PAPER_HOPS_MAX),
+            Terms::Improved(_) => (
+                IMPROVED_PAYLOAD_MAX,
+                GROUPS_MAX,
+                IMPROVED_RELAYS_MAX,
+                HOPS_MAX,
+            ),
         };
         let payload = (PAYLOAD_MIN..=payload_max).contains(&self.payload());
-        let hops = (1..=HOPS_MAX).contains(&self.hops);
+        let hops = (1..=hops_max).contains(&self.hops);
         let groups = (1..=groups_max).contains(&self.groups);
         let relays = self.relays();
         let sizes = usize::from(self.repair()) <= SUMS_MAX && relays.len() <= relays_max;

@@ -18,7 +18,7 @@ use chappe_core::{
 };
 
 use crate::config::{Config, ConfigError};
-use crate::ear::{Ear, answer_due, first_turn, next_turn, reply_time, round_due};
+use crate::ear::{Ear, answer_due, first_turn, next_turn, patience, reply_time, round_due};
 use crate::flood::Flood;
 use crate::frame::Frames;
 use crate::header::{Ctrl, Flags, Header, Kind, Nack};
@@ -165,7 +165,7 @@ impl Relay {
         self.out.tune(plan.channels().of_stage(stage));
         let first = first_turn(&self.config, &plan, stage, group, start);
         self.ear.rest(&self.config, now, first, &mut self.out);
-        let leave = start + self.config.patience(plan.cycle());
+        let leave = start + patience(&self.config, &plan);
         self.enter(State::Duty(Duty {
             plan,
             part,
@@ -190,7 +190,7 @@ impl Relay {
             return Err(DropReason::NotForUs);
         }
         // A frame for another group is not repeated, but the transfer goes on.
-        duty.leave = now + self.config.patience(duty.plan.cycle());
+        duty.leave = now + patience(&self.config, &duty.plan);
         let turn = next_turn(&self.config, &duty.plan, group, heard.started, header.flags);
         if !header.flags.takes(group) {
             if duty.reverse.is_none() {
@@ -258,7 +258,7 @@ impl Relay {
         let stay = if header.flags.complete {
             self.config.linger
         } else {
-            self.config.patience(duty.plan.cycle())
+            patience(&self.config, &duty.plan)
         };
         duty.leave = now + stay;
         let channel = duty.plan.channels().of_stage(stage - 1);
@@ -296,7 +296,7 @@ impl Relay {
                 if header.flags.takes(group) {
                     return;
                 }
-                duty.leave = now + self.config.patience(duty.plan.cycle());
+                duty.leave = now + patience(&self.config, &duty.plan);
                 let turn = next_turn(&self.config, &duty.plan, group, head.started, header.flags);
                 // While a NACK is due the receiver must stay on, so only this frame is given up.
                 match duty.reverse {

@@ -27,6 +27,8 @@ pub(crate) struct Transfer {
     pub round: u16,
     pub groups: Groups,
     pub fruitless: u8,
+    /// The group that takes the first frame of the next round.
+    next_group: u8,
     pub pass: Pass,
 }
 
@@ -37,6 +39,8 @@ pub(crate) struct Pass {
     pub anchor: Instant,
     /// Frames sent so far in this pass.
     pub frames: u64,
+    /// The group that takes the first frame of this pass.
+    pub first_group: u8,
     /// All relays of a stage are one group.
     pub both: bool,
     /// Whether they were so for the packets of this round; a repeated CTRL may differ.
@@ -70,6 +74,7 @@ impl Transfer {
             round: 0,
             groups: Groups::new(plan.groups()),
             fruitless: 0,
+            next_group: 0,
             pass: Pass::new(anchor, both, Some(first), 0),
         };
         if plan.is_resumed() {
@@ -134,7 +139,8 @@ impl Transfer {
         let (mut sent, mut missing) = (PerGroup::default(), PerGroup::default());
         let (mut rank, mut at) = (0usize, self.due.base());
         let groups = usize::from(self.plan.groups().max(1));
-        // The n-th frame of a round went to group n modulo the number of groups, so a packet's rank tells its group.
+        let mut lost_by = None;
+        // Groups took the frames of a round in turn, so a packet's rank tells its group.
         while let Some(packet) = self.due.next(at, self.end) {
             let lost = if packet < base {
                 Some(false)
@@ -144,8 +150,11 @@ impl Transfer {
             let group = if self.pass.data_both {
                 0
             } else {
-                rank % groups
+                (rank + usize::from(self.pass.first_group)) % groups
             };
+            if lost == Some(true) && lost_by.is_none() {
+                lost_by = Some(group);
+            }
             if let (Some(lost), Some(sent), Some(missing)) =
                 (lost, sent.get_mut(group), missing.get_mut(group))
             {
@@ -155,6 +164,12 @@ impl Transfer {
             rank += 1;
             at = packet + 1;
         }
+        // What one group lost travels by another in the next round, or a single packet would never pass a dead group: the
+        // first missing packet goes by the group after the one that lost it. Combinations go on in turn.
+        self.next_group = match lost_by.filter(|_| !self.is_coded()) {
+            Some(group) => ((group + 1) % groups) as u8,
+            None => (self.pass.first_group + 1) % groups as u8,
+        };
         let less = self.recovery.note(nack.missing) && self.is_coded();
         // Combinations are of all missing packets, whichever group they take: nothing is learnt of the groups.
         if !self.is_coded() {
@@ -183,7 +198,10 @@ impl Transfer {
         // What the last rounds measured decides whether all relays are one group in this one.
         let both = self.plan.is_single() || self.groups.single();
         let cursor = packets.then_some(self.due.base());
-        self.pass = Pass::new(anchor, both, cursor, combinations);
+        self.pass = Pass {
+            first_group: self.next_group,
+            ..Pass::new(anchor, both, cursor, combinations)
+        };
     }
 }
 
@@ -226,6 +244,7 @@ impl Pass {
         Pass {
             anchor,
             frames: 0,
+            first_group: 0,
             both,
             data_both: both,
             cursor,
@@ -262,7 +281,7 @@ impl Pass {
             group: if self.both {
                 0
             } else {
-                (self.frames % u64::from(groups.max(1))) as u8
+                ((self.frames + u64::from(self.first_group)) % u64::from(groups.max(1))) as u8
             },
             both: self.both,
             ..Flags::default()

@@ -24,12 +24,15 @@ pub const PAYLOAD_MIN: usize = 12;
 pub const NACK_BITS: usize = (PAYLOAD_MAX - 4) * 8;
 /// Most relays that a plan of the paper can name: the frame has room for no more.
 pub const RELAYS_MAX: usize = 35;
-/// Most relays that a plan of the improved variant can name: its own fields and a tag take the room of three.
-pub const IMPROVED_RELAYS_MAX: usize = 32;
+/// Most relays that a plan of the improved variant can name: in networks of up to 256 nodes. In larger ones the frame has
+/// room for fewer, see [`relays_max`](crate::plan::relays_max).
+pub const IMPROVED_RELAYS_MAX: usize = 76;
 /// Most groups of relays; the paper has two at most.
 pub const GROUPS_MAX: u8 = 3;
-/// Most hops: the stage of a relay has four bits.
-pub const HOPS_MAX: u8 = 15;
+/// Most hops of a plan of the paper's variant: the stage of a relay has four bits.
+pub const PAPER_HOPS_MAX: u8 = 15;
+/// Most hops of a plan of the improved variant: the planner keeps the stages of a node in 32 bits.
+pub const HOPS_MAX: u8 = 31;
 /// Packets that can be numbered from the start of an object: 24 bits.
 pub const PACKETS_MAX: u32 = 1 << 24;
 /// Most combinations after the plain packets of a segment.

@@ -185,3 +185,63 @@ fn plans_round_trip_and_broken_ones_are_refused() {
     twice.copy_within(12..14, 15);
     assert_eq!(Plan::parse(6, &twice[..117]), Err(Malformed));
 }
+
+/// Goal: improved plans round-trip, and no bent octet is taken for another plan's without being sound. Method: three groups
+/// over 24 hops, the largest plan of the goals; every single bit is flipped.
+#[test]
+fn the_largest_improved_plan_fits_and_bent_ones_are_sound_or_refused() {
+    let mut parts = Vec::new();
+    for stage in 1..24 {
+        for group in 0..3 {
+            let node = 120 + u16::from(stage) * 3 + u16::from(group);
+            let place = Place { node, stage, group };
+            let answers = group == 1;
+            parts.push(ImprovedPart { place, answers });
+        }
+    }
+    // The order of the caller does not matter.
+    parts.reverse();
+    let stages = Stages {
+        hops: 24,
+        groups: 3,
+        parts: &parts,
+        repair: 2,
+        session: 9,
+    };
+    let config = Config::improved(None);
+    let plan = Plan::from_stages(WANTED, &config, stages).unwrap();
+    assert_eq!((plan.relays().len(), relays_max(256)), (69, 76));
+    let mut body = [0; 125];
+    let body = &mut body[..plan.encoded_len()];
+    plan.emit(body).unwrap();
+    assert_eq!(Plan::parse(WANTED.transfer, body), Ok(plan));
+    for bit in 0..body.len() * 8 {
+        body[bit / 8] ^= 1 << (bit % 8);
+        if let Ok(other) = Plan::parse(WANTED.transfer, body) {
+            assert!(other.sound() && other != plan, "bit {bit}");
+        }
+        body[bit / 8] ^= 1 << (bit % 8);
+    }
+    for len in 0..body.len() {
+        assert_eq!(Plan::parse(WANTED.transfer, &body[..len]), Err(Malformed));
+    }
+    // Numbers of ten bits need more room than there is.
+    let far: Vec<ImprovedPart> = parts
+        .iter()
+        .map(|part| {
+            let place = Place {
+                node: part.place.node + 60_000,
+                ..part.place
+            };
+            ImprovedPart { place, ..*part }
+        })
+        .collect();
+    let stages = Stages {
+        parts: &far,
+        ..stages
+    };
+    assert_eq!(
+        Plan::from_stages(WANTED, &config, stages),
+        Err(PlanError::TooManyRelays(69))
+    );
+}

@@ -1,23 +1,54 @@
 //! The plan as octets.
 
-use super::{ImprovedTerms, PaperTerms, Plan, RELAYS_MAX, Terms};
+use super::{IMPROVED_RELAYS_MAX, ImprovedTerms, PaperTerms, Plan, RELAYS_MAX, Terms};
 use crate::channels::ChannelOrder;
 use crate::header::{Malformed, u16_at, u32_at};
 use crate::part::{Marks, Place};
+use crate::sizes::{FRAME_MAX, HEADER_LEN, TAG_LEN};
 
 /// Octets of a plan before its relays; the transfer's number, the 13th, is in the header of the frame.
 const FIXED: usize = 12;
-/// Octets of a relay: number, and place with mark.
+/// Octets of a relay of the paper's variant: number, and place with mark.
 const RELAY_LEN: usize = 3;
-/// Octets that only the improved variant has.
-const IMPROVED_LEN: usize = 6;
+/// Octets that only the improved variant has: groups, combinations, session, bits of a number.
+const IMPROVED_LEN: usize = 7;
+/// Octets of a plan's frame that are left for the plan.
+pub(super) const BODY_MAX: usize = FRAME_MAX - HEADER_LEN - TAG_LEN;
+/// Bits of a relay of the improved variant beside its number: the mark, and whether another one of its place follows.
+const RELAY_BITS: usize = 2;
 /// Bit of the octet with the order of the channels.
 const IMPROVED: u8 = 0x20;
+
+/// Bits of the largest of these numbers.
+fn width_of(numbers: impl Iterator<Item = u16>) -> usize {
+    let most = numbers.max().unwrap_or(0);
+    (u16::BITS - (most | 1).leading_zeros()) as usize
+}
+
+/// Most relays that a plan of the improved variant has room for in a network of `nodes` nodes: 76 up to 256 nodes, 69 up to
+/// 512, 42 with numbers of 16 bits.
+pub fn relays_max(nodes: usize) -> usize {
+    let most = u16::try_from(nodes.saturating_sub(1)).unwrap_or(u16::MAX);
+    let bits = (BODY_MAX - FIXED - IMPROVED_LEN) * 8;
+    let room = bits / (width_of(core::iter::once(most)) + RELAY_BITS);
+    room.min(IMPROVED_RELAYS_MAX)
+}
 
 impl Plan {
     /// Octets of the plan in a frame.
     pub fn encoded_len(&self) -> usize {
-        self.fixed_len() + RELAY_LEN * usize::from(self.len)
+        let relays = match self.terms {
+            Terms::Paper(_) => RELAY_LEN * usize::from(self.len),
+            Terms::Improved(_) => {
+                let bits = (self.width() + RELAY_BITS) * usize::from(self.len);
+                bits.div_ceil(8)
+            }
+        };
+        self.fixed_len() + relays
+    }
+
+    fn width(&self) -> usize {
+        width_of(self.relays().iter().map(|place| place.node))
     }
 
     fn fixed_len(&self) -> usize {
@@ -36,7 +67,8 @@ impl Plan {
             Terms::Paper(PaperTerms { senders }) => (0, senders),
             Terms::Improved(terms) => {
                 let [s0, s1, s2, s3] = terms.session.to_le_bytes();
-                more.copy_from_slice(&[self.groups, terms.repair, s0, s1, s2, s3]);
+                let width = self.width() as u8;
+                more.copy_from_slice(&[self.groups, terms.repair, s0, s1, s2, s3, width]);
                 (IMPROVED, terms.answerers)
             }
         };
@@ -63,16 +95,22 @@ impl Plan {
             order,
         ]);
         let places = self.relays().iter().enumerate();
+        if self.is_improved() {
+            relays.fill(0);
+            let (mut bits, width) = (Bits::new(relays), self.width());
+            for (at, place) in places {
+                let next = self.relays().get(at + 1);
+                let follows = |next: &Place| (next.stage, next.group) == (place.stage, place.group);
+                bits.put(place.node, width)?;
+                bits.put(marks.has(at).into(), 1)?;
+                bits.put(next.is_some_and(follows).into(), 1)?;
+            }
+            return Some(());
+        }
         for (octets, (at, place)) in relays.chunks_exact_mut(RELAY_LEN).zip(places) {
             let [low, high] = place.node.to_le_bytes();
-            octets.copy_from_slice(&[
-                low,
-                high,
-                place.stage & 15
-                    | (place.group & 1) << 4
-                    | u8::from(marks.has(at)) << 5
-                    | (place.group & 2) << 5,
-            ]);
+            let mark = u8::from(marks.has(at)) << 5;
+            octets.copy_from_slice(&[low, high, place.stage & 15 | (place.group & 1) << 4 | mark]);
         }
         Some(())
     }
@@ -87,24 +125,17 @@ impl Plan {
         let improved = order & IMPROVED != 0;
         let more = if improved { IMPROVED_LEN } else { 0 };
         let (more, rest) = rest.split_at_checked(more).ok_or(Malformed)?;
-        let whole = rest.len().is_multiple_of(RELAY_LEN);
-        let count = rest.len() / RELAY_LEN;
-        if !whole || count > RELAYS_MAX {
-            return Err(Malformed);
+        let mut listed = Listed::default();
+        if improved {
+            listed.read_bits(rest, hops, more).ok_or(Malformed)?;
+        } else {
+            listed.read_octets(rest).ok_or(Malformed)?;
         }
-        let mut relays = [Place::default(); RELAYS_MAX];
-        let mut marks = Marks::default();
-        let places = relays.iter_mut().zip(rest.chunks_exact(RELAY_LEN));
-        for (at, (relay, octets)) in places.enumerate() {
-            let place = octets.get(2).copied().filter(|bits| *bits < 128);
-            let place = place.ok_or(Malformed)?;
-            *relay = Place {
-                node: u16_at(octets, 0).ok_or(Malformed)?,
-                stage: place & 15,
-                group: place >> 4 & 1 | place >> 5 & 2,
-            };
-            marks.set(at, place >> 5 & 1 == 1);
-        }
+        let Listed {
+            relays,
+            marks,
+            count,
+        } = listed;
         let single = order >> 7 == 1;
         let (terms, groups) = if improved {
             let [groups, repair, ..] = *more else {
@@ -142,5 +173,118 @@ impl Plan {
         };
         // Nodes act on a plan without further checks.
         plan.sound().then_some(plan).ok_or(Malformed)
+    }
+}
+
+/// The relays of a plan that is being read.
+struct Listed {
+    relays: [Place; IMPROVED_RELAYS_MAX],
+    marks: Marks,
+    count: usize,
+}
+
+impl Default for Listed {
+    fn default() -> Self {
+        Listed {
+            relays: [Place::default(); IMPROVED_RELAYS_MAX],
+            marks: Marks::default(),
+            count: 0,
+        }
+    }
+}
+
+impl Listed {
+    fn push(&mut self, place: Place, mark: bool) -> Option<()> {
+        *self.relays.get_mut(self.count)? = place;
+        self.marks.set(self.count, mark);
+        self.count += 1;
+        Some(())
+    }
+
+    /// The relays of the paper's variant.
+    fn read_octets(&mut self, rest: &[u8]) -> Option<()> {
+        if !rest.len().is_multiple_of(RELAY_LEN) || rest.len() / RELAY_LEN > RELAYS_MAX {
+            return None;
+        }
+        for octets in rest.chunks_exact(RELAY_LEN) {
+            let bits = octets.get(2).copied().filter(|bits| *bits < 64)?;
+            let place = Place {
+                node: u16_at(octets, 0)?,
+                stage: bits & 15,
+                group: bits >> 4 & 1,
+            };
+            self.push(place, bits >> 5 & 1 == 1)?;
+        }
+        Some(())
+    }
+
+    /// The relays of the improved variant: each stage and group has one at least. No bit may be left over.
+    fn read_bits(&mut self, rest: &[u8], hops: u8, more: &[u8]) -> Option<()> {
+        let (groups, width) = (more.first().copied()?, more.get(6).copied()?);
+        let width = usize::from(width);
+        if !(1..=16).contains(&width) || groups > crate::sizes::GROUPS_MAX {
+            return None;
+        }
+        let mut bits = BitsRead {
+            octets: rest,
+            at: 0,
+        };
+        for stage in 1..hops {
+            for group in 0..groups {
+                loop {
+                    let node = bits.take(width)?;
+                    let mark = bits.take(1)? == 1;
+                    self.push(Place { node, stage, group }, mark)?;
+                    if bits.take(1)? == 0 {
+                        break;
+                    }
+                }
+            }
+        }
+        let rest_len = bits.at.div_ceil(8);
+        let mut zeros = true;
+        while bits.at < rest.len() * 8 {
+            zeros &= bits.take(1)? == 0;
+        }
+        (zeros && rest_len == rest.len()).then_some(())
+    }
+}
+
+/// Writes numbers of a few bits, lowest bit first.
+struct Bits<'a> {
+    octets: &'a mut [u8],
+    at: usize,
+}
+
+impl<'a> Bits<'a> {
+    fn new(octets: &'a mut [u8]) -> Bits<'a> {
+        Bits { octets, at: 0 }
+    }
+
+    fn put(&mut self, number: u16, width: usize) -> Option<()> {
+        for bit in 0..width {
+            let octet = self.octets.get_mut(self.at / 8)?;
+            *octet |= ((number >> bit & 1) as u8) << (self.at % 8);
+            self.at += 1;
+        }
+        Some(())
+    }
+}
+
+/// Reads them.
+struct BitsRead<'a> {
+    octets: &'a [u8],
+    at: usize,
+}
+
+impl BitsRead<'_> {
+    fn take(&mut self, width: usize) -> Option<u16> {
+        let mut number = 0;
+        for bit in 0..width {
+            let octet = self.octets.get(self.at / 8)?;
+            number |= u16::from(octet >> (self.at % 8) & 1) << bit;
+            self.at += 1;
+        }
+        Some(number)
     }
 }

@@ -20,26 +20,13 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use chappe_core::{Channel, Dbm};
+use chappe_core::Channel;
 
+use super::links::Tables;
+use super::places::Places;
 use super::wish::Wish;
 use crate::channels::ChannelOrder;
-
-/// Links as the gateway measured them.
-pub trait Links {
-    /// How many nodes there are.
-    fn nodes(&self) -> usize;
-
-    /// The share of frames of one node that another receives on a channel.
-    fn prr(&self, channel: Channel, from: usize, to: usize) -> f64;
-
-    /// The mean received power, where it was measured. Without it the planner assumes that overlapping senders are
-    /// equally strong, and that a frame of another stage collides as often as it could be received.
-    fn power(&self, channel: Channel, from: usize, to: usize) -> Option<Dbm> {
-        let _ = (channel, from, to);
-        None
-    }
-}
+use crate::sizes::GROUPS_MAX;
 
 /// The expected delivery of a plan.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -48,71 +35,24 @@ pub struct Prediction {
     pub delivered: f64,
     /// The same for the worst group.
     pub worst_group: f64,
+    /// The same for the best group.
+    pub best_group: f64,
     /// Probability that an answer reaches the source.
     pub answered: f64,
+    /// Mean share of a stage's packets that the next stage receives. Where a link does not exist nothing is delivered, and
+    /// this still says how much of the way works.
+    pub passed: f64,
 }
 
-/// The relays of each stage and group; a place may be empty.
-#[derive(Clone, Debug)]
-pub(super) struct Places {
-    places: Vec<Option<usize>>,
-    stages: usize,
-    groups: usize,
-    relays: usize,
-}
-
-impl Places {
-    pub fn empty(stages: usize, groups: usize, relays: usize) -> Places {
-        Places {
-            places: vec![None; stages * groups * relays],
-            stages,
-            groups,
-            relays,
-        }
-    }
-
-    pub fn places(&self) -> usize {
-        self.places.len()
-    }
-
-    pub fn at(&self, place: usize) -> Option<usize> {
-        self.places[place]
-    }
-
-    pub fn set(&mut self, place: usize, node: Option<usize>) {
-        self.places[place] = node;
-    }
-
-    /// As [`set`](Self::set); a place that does not exist is ignored.
-    pub fn put(&mut self, stage: usize, group: usize, relay: usize, node: Option<usize>) {
-        if relay < self.relays {
-            self.places[(stage * self.groups + group) * self.relays + relay] = node;
-        }
-    }
-
-    pub fn stage_of(&self, place: usize) -> usize {
-        place / self.relays / self.groups
-    }
-
-    pub fn group_of(&self, place: usize) -> usize {
-        place / self.relays % self.groups
-    }
-
-    pub fn place_of(&self, node: usize) -> Option<usize> {
-        self.places.iter().position(|&place| place == Some(node))
-    }
-
-    pub fn members(&self, stage: usize, group: usize) -> impl Iterator<Item = usize> + '_ {
-        let first = (stage * self.groups + group) * self.relays;
-        self.places[first..first + self.relays]
-            .iter()
-            .flatten()
-            .copied()
-    }
-
-    pub fn count(&self) -> usize {
-        self.places.iter().flatten().count()
-    }
+impl Prediction {
+    /// Everything arrives.
+    pub(super) const PERFECT: Prediction = Prediction {
+        delivered: 1.0,
+        worst_group: 1.0,
+        best_group: 1.0,
+        answered: 1.0,
+        passed: 1.0,
+    };
 }
 
 /// A node that sends another packet at the same time.
@@ -125,24 +65,34 @@ struct Other {
 }
 
 /// The predictor for one source and destination.
-pub(super) struct Model<'a, L> {
-    links: &'a L,
+pub(super) struct Model<'a> {
+    tables: &'a Tables,
     source: usize,
     destination: usize,
-    beacons: f64,
     /// The radios' sensitivity in milliwatts.
     sensitivity: f64,
+    rooms: Rooms,
 }
 
-/// Loss of two overlapping identical frames, by how many dB one is stronger: 0, 1, .. 4; none from 5 dB on.
+/// Room for a prediction, so that a search does not allocate for each.
+#[derive(Default)]
+struct Rooms {
+    holders: Vec<usize>,
+    receivers: Vec<usize>,
+    senders: Vec<usize>,
+    others: Vec<Other>,
+    sets: Vec<f64>,
+    next: Vec<f64>,
+    success: Vec<f64>,
+}
+
+/// Share of frames that two overlapping identical ones leave, by how many dB one is stronger: 0, 1, .. 4; all from 5 dB on.
 const OVERLAP: [f64; 6] = [0.37, 0.70, 0.86, 0.97, 0.99, 1.0];
 /// The same for different frames.
 const CAPTURE: [f64; 5] = [0.02, 0.19, 0.73, 0.96, 1.0];
 /// Share of frames that survive a beat whose null is too weak to be received: beats slower than a frame, as chip-level
 /// simulation of two senders has it (a fifth to a half of them).
 const NULL_SURVIVED: f64 = 0.2;
-/// 6 dB: from there a CC2420 loses nothing to noise.
-const SAFE_MARGIN: f64 = 4.0;
 /// Assumed power of a sender that is not received, as a share of the sensitivity: 6 dB below it.
 const UNHEARD: f64 = 0.25;
 /// Share of a signal's power that passes the filter no, one and two channels away: 30 and 53 dB of rejection, the worse sides of the
@@ -151,8 +101,6 @@ const LEAKAGE: [f64; 3] = [1.0, 1e-3, 5e-6];
 /// Decibels by which a frame must stand higher above others than the table says: powers are known to the decibel, and
 /// several of them add up.
 const CAPTURE_SLACK: f64 = 3.0;
-/// A PRR below this counts as no link, but as noise of the measurement.
-const FAINT: f64 = 0.05;
 
 /// Reads a table with one entry per dB.
 fn read(table: &[f64], db: f64) -> f64 {
@@ -170,34 +118,15 @@ fn db(ratio: f64) -> f64 {
     10.0 * libm::log10(ratio)
 }
 
-impl<'a, L: Links> Model<'a, L> {
-    pub fn new(links: &'a L, source: usize, destination: usize, wish: &Wish) -> Self {
+impl<'a> Model<'a> {
+    pub fn new(tables: &'a Tables, source: usize, destination: usize, wish: &Wish) -> Self {
         Model {
-            links,
+            tables,
             source,
             destination,
-            beacons: f64::from(wish.beacons),
             sensitivity: wish.sensitivity.to_milliwatt().0,
+            rooms: Rooms::default(),
         }
-    }
-
-    /// The estimated PRR of a link. Power well above the sensitivity says more about a link without losses than a few
-    /// beacons do.
-    fn believed(&self, channel: Channel, from: usize, to: usize) -> f64 {
-        let share = self.links.prr(channel, from, to);
-        if share < FAINT {
-            return 0.0;
-        }
-        let strong = self.milliwatts(channel, from, to);
-        let strong = strong.is_some_and(|power| power > self.sensitivity * SAFE_MARGIN);
-        let doubt = if strong { 0.05 } else { 0.5 };
-        (share * self.beacons + doubt) / (self.beacons + 2.0 * doubt)
-    }
-
-    /// The received power in milliwatts, if it was measured.
-    fn milliwatts(&self, channel: Channel, from: usize, to: usize) -> Option<f64> {
-        let power = self.links.power(channel, from, to)?;
-        Some(power.to_milliwatt().0)
     }
 
     /// Probability that `to` receives what `senders` send at once, while `others` send something else.
@@ -205,10 +134,10 @@ impl<'a, L: Links> Model<'a, L> {
         let (mut best, mut strongest, mut sum, mut known, mut audible) =
             (0.0f64, 0.0f64, 0.0, true, 0);
         for &from in senders {
-            let share = self.believed(channel, from, to);
+            let share = self.tables.believed(channel, from, to);
             best = best.max(share);
             audible += usize::from(share > 0.0);
-            match self.milliwatts(channel, from, to) {
+            match self.tables.milliwatts(channel, from, to) {
                 Some(power) => {
                     strongest = strongest.max(power);
                     sum += power;
@@ -232,10 +161,10 @@ impl<'a, L: Links> Model<'a, L> {
         let mut noise = 0.0;
         let mut capture = 1.0f64;
         for other in others {
-            match self.milliwatts(other.channel, other.node, to) {
+            match self.tables.milliwatts(other.channel, other.node, to) {
                 Some(power) if known => noise += power * other.share,
                 _ if other.share < 1.0 => {}
-                _ => capture *= 1.0 - self.believed(channel, other.node, to),
+                _ => capture *= 1.0 - self.tables.believed(channel, other.node, to),
             }
         }
         if noise > 0.0 && strongest > 0.0 {
@@ -267,32 +196,66 @@ impl<'a, L: Links> Model<'a, L> {
 
     /// Predicts the delivery of these stages on these channels.
     pub fn predict(&mut self, stages: &Places, channels: ChannelOrder) -> Prediction {
-        let shares: Vec<f64> = (0..stages.groups)
-            .map(|group| self.delivered(stages, channels, group))
-            .collect();
+        let mut shares = [0.0; GROUPS_MAX as usize];
+        let groups = stages.groups().min(shares.len());
+        let mut passed = 0.0;
+        for (group, share) in shares.iter_mut().take(groups).enumerate() {
+            let (delivered, through) = self.delivered(stages, channels, group);
+            *share = delivered;
+            passed += through / groups as f64;
+        }
+        let known = &shares[..groups];
         Prediction {
-            delivered: shares.iter().sum::<f64>() / stages.groups as f64,
-            worst_group: shares.iter().copied().fold(1.0, f64::min),
+            delivered: known.iter().sum::<f64>() / groups as f64,
+            worst_group: known.iter().copied().fold(1.0, f64::min),
+            best_group: known.iter().copied().fold(0.0, f64::max),
             answered: self.answerers(stages, channels).1,
+            passed,
         }
     }
 
-    fn delivered(&self, stages: &Places, channels: ChannelOrder, group: usize) -> f64 {
+    /// The share of a group's packets that arrives, and the mean share that passes a stage.
+    fn delivered(&mut self, stages: &Places, channels: ChannelOrder, group: usize) -> (f64, f64) {
+        let mut rooms = core::mem::take(&mut self.rooms);
+        let share = self.follow(stages, channels, group, &mut rooms);
+        self.rooms = rooms;
+        share
+    }
+
+    fn follow(
+        &self,
+        stages: &Places,
+        channels: ChannelOrder,
+        group: usize,
+        rooms: &mut Rooms,
+    ) -> (f64, f64) {
+        let Rooms {
+            holders,
+            receivers,
+            senders,
+            others,
+            sets,
+            next,
+            success,
+        } = rooms;
         // The nodes that may hold the packet, and for each subset of them the probability that exactly it does.
-        let (mut holders, mut sets) = (vec![self.source], vec![0.0, 1.0]);
-        let mut others = Vec::new();
-        for stage in 0..=stages.stages {
-            let last = stage == stages.stages;
-            let receivers: Vec<usize> = if last {
-                vec![self.destination]
+        holders.clear();
+        holders.push(self.source);
+        sets.clear();
+        sets.extend([0.0, 1.0]);
+        let (mut alive, mut passed) = (true, 0.0);
+        for stage in 0..=stages.stages() {
+            receivers.clear();
+            if stage == stages.stages() {
+                receivers.push(self.destination);
             } else {
-                stages.members(stage, group).collect()
-            };
+                receivers.extend(stages.members(stage, group));
+            }
             let channel = channels.of_stage(stage as u8 + 1);
             others.clear();
-            self.interferers(stages, channels, stage, group, &mut others);
-            let mut next = vec![0.0; 1 << receivers.len()];
-            let mut senders = Vec::new();
+            self.interferers(stages, channels, stage, group, others);
+            next.clear();
+            next.resize(1 << receivers.len(), 0.0);
             for (set, &probability) in sets.iter().enumerate().skip(1) {
                 if probability <= 0.0 {
                     continue;
@@ -303,28 +266,37 @@ impl<'a, L: Links> Model<'a, L> {
                         .filter(|at| set >> at & 1 == 1)
                         .map(|at| holders[at]),
                 );
-                let success: Vec<f64> = receivers
-                    .iter()
-                    .map(|&to| self.reception(channel, &senders, &others, to))
-                    .collect();
-                for (outcome, place) in next.iter_mut().enumerate() {
-                    let chance = success
+                success.clear();
+                success.extend(
+                    receivers
                         .iter()
-                        .enumerate()
-                        .fold(1.0, |chance, (at, &success)| {
-                            chance
-                                * if outcome >> at & 1 == 1 {
-                                    success
-                                } else {
-                                    1.0 - success
-                                }
-                        });
+                        .map(|&to| self.reception(channel, senders, others, to)),
+                );
+                for (outcome, place) in next.iter_mut().enumerate() {
+                    let mut chance = 1.0;
+                    for (at, &success) in success.iter().enumerate() {
+                        let came = outcome >> at & 1 == 1;
+                        chance *= if came { success } else { 1.0 - success };
+                    }
                     *place += probability * chance;
                 }
             }
-            (holders, sets) = (receivers, next);
+            let (held, holding): (f64, f64) =
+                (sets.iter().skip(1).sum(), next.iter().skip(1).sum());
+            passed += holding / held;
+            if holding <= 0.0 {
+                alive = false;
+                // The rest of the way is looked at as if all of them had the packet.
+                if let Some(all) = next.last_mut() {
+                    *all = 1.0;
+                }
+            }
+            core::mem::swap(holders, receivers);
+            core::mem::swap(sets, next);
         }
-        sets.get(1).copied().unwrap_or(0.0)
+        let share = sets.get(1).copied().filter(|_| alive);
+        let passed = passed / (stages.stages() + 1) as f64;
+        (share.unwrap_or(0.0), passed)
     }
 
     /// The nodes that send another packet while `stage` (from 0) of a group listens, and how much of its power counts: all on the
@@ -338,10 +310,10 @@ impl<'a, L: Links> Model<'a, L> {
         group: usize,
         others: &mut Vec<Other>,
     ) {
-        let groups = stages.groups;
+        let groups = stages.groups();
         let own = channels.of_stage(stage as u8 + 1);
         // Sender 0 is the source, sender k the relays of stage k - 1; `stage` hears sender `stage`.
-        for sender in (0..=stages.stages).filter(|&sender| sender != stage) {
+        for sender in (0..=stages.stages()).filter(|&sender| sender != stage) {
             let channel = channels.of_stage(sender as u8 + 1);
             let apart = channel.0.abs_diff(own.0);
             let Some(&share) = LEAKAGE.get(usize::from(apart)) else {
@@ -377,9 +349,9 @@ impl<'a, L: Links> Model<'a, L> {
     pub fn answerers(&self, stages: &Places, channels: ChannelOrder) -> (Vec<usize>, f64) {
         // For each relay: the best probability to have the answer, and from whom it has it.
         let mut tables: Vec<Vec<(usize, f64, usize)>> = vec![vec![(self.destination, 1.0, 0)]];
-        for stage in (0..=stages.stages).rev() {
+        for stage in (0..=stages.stages()).rev() {
             let receivers: Vec<usize> = match stage.checked_sub(1) {
-                Some(stage) => (0..stages.groups)
+                Some(stage) => (0..stages.groups())
                     .flat_map(|group| stages.members(stage, group))
                     .collect(),
                 None => vec![self.source],
@@ -389,7 +361,7 @@ impl<'a, L: Links> Model<'a, L> {
             let reach = |to: usize| {
                 let mut best = (to, 0.0, 0);
                 for (at, &(from, chance, _)) in holders.iter().enumerate() {
-                    let chance = chance * self.believed(channel, from, to);
+                    let chance = chance * self.tables.believed(channel, from, to);
                     if chance > best.1 {
                         best = (to, chance, at);
                     }

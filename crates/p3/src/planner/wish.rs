@@ -9,13 +9,14 @@ pub struct Wish {
     pub groups_max: u8,
     /// Most relays of one stage and group. 2: one more sends at the same time and rarely helps.
     pub relays_max: usize,
-    /// Hops beyond the shortest way. 2.
+    /// Most hops beyond the shortest way that are tried. 16: a corridor of twelve columns wants five more, since its shortest way
+    /// is of links at the edge of their reach.
     pub extra_hops: usize,
     /// Packets of the objects to come, which weigh the time to set up against the time to send. 500.
     pub packets: u32,
     /// Beacons from which each PRR was measured. A share of n is estimated as (n * share + 1/2) / (n + 1), the mean under
     /// Jeffreys' prior, which fits links that are mostly good or absent: ten of ten do not prove a perfect link. For links
-    /// received 6 dB above the sensitivity the weight of the prior is a tenth.
+    /// received 6 dB above the sensitivity the weight of the prior is a hundredth.
     pub beacons: u32,
     /// The gain in delivered packets that justifies the energy of one more relay. 0.002: our
     /// choice; with some twenty nodes it is 5 % of all energy.
@@ -29,7 +30,7 @@ impl Default for Wish {
         Wish {
             groups_max: 3,
             relays_max: 2,
-            extra_hops: 2,
+            extra_hops: 16,
             packets: 500,
             beacons: 100,
             relay_worth: 0.002,

@@ -171,3 +171,64 @@ fn learned_pipelines_beat_random_ones() {
     );
     assert!(ours.len() >= 15);
 }
+
+/// Nodes abreast in columns; a link of one column is good, one of two columns at the edge of its reach, where channels differ.
+struct Corridor {
+    columns: usize,
+}
+
+const ABREAST: usize = 5;
+
+impl Links for Corridor {
+    fn nodes(&self) -> usize {
+        self.columns * ABREAST + 2
+    }
+
+    fn prr(&self, channel: Channel, from: usize, to: usize) -> f64 {
+        let last = self.nodes() - 1;
+        let column = |node: usize| match node {
+            0 => 0,
+            node if node == last => self.columns + 1,
+            node => (node - 1) / ABREAST + 1,
+        };
+        let index = CHANNELS.iter().position(|&known| known == channel).unwrap();
+        match column(from).abs_diff(column(to)) {
+            _ if from == to => 0.0,
+            0 | 1 => 1.0,
+            // Each such link works on one channel of the four, so that no long way works with any order of them.
+            2 if (from + to) % CHANNELS.len() == index => 0.9,
+            _ => 0.0,
+        }
+    }
+}
+
+/// Goal: the planner chooses the length of the way. Method: a corridor whose shortest way, of links at the edge of their
+/// reach, has half as many hops as the one of good links.
+#[test]
+fn the_planner_takes_a_longer_way_of_better_links() {
+    let config = Config::improved(Some(Key::new([7; 16])));
+    for (columns, least) in [(5, 200_000.0), (11, 190_000.0), (23, 150_000.0)] {
+        let links = Corridor { columns };
+        let (source, destination) = (links.nodes() - 1, 0);
+        let found = pipeline(&links, source, destination, &config, &Wish::default()).unwrap();
+        println!(
+            "{columns} columns: {} hops, {} groups, {} relays, {:.0} bit/s predicted",
+            found.hops,
+            found.groups,
+            found.parts.len(),
+            found.goodput_bps
+        );
+        assert_eq!(usize::from(found.hops), columns + 1);
+        assert!(found.goodput_bps > least, "{}", found.goodput_bps);
+        // One frame has room for it, and comes back as it was.
+        let wanted = Wanted {
+            source: source as u16,
+            ..wanted(118)
+        };
+        let plan = found.plan(wanted, &config, 1).unwrap();
+        let mut body = [0; 125];
+        let body = &mut body[..plan.encoded_len()];
+        plan.emit(body).unwrap();
+        assert_eq!(Plan::parse(1, body), Ok(plan));
+    }
+}

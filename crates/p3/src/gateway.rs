@@ -1,0 +1,294 @@
+//! The gateway: a destination that does not give up at the first silence.
+//!
+//! | state | event | does |
+//! |---|---|---|
+//! | idle | [`start`](Gateway::start) | asks its planner for a plan and floods it |
+//! | trying | the destination is incomplete | pauses, asks for another plan, floods it; resumes from what has arrived |
+//! | trying | the destination is complete and idle | done |
+//! | trying | [`ATTEMPTS_MAX`] attempts in a row brought nothing, or the planner has no plan | gives up |
+//!
+//! A flood can be lost, relays can fail, an end can restart, and links can be worse than they were measured. The gateway
+//! only hears nothing, or nothing any more. So it tries the same plan once more, since a flood is what
+//! is lost most often, and then leaves it to its [`Planner`] to avoid the groups that brought nothing ([`Trial`]).
+
+use chappe_core::{
+    Caps, Drops, Duration, Instant, RadioEvent, RadioNode, RadioRequest, TraceEvent, Wake,
+};
+
+use crate::checkpoint::Checkpoint;
+use crate::config::{Config, ConfigError};
+use crate::destination::{Destination, Progress, StartError};
+use crate::groups::PerGroup;
+use crate::object::Store;
+use crate::plan::Plan;
+
+/// Attempts in a row without a new packet, after which a gateway gives up. 24 take some twenty seconds, longer than a
+/// source takes to restart or a jammer's burst lasts: our choice.
+pub const ATTEMPTS_MAX: u8 = 24;
+/// The pause before the first repetition; it doubles with each further one.
+const PAUSE: Duration = Duration::from_millis(20);
+/// The longest pause.
+const PAUSE_MAX: Duration = Duration::from_millis(640);
+
+/// What an attempt brought.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Trial {
+    /// The plan that was tried.
+    pub plan: Plan,
+    /// Frames of use that came by each group.
+    pub heard: PerGroup,
+    /// Packets that the destination gained.
+    pub gained: u32,
+}
+
+impl Trial {
+    /// Whether a group brought less than half of what the best one brought: some of its links are not what they were
+    /// measured as. All groups failed where nothing came.
+    pub fn has_failed(&self, group: u8) -> bool {
+        let of = |group: u8| self.heard.get(usize::from(group)).copied().unwrap_or(0);
+        let best = (0..self.plan.groups()).map(of).max().unwrap_or(0);
+        best == 0 || of(group) * 2 < best
+    }
+}
+
+/// Makes the plans of a gateway's attempts.
+pub trait Planner {
+    /// The plan of the first attempt, or of the next one after `last`. The gateway numbers transfers and sessions itself.
+    /// `None` if there is no way, which ends the transfer.
+    fn plan(&mut self, last: Option<&Trial>) -> Option<Plan>;
+}
+
+/// What a gateway must keep to go on after a restart, with its store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Memory {
+    /// The number of its last transfer.
+    pub transfer: u8,
+    /// The session of its last plan.
+    pub session: u32,
+    /// The packets that have arrived.
+    pub checkpoint: Checkpoint,
+}
+
+/// A destination with a planner.
+#[derive(Clone, Debug)]
+pub struct Gateway<S, P> {
+    destination: Destination<S>,
+    planner: P,
+    /// Attempts in a row that brought nothing.
+    fruitless: u8,
+    attempts: u32,
+    transfer: u8,
+    session: u32,
+    /// Packets at the start of the present attempt.
+    before: u32,
+    state: State,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Idle,
+    /// After a restart: begins at once.
+    Resuming(Checkpoint),
+    Trying,
+    Pausing {
+        until: Instant,
+    },
+    GaveUp,
+}
+
+impl<S: Store, P: Planner> Gateway<S, P> {
+    /// The gateway at node `number`, without a transfer.
+    pub fn new(
+        config: Config,
+        caps: &Caps,
+        number: u16,
+        store: S,
+        planner: P,
+    ) -> Result<Gateway<S, P>, ConfigError> {
+        Ok(Gateway {
+            destination: Destination::new(config, caps, number, store)?,
+            planner,
+            fruitless: 0,
+            attempts: 0,
+            transfer: 0,
+            session: 0,
+            before: 0,
+            state: State::Idle,
+        })
+    }
+
+    /// The same after a restart in mid-transfer: it goes on by itself at its first deadline. The store must hold the
+    /// packets of the checkpoint.
+    pub fn resuming(mut self, memory: &Memory) -> Gateway<S, P> {
+        (self.transfer, self.session) = (memory.transfer, memory.session);
+        self.state = State::Resuming(memory.checkpoint);
+        self
+    }
+
+    /// Starts a transfer: its first wake-up frame leaves at `at`.
+    ///
+    /// A planner without a plan leaves the gateway idle, which [`has_given_up`](Self::has_given_up) says.
+    pub fn start(&mut self, at: Instant) -> Result<(), StartError> {
+        if !matches!(self.state, State::Idle | State::GaveUp) {
+            return Err(StartError::Busy);
+        }
+        self.fruitless = 0;
+        self.begin(None, None, at)
+    }
+
+    /// The destination that it drives.
+    pub fn destination(&self) -> &Destination<S> {
+        &self.destination
+    }
+
+    /// The planner that makes its plans.
+    pub fn planner(&self) -> &P {
+        &self.planner
+    }
+
+    /// How much of the object has arrived.
+    pub fn progress(&self) -> Progress {
+        self.destination.progress()
+    }
+
+    /// What [`resuming`](Self::resuming) needs. Keep it with the store.
+    pub fn memory(&self) -> Memory {
+        Memory {
+            transfer: self.transfer,
+            session: self.session,
+            checkpoint: match self.state {
+                State::Resuming(checkpoint) => checkpoint,
+                _ => self.destination.checkpoint(),
+            },
+        }
+    }
+
+    /// Attempts so far, the first one included.
+    pub fn attempts(&self) -> u32 {
+        self.attempts
+    }
+
+    /// Whether it has stopped without the whole object.
+    pub fn has_given_up(&self) -> bool {
+        self.state == State::GaveUp
+    }
+
+    /// Whether no transfer is going on.
+    pub fn is_idle(&self) -> bool {
+        matches!(self.state, State::Idle | State::GaveUp)
+    }
+
+    /// Turns the trace on or off.
+    pub fn trace(&mut self, on: bool) {
+        self.destination.trace(on);
+    }
+
+    /// Frames that it did not use, counted by reason.
+    pub fn drops(&self) -> &Drops {
+        self.destination.drops()
+    }
+
+    fn begin(
+        &mut self,
+        last: Option<&Trial>,
+        checkpoint: Option<&Checkpoint>,
+        at: Instant,
+    ) -> Result<(), StartError> {
+        let Some(plan) = self.planner.plan(last) else {
+            self.state = State::GaveUp;
+            return Ok(());
+        };
+        self.transfer = self.transfer.wrapping_add(1);
+        // Sessions do not wrap: 2^32 transfers are more than a node makes, and the last one would be refused.
+        self.session = self.session.saturating_add(1);
+        self.attempts = self.attempts.saturating_add(1);
+        let plan = plan.again(self.transfer, self.session);
+        self.before = checkpoint.map_or(0, |checkpoint| checkpoint.received);
+        let started = self.destination.start(plan, checkpoint, at);
+        self.state = match started {
+            Ok(()) => State::Trying,
+            Err(_) => State::GaveUp,
+        };
+        started
+    }
+
+    /// Looks whether the attempt is over.
+    fn look(&mut self, now: Instant) {
+        if self.state != State::Trying || !self.destination.is_idle() {
+            return;
+        }
+        let progress = self.destination.progress();
+        if progress.completed.is_some() {
+            self.state = State::Idle;
+            return;
+        }
+        self.fruitless = match progress.packets > self.before {
+            true => 0,
+            false => self.fruitless.saturating_add(1),
+        };
+        self.state = match self.fruitless >= ATTEMPTS_MAX {
+            true => State::GaveUp,
+            false => {
+                let pause = PAUSE * (1 << self.fruitless.min(8));
+                let pause = if pause > PAUSE_MAX { PAUSE_MAX } else { pause };
+                State::Pausing { until: now + pause }
+            }
+        };
+    }
+
+    /// The next attempt.
+    fn go_on(&mut self, now: Instant) {
+        let trial = self.destination.plan().map(|plan| Trial {
+            plan: *plan,
+            heard: self.destination.heard(),
+            gained: self
+                .destination
+                .progress()
+                .packets
+                .saturating_sub(self.before),
+        });
+        let checkpoint = self.destination.checkpoint();
+        // A source that is asked first shows soon whether the way works. Where the very first flood was lost there is
+        // nothing to ask for, and the question would cost a turn.
+        let asks = checkpoint.received > 0 || self.fruitless > 1;
+        let started = self.begin(trial.as_ref(), asks.then_some(&checkpoint), now);
+        // A plan that does not fit this node is its planner's defect; the state says that the transfer is over.
+        debug_assert!(started.is_ok(), "{started:?}");
+    }
+}
+
+impl<S: Store, P: Planner> RadioNode for Gateway<S, P> {
+    fn handle_radio(&mut self, now: Instant, event: RadioEvent<'_>) {
+        self.destination.handle_radio(now, event);
+        self.look(now);
+    }
+
+    fn poll_radio(&mut self, now: Instant, psdu: &mut [u8]) -> Option<RadioRequest> {
+        self.destination.poll_radio(now, psdu)
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        match self.state {
+            State::Resuming(checkpoint) => {
+                let _ = self.begin(None, Some(&checkpoint), now);
+            }
+            State::Pausing { until } if until <= now => self.go_on(now),
+            State::Pausing { .. } => {}
+            State::Idle | State::Trying | State::GaveUp => self.destination.handle_timeout(now),
+        }
+        self.look(now);
+    }
+
+    fn poll_timeout(&self) -> Option<Wake> {
+        let wake = |at, why| Some(Wake { at, why });
+        match self.state {
+            State::Resuming(_) => wake(Instant::ZERO, "going on after a restart"),
+            State::Pausing { until } => wake(until, "next attempt"),
+            State::Idle | State::Trying | State::GaveUp => self.destination.poll_timeout(),
+        }
+    }
+
+    fn poll_trace(&mut self) -> Option<TraceEvent> {
+        self.destination.poll_trace()
+    }
+}
