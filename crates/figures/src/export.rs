@@ -70,6 +70,7 @@ fn claim(claim: &Claim) -> Value {
         "unit": claim.unit,
         "paper": claim.paper,
         "ours": claim.ours,
+        "ours_interval": claim.interval,
         "ours_of_averages": claim.of_averages,
         "why": claim.why,
     })

@@ -104,7 +104,13 @@ fn line(claim: &Claim, colour: bool) -> String {
     let paper = claim
         .paper
         .map_or_else(|| "no number".into(), |paper| digits(paper) + &unit);
-    let ours = with_interval(claim.ours.mean, claim.ours.ci95);
+    let ours = match claim.interval {
+        Some((low, high)) => {
+            let [mean, low, high] = [claim.ours.mean, low, high].map(digits);
+            format!("{mean} ({low} to {high})")
+        }
+        None => with_interval(claim.ours.mean, claim.ours.ci95),
+    };
     let averages = claim
         .of_averages
         .map_or_else(String::new, |of| format!(" ({} of averages)", digits(of)));

@@ -6,6 +6,7 @@ use chappe_core::{Duration, Mode};
 use chappe_lab::run::RunError;
 use chappe_lab::system::settings;
 use chappe_mac::dot11;
+use chappe_pacifier::paper::Pacing;
 use chappe_pacifier::{Config, ConfigError, NODES_MAX, improved, paper};
 use chappe_scenario::format::{LinkKnowledge, Located};
 use chappe_scenario::plan::{Check, mac, radio};
@@ -73,6 +74,26 @@ pub struct PacifierKeys {
     /// variant refuses this key.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ack_overheard_other: Option<Located<u32>>,
+    /// How long the source waits for a child to forward before it sends the next packet; `triggered` if omitted. Only the
+    /// variants paper and tree-rl wait.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pacing: Option<Located<PacingRule>>,
+    /// The number of batches whose packets a forwarding node keeps; 1 if omitted, as in the paper. With more, what a node
+    /// heard in an earlier round of batches still serves in the next. Only the variant paper comes back to batches.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub relay_batches: Option<Located<u32>>,
+}
+
+/// A reading of the source's longest wait. The paper's formula and its explanation differ.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum PacingRule {
+    /// Three airtimes of a frame for each transmission that a packet triggers at the source's children.
+    Triggered,
+    /// The printed formula: eight airtimes for each unit of the children's credits.
+    Printed,
+    /// Eight airtimes for each transmission that a packet triggers, from when the packet enters the queue.
+    Queued,
 }
 
 /// MORE's pruning threshold, or how it is found.
@@ -253,6 +274,13 @@ fn plan(
     };
     misplaced(span_of(&protocol.knob), "knob", &[Variant::Paper])?;
     misplaced(span_of(&protocol.prune), "prune", &[Variant::More])?;
+    let waiting = [Variant::Paper, Variant::TreeRl];
+    misplaced(span_of(&protocol.pacing), "pacing", &waiting)?;
+    misplaced(
+        span_of(&protocol.relay_batches),
+        "relay_batches",
+        &[Variant::Paper],
+    )?;
     // The improved variant has no acknowledgements that nodes repeat: ranks in every frame take their place.
     let acknowledging = [
         Variant::Paper,
@@ -289,6 +317,16 @@ fn plan(
         if let Some(frames) = &protocol.ack_overheard_other {
             config.ack_overheard_other = **frames;
         }
+        if let Some(rule) = &protocol.pacing {
+            config.pacing = match **rule {
+                PacingRule::Triggered => Pacing::TRIGGERED,
+                PacingRule::Printed => Pacing::PRINTED,
+                PacingRule::Queued => Pacing::QUEUED,
+            };
+        }
+        if let Some(batches) = &protocol.relay_batches {
+            config.relay_batches = **batches;
+        }
     }
     plan.knowledge = protocol.links.as_deref().copied().unwrap_or_default();
     if let Some(probing) = &protocol.probing {
@@ -314,6 +352,9 @@ fn invalid(protocol: &Located<PacifierKeys>, error: &ConfigError, check: &Check<
         ConfigError::Payload { .. } => span_of(&protocol.payload),
         ConfigError::Share { name: "knob", .. } => span_of(&protocol.knob),
         ConfigError::Share { .. } => span_of(&protocol.prune),
+        ConfigError::Zero {
+            name: "relay_batches",
+        } => span_of(&protocol.relay_batches),
         _ => None,
     };
     check.error(

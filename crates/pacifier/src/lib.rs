@@ -96,13 +96,15 @@
 //! | late ACK for an earlier batch | recorded; that batch's next round is shorter | `paper/source.rs` |
 //! | one batch left, round robin | a new round of the same batch; no relay flushes | `paper/source.rs` |
 //! | an ACK during the source's wait | may end the batch, but not the wait | `paper/source.rs` |
-//! | a link that does not report the end of a broadcast | the wait is 8 T_p longer, from when the link took the frame | `paper/source.rs` |
+//! | a link that does not report the end of a broadcast | the wait is as many T_p longer as the pacing's factor, from when the link took the frame | `paper/source.rs` |
+//! | how many transmissions the source waits for: the printed sum or what its sentence says | what a packet triggers ([`Pacing`](paper::Pacing)) | `paper/config.rs` |
 //! | children of the source that only receive | the source does not wait for them, and not at all if there are no others | `paper/source.rs` |
 //! | a receiver that forwards | keeps two buffers: the relay's is flushed, the receiver's is not | `paper/node/inbox.rs` |
 //! | an ACK that the MAC confirmed | counts as arrived ([`AckProof`](paper::AckProof)) | `paper/config.rs` |
 //! | an ACK whose retries are exhausted | "not ACKed": M, N or a timer resends it | `paper/acks.rs` |
 //! | a node overhears nothing | the timer, 200 ms and doubling | `paper/config.rs` |
 //! | an ACK lost in a crashed hop | after 320 more frames of its batch the receiver starts over | `paper/config.rs` |
+//! | when MORE's pruning counts as having cut a receiver off | its belt takes over twice the transmissions of the unpruned one | [`more`](paper::more) |
 //! | a node exactly at MORE's threshold | is kept | [`more`](paper::more) |
 //! | who is upstream in merged belts (MORE) | farther from a destination whose belt has both; frames list the destinations | `paper/relay.rs` |
 //! | a receiver cut off by MORE's pruning | stays in the group, and MORE never finishes: the paper's Fig. 2 | [`Offered`] |

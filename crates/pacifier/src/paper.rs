@@ -22,5 +22,5 @@ mod receiver;
 mod relay;
 mod source;
 
-pub use config::{AckProof, Config, Variant};
+pub use config::{AckProof, Config, Expects, PaceFrom, Pacing, Variant};
 pub(crate) use node::Node;

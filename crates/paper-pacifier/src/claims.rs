@@ -1,7 +1,7 @@
 //! Kinds of claims that several figures make, and the rules by which they hold.
 //!
-//! "On average" is ambiguous for ratios. [`gain`] gives the mean of the scenarios' ratios and the ratio of the means. The
-//! claim is decided by the geometric mean, which no single scenario dominates.
+//! "On average" is ambiguous for ratios. [`gain`] gives the geometric mean of the scenarios' ratios with its own interval,
+//! which no single scenario dominates, and the ratio of the means beside it.
 
 use chappe_results::figure::Claim;
 use chappe_results::statistics::{Summary, mean, ratio};
@@ -18,8 +18,8 @@ pub enum Sign {
     Less,
 }
 
-/// The change from `a` to `b` in per cent, scenario by scenario; holds if the 95 % interval of the geometric mean of
-/// the ratios lies entirely on the claimed side. Scenarios in which either got nothing are excluded from the ratios.
+/// The change from `a` to `b` in per cent: the geometric mean of the scenarios' ratios and its 95 % interval. Holds if the
+/// interval lies entirely on the claimed side. Scenarios in which either got nothing are excluded; `n` counts the others.
 pub fn gain(text: &str, paper: Option<f64>, a: &[f64], b: &[f64], sign: Sign) -> Claim {
     let pairs: Vec<(f64, f64)> = a
         .iter()
@@ -27,22 +27,35 @@ pub fn gain(text: &str, paper: Option<f64>, a: &[f64], b: &[f64], sign: Sign) ->
         .zip(b.iter().copied())
         .filter(|(a, b)| *a > 0.0 && *b > 0.0)
         .collect();
+    let per_cent = |ratio: f64| 100.0 * (ratio - 1.0);
     let geometric = ratio(&pairs);
-    let holds = geometric.is_some_and(|ratio| match sign {
-        Sign::More => ratio.low.is_some_and(|low| low > 1.0),
-        Sign::Less => ratio.high.is_some_and(|high| high < 1.0),
+    let interval = geometric.and_then(|ratio| Some((per_cent(ratio.low?), per_cent(ratio.high?))));
+    let holds = interval.is_some_and(|(low, high)| match sign {
+        Sign::More => low > 0.0,
+        Sign::Less => high < 0.0,
     });
-    let mut claim = Claim::new(text, paper, Summary::of(&gains(a, b)), "%", holds);
-    claim.of_averages = (mean(a) > 0.0).then(|| 100.0 * (mean(b) / mean(a) - 1.0));
-    claim.because(|| match geometric {
-        Some(ratio) => format!(
-            "the geometric mean of the ratios is {:.2}, its 95 % interval {:.2} to {:.2}",
-            ratio.mean,
-            ratio.low.unwrap_or(f64::NAN),
-            ratio.high.unwrap_or(f64::NAN)
+    let each: Vec<f64> = pairs.iter().map(|(a, b)| per_cent(b / a)).collect();
+    let ours = Summary {
+        mean: geometric.map_or(0.0, |ratio| per_cent(ratio.mean)),
+        ci95: None,
+        ..Summary::of(&each)
+    };
+    let mut claim = Claim::new(text, paper, ours, "%", holds);
+    claim.interval = interval;
+    claim.of_averages = (mean(a) > 0.0).then(|| per_cent(mean(b) / mean(a)));
+    claim.because(|| match interval {
+        Some((low, high)) => format!(
+            "the 95 % interval of the geometric mean, {low:+.0} to {high:+.0} %, is not entirely on this side of zero; the \
+             scenarios lie between {:+.0} and {:+.0} %",
+            ours.min, ours.max
         ),
-        None => "no scenario delivered anything with both".into(),
+        None => "fewer than two scenarios delivered anything with both".into(),
     })
+}
+
+/// The paper's count out of its ten scenarios, for `n` of ours.
+pub fn of_ten(paper: f64, n: usize) -> Option<f64> {
+    Some(paper * n as f64 / 10.0)
 }
 
 /// The change in each scenario in per cent. Scenarios in which `a` got nothing are excluded.
@@ -74,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_gain_has_the_mean_of_ratios_and_the_ratio_of_means() {
+    fn a_gain_has_the_geometric_mean_and_the_ratio_of_means() {
         let claim = gain(
             "t",
             None,
@@ -83,7 +96,11 @@ mod tests {
             Sign::More,
         );
         assert_eq!(claim.ours.n, 2);
-        assert!((claim.ours.mean - 30.0).abs() < 1e-9);
+        let geometric = 100.0 * ((1.5f64 * 1.1).sqrt() - 1.0);
+        assert!((claim.ours.mean - geometric).abs() < 1e-9);
+        let (low, high) = claim.interval.unwrap();
+        assert!(low < geometric && geometric < high && (high - geometric) > (geometric - low));
+        assert_eq!(claim.ours.ci95, None);
         assert!((claim.of_averages.unwrap() - 25.0).abs() < 1e-9);
         assert!(!claim.holds && claim.why.is_some());
         assert_eq!(better(&[1.0, 2.0], &[2.0, 2.0]), 1);

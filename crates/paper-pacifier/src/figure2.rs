@@ -2,7 +2,7 @@
 
 use chappe_results::figure::{Claim, Figure, Panel, Series};
 
-use crate::claims::near;
+use crate::claims::{near, of_ten};
 use crate::runs::{Runs, Scale, Site, System, Trial};
 
 const SITE: Site = Site::OUTDOOR;
@@ -67,7 +67,7 @@ fn claims(runs: &Runs, original: &[f64], tuned: &[f64], thresholds: &[f64]) -> V
     vec![
         Claim::count(
             "with a threshold of 10 %, throughput is zero in most scenarios",
-            Some(8.0),
+            of_ten(8.0, n),
             silent,
             n,
             2 * silent > n,
@@ -83,7 +83,7 @@ fn claims(runs: &Runs, original: &[f64], tuned: &[f64], thresholds: &[f64]) -> V
         ),
         Claim::count(
             "with the tuned threshold, every receiver is served",
-            Some(10.0),
+            of_ten(10.0, n),
             served,
             n,
             served == n,

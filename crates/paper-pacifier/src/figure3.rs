@@ -2,7 +2,7 @@
 
 use chappe_results::figure::{Claim, Figure, Panel, Series};
 
-use crate::claims::{Sign, better, gain, gains, near};
+use crate::claims::{Sign, better, gain, gains, near, of_ten};
 use crate::runs::{Runs, Scale, Site, System, Trial};
 
 const SITE: Site = Site::OUTDOOR;
@@ -111,7 +111,7 @@ fn claims(runs: &Runs) -> Vec<Claim> {
     vec![
         Claim::count(
             "TREE is faster than MORE in most scenarios",
-            Some(8.0),
+            of_ten(8.0, n),
             ahead,
             n,
             2 * ahead > n,

@@ -3,7 +3,7 @@
 use chappe_results::figure::{Claim, Figure};
 use chappe_results::statistics::mean;
 
-use crate::claims::{Sign, better, gain, near};
+use crate::claims::{Sign, better, gain, near, of_ten};
 use crate::figure3::Pair;
 use crate::runs::{Runs, Scale, Site, System, Trial};
 
@@ -49,7 +49,7 @@ pub fn make(runs: &Runs, scale: &Scale) -> Figure {
         claims: vec![
             Claim::count(
                 "TREE+RL is faster than TREE in every scenario",
-                Some(10.0),
+                of_ten(10.0, n),
                 ahead,
                 n,
                 ahead == n,
@@ -85,8 +85,8 @@ pub fn make(runs: &Runs, scale: &Scale) -> Figure {
 fn waits(runs: &Runs) -> String {
     let late = runs.timed_out(SITE, System::TreeRl);
     format!(
-        "{:.0} % of the source's waits reached the time limit (8 T_p for each transmission expected of its \
-         children); the others ended when the source heard a child forward",
+        "{:.0} % of the source's waits reached the time limit (3 T_p for each transmission that \
+         a packet triggers); the others ended when the source heard a child forward",
         mean(&late)
     )
 }

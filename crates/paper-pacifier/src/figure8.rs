@@ -2,7 +2,7 @@
 
 use chappe_results::figure::{Claim, Figure, Panel, Series};
 
-use crate::claims::{Sign, better, gain, gains};
+use crate::claims::{Sign, better, gain, gains, of_ten};
 use crate::links::LinkStatistics;
 use crate::runs::{PACIFIER, Runs, Scale, Site, System, Trial};
 
@@ -65,7 +65,8 @@ fn claims(runs: &Runs, site: Site, day: &str, paper: [f64; 3]) -> Vec<Claim> {
     let (n, ahead) = (a.len(), better(&a, &b));
     let text = format!("{day}: Pacifier is faster than MORE in most scenarios");
     let few = || format!("faster in {ahead} of {n}");
-    let mut claims = vec![Claim::count(&text, Some(9.0), ahead, n, 2 * ahead > n).because(few)];
+    let mut claims =
+        vec![Claim::count(&text, of_ten(9.0, n), ahead, n, 2 * ahead > n).because(few)];
     let rows: [(&str, Values, f64); 3] = [
         ("mean", Runs::mean, paper[0]),
         ("best receiver", Runs::best, paper[1]),

@@ -6,72 +6,119 @@
 use chappe_results::figure::{Figure, Panel, Series};
 use chappe_results::statistics::{Summary, mean};
 
+use chappe_pacifier::paper::Pacing;
+
 use crate::outdoor::{Reading, Setting};
-use crate::runs::{PACE, PACIFIER, Runs, Scale, Site, System, Trial};
+use crate::runs::{PACE, PACIFIER, Pace, Runs, Scale, Site, System, Trial};
 
 const SYSTEMS: [System; 4] = [System::More, System::Tree, System::TreeRl, PACIFIER];
 
-/// The number of scenarios of the table: the first ones of the figures.
-const SCENARIOS: u8 = 5;
+/// The number of scenarios of the table: the first ones of the figures. Half as many in a quick run.
+const SCENARIOS: u8 = 10;
 
-/// The rows: name, meaning, site. Pacing has no effect on MORE and TREE.
-fn rows(scale: &Scale) -> Vec<(&'static str, &'static str, Site)> {
+fn scenarios(scale: &Scale) -> u8 {
+    if scale.all_settings {
+        SCENARIOS
+    } else {
+        SCENARIOS / 2
+    }
+}
+
+/// Rows of a quick run: the figures' own, and the readings that matter most.
+const QUICK: usize = 4;
+
+/// A row: its name, its meaning, its site.
+type Row = (&'static str, &'static str, Site);
+
+/// The rows. Pacing has no effect on MORE and TREE.
+fn rows(scale: &Scale) -> Vec<Row> {
     let figures = Setting::FIGURES;
-    let site = |setting, pace| Site::Outdoor { setting, pace };
-    let rayleigh = site(
-        Setting {
-            rayleigh: true,
-            ..figures
-        },
-        PACE,
-    );
-    let mean_power = site(
-        Setting {
-            reading: Reading::MeanPower,
-            ..figures
-        },
-        PACE,
-    );
-    let eager = site(
-        Setting {
-            difs_backoff: false,
-            ..figures
-        },
-        PACE,
-    );
+    let paced = |pacing| Site::Outdoor {
+        setting: figures,
+        pace: Pace { pacing, ..PACE },
+    };
+    let on = |setting| Site::Outdoor {
+        setting,
+        pace: PACE,
+    };
+    let averaged = Setting {
+        reading: Reading::Averaged,
+        ..figures
+    };
     let all = [
         (
             "as in figures",
-            "as in the figures: the source waits at most 8 T_p for each transmission that it expects",
+            "as in the figures: the source waits at most 3 T_p for each transmission that a packet triggers",
             Site::OUTDOOR,
         ),
         (
-            "3 T_p",
-            "the source waits at most 3 T_p for each transmission, as in BMCC, instead of 8",
-            site(figures, 3),
+            "printed",
+            "the printed formula: at most 8 T_p times the sum of the children's credits",
+            paced(Pacing::PRINTED),
         ),
         (
-            "Rayleigh",
-            "Rayleigh fading instead of GloMoSim's, the same reading of the ranges",
-            rayleigh,
+            "relays keep",
+            "forwarding nodes keep the packets of all batches; the paper's have the memory of one",
+            Site::Outdoor {
+                setting: figures,
+                pace: Pace {
+                    keeps: true,
+                    ..PACE
+                },
+            },
         ),
         (
             "mean power",
             "at 250 m the mean power equals the threshold",
-            mean_power,
+            on(Setting {
+                reading: Reading::MeanPower,
+                ..figures
+            }),
+        ),
+        (
+            "queued",
+            "at most 8 T_p for each triggered transmission, from when the packet enters the queue",
+            paced(Pacing::QUEUED),
+        ),
+        (
+            "printed, 1 T_p",
+            "at most 1 T_p times the sum of the children's credits",
+            paced(Pacing {
+                factor: 1,
+                ..Pacing::PRINTED
+            }),
+        ),
+        (
+            "averaged",
+            "ranges averaged over fading are 250 m, with GloMoSim's sensing threshold",
+            on(averaged),
+        ),
+        (
+            "averaged, Rayleigh",
+            "the same with Rayleigh fading: sensing then averages 461.7 m",
+            on(Setting {
+                rayleigh: true,
+                ..averaged
+            }),
+        ),
+        (
+            "Rayleigh",
+            "Rayleigh fading instead of GloMoSim's, the figures' reading of the ranges",
+            on(Setting {
+                rayleigh: true,
+                ..figures
+            }),
         ),
         (
             "no back-off",
             "no back-off before a frame that waited for DIFS only, as in GloMoSim",
-            eager,
-        ),
-        (
-            "1 T_p",
-            "the source waits at most 1 T_p for each transmission",
-            site(figures, 1),
+            on(Setting {
+                difs_backoff: false,
+                ..figures
+            }),
         ),
     ];
-    all[..if scale.all_settings { all.len() } else { 3 }].to_vec()
+    all[..if scale.all_settings { all.len() } else { QUICK }].to_vec()
 }
 
 /// The site of a protocol in a row. Protocols without pacing run once for all paces.
@@ -88,7 +135,7 @@ fn place(site: Site, system: System) -> Site {
 }
 
 pub fn needs(scale: &Scale) -> Vec<Trial> {
-    let row = |(_, _, site): (&str, &str, Site)| {
+    let row = |(_, _, site): Row| {
         SYSTEMS
             .into_iter()
             .flat_map(move |system| scale.trials(place(site, system), &[system]))
@@ -96,7 +143,7 @@ pub fn needs(scale: &Scale) -> Vec<Trial> {
     rows(scale)
         .into_iter()
         .flat_map(row)
-        .filter(|trial| trial.scenario <= SCENARIOS)
+        .filter(|trial| trial.scenario <= scenarios(scale))
         .collect()
 }
 
@@ -108,20 +155,16 @@ pub fn make(runs: &Runs, scale: &Scale) -> Figure {
             .map(|&(_, _, site)| value(site))
             .collect::<Vec<_>>()
     };
-    let throughput = |site: Site, system: System| first(runs.mean(place(site, system), system));
+    let throughput =
+        |site: Site, system: System| first(scale, runs.mean(place(site, system), system));
+    let worst = |site: Site, system: System| first(scale, runs.worst(place(site, system), system));
     let means = SYSTEMS.map(|system| {
         Series::new(
             &system.label(),
             over_rows(&|site| Summary::of(&throughput(site, system))),
         )
     });
-    let ratios = [
-        (System::Tree, System::More, 1.42),
-        (System::TreeRl, System::Tree, 1.20),
-        (PACIFIER, System::TreeRl, 1.60),
-        (PACIFIER, System::More, 2.71),
-    ];
-    let ratios = ratios.map(|(of, to, paper)| {
+    let ratios = RATIOS.map(|(of, to, paper)| {
         let name = format!("{} / {}", of.label(), to.label());
         let geometric = |site| ratio(&throughput(site, to), &throughput(site, of));
         let mut series = Series::new(&name, over_rows(&geometric));
@@ -129,14 +172,14 @@ pub fn make(runs: &Runs, scale: &Scale) -> Figure {
         series
     });
     let share = |site: Site, system: System| {
-        Summary::of(&first(runs.timed_out(place(site, system), system)))
+        Summary::of(&first(scale, runs.timed_out(place(site, system), system)))
     };
     let waits = [System::TreeRl, PACIFIER]
         .map(|system| Series::new(&system.label(), over_rows(&|site| share(site, system))));
     let bounds = |site: Site| {
         let mut all = runs.worst_bound(site);
         all.pop();
-        let known: Vec<f64> = first(all).into_iter().flatten().collect();
+        let known: Vec<f64> = first(scale, all).into_iter().flatten().collect();
         (!known.is_empty()).then(|| mean(&known))
     };
     let worst_bound = rows.iter().map(|&(_, _, site)| bounds(site)).collect();
@@ -145,9 +188,10 @@ pub fn make(runs: &Runs, scale: &Scale) -> Figure {
         .map(|(name, meaning, _)| format!("{name}: {meaning}"))
         .collect();
     notes.push("ratios: geometric means over scenarios; the paper's are its averages".into());
+    notes.extend(rows.iter().map(|row| intervals(row, &throughput, &worst)));
     notes.extend(
         rows.iter()
-            .filter_map(|&(name, _, site)| links(runs, name, site)),
+            .filter_map(|&(name, _, site)| links(runs, scale, name, site)),
     );
     Figure {
         id: "sensitivity",
@@ -186,9 +230,46 @@ pub fn make(runs: &Runs, scale: &Scale) -> Figure {
     }
 }
 
+/// The ratios of the table, and the paper's numbers.
+const RATIOS: [(System, System, f64); 4] = [
+    (System::Tree, System::More, 1.42),
+    (System::TreeRl, System::Tree, 1.20),
+    (PACIFIER, System::TreeRl, 1.60),
+    (PACIFIER, System::More, 2.71),
+];
+
+/// The ratios of a row with their 95 % intervals, and that of the worst receivers of Pacifier and TREE+RL.
+fn intervals(
+    &(name, _, site): &Row,
+    mean: &dyn Fn(Site, System) -> Vec<f64>,
+    worst: &dyn Fn(Site, System) -> Vec<f64>,
+) -> String {
+    let text = |of: System, to: System, values: &dyn Fn(Site, System) -> Vec<f64>| {
+        let pairs = values(site, to).into_iter().zip(values(site, of));
+        let pairs: Vec<(f64, f64)> = pairs.filter(|(a, b)| *a > 0.0 && *b > 0.0).collect();
+        let ratio = chappe_results::statistics::ratio(&pairs);
+        ratio.map_or_else(
+            || "none".into(),
+            |ratio| match (ratio.low, ratio.high) {
+                (Some(low), Some(high)) => format!("{:.2} ({low:.2} to {high:.2})", ratio.mean),
+                _ => format!("{:.2}", ratio.mean),
+            },
+        )
+    };
+    let means = RATIOS.map(|(of, to, _)| {
+        let ratio = text(of, to, mean);
+        format!("{} / {} {ratio}", of.label(), to.label())
+    });
+    let worst = text(PACIFIER, System::TreeRl, worst);
+    format!(
+        "{name}: {}; worst receiver, Pacifier / TREE+RL {worst}",
+        means.join(", ")
+    )
+}
+
 /// Keeps the values of the table's scenarios: the figures have more scenarios.
-fn first<T>(mut values: Vec<T>) -> Vec<T> {
-    values.truncate(usize::from(SCENARIOS));
+fn first<T>(scale: &Scale, mut values: Vec<T>) -> Vec<T> {
+    values.truncate(usize::from(scenarios(scale)));
     values
 }
 
@@ -210,8 +291,8 @@ fn ratio(a: &[f64], b: &[f64]) -> Summary {
 }
 
 /// Statistics of the links in a row's networks; none if the networks are those of another row.
-fn links(runs: &Runs, name: &str, site: Site) -> Option<String> {
-    let all = first(runs.links(site));
+fn links(runs: &Runs, scale: &Scale, name: &str, site: Site) -> Option<String> {
+    let all = first(scale, runs.links(site));
     let own = matches!(site, Site::Outdoor { pace: PACE, .. });
     let over = |value: &dyn Fn(&crate::links::LinkStatistics) -> f64| {
         mean(&all.iter().map(value).collect::<Vec<f64>>())

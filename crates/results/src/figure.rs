@@ -83,6 +83,8 @@ pub struct Claim {
     pub paper: Option<f64>,
     /// Our value of the same quantity.
     pub ours: Summary,
+    /// The 95 % interval, where it is not symmetric: that of a geometric mean.
+    pub interval: Option<(f64, f64)>,
     /// For a mean of ratios: the same from the ratio of the means over all scenarios.
     pub of_averages: Option<f64>,
     /// The unit of all of them.
@@ -108,6 +110,7 @@ impl Claim {
             text: text.into(),
             paper,
             ours,
+            interval: None,
             of_averages: None,
             unit,
             holds,
@@ -159,7 +162,9 @@ impl Claim {
         let paper = self.paper?;
         let far = (self.ours.mean - paper).abs();
         let near = far <= NUMBER_TOLERANCE * paper.abs();
-        Some(near || self.ours.ci95.is_some_and(|half| far <= half))
+        let within = |(low, high): (f64, f64)| (low..=high).contains(&paper);
+        let interval = self.interval.or(self.ours.interval());
+        Some(near || interval.is_some_and(within))
     }
 
     /// Adds the reason why the claim does not hold; does nothing if it holds.

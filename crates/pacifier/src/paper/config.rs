@@ -38,6 +38,67 @@ pub enum AckProof {
     MacOrOverheard,
 }
 
+/// How long the source waits for a child after each packet (III-B): at most `factor` T_p, the airtime of a data frame in
+/// the configured mode, for each transmission that its packet is expected to cause at its children.
+///
+/// The paper prints 8 T_p times the sum of the children's TX_credit, and says that a transmission of the source triggers
+/// that many on average. Both cannot be meant: TX_credit is earned by packets that a child *hears*, one in three or four
+/// here. `docs/pacifier.md` compares the readings with the paper's figures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Pacing {
+    /// T_p for each expected transmission, at least 1.
+    pub factor: u32,
+    /// What counts as an expected transmission.
+    pub expects: Expects,
+    /// From when on the source waits.
+    pub from: PaceFrom,
+}
+
+/// What one packet of the source is expected to cause at its children.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Expects {
+    /// The sum of their credits, as printed.
+    Credits,
+    /// The sum of their credits, each times the probability that the child hears the packet: the transmissions that it
+    /// triggers on average.
+    Triggered,
+}
+
+/// From when on the source waits, and which frames of its children end the wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum PaceFrom {
+    /// From the moment at which its frame has left the air. A child that is overheard before, while the frame still
+    /// waits for the channel, forwards an earlier packet and does not count.
+    Sent,
+    /// From the moment at which it hands the packet to the channel access, as a network layer above a queue does. Every
+    /// frame of a child that it overhears since puts the next packet into the queue.
+    HandOver,
+}
+
+impl Pacing {
+    /// 3 T_p for each transmission that the packet triggers: the factor of the unicast form of BMCC, which the paper
+    /// builds on (III-B, reference 44). The default, because it gives the paper's figures.
+    pub const TRIGGERED: Pacing = Pacing {
+        factor: 3,
+        expects: Expects::Triggered,
+        from: PaceFrom::Sent,
+    };
+
+    /// The printed formula: 8 T_p times the sum of the credits.
+    pub const PRINTED: Pacing = Pacing {
+        factor: 8,
+        expects: Expects::Credits,
+        from: PaceFrom::Sent,
+    };
+
+    /// The printed factor for each transmission that the packet triggers, counted from the hand-over.
+    pub const QUEUED: Pacing = Pacing {
+        factor: 8,
+        expects: Expects::Triggered,
+        from: PaceFrom::HandOver,
+    };
+}
+
 /// The parameters of a node that runs one of the paper's protocols.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
@@ -65,9 +126,11 @@ pub struct Config {
     pub ack_repeat: u32,
     /// Places of the ACK cache of a node. Default 128.
     pub ack_cache: usize,
-    /// The source waits at most this many T_p (the airtime of a data frame in the configured mode) for each
-    /// transmission that its frame is to trigger at its children. Default 8 (III-B).
-    pub pace_factor: u32,
+    /// How long the source waits for its children. Default [`Pacing::TRIGGERED`].
+    pub pacing: Pacing,
+    /// Batches that a forwarding node keeps packets of. Default 1 (III-C: it flushes its buffer when a new batch begins).
+    /// With more, what it heard in an earlier round still serves in the next. The oldest is dropped first.
+    pub relay_batches: u32,
     /// Batches that take turns, counted from the first one that a receiver lacks; the others wait. Receivers need
     /// memory for as many. Default all: the paper's rounds go over the whole file (III-C).
     pub window: u32,
@@ -92,7 +155,8 @@ impl Config {
             ack_retry_max: Duration::from_millis(6400),
             ack_repeat: 320,
             ack_cache: 128,
-            pace_factor: 8,
+            pacing: Pacing::TRIGGERED,
+            relay_batches: 1,
             window: u32::MAX,
         }
     }
@@ -111,6 +175,8 @@ impl Config {
             ("ack_repeat", self.ack_repeat.into()),
             ("ack_cache", self.ack_cache as u64),
             ("window", self.window.into()),
+            ("pacing.factor", self.pacing.factor.into()),
+            ("relay_batches", self.relay_batches.into()),
             ("ack_retry_min", self.ack_retry_min.nanos()),
         ])
     }

@@ -16,6 +16,12 @@ use crate::set::NodeSet;
 /// The share of all transmissions below which MORE prunes a node (pacifier II-A).
 pub const PRUNE: f64 = 0.10;
 
+/// How many times the transmissions of the unpruned belt make a pruned belt count as cut off. The paper gives no number: its
+/// authors saw in a simulation that a receiver got nothing. Pruning is meant to drop nodes that hardly send, so a belt that
+/// costs twice as much has lost a node that it needs. What is left is usually the source's own link of 1 to 3 %, over
+/// which a file takes 50 times as long.
+pub const RUINOUS: f64 = 2.0;
+
 /// The nodes that carry packets from the source to one destination.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Belt {
@@ -58,7 +64,7 @@ impl Belt {
         nodes.sort_by(|&a, &b| paths.order(a, b));
         nodes.push(source);
         let all = Belt::over(links, destination, &nodes);
-        let total: f64 = all.members.iter().map(|member| member.transmissions).sum();
+        let total: f64 = all.members.iter().map(|m| m.transmissions).sum();
         //= pacifier II-A: prune nodes expected to make less than 10% of all transmissions; the source stays
         let kept =
             |member: &&Member| member.node == source || member.transmissions >= prune * total;
@@ -118,6 +124,22 @@ impl Belt {
     /// Whether packets of the source can reach the destination through the belt.
     pub fn connected(&self) -> bool {
         self.delivered > 0.0
+    }
+
+    /// The expected transmissions of all members for each packet that the destination gets; infinite if it gets none.
+    pub fn transmissions(&self) -> f64 {
+        let all: f64 = self.members.iter().map(|m| m.transmissions).sum();
+        if self.connected() {
+            all / self.delivered
+        } else {
+            f64::INFINITY
+        }
+    }
+
+    /// Whether pruning spared what the belt lives on: a packet takes at most [`RUINOUS`] times the transmissions that it
+    /// takes over the belt that nothing was pruned from, `whole`.
+    pub fn is_sound(&self, whole: &Belt) -> bool {
+        self.connected() && self.transmissions() <= RUINOUS * whole.transmissions()
     }
 
     /// The nodes from which a member earns credit: those farther from the destination. Empty for others.
@@ -187,15 +209,17 @@ pub fn credits(links: &Links, source: u16, belts: &[&Belt]) -> Vec<Credit> {
 //= pacifier IV-B.1: the largest threshold that cuts nobody off, from 0.10 down in steps of 0.01
 /// The pruning threshold that favours MORE most on this network, in hundredths of one: 10 down to 0.
 ///
-/// A receiver counts as cut off when its own belt is broken ([`Belt::connected`]). (The authors repeated whole
+/// A receiver counts as cut off when its own belt is ruined ([`Belt::is_sound`]). (The authors repeated whole
 /// simulations. Packets that reach it by chance over the belts of other receivers do not count here.) Receivers without
 /// a path do not count: no threshold helps them.
 pub fn tuned_prune_percent(links: &Links, source: u16, receivers: &[u16]) -> u32 {
+    let belt = |receiver, percent| Belt::new(links, source, receiver, prune_share(percent));
+    let whole: Vec<Belt> = receivers.iter().filter_map(|&r| belt(r, 0)).collect();
     let cuts_nobody = |percent: u32| {
-        let share = prune_share(percent);
-        receivers.iter().all(|&receiver| {
-            Belt::new(links, source, receiver, share).is_none_or(|belt| belt.connected())
-        })
+        let sound = |whole: &Belt| {
+            belt(whole.destination, percent).is_some_and(|pruned| pruned.is_sound(whole))
+        };
+        whole.iter().all(sound)
     };
     (0..=10)
         .rev()
@@ -367,6 +391,21 @@ mod tests {
             10,
             "nobody to help"
         );
+    }
+
+    /// A line of 12 links that lose nothing, and a direct one of 2 %. At 10 % the line is pruned and the source is left with
+    /// its direct link: the receiver is connected, but a packet takes 50 transmissions instead of 12.
+    #[test]
+    fn a_belt_that_lives_on_the_sources_own_poor_link_is_cut_off() {
+        let mut edges: Vec<_> = (0..12).map(|n| (n, n + 1, 1.0)).collect();
+        edges.push((0, 12, 0.02));
+        let links = links(13, &edges);
+        let whole = Belt::new(&links, 0, 12, 0.0).unwrap();
+        let ruined = Belt::new(&links, 0, 12, PRUNE).unwrap();
+        assert!(ruined.connected() && !ruined.is_sound(&whole));
+        assert!((ruined.transmissions() - 50.0).abs() < 1e-9);
+        assert!(whole.is_sound(&whole) && whole.transmissions() < 12.0);
+        assert_eq!(tuned_prune_percent(&links, 0, &[12]), 8);
     }
 
     /// Diamond: from 0 over 1 (good) or 2 (poor) to 3. The packets that 2 alone has are few: pruned, and

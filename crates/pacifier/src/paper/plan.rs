@@ -36,6 +36,9 @@ pub(crate) struct Plan {
     pub children: NodeSet,
     /// The sum of their credits.
     pub children_credit: f64,
+    /// Their transmissions that one transmission of the source earns, on average: the sum of their credits, each times the
+    /// probability that the child hears the source.
+    pub triggered: f64,
 }
 
 impl Planner {
@@ -99,6 +102,7 @@ impl Planner {
         {
             plan.children.insert(credit.node);
             plan.children_credit += credit.credit;
+            plan.triggered += credit.credit * self.links.ratio(self.source, credit.node);
         }
         plan
     }

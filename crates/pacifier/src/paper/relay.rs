@@ -1,5 +1,6 @@
 //! The forwarding node's part: keep the current batch, earn credit from upstream, spend it on combinations.
 
+use alloc::collections::VecDeque;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
@@ -13,7 +14,7 @@ use crate::paper::more::Belt;
 use crate::set::NodeSet;
 use crate::store::Store;
 
-/// Forwards one group. It has the memory of one batch (pacifier III-C).
+/// Forwards one group. By default it has the memory of one batch (pacifier III-C).
 #[derive(Clone, Debug)]
 pub(crate) struct Relay {
     me: u16,
@@ -27,6 +28,9 @@ pub(crate) struct Relay {
     store: Option<Store>,
     /// Object and batch of the packets in `store`.
     held: Option<(u8, u32)>,
+    /// Packets of earlier batches, the oldest first; at most `kept`. Empty in the paper.
+    earlier: VecDeque<((u8, u32), Store)>,
+    kept: usize,
     forwarders: Vec<u8>,
     destinations: Vec<u8>,
     /// The credit counter in 1/512 transmissions. Saturates far beyond what a run earns; the paper has no bound.
@@ -72,6 +76,8 @@ impl Relay {
             current: None,
             store: None,
             held: None,
+            earlier: VecDeque::new(),
+            kept: config.relay_batches.saturating_sub(1) as usize,
             forwarders: Vec::with_capacity(most * FORWARDER),
             destinations: Vec::with_capacity(most),
             counter: 0,
@@ -105,6 +111,7 @@ impl Relay {
         if forgetful {
             // The source may have started over with another object under the same numbers.
             self.held = None;
+            self.earlier.clear();
         }
         if news > 0 {
             heard.flushed = self.begin(frame);
@@ -163,8 +170,32 @@ impl Relay {
         // The counter restarts too: packets of one batch earn credit for packets of that batch. A backlog that was kept
         // would pay for combinations of the first few packets of the next batch.
         self.counter = 0;
-        self.held = Some((object, batch));
+        let before = self.held.replace((object, batch));
+        if self.kept > 0 {
+            return self.change(before, (object, batch), packets);
+        }
         self.flush(packets)
+    }
+
+    /// Puts the packets of the batch `before` away and takes out those of `now`. Returns whether packets were dropped.
+    fn change(&mut self, before: Option<(u8, u32)>, now: (u8, u32), packets: usize) -> bool {
+        if let (Some(before), Some(store)) = (before, self.store.take()) {
+            self.earlier.push_back((before, store));
+        }
+        let known = self.earlier.iter().position(|(batch, _)| *batch == now);
+        if let Some((_, store)) = known.and_then(|place| self.earlier.remove(place)) {
+            self.store = Some(store).filter(|store| store.packets() == packets);
+        }
+        if self.store.is_none() {
+            // The memory of the oldest batch is reused: a relay never holds more than its share.
+            let full = self.earlier.len() > self.kept;
+            self.store = full
+                .then(|| self.earlier.pop_front())
+                .flatten()
+                .map(|(_, store)| store);
+            return self.flush(packets);
+        }
+        false
     }
 
     /// Empties the buffer for a batch of `packets` packets. Returns whether something was in it.

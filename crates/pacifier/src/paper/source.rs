@@ -8,7 +8,7 @@ use chappe_core::{Duration, Instant, Mode, Stream};
 
 use crate::layout::Layout;
 use crate::object::Batches;
-use crate::paper::config::Config;
+use crate::paper::config::{Config, Expects, PaceFrom, Pacing};
 use crate::paper::header::{AckId, DataRepr};
 use crate::paper::plan::{Plan, Planner};
 use crate::set::NodeSet;
@@ -39,11 +39,13 @@ pub(crate) struct Source {
     /// C_s: packets of this batch that are still to be sent in this round.
     left: u64,
     pace: Pace,
+    /// How long the source waits at most after its last packet.
+    limit: Duration,
     /// The children that heard of the last frame's plan: any of them ends the wait.
     awaited: NodeSet,
     round_robin: bool,
     paced: bool,
-    pace_factor: u32,
+    pacing: Pacing,
     mode: Mode,
     link_overhead: usize,
 }
@@ -61,7 +63,13 @@ enum Pace {
     },
     /// The last frame is sent; the source waits to overhear a child.
     Waiting { until: Instant },
+    /// Paced from the hand-over: so many packets are handed over and not sent yet. The next one follows at the latest at
+    /// `until`.
+    Queue { due: u32, until: Instant },
 }
+
+/// The most packets that are handed over and wait for the channel: GloMoSim's NETWORK-OUTPUT-QUEUE-SIZE-PER-PRIORITY.
+const QUEUE_MAX: u32 = 100;
 
 /// What an ACK did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,10 +114,11 @@ impl Source {
             first_open: 0,
             left: 0,
             pace: Pace::Ready,
+            limit: Duration::ZERO,
             awaited: NodeSet::EMPTY,
             round_robin: config.round_robin(),
             paced: config.paced(),
-            pace_factor: config.pace_factor,
+            pacing: config.pacing,
             mode: config.common.mode,
             link_overhead: config.common.link_overhead,
             object,
@@ -137,7 +146,12 @@ impl Source {
 
     /// Whether a frame may go now.
     pub fn ready(&self) -> bool {
-        !self.is_done() && self.pace == Pace::Ready
+        let due = match self.pace {
+            Pace::Ready => true,
+            Pace::Queue { due, .. } => due > 0,
+            Pace::InFlight { .. } | Pace::Waiting { .. } => false,
+        };
+        due && !self.is_done()
     }
 
     //= pacifier III-A.1: random linear combinations of the packets of the current batch
@@ -298,24 +312,37 @@ impl Source {
         self.receivers.without(&acked)
     }
 
-    //= pacifier III-B: wait for a child's transmission, but at most for the sum of the children's credits
-    //= times 8 T_p
+    //= pacifier III-B: wait for a child's transmission, but at most for so many T_p for each that is expected
     fn wait(&mut self, now: Instant, token: u32, len: usize) {
-        if !self.paced || self.plan.children.is_empty() {
+        let expected = match self.pacing.expects {
+            Expects::Credits => self.plan.children_credit,
+            Expects::Triggered => self.plan.triggered,
+        };
+        if !self.paced || self.plan.children.is_empty() || expected <= 0.0 {
             // Children that only receive never transmit: nothing to wait for.
             self.pace = Pace::Ready;
             return;
         }
         let airtime = self.mode.airtime(len.saturating_add(self.link_overhead));
-        let factor = f64::from(self.pace_factor);
-        let limit = airtime.mul_f64(self.plan.children_credit * factor);
-        // A link that never reports the end of a broadcast must not stop the source.
-        let give_up = now + limit + airtime.mul_f64(factor);
+        let factor = f64::from(self.pacing.factor);
+        let limit = airtime.mul_f64(expected * factor);
         self.awaited = self.plan.children;
-        self.pace = Pace::InFlight {
-            token,
-            limit,
-            give_up,
+        self.limit = limit;
+        self.pace = match (self.pacing.from, self.pace) {
+            (PaceFrom::HandOver, Pace::Queue { due, until }) => Pace::Queue {
+                due: due.saturating_sub(1),
+                until,
+            },
+            (PaceFrom::HandOver, _) => Pace::Queue {
+                due: 0,
+                until: now + limit,
+            },
+            (PaceFrom::Sent, _) => Pace::InFlight {
+                token,
+                limit,
+                // A link that never reports the end of a broadcast must not stop the source.
+                give_up: now + limit + airtime.mul_f64(factor),
+            },
         };
     }
 
@@ -335,10 +362,11 @@ impl Source {
     }
 
     /// A data frame of this group was overheard. Returns whether it ended a wait.
-    pub fn overheard(&mut self, from: u16) -> bool {
-        let ends = matches!(self.pace, Pace::Waiting { .. }) && self.awaited.contains(from);
+    pub fn overheard(&mut self, now: Instant, from: u16) -> bool {
+        let ends = self.awaited.contains(from)
+            && matches!(self.pace, Pace::Waiting { .. } | Pace::Queue { .. });
         if ends {
-            self.pace = Pace::Ready;
+            self.pass(now);
         }
         ends
     }
@@ -350,6 +378,7 @@ impl Source {
             Pace::Ready => None,
             Pace::InFlight { give_up, .. } => Some(give_up),
             Pace::Waiting { until } => Some(until),
+            Pace::Queue { due, until } => Some(until).filter(|_| due < QUEUE_MAX),
         }
     }
 
@@ -357,8 +386,19 @@ impl Source {
     pub fn handle_timeout(&mut self, now: Instant) -> bool {
         let over = self.deadline().is_some_and(|deadline| deadline <= now);
         if over {
-            self.pace = Pace::Ready;
+            self.pass(now);
         }
         over
+    }
+
+    /// Lets the next packet go.
+    fn pass(&mut self, now: Instant) {
+        self.pace = match self.pace {
+            Pace::Queue { due, .. } => Pace::Queue {
+                due: due.saturating_add(1).min(QUEUE_MAX),
+                until: now + self.limit,
+            },
+            _ => Pace::Ready,
+        };
     }
 }

@@ -39,7 +39,7 @@ impl Node {
         self.acks
             .overheard(source, data.object(), from, data.last_ack());
         if source == self.me {
-            return self.on_echo(from, data);
+            return self.on_echo(now, from, data);
         }
         let Some(place) = self.group_for(now, data) else {
             return;
@@ -91,14 +91,14 @@ impl Node {
     }
 
     /// Handles a frame of the node's own group, sent by one of its relays.
-    fn on_echo(&mut self, from: u16, data: &Data<'_>) {
+    fn on_echo(&mut self, now: Instant, from: u16, data: &Data<'_>) {
         let Some(source) = &mut self.source else {
             return self.drop_frame(DropReason::Stale);
         };
         if source.position().0 != data.object() {
             return self.drop_frame(DropReason::Stale);
         }
-        if source.overheard(from) {
+        if source.overheard(now, from) {
             self.counters.children_heard += 1;
             self.trace.push(TraceEvent::Timer {
                 why: "child overheard",

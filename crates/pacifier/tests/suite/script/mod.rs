@@ -15,7 +15,7 @@ use chappe_core::{
     Seed,
 };
 use chappe_pacifier::improved::Settings;
-use chappe_pacifier::paper::{AckProof, Variant};
+use chappe_pacifier::paper::{AckProof, Pacing, Variant};
 use chappe_pacifier::{Common, Config, Links, Node};
 
 /// Plays one script; several may stand in one file, separated by lines of `=`.
@@ -227,6 +227,10 @@ fn set_paper(config: &mut chappe_pacifier::paper::Config, name: &str, value: &st
         "repeat" => config.ack_repeat = number(value, place),
         "cache" => config.ack_cache = number(value, place),
         "retry_ms" => config.ack_retry_min = Duration::from_millis(number(value, place)),
+        "relay_batches" => config.relay_batches = number(value, place),
+        "pacing" if value == "triggered" => config.pacing = Pacing::TRIGGERED,
+        "pacing" if value == "printed" => config.pacing = Pacing::PRINTED,
+        "pacing" if value == "queued" => config.pacing = Pacing::QUEUED,
         "proof" if value == "mac" => config.ack_proof = AckProof::MacOrOverheard,
         "proof" if value == "overheard" => config.ack_proof = AckProof::Overheard,
         _ => panic!("{place}: no such parameter of the paper's protocols"),
