@@ -78,6 +78,10 @@ impl Status {
             mtu: tunnel.mtu(),
             unmatched: vec![
                 ("stranger_datagrams", unmatched.datagrams),
+                ("wrong_key_datagrams", unmatched.wrong_key),
+                ("unknown_key_calls", unmatched.unknown_key),
+                ("wrong_version_datagrams", unmatched.wrong_version),
+                ("held_off_calls", unmatched.held_off),
                 ("unrouted_packets", unmatched.unrouted),
                 ("not_ip_packets", unmatched.not_ip),
                 ("socket_full", unmatched.socket_full),
@@ -128,15 +132,16 @@ impl PeerStatus {
                 "frames of {name} arrive, but it reports none of ours: the outgoing direction is dead; check firewall, route, and the other host"
             )),
             State::Silent => Some(format!(
-                "nothing has arrived from {name} for a while; sending hellos"
+                "nothing has arrived from {name} for a while; calling it"
             )),
             State::Waiting => Some(format!(
-                "{name} has no `endpoint` here and has not sent a hello yet"
+                "{name} has no `endpoint` here and has not called yet"
             )),
             State::Calling | State::Up => None,
         };
         // A hint explains the state better than the state itself does.
-        let trouble = hint.or(peer.trouble().map(str::to_owned)).or(own);
+        let trouble = hint.or_else(|| peer.unproved(now));
+        let trouble = trouble.or(peer.trouble().map(str::to_owned)).or(own);
         let trouble = trouble.or_else(|| peer.expiry(now));
         let trouble = trouble.or_else(|| peer.narrowness());
         PeerStatus {

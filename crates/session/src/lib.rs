@@ -14,8 +14,8 @@
 //! // A real program draws keys and seeds from the operating system.
 //! let mut hill = Gate::new(protocol, Secret::new([1; 32]), [3; 32]);
 //! let mut town = Gate::new(protocol, Secret::new([2; 32]), [4; 32]);
-//! let mut to_town = Sessions::new(&hill, *town.public(), None, 0, [5; 32]);
-//! let mut to_hill = Sessions::new(&town, *hill.public(), None, 0, [6; 32]);
+//! let mut to_town = Sessions::<&str>::new(&hill, *town.public(), None, 0, [5; 32]);
+//! let mut to_hill = Sessions::<&str>::new(&town, *hill.public(), None, 0, [6; 32]);
 //! let (now, wall) = (Instant::ZERO, Stamp::at(std::time::Duration::from_secs(1_800_000_000)));
 //! let (mut datagram, mut reply) = ([0; 256], [0; 256]);
 //!

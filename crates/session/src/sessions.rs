@@ -425,9 +425,9 @@ impl<A: Copy> Sessions<A> {
         }
     }
 
-    /// Whether an answer is to be sent.
-    pub fn owes_answer(&self) -> bool {
-        self.aside.iter().any(|aside| aside.to.is_some())
+    /// Whether an answer is to be sent, or a host with an old stamp to be called.
+    pub fn owes(&self) -> bool {
+        self.back.is_some() || self.aside.iter().any(|aside| aside.to.is_some())
     }
 
     /// Writes the next answer to `out`. Returns its length and destination.
