@@ -30,6 +30,23 @@ impl Carrier {
         }
     }
 
+    /// The same towards an address, if it is known: a socket of both families reaches IPv4 hosts over IPv4.
+    pub fn below_to(&self, to: Option<Endpoint>) -> usize {
+        match to {
+            Some(Endpoint::Udp(to)) if to.is_ipv4() => 14 + 28,
+            _ => self.below(),
+        }
+    }
+
+    /// Whether a host with this address can be reached.
+    pub fn reaches(&self, to: std::net::IpAddr) -> bool {
+        match self {
+            Carrier::Udp(own) if own.ip() == std::net::Ipv6Addr::UNSPECIFIED => true,
+            Carrier::Udp(own) => own.is_ipv4() == to.is_ipv4(),
+            Carrier::Ethernet { .. } => false,
+        }
+    }
+
     /// Largest datagram in octets on a path with this MTU.
     pub fn datagram_max(&self, mtu: usize) -> usize {
         mtu.saturating_sub(self.below() - 14)

@@ -16,7 +16,7 @@ use crate::packing::{JOINED, JOINED_MAX, PACKET_MAX, Packer, Queues, Unpacker, l
 use crate::path_mtu::PathMtu;
 
 /// The configuration of a peer.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct PeerConfig {
     /// Its name in messages and metrics.
     pub name: String,
