@@ -81,7 +81,7 @@ pub use carrier::Carrier;
 pub use chappe_session::{Gate, Psk, Public, Secret};
 pub use coverage::{Egress, Judgement, Verdict};
 pub use peer::{BULK, Goodput, IDLE_KEEPALIVE, PEERS_MAX, Peer, PeerConfig, PeerCounters, State};
-pub use status::Status;
+pub use status::{PeerStatus, Status};
 pub use tunnel::{Ending, Tunnel, TunnelConfig};
 
 /// The protocol on the wire.

@@ -86,7 +86,6 @@ pub struct Tunnel {
     tun: Tun,
     socket: Socket,
     gate: Gate,
-    life: u64,
     /// The peers by their places, which the indices of their sessions contain.
     places: Vec<Option<Place>>,
     /// Their places by their keys.
@@ -155,10 +154,9 @@ impl Tunnel {
             1 << 14
         };
         let gate = Gate::new(crate::PROTOCOL, config.secret.clone(), seed()?);
-        let life = chappe_sys::random_u64()?;
         let mut places = Vec::new();
         for (number, peer) in peers.into_iter().take(crate::PEERS_MAX).enumerate() {
-            places.push(Some(Place::new(peer, &gate, number, life)?));
+            places.push(Some(Place::new(peer, &gate, number)?));
         }
         // One device serves all peers, so its MTU must suit the one with the shortest packets.
         let most = places.iter().flatten().map(|place| place.peer.packet_max());
@@ -188,7 +186,6 @@ impl Tunnel {
             tun,
             socket,
             gate,
-            life,
             hints: Hints::new(config.addresses.iter().map(|address| address.0).collect()),
             offloads: config.offloads,
             places,
@@ -240,7 +237,7 @@ impl Tunnel {
             let least = peer.link().report().rtt.map(|(_, least)| least);
             let most = least.map(|least| least.as_secs_f64() / 2.0 * LIGHT);
             let judgement = place.coverage.judge(most);
-            let path_mtu = peer.config().datagram_max + self.carrier.below() - 14;
+            let path_mtu = peer.config().datagram_max + peer.config().below - 14;
             let hint = judgement
                 .obstacle(path_mtu)
                 .or_else(|| self.hints.of(now, peer));

@@ -8,13 +8,10 @@ use crate::classify::Net;
 use crate::peer::{Peer, PeerConfig};
 
 impl Place {
-    pub(super) fn new(
-        config: PeerConfig,
-        gate: &Gate,
-        number: usize,
-        life: u64,
-    ) -> chappe_sys::Result<Place> {
+    pub(super) fn new(config: PeerConfig, gate: &Gate, number: usize) -> chappe_sys::Result<Place> {
         let name = config.name.clone();
+        // A peer that is removed and added again has lost its memory, as after a restart.
+        let life = chappe_sys::random_u64()?;
         let peer = Peer::new(config, gate, number, life, seed()?);
         let failed = |error| Error::unusable(&format!("set up the peer {name}"), &error);
         Ok(Place {
@@ -58,7 +55,7 @@ impl Tunnel {
                 &why,
             ));
         }
-        let place = Place::new(config, &self.gate, number, self.life)?;
+        let place = Place::new(config, &self.gate, number)?;
         match self.places.get_mut(number) {
             Some(free) => *free = Some(place),
             None => self.places.push(Some(place)),

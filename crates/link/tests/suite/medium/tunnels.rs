@@ -43,6 +43,8 @@ pub struct Ends {
     pub port: u16,
     /// Another peer, at 10.0.0.9 with 10.9.0.9 behind it, which does not exist.
     pub ghost: bool,
+    /// Further peers without an endpoint, which never call.
+    pub more: usize,
     pub offloads: bool,
 }
 
@@ -56,6 +58,7 @@ impl Ends {
             expected: [Secret::new([5; 32]), Secret::new([6; 32])],
             port: 1795,
             ghost: false,
+            more: 0,
             offloads: true,
         }
     }
@@ -107,6 +110,18 @@ impl Running {
                 ..peer.clone()
             });
         }
+        let like = peers.first().cloned();
+        peers.extend((0..ends.more).filter_map(|number| {
+            let mut key = [8; 32];
+            key[..2].copy_from_slice(&(number as u16).to_be_bytes());
+            Some(PeerConfig {
+                name: format!("more{number}"),
+                public: Secret::new(key).public(),
+                endpoint: None,
+                networks: Vec::new(),
+                ..like.clone()?
+            })
+        }));
         let config = TunnelConfig {
             device: "chappe0".into(),
             secret: ends.keys[host].clone(),
