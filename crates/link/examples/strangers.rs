@@ -42,7 +42,7 @@ const KINDS: [&str; 4] = [
 fn datagrams(kind: &str) -> Vec<Vec<u8>> {
     let mut random = Seed(1).stream(Purpose::Trial(0));
     let mut gate = Gate::new(PROTOCOL, Secret::new([99; 32]), [1; 32]);
-    (0..256)
+    (0..=255)
         .map(|number| {
             let mut octets = vec![0; if kind.starts_with("frame") { 1400 } else { 172 }];
             random.fill(&mut octets);

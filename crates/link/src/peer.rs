@@ -20,7 +20,7 @@ use crate::path_mtu::PathMtu;
 pub struct PeerConfig {
     /// Its name in messages and metrics.
     pub name: String,
-    /// Its public key.
+    /// The public key by which it is known.
     pub public: Public,
     /// A secret that both hosts share besides their keys, if any.
     pub psk: Option<Psk>,
@@ -237,7 +237,7 @@ impl Peer {
         self.trouble.as_deref()
     }
 
-    /// The configured name.
+    /// The name of the peer in the configuration.
     pub fn name(&self) -> &str {
         &self.config.name
     }
@@ -451,7 +451,7 @@ pub(crate) mod tests {
     use super::*;
     use chappe_session::Secret;
 
-    /// A peer called hill that nobody answers for.
+    /// A peer called hill that never answers.
     pub(crate) fn lone(endpoint: Option<Endpoint>) -> Peer {
         let gate = Gate::new(crate::PROTOCOL, Secret::new([1; 32]), [2; 32]);
         let config = PeerConfig {

@@ -41,7 +41,7 @@ pub struct PeerStatus {
     pub trouble: Option<String>,
     /// Where it was heard last, or is called.
     pub endpoint: Option<String>,
-    /// Its public key.
+    /// The public key by which it is known.
     pub public: String,
     /// Seconds since the latest handshake.
     pub handshake: Option<f64>,

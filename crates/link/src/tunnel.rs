@@ -458,14 +458,16 @@ impl Tunnel {
                 self.unmatched.datagrams += 1;
                 continue;
             };
-            self.turns.touch(number);
             let peer = &mut place.peer;
             let Some(call) = call else {
                 let Some(copy) = packet.get_mut(..octets.len()) else {
                     continue;
                 };
                 copy.copy_from_slice(octets);
-                peer.take_datagram(now, from, copy);
+                if !peer.take_datagram(now, from, copy) {
+                    continue;
+                }
+                self.turns.touch(number);
                 while let Some((len, joined)) = peer.deliver_joined(packet) {
                     let packet = packet.get(..len).unwrap_or_default();
                     if let Some(foreign) = hand_up(&self.tun, peer, packet, joined)? {
@@ -475,6 +477,7 @@ impl Tunnel {
                 continue;
             };
             peer.take_call(now, from, call);
+            self.turns.touch(number);
         }
         Ok(())
     }

@@ -28,7 +28,7 @@ const OPENED: u32 = 200;
 /// The same for each caller with a cookie, and how many it may save up (both as WireGuard in Linux: ratelimiter.c).
 const EACH: u32 = 20;
 const EACH_SAVED: u32 = 5;
-/// Callers with a cookie that are told apart.
+/// Callers with a cookie that are limited one by one.
 const CALLERS: usize = 1024;
 /// How long a cookie is valid (WireGuard, 6.1: COOKIE_REFRESH_TIME).
 pub(crate) const COOKIE_VALID: Duration = Duration::from_secs(120);
@@ -60,7 +60,7 @@ pub struct Initiation {
 
 /// What to do with a datagram.
 pub enum Verdict {
-    /// Somebody who holds a key calls: pass it to the sessions with that public key, or report an unknown key.
+    /// A host that holds a key calls: pass it to the sessions with that public key, or report an unknown key.
     Initiation(Initiation),
     /// For the sessions with this place: pass it to their `take_answer`, `take_cookie` or `open`.
     Sessions(u32),
@@ -98,7 +98,7 @@ impl Gate {
         &self.secret
     }
 
-    /// The application's protocol.
+    /// The protocol of the application behind the gate.
     pub fn protocol(&self) -> Protocol {
         self.protocol
     }

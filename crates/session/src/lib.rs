@@ -1,4 +1,4 @@
-//! Sessions between hosts that know each other's public keys: who may talk, and what nobody else can read or repeat.
+//! Sessions between hosts that know each other's public keys: who may talk, and what no other host can read or repeat.
 //!
 //! The handshake is that of the Noise protocol framework, pattern IKpsk2, as in WireGuard. This crate adds what a protocol over
 //! datagrams needs besides: retries, replay protection, cookies against floods, renewal without a lost frame. It reads no clock

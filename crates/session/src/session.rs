@@ -32,7 +32,7 @@ impl Said {
         })
     }
 
-    /// The octets.
+    /// The octets that the application said.
     pub fn octets(&self) -> &[u8] {
         self.octets.get(..self.len).unwrap_or_default()
     }

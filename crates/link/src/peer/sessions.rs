@@ -7,7 +7,7 @@ use chappe_sys::Endpoint;
 use super::{IDLE, KEEPALIVE, OVERDUE, PROVE_EVERY, Peer, State};
 use crate::path_mtu::Tail;
 
-/// Unanswered calls from which on the user is told what to check.
+/// Unanswered calls from which on a message says what to check.
 const UNANSWERED: u32 = 8;
 /// Octets of what a host says in a handshake: its life (8), its receive window in bodies (2), its keepalive in seconds (2).
 const SAID: usize = 12;
@@ -34,7 +34,9 @@ impl Peer {
                 self.take_call(now, from, call);
             }
             Verdict::Initiation(_) => return Err(Reason::Forged),
-            Verdict::Sessions(_) => self.take_datagram(now, from, datagram),
+            Verdict::Sessions(_) => {
+                self.take_datagram(now, from, datagram);
+            }
             Verdict::Reply(len) => return Ok(Some(len)),
             Verdict::Dropped(reason) => return Err(reason),
         }
@@ -53,9 +55,9 @@ impl Peer {
         self.count(taken.err());
     }
 
-    /// Handles a datagram that is addressed to one of this peer's sessions or calls. Drain [`deliver`](Self::deliver) and
-    /// [`poll`](Self::poll) afterwards.
-    pub fn take_datagram(&mut self, now: Instant, from: Endpoint, datagram: &mut [u8]) {
+    /// Handles a datagram that is addressed to one of this peer's sessions or calls. Returns whether it was authentic and new:
+    /// then drain [`deliver`](Self::deliver) and [`poll`](Self::poll).
+    pub fn take_datagram(&mut self, now: Instant, from: Endpoint, datagram: &mut [u8]) -> bool {
         self.notice_pause(now);
         self.counters.datagrams_received += 1;
         let taken = match datagram.first() {
@@ -67,6 +69,7 @@ impl Peer {
             _ => self.take_frame(now, from, datagram),
         };
         self.count(taken.err());
+        taken.is_ok()
     }
 
     fn count(&mut self, dropped: Option<Reason>) {

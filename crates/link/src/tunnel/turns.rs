@@ -46,7 +46,7 @@ impl Turns {
         Some(place)
     }
 
-    /// The earliest deadline.
+    /// The earliest deadline of all peers.
     pub fn earliest(&self) -> Option<Instant> {
         self.due.first().map(|first| first.0)
     }

@@ -59,7 +59,7 @@ fn a_flood_with_invented_addresses_delays_a_peer_by_a_cookie() {
     );
 }
 
-/// Goal: a caller who takes cookies is limited by its address, and keeps nobody else out.
+/// Goal: a caller who takes cookies is limited by its address, and keeps no other caller out.
 #[test]
 fn a_flood_with_cookies_is_limited_by_address() {
     let mut net = Net::new([Host::new(1, 2, None, 1), Host::new(2, 1, None, 2)], 1);

@@ -66,7 +66,7 @@ fn simultaneous_calls_agree() {
     }
 }
 
-/// Goal: a host that restarts has a session again, whoever restarts, also both, and also one that nobody can call.
+/// Goal: a host that restarts has a session again, whoever restarts, also both, and also one that cannot be called.
 #[test]
 fn restarts_find_a_new_session() {
     for restarted in [[true, false], [false, true], [true, true]] {

@@ -45,7 +45,7 @@ pub fn usual(device: &str) -> PathBuf {
 }
 
 impl Door {
-    /// Opens the socket. An old one that nobody serves is replaced.
+    /// Opens the socket. An old one without a server is replaced.
     pub fn open(path: &Path) -> std::io::Result<Door> {
         if let Some(folder) = path.parent() {
             std::fs::create_dir_all(folder)?;
@@ -60,7 +60,7 @@ impl Door {
             }
             other => other?,
         };
-        // The endpoints of peers are nobody else's business, and a reload is the owner's.
+        // The endpoints of peers are private, and a reload is the owner's.
         std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))?;
         let (ask, requests) = channel();
         std::thread::spawn(move || {
@@ -102,7 +102,7 @@ fn serve(mut stream: UnixStream, ask: &Sender<Request>) -> std::io::Result<()> {
     Ok(())
 }
 
-/// `chappe link status`.
+/// Runs `chappe link status`: prints what the link answers.
 pub fn status(options: &Status) -> Result<u8, Failure> {
     let wish = if options.json {
         "status json\n"
@@ -113,7 +113,7 @@ pub fn status(options: &Status) -> Result<u8, Failure> {
     Ok(0)
 }
 
-/// `chappe link reload`.
+/// Runs `chappe link reload`: prints what changed, or the mistake.
 pub fn reload(options: &Control) -> Result<u8, Failure> {
     let said = talk(options, "reload\n")?;
     terminal::print(&said)?;
