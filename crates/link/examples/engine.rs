@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use std::time::Instant as Watch;
 
 use chappe_core::{Bitrate, Duration, Instant, Purpose, Seed, Stream};
-use chappe_link::{Key, Peer, PeerConfig};
+use chappe_link::{Gate, IDLE_KEEPALIVE, PROTOCOL, Peer, PeerConfig, Secret};
 use chappe_sys::Endpoint;
 use chappe_wildnet::Service;
 
@@ -47,7 +47,7 @@ struct Run {
 
 /// Two ends, what flies between them, and the time that each has taken.
 struct Pair {
-    ends: [Peer; 2],
+    ends: [End; 2],
     flying: VecDeque<(Instant, usize, Vec<u8>)>,
     spent: [std::time::Duration; 2],
     random: Stream,
@@ -69,7 +69,7 @@ fn run(loss: f64, packets: u64) -> Run {
     let mut begin = None;
     while pair.delivered < packets {
         if pair.delivered >= packets / 10 && begin.is_none() {
-            begin = Some((pair.delivered, *pair.ends[0].link().counters()));
+            begin = Some((pair.delivered, *pair.ends[0].peer.link().counters()));
             pair.spent = Default::default();
         }
         pair.load(now, &packet);
@@ -78,7 +78,7 @@ fn run(loss: f64, packets: u64) -> Run {
         pair.receive(now, &mut buffer);
     }
     let (first, before) = begin.unwrap_or_default();
-    let after = pair.ends[0].link().counters();
+    let after = pair.ends[0].peer.link().counters();
     let bodies = (after.bodies - before.bodies) as f64;
     let each = (pair.delivered - first) as f64;
     Run {
@@ -92,7 +92,13 @@ fn endpoint(host: usize) -> Endpoint {
     Endpoint::Udp(([192, 0, 2, host as u8], 1795).into())
 }
 
-fn end(host: usize) -> Peer {
+/// A host and its only peer.
+struct End {
+    gate: Gate,
+    peer: Peer,
+}
+
+fn end(host: usize) -> End {
     let service = Service {
         // Nothing can be asked for again in time.
         deadline: Some(DELAY),
@@ -101,7 +107,8 @@ fn end(host: usize) -> Peer {
     };
     let config = PeerConfig {
         name: "other".into(),
-        key: Key::new([7; 32]),
+        public: Secret::new([2 - host as u8; 32]).public(),
+        psk: None,
         endpoint: Some(endpoint(1 - host)),
         networks: Vec::new(),
         datagram_max: 1472,
@@ -109,10 +116,16 @@ fn end(host: usize) -> Peer {
         rate: Some(RATE),
         services: [service; 4],
         queue: Duration::from_millis(100),
+        keepalive: IDLE_KEEPALIVE,
     };
-    let mut random = Seed(host as u64).stream(Purpose::Traffic(0));
-    let draw = Box::new(move || random.next_u64());
-    Peer::new(config, 0, host as u64 + 1, draw).unwrap_or_else(|error| panic!("{error}"))
+    let gate = Gate::new(
+        PROTOCOL,
+        Secret::new([1 + host as u8; 32]),
+        [3 + host as u8; 32],
+    );
+    let peer = Peer::new(config, &gate, 0, host as u64 + 1, [5 + host as u8; 32]);
+    let peer = peer.unwrap_or_else(|error| panic!("{error}"));
+    End { gate, peer }
 }
 
 /// A datagram of UDP, as the host would hand it over.
@@ -125,7 +138,7 @@ fn packet() -> Vec<u8> {
 
 impl Pair {
     /// Calls an end and adds up the time that it takes.
-    fn timed<T>(&mut self, host: usize, call: impl FnOnce(&mut Peer) -> T) -> T {
+    fn timed<T>(&mut self, host: usize, call: impl FnOnce(&mut End) -> T) -> T {
         let watch = Watch::now();
         let result = call(&mut self.ends[host]);
         self.spent[host] += watch.elapsed();
@@ -134,14 +147,14 @@ impl Pair {
 
     /// Keeps packets waiting at the sender.
     fn load(&mut self, now: Instant, packet: &[u8]) {
-        while self.ends[0].waiting() < 64 {
-            self.timed(0, |end| end.offer(now, 1, 1, packet));
+        while self.ends[0].peer.waiting() < 64 {
+            self.timed(0, |end| end.peer.offer(now, 1, 1, packet));
         }
     }
 
     fn send(&mut self, now: Instant, buffer: &mut [u8]) {
         for host in [0, 1] {
-            while let Some((len, _)) = self.timed(host, |end| end.poll(now, buffer)) {
+            while let Some((len, _)) = self.timed(host, |end| end.peer.poll(now, buffer)) {
                 if !self.random.chance(self.loss) {
                     let datagram = buffer[..len].to_vec();
                     self.flying.push_back((now + DELAY, 1 - host, datagram));
@@ -152,7 +165,7 @@ impl Pair {
 
     fn next(&self, now: Instant) -> Instant {
         let arrives = self.flying.front().map(|flying| flying.0);
-        let wakes = self.ends.iter().filter_map(|end| end.deadline(now));
+        let wakes = self.ends.iter().filter_map(|end| end.peer.deadline(now));
         let next = wakes.chain(arrives).min();
         next.unwrap_or(now).max(now + Duration::from_nanos(1))
     }
@@ -162,8 +175,12 @@ impl Pair {
             let Some((_, to, mut datagram)) = self.flying.pop_front() else {
                 return;
             };
-            self.timed(to, |end| end.handle(now, endpoint(1 - to), &mut datagram));
-            while self.timed(to, |end| end.deliver(buffer)).is_some() {
+            self.timed(to, |End { gate, peer }| {
+                let from = endpoint(1 - to);
+                peer.handle(now, gate, from, &mut datagram, &mut [0; 256])
+            })
+            .ok();
+            while self.timed(to, |end| end.peer.deliver(buffer)).is_some() {
                 self.delivered += 1;
             }
         }

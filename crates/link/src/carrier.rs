@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use chappe_sys::Endpoint;
 
-use crate::session::OVERHEAD;
+use chappe_session::OVERHEAD;
 
 /// The encapsulation of datagrams.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,6 +27,23 @@ impl Carrier {
             Carrier::Udp(address) if address.is_ipv6() => 14 + 48,
             Carrier::Udp(_) => 14 + 28,
             Carrier::Ethernet { .. } => 14,
+        }
+    }
+
+    /// The same towards an address, if it is known: a socket of both families reaches IPv4 hosts over IPv4.
+    pub fn below_to(&self, to: Option<Endpoint>) -> usize {
+        match to {
+            Some(Endpoint::Udp(to)) if to.is_ipv4() => 14 + 28,
+            _ => self.below(),
+        }
+    }
+
+    /// Whether a host with this address can be reached.
+    pub fn reaches(&self, to: std::net::IpAddr) -> bool {
+        match self {
+            Carrier::Udp(own) if own.ip() == std::net::Ipv6Addr::UNSPECIFIED => true,
+            Carrier::Udp(own) => own.is_ipv4() == to.is_ipv4(),
+            Carrier::Ethernet { .. } => false,
         }
     }
 
@@ -56,4 +73,28 @@ impl Carrier {
             }
         }
     }
+}
+
+/// The part of an address that a sender cannot choose at will, and its length: IPv4 with port, a network of IPv6 with port, or an
+/// Ethernet address.
+pub(crate) fn source(from: Endpoint) -> ([u8; 18], usize) {
+    let mut octets = [0; 18];
+    let mut put = |at: usize, part: &[u8]| {
+        let place = octets.iter_mut().skip(at);
+        place.zip(part).for_each(|(to, from)| *to = *from);
+        at + part.len()
+    };
+    let len = match from {
+        Endpoint::Udp(SocketAddr::V4(at)) => {
+            let host = put(0, &at.ip().octets());
+            put(host, &at.port().to_be_bytes())
+        }
+        // A host has all addresses of its network of 64 bits.
+        Endpoint::Udp(SocketAddr::V6(at)) => {
+            let host = put(0, at.ip().octets().get(..8).unwrap_or_default());
+            put(host, &at.port().to_be_bytes())
+        }
+        Endpoint::Ethernet(address) => put(0, &address),
+    };
+    (octets, len)
 }

@@ -10,14 +10,18 @@
 //! ```
 //! use chappe_core::{Bitrate, Duration, Instant};
 //! use chappe_link::classify::Net;
-//! use chappe_link::{BULK, Key, Peer, PeerConfig};
+//! use chappe_link::{BULK, Gate, IDLE_KEEPALIVE, PROTOCOL, Peer, PeerConfig, Secret};
 //! use chappe_sys::Endpoint;
 //!
 //! let [here, there] = ["192.0.2.1:1795", "192.0.2.7:1795"].map(|at| Endpoint::Udp(at.parse().unwrap()));
-//! let peer = |to, life| {
+//! // A real program draws keys, lives and seeds from the operating system.
+//! let keys = [1, 2].map(|fill| Secret::new([fill; 32]));
+//! let mut gates = [0, 1].map(|host| Gate::new(PROTOCOL, keys[host].clone(), [3; 32]));
+//! let peer = |to, host: usize| {
 //!     let config = PeerConfig {
 //!         name: "other".into(),
-//!         key: Key::new([7; 32]),
+//!         public: keys[1 - host].public(),
+//!         psk: None,
 //!         endpoint: Some(to),
 //!         networks: vec![Net { address: [0, 0, 0, 0].into(), prefix: 0 }],
 //!         datagram_max: 1472,
@@ -25,20 +29,20 @@
 //!         rate: Some(Bitrate(6_000_000)),
 //!         services: [BULK; 4],
 //!         queue: Duration::from_millis(100),
+//!         keepalive: IDLE_KEEPALIVE,
 //!     };
-//!     let mut number = life; // A real program draws unpredictable numbers.
-//!     Peer::new(config, 0, life, Box::new(move || { number += 1; number })).unwrap()
+//!     Peer::new(config, &gates[host], 0, host as u64, [4 + host as u8; 32]).unwrap()
 //! };
-//! let (mut ours, mut theirs) = (peer(there, 1000), peer(here, 2000));
+//! let (mut ours, mut theirs) = (peer(there, 0), peer(here, 1));
 //! ours.offer(Instant::ZERO, 1, 0, b"a packet");
 //! let (mut now, mut datagram, mut packet) = (Instant::ZERO, [0; 2048], [0; 9000]);
 //! let delivered = loop {
-//!     // Hello, answer, then the sealed frame with the packet.
+//!     // Call, answer, then the sealed frame with the packet.
 //!     while let Some((len, _)) = ours.poll(now, &mut datagram) {
-//!         theirs.handle(now, here, &mut datagram[..len]);
+//!         let _ = theirs.handle(now, &mut gates[1], here, &mut datagram[..len], &mut [0; 256]);
 //!     }
 //!     while let Some((len, _)) = theirs.poll(now, &mut datagram) {
-//!         ours.handle(now, there, &mut datagram[..len]);
+//!         let _ = ours.handle(now, &mut gates[0], there, &mut datagram[..len], &mut [0; 256]);
 //!     }
 //!     if let Some(len) = theirs.deliver(&mut packet) {
 //!         break len;
@@ -53,7 +57,7 @@
 //! | [`Tunnel`] | the process: TUN device, socket, peers, one event loop |
 //! | [`Peer`] | one peer: sessions, recovery, queues, pace; no I/O |
 //! | [`Carrier`] | UDP or Ethernet, and what each costs |
-//! | [`Key`] | the secret that two hosts share, from which all session keys are derived |
+//! | [`Secret`], [`Public`], [`Psk`], [`Gate`] | keys, and which datagrams are worth more than a hash (`chappe-session`) |
 //! | [`classify`] | class, flow and addresses of a packet |
 //! | [`Judgement`] | whether the 802.11 card towards a peer waits long enough for the distance |
 //! | [`Status`] | the state of each peer as text, JSON or Prometheus metrics |
@@ -70,13 +74,20 @@ mod pace;
 mod packing;
 mod path_mtu;
 mod peer;
-mod session;
 mod status;
 mod tunnel;
 
 pub use carrier::Carrier;
+pub use chappe_session::{Gate, Psk, Public, Secret};
 pub use coverage::{Egress, Judgement, Verdict};
-pub use peer::{BULK, Goodput, PEERS_MAX, Peer, PeerConfig, PeerCounters, State};
-pub use session::{Key, VERSION};
-pub use status::Status;
+pub use peer::{BULK, Goodput, IDLE_KEEPALIVE, PEERS_MAX, Peer, PeerConfig, PeerCounters, State};
+pub use status::{PeerStatus, Status};
 pub use tunnel::{Ending, Tunnel, TunnelConfig};
+
+/// The protocol on the wire.
+pub const PROTOCOL: chappe_session::Protocol = chappe_session::Protocol {
+    name: "chappe link",
+    version: VERSION,
+};
+/// The version of the protocol on the wire.
+pub const VERSION: u8 = 5;

@@ -1,32 +1,30 @@
 //! One peer: sessions, recovery, queues and pace. It does no I/O: datagrams and time go in, datagrams come out.
 
-mod answered;
+mod sessions;
 mod traffic;
 
 pub use traffic::{BULK, Goodput};
 
-use answered::Answered;
 use chappe_core::{Bitrate, Duration, Instant};
+use chappe_session::{Gate, OVERHEAD, Psk, Public, Sessions};
 use chappe_sys::Endpoint;
 use chappe_wildnet::{Config, ConfigError, FLOWS, Link, SERVICES, Service};
 
 use crate::classify::Net;
 use crate::pace::{Pace, Sight};
 use crate::packing::{JOINED, JOINED_MAX, PACKET_MAX, Packer, Queues, Unpacker, longest};
-use crate::path_mtu::{PathMtu, Tail};
-use crate::session::{
-    ANSWER, FRAME, FRAMES_MAX, HELLO, Hello, Introduction, Key, OVERHEAD, Refusal, Refused,
-    Session, first,
-};
+use crate::path_mtu::PathMtu;
 
 /// The configuration of a peer.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct PeerConfig {
     /// Its name in messages and metrics.
     pub name: String,
-    /// The key shared with it.
-    pub key: Key,
-    /// Its address. Without one, the peer must send the first hello.
+    /// The public key by which it is known.
+    pub public: Public,
+    /// A secret that both hosts share besides their keys, if any.
+    pub psk: Option<Psk>,
+    /// Its address. Without one, the peer must call first.
     pub endpoint: Option<Endpoint>,
     /// The networks behind it: packets to them go to this peer, and its packets must come from them.
     pub networks: Vec<Net>,
@@ -40,18 +38,21 @@ pub struct PeerConfig {
     pub services: [Service; SERVICES],
     /// Queue length of a class, as the time in which the link carries it. Beyond it the longest flow loses packets.
     pub queue: Duration,
+    /// Interval between empty frames on an idle link, which keep the entries of address translators alive.
+    pub keepalive: Duration,
 }
 
 /// The state of a peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
-    /// No session and no address: the peer must send the first hello.
+    /// No session and no address: the peer must call first.
     Waiting,
-    /// No session: hellos go out unanswered.
+    /// No session: calls go out unanswered.
     Calling,
     /// There is a session, and frames arrive.
     Up,
-    /// There is a session, but nothing has arrived for 5 s.
+    /// There is a session, but nothing has arrived although it should have: for 5 s after a packet left, or for two
+    /// intervals of the peer's keepalive.
     Silent,
     /// Frames arrive, but the peer reports none of ours: the outgoing direction is dead.
     Deaf,
@@ -62,14 +63,10 @@ pub enum State {
 pub struct PeerCounters {
     /// Sessions established since the start.
     pub sessions: u64,
-    /// Datagrams not sealed with the session's key.
+    /// Frames not sealed with the session's key, and answers not made with the peer's.
     pub forged: u64,
-    /// Replayed or duplicate datagrams.
+    /// Replayed or duplicate frames and calls.
     pub repeated: u64,
-    /// Hellos and answers with a wrong proof, made with another key.
-    pub wrong_key: u64,
-    /// Hellos and answers of another protocol version.
-    pub wrong_version: u64,
     /// Datagrams of an unknown form, or for a session that has ended.
     pub strange: u64,
     /// Times the peer's address changed.
@@ -106,69 +103,63 @@ pub struct Peer {
     /// Buffer for a container on its way to or from the link.
     container: Vec<u8>,
     life: u64,
-    number: u32,
-    /// Draws unpredictable 64-bit numbers.
-    random: Box<dyn FnMut() -> u64 + Send>,
-    /// The session of outgoing frames, the session before it, and sessions whose initiator has not proved itself yet.
-    current: Option<Session>,
-    previous: Option<Session>,
-    answered: Answered,
+    /// Keys, calls and sealed frames.
+    sessions: Sessions<Endpoint>,
+    /// The host's clock at some instant, as time since 1970.
+    wall: (Instant, std::time::Duration),
     peer_life: Option<u64>,
-    hello: Option<Hello>,
-    hello_at: Instant,
-    unanswered: u32,
+    /// The interval between the peer's empty frames, as it said.
+    peer_keepalive: Duration,
     endpoint: Option<Endpoint>,
     pace: Pace,
     path_mtu: PathMtu,
     heard_at: Instant,
     sent_at: Instant,
+    /// When the first frame left that the peer should have reported by now; `None` if nothing waits for a report.
+    asked_at: Option<Instant>,
+    /// When the host last sent or got a packet through the link, or a session began after a silence.
+    busy_at: Instant,
     /// When this end wanted its next turn, and when it last went on after it had got none for long.
     due_at: Option<Instant>,
     resumed_at: Instant,
     /// Packets expired by the latest look at them, and when and how many last did.
     expired: (u64, Option<(Instant, u64)>),
-    /// When to send a frame that proves the session to the responder; `None` once a frame of it has come.
-    prove_at: Option<Instant>,
+    /// When to send a frame that proves a new session to the peer, or confirms it, and how long to wait before the next one;
+    /// `None` once a frame has come.
+    prove_at: Option<(Instant, Duration)>,
     counters: PeerCounters,
     /// The last problem, with what to do.
     trouble: Option<String>,
 }
 
-/// The interval between unanswered hellos. The first eight keep it, because losses come in bursts and a handshake needs
-/// frames in both directions; then it doubles up to the longest.
-const HELLO_EVERY: Duration = Duration::from_millis(250);
-const HELLO_QUICK: u32 = 8;
-const HELLO_MOST: Duration = Duration::from_secs(4);
-/// Interval between empty frames when there is nothing to send. They let each side notice the other's silence, and keep
-/// the entries of address translators alive (RFC 4787 allows expiry after two minutes).
+/// Interval between empty frames while packets came lately. They let each side notice the other's silence.
 const KEEPALIVE: Duration = Duration::from_secs(2);
-/// Interval between proofs of a session that the responder has not used yet, since proofs can be lost.
+/// How long after the latest packet a link counts as idle, and keeps only address translators awake.
+const IDLE: Duration = Duration::from_secs(10);
+/// The usual interval on an idle link: nearly all address translators keep an entry for 30 s (RFC 4787 asks for two minutes).
+pub const IDLE_KEEPALIVE: Duration = Duration::from_secs(25);
+/// First interval between proofs of a session that the peer has not used yet, since proofs can be lost. It doubles.
 const PROVE_EVERY: Duration = Duration::from_millis(100);
 /// Lateness of a turn from which on it counts as a pause: twice what a busy machine's scheduler takes, and a tenth of the shortest
 /// stops of virtual machines.
 const PAUSE: Duration = Duration::from_millis(20);
 /// How long a report of expired packets stands.
 const EXPIRED_FOR: Duration = Duration::from_secs(10);
-/// Silence after which this end sends hellos again.
+/// How long a peer may owe a report until it is called again, and until it counts as silent.
+const OVERDUE: Duration = Duration::from_secs(2);
 const SILENT: Duration = Duration::from_secs(5);
-/// Random low bits of an index; the bits above are the peer's number.
-const INDEX_BITS: u32 = 14;
 /// Largest number of peers of one process.
-pub const PEERS_MAX: usize = 1 << (24 - INDEX_BITS);
-
-/// The number of the peer that an index belongs to.
-pub(crate) fn peer_of(index: u32) -> usize {
-    (index >> INDEX_BITS) as usize
-}
+pub const PEERS_MAX: usize = chappe_session::PLACES as usize;
 
 impl Peer {
-    /// Peer `number` of a process. `life` is a random number of the process, and `random` draws unpredictable 64-bit
-    /// numbers. Fails if a datagram is too short for the recovery, or a service is invalid.
+    /// Peer `number` of the host behind `gate`. `life` is a random number of the process, and `seed` 32 unpredictable octets.
+    /// Fails if a datagram is too short for the recovery, or a service is invalid.
     pub fn new(
         config: PeerConfig,
+        gate: &Gate,
         number: usize,
         life: u64,
-        random: Box<dyn FnMut() -> u64 + Send>,
+        seed: [u8; 32],
     ) -> Result<Peer, ConfigError> {
         let frame_max = config.datagram_max.saturating_sub(OVERHEAD);
         let link = Link::new(
@@ -190,20 +181,17 @@ impl Peer {
             spare: traffic::Spare::default(),
             goodput: Goodput::default(),
             life,
-            number: number as u32,
-            random,
-            current: None,
-            previous: None,
-            answered: Answered::default(),
+            sessions: Sessions::new(gate, config.public, config.psk.clone(), number as u32, seed),
+            wall: (Instant::ZERO, std::time::Duration::ZERO),
             peer_life: None,
-            hello: None,
-            hello_at: Instant::ZERO,
-            unanswered: 0,
+            peer_keepalive: IDLE_KEEPALIVE,
             endpoint: config.endpoint,
             pace: Pace::new(config.rate, config.datagram_max + config.below),
             path_mtu: PathMtu::new(config.datagram_max),
             heard_at: Instant::ZERO,
             sent_at: Instant::ZERO,
+            asked_at: None,
+            busy_at: Instant::ZERO,
             due_at: None,
             resumed_at: Instant::ZERO,
             expired: (0, None),
@@ -249,6 +237,11 @@ impl Peer {
         self.trouble.as_deref()
     }
 
+    /// The name of the peer in the configuration.
+    pub fn name(&self) -> &str {
+        &self.config.name
+    }
+
     /// The largest datagram that is sent to it, in octets: what is configured, or less if the path carries less.
     pub fn datagram_max(&self) -> usize {
         self.path_mtu.limit()
@@ -282,13 +275,12 @@ impl Peer {
 
     /// The state of the peer.
     pub fn state(&self, now: Instant) -> State {
-        let silent = now.saturating_since(self.heard_at) > SILENT;
-        match (&self.current, self.endpoint) {
-            (None, None) => State::Waiting,
-            (None, Some(_)) => State::Calling,
-            (Some(_), _) if silent => State::Silent,
-            (Some(_), _) if self.link.report().pto_count >= 4 => State::Deaf,
-            (Some(_), _) => State::Up,
+        match (self.sessions.is_up(now), self.endpoint) {
+            (false, None) => State::Waiting,
+            (false, Some(_)) => State::Calling,
+            (true, _) if self.silence(now) > SILENT => State::Silent,
+            (true, _) if self.link.report().pto_count >= 4 => State::Deaf,
+            (true, _) => State::Up,
         }
     }
 
@@ -308,6 +300,31 @@ impl Peer {
         self.pace.give(rate);
     }
 
+    /// Replaces the networks behind the peer.
+    pub fn set_networks(&mut self, networks: Vec<Net>) {
+        self.config.networks = networks;
+    }
+
+    /// Sets where the peer is called from now on, and calls it there at once if it is another place than before.
+    pub fn set_endpoint(&mut self, to: Option<Endpoint>) {
+        if self.config.endpoint != to {
+            self.config.endpoint = to;
+            self.endpoint = to.or(self.endpoint);
+            self.asked_at = self.asked_at.or(Some(Instant::ZERO));
+            self.sessions.hurry();
+        }
+    }
+
+    /// Sets the interval between empty frames on an idle link.
+    pub fn set_keepalive(&mut self, keepalive: Duration) {
+        self.config.keepalive = keepalive;
+    }
+
+    /// When the present session began.
+    pub fn session_since(&self) -> Option<Instant> {
+        self.sessions.since()
+    }
+
     /// Largest packet in octets: 9000, or less if frames are so short that it would need too many.
     pub fn packet_max(&self) -> usize {
         PACKET_MAX.min(longest(self.container_least()))
@@ -317,19 +334,6 @@ impl Peer {
     pub fn joined_max(&self) -> usize {
         let carried = longest(self.container_least());
         JOINED_MAX.min(carried.saturating_sub(JOINED))
-    }
-
-    /// Handles a datagram that is a hello with this peer's key, or is addressed to one of its sessions. Drain
-    /// [`deliver`](Self::deliver) and [`poll`](Self::poll) afterwards.
-    pub fn handle(&mut self, now: Instant, from: Endpoint, datagram: &mut [u8]) {
-        self.notice_pause(now);
-        self.counters.datagrams_received += 1;
-        match datagram.first() {
-            Some(&HELLO) => self.on_hello(now, from, datagram),
-            Some(&ANSWER) => self.on_answer(now, from, datagram),
-            Some(&FRAME) => self.on_frame(now, from, datagram),
-            _ => self.counters.strange += 1,
-        }
     }
 
     /// Writes the next datagram to the front of `datagram`. Returns its length and destination.
@@ -344,26 +348,27 @@ impl Peer {
     }
 
     fn poll_next(&mut self, now: Instant, datagram: &mut [u8]) -> Option<(usize, Endpoint)> {
-        // Answers need no session and do not wait for the pace.
-        if let Some((answer, to)) = self.answered.next_answer() {
-            return Some((put(datagram, &answer)?, to));
+        // Answers and calls need no session and do not wait for the pace.
+        if let Some(answer) = self.sessions.next_answer(datagram) {
+            return Some(answer);
+        }
+        if let Some(call) = self.call(now, datagram) {
+            return Some(call);
         }
         let to = self.endpoint?;
-        if self.hello_due(now) {
-            return Some((self.say_hello(now, datagram)?, to));
-        }
         let len = self.frame(now, datagram)?;
         Some((len, to))
     }
 
     /// When to call [`poll`](Self::poll) if nothing arrives before.
     pub fn deadline(&self, now: Instant) -> Option<Instant> {
-        if self.answered.owes() {
+        if self.sessions.owes() {
             return Some(now);
         }
+        let call = self.call_at(now);
         self.endpoint?;
-        if self.current.is_none() {
-            return Some(self.hello_at);
+        if !self.sessions.is_up(now) {
+            return call;
         }
         // Due frames wait for the pace. Frames beyond the window wait for a report.
         let paced = |at: Instant| at.max(self.pace.free_at());
@@ -372,17 +377,13 @@ impl Peer {
         let again = (room && again).then(|| self.pace.free_at());
         let new = self.new_at().filter(|_| room).map(paced);
         let report = self.link.report_at().map(paced);
-        let silence = if self.hello.is_some() {
-            self.hello_at
-        } else {
-            self.heard_at + SILENT
-        };
-        let kept = Some(paced(self.sent_at + KEEPALIVE));
+        let kept = Some(paced(self.sent_at + self.keepalive(now)));
         let others = [
             kept,
-            self.prove_at.map(paced),
+            self.prove_at.map(|prove| paced(prove.0)),
             self.path_mtu.due_at().map(paced),
-            Some(silence),
+            call,
+            self.asked_at.map(|at| at + OVERDUE).filter(|at| *at > now),
             self.link.probe_at(),
             self.link.settle_at(),
             again,
@@ -393,196 +394,8 @@ impl Peer {
     }
 }
 
-/// The handshake and incoming frames.
+/// Pauses and pace.
 impl Peer {
-    fn introduce(&mut self) -> Introduction {
-        let mut number = [0; 32];
-        for part in number.chunks_exact_mut(8) {
-            part.copy_from_slice(&(self.random)().to_be_bytes());
-        }
-        // Two sessions must not share an index.
-        let mut drawn = (self.random)() as u32;
-        while self.is_taken(self.index(drawn)) {
-            drawn = drawn.wrapping_add(1);
-        }
-        Introduction {
-            index: self.index(drawn),
-            number,
-            life: self.life,
-            window: self.link.config().window_max.min(u16::MAX.into()) as u16,
-        }
-    }
-
-    fn index(&self, drawn: u32) -> u32 {
-        self.number << INDEX_BITS | drawn & ((1 << INDEX_BITS) - 1)
-    }
-
-    fn is_taken(&self, index: u32) -> bool {
-        let sessions = [&self.current, &self.previous].into_iter().flatten();
-        let hello = self.hello.iter().map(|hello| hello.own.index);
-        let mut own = sessions.map(|session| session.mine).chain(hello);
-        own.any(|own| own == index) || self.answered.has(index)
-    }
-
-    fn hello_due(&self, now: Instant) -> bool {
-        let worn = self
-            .current
-            .as_ref()
-            .is_some_and(|session| session.sealed > FRAMES_MAX);
-        let silent = now.saturating_since(self.heard_at) > SILENT;
-        (self.current.is_none() || worn || silent) && now >= self.hello_at
-    }
-
-    fn say_hello(&mut self, now: Instant, datagram: &mut [u8]) -> Option<usize> {
-        let own = self.introduce();
-        let hello = Hello::new(&self.config.key, own);
-        let len = put(datagram, &hello.octets)?;
-        // An earlier problem explains more.
-        if self.unanswered == HELLO_QUICK && self.trouble.is_none() {
-            self.trouble = Some(format!(
-                "no answer from {}: check that it runs, that the address is right, that both hosts have the same key, and that no firewall blocks it",
-                self.config.name
-            ));
-        }
-        // Random, so that two hosts whose hellos cross do not keep crossing.
-        let doublings = self.unanswered.saturating_sub(HELLO_QUICK - 1).min(8);
-        let pause = (HELLO_EVERY * (1 << doublings)).min(HELLO_MOST);
-        self.hello_at = now + pause + Duration::from_nanos((self.random)() % 100_000_000);
-        self.unanswered = self.unanswered.saturating_add(1);
-        self.hello = Some(hello);
-        Some(len)
-    }
-
-    fn on_hello(&mut self, now: Instant, from: Endpoint, datagram: &[u8]) {
-        let peer = match Hello::read(&self.config.key, datagram) {
-            Ok(peer) => peer,
-            Err(refusal) => return self.refuse(now, refusal, from),
-        };
-        // A reflected hello: the session would be one of this host with itself.
-        if peer.life == self.life {
-            return self.refuse(now, Refusal::Echo, from);
-        }
-        let name = first(&peer.number);
-        // A repeated hello may only get its answer again.
-        if self.answered.knows(name, from) {
-            return self.counters.repeated += 1;
-        }
-        let own = self.introduce();
-        let answer = Hello::answer(&self.config.key, datagram, peer.index, own);
-        let session = Session::new(&self.config.key, &own, &peer, false);
-        self.answered.add(name, session, answer, from);
-    }
-
-    fn on_answer(&mut self, now: Instant, from: Endpoint, datagram: &[u8]) {
-        let Some(hello) = &self.hello else {
-            return self.counters.strange += 1;
-        };
-        match hello.read_answer(&self.config.key, datagram) {
-            Ok(peer) => {
-                let session = Session::new(&self.config.key, &hello.own, &peer, true);
-                self.hello = None;
-                self.adopt(now, session);
-                self.move_to(from);
-                self.prove_at = Some(now);
-            }
-            Err(refusal) => self.refuse(now, refusal, from),
-        }
-    }
-
-    fn refuse(&mut self, now: Instant, refusal: Refusal, from: Endpoint) {
-        // Anybody can send such a datagram. It explains why there is no session, but says nothing of one that is up.
-        let explains = self.state(now) != State::Up;
-        let name = &self.config.name;
-        match refusal {
-            Refusal::Malformed | Refusal::Echo => self.counters.strange += 1,
-            Refusal::Version(version) => {
-                self.counters.wrong_version += 1;
-                let said = format!(
-                    "{name} uses protocol version {version}, this program version {}: install the same release on both hosts",
-                    crate::session::VERSION
-                );
-                self.trouble = explains.then_some(said).or(self.trouble.take());
-            }
-            Refusal::Proof => {
-                self.counters.wrong_key += 1;
-                let said = format!(
-                    "a hello from {from} carries the name of {name}'s key but was not made with it: it is forged, or the key was copied wrong"
-                );
-                self.trouble = explains.then_some(said).or(self.trouble.take());
-            }
-        }
-    }
-
-    /// Makes a session the one of outgoing frames.
-    fn adopt(&mut self, now: Instant, session: Session) {
-        let other_life = self.peer_life.is_some_and(|life| life != session.life);
-        if other_life {
-            // The peer has restarted: it knows nothing of the frames in flight, and frames of its former life are void.
-            self.link.peer_restarted();
-            self.forget_packets();
-            self.previous = None;
-            self.answered.forget_others(session.life);
-        } else {
-            // Frames of the old session may still be in flight.
-            self.previous = self.current.take();
-        }
-        self.peer_life = Some(session.life);
-        self.link.set_window(session.window.into());
-        self.current = Some(session);
-        self.heard_at = now;
-        self.unanswered = 0;
-        self.trouble = None;
-        self.counters.sessions += 1;
-    }
-
-    /// The session with an index, and whether a frame of it is the proof that its initiator still owes.
-    fn session(&mut self, index: u32) -> Option<(&mut Session, bool)> {
-        let own = [&mut self.current, &mut self.previous];
-        let mut own = own.into_iter().flatten();
-        if let Some(session) = own.find(|session| session.mine == index) {
-            return Some((session, false));
-        }
-        Some((self.answered.session(index)?, true))
-    }
-
-    fn on_frame(&mut self, now: Instant, from: Endpoint, datagram: &mut [u8]) {
-        let Some(index) = crate::session::addressed(datagram) else {
-            return self.counters.strange += 1;
-        };
-        let Some((session, proves)) = self.session(index) else {
-            return self.counters.strange += 1;
-        };
-        match session.open(datagram) {
-            Err(Refused::Forged) => self.counters.forged += 1,
-            Err(Refused::Repeated) => self.counters.repeated += 1,
-            Ok(frame) => {
-                let frame = frame.len();
-                if proves && let Some(session) = self.answered.proved(index) {
-                    self.adopt(now, session);
-                    self.hello = None;
-                }
-                if self.unanswered > 3 || self.state(now) != State::Up {
-                    // What explained why nothing came is over.
-                    self.trouble = None;
-                }
-                self.heard_at = now;
-                self.unanswered = 0;
-                self.prove_at = None;
-                self.move_to(from);
-                let from = crate::session::HEAD;
-                if let Some(frame) = datagram.get(from..from + frame) {
-                    // The link counts malformed frames itself.
-                    let _ = self.link.handle(now, frame);
-                    let tail = chappe_wildnet::header::note_tail(frame).and_then(Tail::read);
-                    if let Some(tail) = tail {
-                        self.path_mtu.take(now, tail);
-                    }
-                }
-                self.judge_pace(now);
-            }
-        }
-    }
-
     /// Notices that this end got its turn far later than it wanted: the host stood still, or the process did.
     fn notice_pause(&mut self, now: Instant) {
         let due = self.due_at.take();
@@ -633,7 +446,27 @@ impl Peer {
     }
 }
 
-fn put(to: &mut [u8], octets: &[u8]) -> Option<usize> {
-    to.get_mut(..octets.len())?.copy_from_slice(octets);
-    Some(octets.len())
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use chappe_session::Secret;
+
+    /// A peer called hill that never answers.
+    pub(crate) fn lone(endpoint: Option<Endpoint>) -> Peer {
+        let gate = Gate::new(crate::PROTOCOL, Secret::new([1; 32]), [2; 32]);
+        let config = PeerConfig {
+            name: "hill".into(),
+            public: Secret::new([3; 32]).public(),
+            psk: None,
+            endpoint,
+            networks: Vec::new(),
+            datagram_max: 1472,
+            below: 42,
+            rate: None,
+            services: [Service::RELIABLE; 4],
+            queue: Duration::from_millis(100),
+            keepalive: IDLE_KEEPALIVE,
+        };
+        Peer::new(config, &gate, 0, 1, [4; 32]).unwrap()
+    }
 }

@@ -39,6 +39,12 @@ pub struct PeerStatus {
     pub state: State,
     /// The present problem, with what to do.
     pub trouble: Option<String>,
+    /// Where it was heard last, or is called.
+    pub endpoint: Option<String>,
+    /// The public key by which it is known.
+    pub public: String,
+    /// Seconds since the latest handshake.
+    pub handshake: Option<f64>,
     /// The egress of its frames, and whether a radio there waits long enough.
     pub coverage: Judgement,
     /// Gauges: name in JSON, and value in the unit at the end of the name; NaN if it is unknown.
@@ -78,6 +84,10 @@ impl Status {
             mtu: tunnel.mtu(),
             unmatched: vec![
                 ("stranger_datagrams", unmatched.datagrams),
+                ("wrong_key_datagrams", unmatched.wrong_key),
+                ("unknown_key_calls", unmatched.unknown_key),
+                ("wrong_version_datagrams", unmatched.wrong_version),
+                ("held_off_calls", unmatched.held_off),
                 ("unrouted_packets", unmatched.unrouted),
                 ("not_ip_packets", unmatched.not_ip),
                 ("socket_full", unmatched.socket_full),
@@ -112,6 +122,58 @@ impl Status {
     }
 }
 
+impl Status {
+    /// The peers as a table, and below it what is wrong.
+    pub fn table(&self) -> String {
+        let mut text = format!(
+            "{:<16} {:<8} {:<28} {:>9} {:>13} {:>12} {:>15} {:>10}\n",
+            "peer",
+            "state",
+            "endpoint",
+            "rtt",
+            "loss out/in",
+            "rate",
+            "goodput out/in",
+            "handshake"
+        );
+        for peer in &self.peers {
+            let of = |key: &str, factor: f64, digits: usize| match peer.gauge(key) * factor {
+                value if value.is_finite() => format!("{value:.digits$}"),
+                _ => "-".to_owned(),
+            };
+            let handshake = peer
+                .handshake
+                .map_or("-".into(), |age| format!("{age:.0} s ago"));
+            let _ = writeln!(
+                text,
+                "{:<16} {:<8} {:<28} {:>9} {:>13} {:>12} {:>15} {:>10}",
+                peer.name,
+                peer.state.name(),
+                peer.endpoint.as_deref().unwrap_or("-"),
+                of("round_trip_s", 1e3, 1) + " ms",
+                format!(
+                    "{}/{} %",
+                    of("loss_out_ratio", 100.0, 1),
+                    of("loss_in_ratio", 100.0, 1)
+                ),
+                of("pace_bps", 1e-6, 2) + " Mbit/s",
+                format!(
+                    "{}/{} M",
+                    of("goodput_out_bps", 1e-6, 2),
+                    of("goodput_in_bps", 1e-6, 2)
+                ),
+                handshake,
+            );
+        }
+        for peer in &self.peers {
+            if let Some(trouble) = &peer.trouble {
+                let _ = writeln!(text, "{}: {trouble}", peer.name);
+            }
+        }
+        text
+    }
+}
+
 impl PeerStatus {
     fn of(peer: &Peer, coverage: Judgement, hint: Option<String>, now: Instant) -> PeerStatus {
         let facts = Facts {
@@ -128,21 +190,27 @@ impl PeerStatus {
                 "frames of {name} arrive, but it reports none of ours: the outgoing direction is dead; check firewall, route, and the other host"
             )),
             State::Silent => Some(format!(
-                "nothing has arrived from {name} for a while; sending hellos"
+                "nothing has arrived from {name} for a while; calling it"
             )),
             State::Waiting => Some(format!(
-                "{name} has no `endpoint` here and has not sent a hello yet"
+                "{name} has no `endpoint` here and has not called yet"
             )),
             State::Calling | State::Up => None,
         };
         // A hint explains the state better than the state itself does.
-        let trouble = hint.or(peer.trouble().map(str::to_owned)).or(own);
+        let trouble = hint.or_else(|| peer.unproved(now));
+        let trouble = trouble.or(peer.trouble().map(str::to_owned)).or(own);
         let trouble = trouble.or_else(|| peer.expiry(now));
         let trouble = trouble.or_else(|| peer.narrowness());
         PeerStatus {
             name: name.clone(),
             state: facts.state,
             trouble,
+            endpoint: peer.endpoint().map(|at| at.to_string()),
+            public: peer.config().public.to_string(),
+            handshake: peer
+                .session_since()
+                .map(|since| now.saturating_since(since).as_secs_f64()),
             gauges: GAUGES
                 .iter()
                 .map(|gauge| (gauge.row.key, (gauge.read)(&facts)))
@@ -174,7 +242,13 @@ impl PeerStatus {
             self.state.name()
         );
         let advice = self.coverage.is_bad().then(|| self.coverage.to_string());
+        let _ = match self.handshake {
+            Some(seconds) => write!(text, ",\"handshake_age_s\":{seconds:.3}"),
+            None => write!(text, ",\"handshake_age_s\":null"),
+        };
         for (key, value) in [
+            ("public_key", Some(&*self.public)),
+            ("endpoint", self.endpoint.as_deref()),
             ("trouble", self.trouble.as_deref()),
             ("interface", self.coverage.interface()),
             ("phy", self.coverage.radio().map(|radio| &*radio.phy)),

@@ -1,15 +1,19 @@
 //! The process: a TUN device, a socket, peers, and one event loop.
 
 mod outbox;
+mod peers;
+mod routes;
+mod turns;
 
 use std::collections::BTreeMap;
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::IpAddr;
 use std::ops::ControlFlow;
 
-use chappe_core::{Bitrate, Instant};
+use chappe_core::{Bitrate, Duration, Instant};
+use chappe_session::{Gate, HANDSHAKE_MAX, Public, Reason, Secret, Verdict};
 use chappe_sys::tun::{Joined, Tun};
 use chappe_sys::{
-    Clock, Error, EventLoop, Interface, Links, Ready, Received, Signal, Socket, packet, udp,
+    Clock, EventLoop, Interface, Links, Ready, Received, Signal, Socket, packet, udp,
 };
 
 use crate::carrier::Carrier;
@@ -17,17 +21,22 @@ use crate::classify::facts;
 use crate::coverage::{Coverage, Judgement, LIGHT};
 use crate::hints::Hints;
 use crate::packing::JOINED_MAX;
-use crate::peer::{PEERS_MAX, Peer, PeerConfig, peer_of};
-use crate::session::{HELLO, Hello, addressed};
+use crate::peer::{Peer, PeerConfig};
 use outbox::Outbox;
+use routes::Routes;
+use turns::Turns;
 
 /// The configuration of a tunnel, apart from its peers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TunnelConfig {
     /// The TUN device's name, in which `%d` becomes a free number.
     pub device: String,
-    /// The address and prefix length to set on the device, if any.
-    pub address: Option<(Ipv4Addr, u8)>,
+    /// The secret key of this host.
+    pub secret: Secret,
+    /// The addresses and prefix lengths to set on the device.
+    pub addresses: Vec<(IpAddr, u8)>,
+    /// Whether to install routes to the peers' networks through the device. They vanish with it.
+    pub routes: bool,
     /// The encapsulation of datagrams.
     pub carrier: Carrier,
     /// Length of the device's transmit queue in packets.
@@ -52,8 +61,16 @@ pub enum Ending {
 /// Counters of datagrams and packets that belong to no peer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct UnmatchedTraffic {
-    /// Datagrams that match no session and no key.
+    /// Datagrams that match no session and no peer.
     pub datagrams: u64,
+    /// Of them, calls and answers of hosts that do not know this host's public key.
+    pub wrong_key: u64,
+    /// Calls of hosts whose key is no peer's.
+    pub unknown_key: u64,
+    /// Calls and answers of another protocol version.
+    pub wrong_version: u64,
+    /// Calls that were not opened, since too many came: answered by a cookie, or dropped.
+    pub held_off: u64,
     /// Packets of the host whose destination is in no peer's networks.
     pub unrouted: u64,
     /// Packets of the host that are not IP.
@@ -68,11 +85,18 @@ pub struct UnmatchedTraffic {
 pub struct Tunnel {
     tun: Tun,
     socket: Socket,
-    peers: Vec<Peer>,
-    /// The peers by the names of their keys, which hellos carry.
-    names: BTreeMap<[u8; 8], usize>,
-    /// One for each peer.
-    coverages: Vec<Coverage>,
+    gate: Gate,
+    /// The peers by their places, which the indices of their sessions contain.
+    places: Vec<Option<Place>>,
+    /// Their places by their keys.
+    keys: BTreeMap<Public, usize>,
+    routes: Routes,
+    /// The networks that have a route through the device.
+    installed: Vec<crate::classify::Net>,
+    installs: bool,
+    turns: Turns,
+    tick_at: Instant,
+    asked_to_reload: bool,
     carrier: Carrier,
     hints: Hints,
     events: EventLoop,
@@ -92,6 +116,14 @@ pub struct Tunnel {
     last_refusal: Option<String>,
 }
 
+/// A peer, and how its frames leave this host.
+struct Place {
+    peer: Peer,
+    coverage: Coverage,
+}
+
+/// Interval of what is done for every peer: rates, interfaces, the clock.
+const TICK: Duration = Duration::from_millis(500);
 /// The usual MTU, so that hosts behind the link need no other.
 const USUAL_MTU: usize = 1500;
 const TUN: u64 = 0;
@@ -121,45 +153,49 @@ impl Tunnel {
         } else {
             1 << 14
         };
-        let life = chappe_sys::random_u64()?;
-        let mut made = Vec::new();
-        for (number, peer) in peers.into_iter().take(PEERS_MAX).enumerate() {
-            let seed = [chappe_sys::random_u64()?, chappe_sys::random_u64()?];
-            let name = peer.name.clone();
-            let peer = Peer::new(peer, number, life, drawer(seed));
-            made.push(
-                peer.map_err(|error| Error::unusable(&format!("set up the peer {name}"), &error))?,
-            );
+        let gate = Gate::new(crate::PROTOCOL, config.secret.clone(), seed()?);
+        let mut places = Vec::new();
+        for (number, peer) in peers.into_iter().take(crate::PEERS_MAX).enumerate() {
+            places.push(Some(Place::new(peer, &gate, number)?));
         }
         // One device serves all peers, so its MTU must suit the one with the shortest packets.
-        let most = made.iter().map(Peer::packet_max).min();
+        let most = places.iter().flatten().map(|place| place.peer.packet_max());
         let mtu = config
             .mtu
             .unwrap_or(USUAL_MTU)
-            .min(most.unwrap_or(USUAL_MTU));
+            .min(most.min().unwrap_or(USUAL_MTU));
         let tun = Tun::create_joining(&config.device)?;
         let links = Links::open()?;
         links.set_mtu(tun.name(), mtu as u32)?;
         links.set_queue_len(tun.name(), config.device_queue)?;
-        if let Some((address, prefix)) = config.address {
-            links.add_address(tun.name(), address, prefix)?;
+        for &(address, prefix) in &config.addresses {
+            match address {
+                IpAddr::V4(address) => links.add_address(tun.name(), address, prefix)?,
+                IpAddr::V6(address) => links.add_address_v6(tun.name(), address, prefix)?,
+            }
         }
         links.up(tun.name())?;
         let clock = Clock::start();
         let mut events = EventLoop::new(clock)?;
         if config.signals {
-            events.watch_signals()?;
+            events.watch_signals_and_reload()?;
         }
         events.add(&tun, TUN)?;
         events.add(&socket, SOCKET)?;
-        Ok(Tunnel {
+        let mut tunnel = Tunnel {
             tun,
             socket,
-            coverages: vec![Coverage::default(); made.len()],
-            hints: Hints::new(config.address.map(|(own, _)| own), made.len()),
-            offloads: config.offloads && made.iter().all(|peer| peer.joined_max() >= JOINED_MAX),
-            names: names(&made),
-            peers: made,
+            gate,
+            hints: Hints::new(config.addresses.iter().map(|address| address.0).collect()),
+            offloads: config.offloads,
+            places,
+            keys: BTreeMap::new(),
+            routes: Routes::default(),
+            installed: Vec::new(),
+            installs: config.routes,
+            turns: Turns::default(),
+            tick_at: Instant::ZERO,
+            asked_to_reload: false,
             carrier: config.carrier.clone(),
             events,
             clock,
@@ -171,7 +207,9 @@ impl Tunnel {
             rounds: 0,
             mtu,
             last_refusal: None,
-        })
+        };
+        tunnel.note_peers()?;
+        Ok(tunnel)
     }
 
     /// The name of the TUN device.
@@ -184,24 +222,9 @@ impl Tunnel {
         self.mtu
     }
 
-    /// The peers, in the order of the configuration.
-    pub fn peers(&self) -> &[Peer] {
-        &self.peers
-    }
-
-    /// The peer `name`, to change its services or its rate.
-    pub fn peer_mut(&mut self, name: &str) -> Option<&mut Peer> {
-        self.peers
-            .iter_mut()
-            .find(|peer| peer.config().name == name)
-    }
-
-    /// Sets the distance of a peer in metres, by which its radio is judged.
-    pub fn set_distance(&mut self, name: &str, metres: Option<f64>) {
-        let mut both = self.peers.iter().zip(&mut self.coverages);
-        if let Some((_, coverage)) = both.find(|(peer, _)| peer.config().name == name) {
-            coverage.distance = metres;
-        }
+    /// The public key of this host.
+    pub fn public(&self) -> &Public {
+        self.gate.public()
     }
 
     /// Each peer with the judgement of its egress, and a hint if something else explains its state.
@@ -209,15 +232,15 @@ impl Tunnel {
         &self,
         now: Instant,
     ) -> impl Iterator<Item = (&Peer, Judgement, Option<String>)> {
-        let both = self.peers.iter().zip(&self.coverages).enumerate();
-        both.map(move |(number, (peer, coverage))| {
+        self.places.iter().flatten().map(move |place| {
+            let peer = &place.peer;
             let least = peer.link().report().rtt.map(|(_, least)| least);
             let most = least.map(|least| least.as_secs_f64() / 2.0 * LIGHT);
-            let judgement = coverage.judge(most);
-            let path_mtu = peer.config().datagram_max + self.carrier.below() - 14;
+            let judgement = place.coverage.judge(most);
+            let path_mtu = peer.config().datagram_max + peer.config().below - 14;
             let hint = judgement
                 .obstacle(path_mtu)
-                .or_else(|| self.hints.of(now, number, peer));
+                .or_else(|| self.hints.of(now, peer));
             (peer, judgement, hint)
         })
     }
@@ -248,20 +271,19 @@ impl Tunnel {
         loop {
             self.rounds += 1;
             let now = self.clock.now();
-            self.peers.iter_mut().for_each(|peer| peer.measure(now));
-            self.join_or_cut()?;
-            self.refresh_egress(now);
+            self.tick(now)?;
             self.send(now)?;
             if observe(self, now).is_break() {
                 return Ok(Ending::Asked);
             }
-            self.events.set_deadline(Some(self.deadline(now)))?;
+            self.events.set_deadline(Some(self.deadline()))?;
             ready.clear();
             self.events.wait(&mut ready)?;
             for &event in &ready {
                 match event {
                     Ready::Readable(TUN) => self.take_packets(&mut datagram)?,
                     Ready::Readable(_) => self.take_datagrams(&mut datagram)?,
+                    Ready::Signal(Signal::Reload) => self.asked_to_reload = true,
                     Ready::Signal(signal) => return Ok(Ending::Signal(signal)),
                     Ready::Writable(_) | Ready::Deadline => {}
                 }
@@ -269,13 +291,35 @@ impl Tunnel {
         }
     }
 
+    /// What is done for every peer now and then.
+    fn tick(&mut self, now: Instant) -> chappe_sys::Result<()> {
+        if now < self.tick_at {
+            return Ok(());
+        }
+        self.tick_at = now + TICK;
+        let wall = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+        let wall = wall.unwrap_or_default();
+        let (all, here) = (self.places.len() as f64, (self.tun.name(), &self.carrier));
+        for (number, place) in self.places.iter_mut().enumerate() {
+            let Some(place) = place else {
+                continue;
+            };
+            place.peer.measure(now);
+            place.peer.set_clock(now, wall);
+            let share = (number + 1) as f64 / all;
+            let to = place.peer.endpoint();
+            place.coverage.look(now, share, here, to);
+        }
+        self.join_or_cut()
+    }
+
     /// Lets the host coalesce segments once a peer is fast enough. On a slow link one coalesced packet would occupy the
     /// medium for long. The hysteresis of a factor of two keeps a varying pace from toggling it.
     fn join_or_cut(&mut self) -> chappe_sys::Result<()> {
-        let fastest = self.peers.iter().map(Peer::rate).max();
-        let whole = |peer: &Peer| peer.joined_max() >= JOINED_MAX;
+        let peers = || self.places.iter().flatten().map(|place| &place.peer);
+        let fastest = peers().map(Peer::rate).max();
         let join = self.offloads
-            && self.peers.iter().all(whole)
+            && peers().all(|peer| peer.joined_max() >= JOINED_MAX)
             && fastest
                 >= Some(if self.joining {
                     Bitrate(JOIN.0 / 2)
@@ -289,31 +333,24 @@ impl Tunnel {
         Ok(())
     }
 
-    fn refresh_egress(&mut self, now: Instant) {
-        let (all, here) = (self.peers.len() as f64, (self.tun.name(), &self.carrier));
-        let each = self.peers.iter().zip(&mut self.coverages).enumerate();
-        for (number, (peer, coverage)) in each {
-            let share = (number + 1) as f64 / all;
-            coverage.look(now, share, here, peer.endpoint());
-        }
-    }
-
-    fn deadline(&self, now: Instant) -> Instant {
-        let second = now + chappe_core::Duration::from_secs(1);
-        let peers = self.peers.iter().filter_map(|peer| peer.deadline(now));
-        peers.min().map_or(second, |at| at.min(second))
+    fn deadline(&self) -> Instant {
+        let next = self.turns.earliest();
+        next.map_or(self.tick_at, |at| at.min(self.tick_at))
     }
 
     /// Sends the datagrams of all peers, usually in one system call.
     fn send(&mut self, now: Instant) -> chappe_sys::Result<()> {
-        for number in 0..self.peers.len() {
+        while let Some(number) = self.turns.next(now) {
             loop {
                 if self.outbox.is_full() {
                     self.dispatch()?;
                 }
-                let peer = self.peers.get_mut(number);
-                let Some((len, to)) = peer.and_then(|peer| peer.poll(now, self.outbox.room()))
-                else {
+                let Some(Some(place)) = self.places.get_mut(number) else {
+                    break;
+                };
+                let Some((len, to)) = place.peer.poll(now, self.outbox.room()) else {
+                    let next = place.peer.deadline(now);
+                    self.turns.set(number, next);
                     break;
                 };
                 self.outbox.add(len, to, self.segments);
@@ -360,28 +397,18 @@ impl Tunnel {
                 self.unmatched.not_ip += 1;
                 continue;
             };
-            match self.route(facts.destination) {
-                Some(peer) => {
+            let number = self.routes.find(facts.destination);
+            match number.and_then(|number| self.places.get_mut(number)) {
+                Some(Some(place)) => {
                     let now = self.clock.now();
-                    if let Some(peer) = self.peers.get_mut(peer) {
-                        peer.offer_joined(now, (facts.service, facts.flow), packet, joined);
-                    }
+                    let class = (facts.service, facts.flow);
+                    place.peer.offer_joined(now, class, packet, joined);
+                    self.turns.touch(number.unwrap_or_default());
                 }
-                None => self.unmatched.unrouted += 1,
+                _ => self.unmatched.unrouted += 1,
             }
         }
         Ok(())
-    }
-
-    /// The peer with the longest matching prefix for an address.
-    fn route(&self, to: IpAddr) -> Option<usize> {
-        let nets =
-            self.peers.iter().enumerate().flat_map(|(number, peer)| {
-                peer.config().networks.iter().map(move |net| (net, number))
-            });
-        nets.filter(|(net, _)| net.has(to))
-            .max_by_key(|(net, _)| net.prefix)
-            .map(|(_, number)| number)
     }
 
     fn take_datagrams(&mut self, packet: &mut [u8]) -> chappe_sys::Result<()> {
@@ -392,53 +419,90 @@ impl Tunnel {
             Err(_) => return Ok(()),
         }
         let now = self.clock.now();
+        let mut reply = [0; HANDSHAKE_MAX];
         for heard in self.received.iter() {
             let Some((from, octets)) = heard else {
                 self.unmatched.datagrams += 1;
                 continue;
             };
-            let Some(number) = owner(&self.names, self.peers.len(), octets) else {
-                self.unmatched.datagrams += 1;
-                self.hints.unknown_caller(now, from, octets);
-                continue;
-            };
-            let Some(peer) = self.peers.get_mut(number) else {
-                continue;
-            };
-            let Some(copy) = packet.get_mut(..octets.len()) else {
-                continue;
-            };
-            copy.copy_from_slice(octets);
-            peer.handle(now, from, copy);
-            while let Some((len, joined)) = peer.deliver_joined(packet) {
-                let packet = packet.get(..len).unwrap_or_default();
-                if let Some(foreign) = hand_up(&self.tun, peer, packet, joined)? {
-                    self.hints.foreign(now, number, foreign);
+            let (source, len) = crate::carrier::source(from);
+            let source = source.get(..len).unwrap_or_default();
+            let (number, call) = match self.gate.judge(now, source, octets, &mut reply) {
+                Verdict::Sessions(number) => (number as usize, None),
+                Verdict::Initiation(call) => match self.keys.get(&call.public) {
+                    Some(&number) => (number, Some(call)),
+                    None => {
+                        self.unmatched.datagrams += 1;
+                        self.unmatched.unknown_key += 1;
+                        self.hints.unknown_caller(now, from, call.public);
+                        continue;
+                    }
+                },
+                Verdict::Reply(len) => {
+                    self.unmatched.held_off += 1;
+                    if !self.outbox.is_full() {
+                        let room = self.outbox.room().iter_mut();
+                        room.zip(&reply)
+                            .take(len)
+                            .for_each(|(to, from)| *to = *from);
+                        self.outbox.add(len, from, false);
+                    }
+                    continue;
                 }
-            }
+                Verdict::Dropped(reason) => {
+                    self.unmatched.count(reason);
+                    continue;
+                }
+            };
+            let Some(Some(place)) = self.places.get_mut(number) else {
+                self.unmatched.datagrams += 1;
+                continue;
+            };
+            let peer = &mut place.peer;
+            let Some(call) = call else {
+                let Some(copy) = packet.get_mut(..octets.len()) else {
+                    continue;
+                };
+                copy.copy_from_slice(octets);
+                if !peer.take_datagram(now, from, copy) {
+                    continue;
+                }
+                self.turns.touch(number);
+                while let Some((len, joined)) = peer.deliver_joined(packet) {
+                    let packet = packet.get(..len).unwrap_or_default();
+                    if let Some(foreign) = hand_up(&self.tun, peer, packet, joined)? {
+                        self.hints.foreign(now, &peer.config().name, foreign);
+                    }
+                }
+                continue;
+            };
+            peer.take_call(now, from, call);
+            self.turns.touch(number);
         }
         Ok(())
     }
 }
 
-/// The first peer with each key name.
-fn names(peers: &[Peer]) -> BTreeMap<[u8; 8], usize> {
-    let each = peers.iter().enumerate().rev();
-    each.map(|(number, peer)| (peer.config().key.name(), number))
-        .collect()
+impl UnmatchedTraffic {
+    /// Counts a datagram that the gate dropped.
+    fn count(&mut self, reason: Reason) {
+        self.datagrams += 1;
+        match reason {
+            Reason::Proof | Reason::Forged => self.wrong_key += 1,
+            Reason::Version(_) => self.wrong_version += 1,
+            Reason::Busy => self.held_off += 1,
+            Reason::Strange | Reason::Repeated => {}
+        }
+    }
 }
 
-/// The peer that a datagram claims to belong to. The peer itself checks the claim. A hello of anybody's costs no hash.
-fn owner(names: &BTreeMap<[u8; 8], usize>, peers: usize, octets: &[u8]) -> Option<usize> {
-    match octets.first()? {
-        &HELLO => {
-            let name = Hello::key_name(octets)?;
-            names.get(&name).copied()
-        }
-        _ => addressed(octets)
-            .map(peer_of)
-            .filter(|&number| number < peers),
+/// Unpredictable octets from the operating system.
+fn seed() -> chappe_sys::Result<[u8; 32]> {
+    let mut seed = [0; 32];
+    for part in seed.chunks_exact_mut(8) {
+        part.copy_from_slice(&chappe_sys::random_u64()?.to_be_bytes());
     }
+    Ok(seed)
 }
 
 /// Passes a packet from a peer to the host if its source is in the peer's networks. Returns the source otherwise.
@@ -461,19 +525,4 @@ fn hand_up(
         peer.counters_mut().host_full += 1;
     }
     Ok(None)
-}
-
-/// Unpredictable numbers from an unpredictable seed: a keyed hash of a counter.
-fn drawer(seed: [u64; 2]) -> Box<dyn FnMut() -> u64 + Send> {
-    let mut key = [0; 32];
-    key[..8].copy_from_slice(&seed[0].to_be_bytes());
-    key[8..16].copy_from_slice(&seed[1].to_be_bytes());
-    let mut count = 0u64;
-    Box::new(move || {
-        count += 1;
-        let hash = blake3::keyed_hash(&key, &count.to_be_bytes());
-        hash.as_bytes()
-            .first_chunk()
-            .map_or(0, |first| u64::from_be_bytes(*first))
-    })
 }

@@ -25,17 +25,19 @@ pub enum Ready {
     Writable(u64),
     /// The deadline has passed.
     Deadline,
-    /// SIGINT or SIGTERM has arrived.
+    /// A signal that the loop watches has arrived.
     Signal(Signal),
 }
 
-/// A signal that asks the program to end.
+/// A signal that asks the program to do something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signal {
     /// SIGINT, sent by Ctrl-C.
     Interrupt,
     /// SIGTERM: a service manager, or `kill`.
     Terminate,
+    /// SIGHUP, which asks a daemon to read its files again.
+    Reload,
 }
 
 /// Waits for descriptors, one deadline and, if asked, signals.
@@ -83,8 +85,17 @@ impl EventLoop {
     /// Reports SIGINT and SIGTERM as [`Ready::Signal`] until the loop is dropped, instead of letting them end the program.
     /// Call it before other threads start: the kernel gives a signal to any thread that has not blocked it.
     pub fn watch_signals(&mut self) -> Result<()> {
-        let signals = raw::open_signals(&[libc::SIGINT, libc::SIGTERM])
-            .map_err(|error| Error::new("watch for signals", error))?;
+        self.watch(&[libc::SIGINT, libc::SIGTERM])
+    }
+
+    /// Like [`watch_signals`](Self::watch_signals), with SIGHUP.
+    pub fn watch_signals_and_reload(&mut self) -> Result<()> {
+        self.watch(&[libc::SIGINT, libc::SIGTERM, libc::SIGHUP])
+    }
+
+    fn watch(&mut self, signals: &[libc::c_int]) -> Result<()> {
+        let signals =
+            raw::open_signals(signals).map_err(|error| Error::new("watch for signals", error))?;
         self.register(&signals, SIGNALS, epoll::EventFlags::IN)?;
         self.signals = Some(signals);
         Ok(())
@@ -198,6 +209,7 @@ impl EventLoop {
         {
             ready.push(Ready::Signal(match number {
                 libc::SIGINT => Signal::Interrupt,
+                libc::SIGHUP => Signal::Reload,
                 _ => Signal::Terminate,
             }));
         }

@@ -160,6 +160,27 @@ impl Links {
         self.ask("add a route", name, request)
     }
 
+    /// Adds or replaces the route to `destination`/`prefix` through the interface itself. It vanishes with the interface.
+    pub fn add_route_to(&self, name: &str, destination: IpAddr, prefix: u8) -> Result<()> {
+        let create = libc::NLM_F_CREATE | libc::NLM_F_REPLACE;
+        let request = through(libc::RTM_NEWROUTE, create, name, destination, prefix)?;
+        self.ask(
+            &format!("add a route to {destination}/{prefix}"),
+            name,
+            request,
+        )
+    }
+
+    /// Removes the route to `destination`/`prefix` through the interface.
+    pub fn remove_route_to(&self, name: &str, destination: IpAddr, prefix: u8) -> Result<()> {
+        let request = through(libc::RTM_DELROUTE, 0, name, destination, prefix)?;
+        self.ask(
+            &format!("remove the route to {destination}/{prefix}"),
+            name,
+            request,
+        )
+    }
+
     /// Moves the interface to another namespace, where it is down and has no addresses.
     pub fn move_to(&self, name: &str, away: impl AsFd) -> Result<()> {
         let fd = away.as_fd().as_raw_fd().to_ne_bytes();
@@ -201,6 +222,19 @@ impl Links {
             .ask(request)
             .map_err(|error| Error::new(what, error).on(on).needs(NEEDS_NET_ADMIN))
     }
+}
+
+/// A request about a route through an interface.
+fn through(kind: u16, flags: i32, name: &str, to: IpAddr, prefix: u8) -> Result<Request> {
+    let index = Interface::find(name)?.index;
+    let (family, octets) = match to {
+        IpAddr::V4(to) => (libc::AF_INET, to.octets().to_vec()),
+        IpAddr::V6(to) => (libc::AF_INET6, to.octets().to_vec()),
+    };
+    Ok(Request::new(kind, flags)
+        .route(family, prefix)
+        .put(libc::RTA_DST, &octets)
+        .put(libc::RTA_OIF, &index.to_ne_bytes()))
 }
 
 fn create() -> Request {

@@ -76,6 +76,7 @@ pub fn tell(child: &Child, signal: Signal) -> Result<()> {
     let number = match signal {
         Signal::Interrupt => rustix::process::Signal::INT,
         Signal::Terminate => rustix::process::Signal::TERM,
+        Signal::Reload => rustix::process::Signal::HUP,
     };
     // The kernel does not reuse a child's PID before the parent has waited for it, so this hits no other process.
     match rustix::process::kill_process(Pid::from_child(child), number) {

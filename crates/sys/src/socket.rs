@@ -1,6 +1,7 @@
 //! Sockets that carry frames over UDP or Ethernet.
 
 use std::io;
+use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use chappe_core::Class;
@@ -97,10 +98,24 @@ impl Socket {
     /// Like [`send`](Self::send), for the first [`BATCH`] of `runs`. An error about a run of several datagrams usually means
     /// that this kernel or interface cannot segment them: send them one by one.
     pub fn send_runs<'a>(&self, runs: impl Iterator<Item = Run<'a>>) -> Result<usize> {
+        let runs = runs.map(|run| Run {
+            to: self.written(run.to),
+            ..run
+        });
         match raw::send_runs(self.fd.as_fd(), runs, self.link) {
             Ok(sent) => Ok(sent),
             Err(error) if retry(&error) => Ok(0),
             Err(error) => Err(self.failed("send", error)),
+        }
+    }
+
+    /// An address as this socket takes it: those of IPv4 as mapped ones, if it has both families.
+    fn written(&self, to: Endpoint) -> Endpoint {
+        match (self.kind, to) {
+            (Kind::Ipv6, Endpoint::Udp(SocketAddr::V4(to))) => {
+                Endpoint::Udp((to.ip().to_ipv6_mapped(), to.port()).into())
+            }
+            (_, to) => to,
         }
     }
 

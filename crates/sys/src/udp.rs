@@ -62,11 +62,12 @@ pub fn open(interface: &Interface, port: u16, group: Group) -> Result<(Socket, E
     Ok((socket, Endpoint::Udp(to)))
 }
 
-/// Opens a socket for datagrams from and to any host, bound to `address` (port 0: any free port).
+/// Opens a socket for datagrams from and to any host, bound to `address` (port 0: any free port). Bound to `[::]` it serves IPv4
+/// as well.
 pub fn bind(address: SocketAddr) -> Result<Socket> {
-    let on = address.to_string();
-    let failed =
-        |what: &'static str| move |error: rustix::io::Errno| Error::new(what, error).on(&on);
+    let failed = |what: &'static str, error: rustix::io::Errno| {
+        Error::new(what, error).on(&address.to_string())
+    };
     let (family, kind) = match address {
         SocketAddr::V4(_) => (AddressFamily::INET, Kind::Ipv4),
         SocketAddr::V6(_) => (AddressFamily::INET6, Kind::Ipv6),
@@ -74,7 +75,11 @@ pub fn bind(address: SocketAddr) -> Result<Socket> {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let fd = rustix::net::socket_with(family, SocketType::DGRAM, flags, Some(ipproto::UDP))
         .map_err(|error| Error::new("open a UDP socket", error))?;
-    rustix::net::bind(&fd, &address).map_err(failed("take the UDP port"))?;
+    if address.ip() == Ipv6Addr::UNSPECIFIED {
+        sockopt::set_ipv6_v6only(&fd, false)
+            .map_err(|error| failed("serve both families", error))?;
+    }
+    rustix::net::bind(&fd, &address).map_err(|error| failed("take the UDP port", error))?;
     let socket = Socket {
         fd,
         kind,

@@ -359,9 +359,9 @@ fn doctor_reports_findings() {
 fn link_plan_and_key_work() {
     let folder = Scratch::new("link");
     let key = folder.path("link.key");
-    assert_eq!(chappe(&["link", "key", &key]).status.code(), Some(0));
+    assert_eq!(chappe(&["link", "key", "new", &key]).status.code(), Some(0));
     let written = fs::read_to_string(&key).unwrap();
-    let again = chappe(&["link", "key", &key]);
+    let again = chappe(&["link", "key", "new", &key]);
     assert_eq!(again.status.code(), Some(4));
     assert!(text(&again.stderr).contains("choose another name"));
     assert_eq!(fs::read_to_string(&key).unwrap(), written);
@@ -435,7 +435,7 @@ fn a_full_disk_leaves_nothing_behind() {
     let folder = Scratch::new("full-disk");
     let script = format!(
         "mount -t tmpfs -o size=4k none {0} && head -c 4096 /dev/zero > {0}/full || exit 77; \
-         for make in 'new' 'link key' 'link new' 'cast keygen'; do {1} $make {0}/made && exit 1; done; \
+         for make in 'new' 'link key new' 'link new' 'cast keygen'; do {1} $make {0}/made && exit 1; done; \
          ls -A {0}",
         folder.0.display(),
         env!("CARGO_BIN_EXE_chappe")

@@ -3,7 +3,7 @@
 use chappe_core::{Duration, Instant};
 use chappe_wildnet::{Delivery, Link, Opportunity, Order, SERVICES, Service};
 
-use super::{KEEPALIVE, PROVE_EVERY, Peer};
+use super::Peer;
 use crate::packing::{CONTAINER_MAX, Container};
 use crate::path_mtu::TAIL;
 use chappe_sys::tun::Joined;
@@ -119,6 +119,7 @@ impl Peer {
             self.counters.not_taken += 1;
             return false;
         }
+        self.busy_at = now;
         let limit = self.queue_octets(service);
         self.queues.put(
             now,
@@ -228,20 +229,20 @@ impl Peer {
             let frame = self
                 .path_mtu
                 .limit()
-                .saturating_sub(crate::session::OVERHEAD);
+                .saturating_sub(chappe_session::OVERHEAD);
             self.link.shrink(frame);
             // What was given up may hold parts, and headers that later ones refer to.
             self.packer.forget();
             self.queues.forget_parts();
         }
         let (tail, size) = next?;
-        let space = datagram.get_mut(crate::session::HEAD..self.config.datagram_max)?;
+        let space = datagram.get_mut(chappe_session::HEAD..self.config.datagram_max)?;
         let note = self.link.bare_note(now, space)?;
         space
             .get_mut(note..note + TAIL)?
             .copy_from_slice(&tail.octets());
         let whole = size
-            .saturating_sub(crate::session::OVERHEAD)
+            .saturating_sub(chappe_session::OVERHEAD)
             .max(note + TAIL);
         space.get_mut(note + TAIL..whole)?.fill(0);
         Some(whole)
@@ -281,7 +282,7 @@ impl Peer {
     pub(super) fn frame(&mut self, now: Instant, datagram: &mut [u8]) -> Option<usize> {
         self.link.handle_timeout(now);
         let full = self.is_full();
-        if self.current.is_none() || now < self.pace.free_at() {
+        if !self.sessions.is_up(now) || now < self.pace.free_at() {
             return None;
         }
         let chance = match full {
@@ -302,8 +303,8 @@ impl Peer {
         if let Some(len) = self.probe_path(now, datagram) {
             return self.seal(now, datagram, len);
         }
-        let space = datagram.get_mut(crate::session::HEAD..self.path_mtu.limit())?;
-        let space_len = space.len() + crate::session::HEAD - crate::session::OVERHEAD;
+        let space = datagram.get_mut(chappe_session::HEAD..self.path_mtu.limit())?;
+        let space_len = space.len() + chappe_session::HEAD - chappe_session::OVERHEAD;
         let space = space.get_mut(..space_len)?;
         let mut len = self.link.poll(now, chance, space);
         self.spare.earn(&self.link);
@@ -315,18 +316,18 @@ impl Peer {
             len = self.link.poll(now, fill, space);
             self.spare.spend();
         }
-        if len.is_none()
-            && (self.prove_at.is_some_and(|at| at <= now) || now >= self.sent_at + KEEPALIVE)
-        {
+        let proves = self.prove_at.is_some_and(|prove| prove.0 <= now);
+        if len.is_none() && (proves || now >= self.sent_at + self.keepalive(now)) {
             len = self.link.note(now, None, space);
         }
         self.seal(now, datagram, len?)
     }
 
     fn seal(&mut self, now: Instant, datagram: &mut [u8], framed: usize) -> Option<usize> {
-        let len = self.current.as_mut()?.seal(datagram, framed)?;
-        self.prove_at = self.prove_at.map(|at| at.max(now + PROVE_EVERY));
+        let len = self.sessions.seal(now, datagram, framed)?;
+        self.prove_at = self.prove_at.map(|(_, pause)| (now + pause, pause + pause));
         self.sent_at = now;
+        self.asked(now);
         self.pace.spend(now, len + self.config.below, framed);
         self.counters.datagrams_sent += 1;
         self.counters.octets_sent += (len + self.config.below) as u64;

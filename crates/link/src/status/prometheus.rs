@@ -118,6 +118,9 @@ mod tests {
                 name: peer.into(),
                 state: State::Silent,
                 trouble: None,
+                endpoint: None,
+                public: String::new(),
+                handshake: None,
                 coverage: Judgement::default(),
                 gauges: GAUGES
                     .iter()

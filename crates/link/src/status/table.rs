@@ -335,20 +335,6 @@ pub(super) const COUNTERS: &[Counter] = &[
         |f| f.own.repeated,
     ),
     count(
-        ("wrong_key", "datagrams_dropped", reason("wrong_key")),
-        "Hellos and answers made with another key",
-        |f| f.own.wrong_key,
-    ),
-    count(
-        (
-            "wrong_version",
-            "datagrams_dropped",
-            reason("wrong_version"),
-        ),
-        "Hellos and answers of another protocol version",
-        |f| f.own.wrong_version,
-    ),
-    count(
         ("strange", "datagrams_dropped", reason("strange")),
         "Datagrams of an unknown form, or for a session that has ended",
         |f| f.own.strange,
@@ -398,7 +384,23 @@ pub(super) const COUNTERS: &[Counter] = &[
 pub(super) const UNMATCHED: &[(&str, &str)] = &[
     (
         "stranger_datagrams",
-        "Datagrams that match no session and no key",
+        "Datagrams that match no session and no peer",
+    ),
+    (
+        "wrong_key_datagrams",
+        "Calls and answers of hosts that do not know this host's public key",
+    ),
+    (
+        "unknown_key_calls",
+        "Calls of hosts whose public key is no peer's",
+    ),
+    (
+        "wrong_version_datagrams",
+        "Calls and answers of another protocol version",
+    ),
+    (
+        "held_off_calls",
+        "Calls that were not opened since too many came: answered by a cookie, or dropped",
     ),
     (
         "unrouted_packets",

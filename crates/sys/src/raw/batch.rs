@@ -211,8 +211,11 @@ fn endpoint(name: &libc::sockaddr_storage) -> Option<Endpoint> {
             let from: libc::sockaddr_in6 = get(name);
             let ip = Ipv6Addr::from(from.sin6_addr.s6_addr);
             let (port, scope) = (u16::from_be(from.sin6_port), from.sin6_scope_id);
-            let from = SocketAddrV6::new(ip, port, from.sin6_flowinfo, scope);
-            Some(Endpoint::Udp(SocketAddr::V6(from)))
+            // A socket of both families shows IPv4 hosts as mapped addresses.
+            Some(Endpoint::Udp(match ip.to_ipv4_mapped() {
+                Some(ip) => SocketAddr::V4(SocketAddrV4::new(ip, port)),
+                None => SocketAddr::V6(SocketAddrV6::new(ip, port, from.sin6_flowinfo, scope)),
+            }))
         }
         libc::AF_PACKET => {
             let from: libc::sockaddr_ll = get(name);

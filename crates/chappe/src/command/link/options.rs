@@ -6,9 +6,9 @@ use clap::{Args, Subcommand};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Example, on each of two hosts (with the other's address and the same key):
-  chappe link key hill.key
-  chappe link new link.toml
+Example, on each of two hosts:
+  chappe link key new host.key          # prints the public key, which the other host needs
+  chappe link new link.toml             # then write the other's address and public key
   chappe link run link.toml")]
 pub struct Link {
     #[command(subcommand)]
@@ -17,19 +17,67 @@ pub struct Link {
 
 #[derive(Debug, Subcommand)]
 pub enum Action {
-    /// Generate a key for two hosts, in a new file.
+    /// Generate the secret key of this host, print its public key, or generate a further secret for two hosts.
     Key(Key),
     /// Write a commented configuration to start from.
     New(New),
     /// Predict the overhead and the remaining loss of a service on a channel, without running a link.
     Plan(Plan),
-    /// Run the link until Ctrl-C. The file is read again when it changes; services and rates take effect at once.
+    /// Run the link until Ctrl-C. The files are read again when they change; peers, services and rates take effect at once.
     Run(Run),
+    /// Show the peers of a running link.
+    Status(Status),
+    /// Let a running link read its files again, as SIGHUP does; report what changes or what is wrong.
+    Reload(Control),
+    /// Print a systemd unit that runs a configuration.
+    Unit(Unit),
 }
 
 #[derive(Debug, Args)]
 pub struct Key {
-    /// The file to write; it must not exist yet.
+    #[command(subcommand)]
+    pub action: KeyAction,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum KeyAction {
+    /// Generate the secret key of this host in a new file, and print its public key.
+    New(KeyFile),
+    /// Print the public key that belongs to a secret key.
+    Public(KeyFile),
+    /// Generate a secret that two hosts share besides their keys, in a new file.
+    Shared(KeyFile),
+}
+
+#[derive(Debug, Args)]
+pub struct KeyFile {
+    /// The file of the key. A new one must not exist yet.
+    pub file: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub struct Control {
+    /// The TUN device of the link.
+    #[arg(default_value = "chappe0")]
+    pub device: String,
+    /// The link's socket, if its file sets `status`.
+    #[arg(long)]
+    pub socket: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub struct Status {
+    #[command(flatten)]
+    pub control: Control,
+    /// Print one JSON document, as `run --json` does.
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct Unit {
+    /// The configuration file that the unit runs.
+    #[arg(default_value = "/etc/chappe/link.toml")]
     pub file: PathBuf,
 }
 

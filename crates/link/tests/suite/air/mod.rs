@@ -15,7 +15,7 @@ use bbr::Bbr;
 use medium::Medium;
 
 use chappe_core::{Bitrate, Duration, Instant, Purpose, Seed};
-use chappe_link::{BULK, Key, Peer, PeerConfig};
+use chappe_link::{BULK, Gate, IDLE_KEEPALIVE, PROTOCOL, Peer, PeerConfig, Secret};
 use chappe_sys::Endpoint;
 use chappe_wildnet::Service;
 
@@ -199,6 +199,7 @@ pub struct Run {
     air: Air,
     pub now: Instant,
     pub peers: [Peer; 2],
+    pub gates: [Gate; 2],
     medium: Medium,
     /// The end of the present pause of the hosts, and the next one.
     still_until: Instant,
@@ -224,10 +225,13 @@ fn at(host: usize) -> Endpoint {
 
 impl Run {
     pub fn new(air: Air, seed: u64) -> Run {
+        let secret = |host: usize| Secret::new([5 + host as u8; 32]);
+        let gates = [0, 1].map(|host| Gate::new(PROTOCOL, secret(host), [9; 32]));
         let peer = |host: usize| {
             let config = PeerConfig {
                 name: format!("host{}", 1 - host),
-                key: Key::new([5; 32]),
+                public: secret(1 - host).public(),
+                psk: None,
                 endpoint: Some(at(1 - host)),
                 networks: Vec::new(),
                 datagram_max: 1514 - air.below,
@@ -235,15 +239,19 @@ impl Run {
                 rate: air.told.then_some(air.rate),
                 services: [Service::PROMPT, air.service, air.service, air.service],
                 queue: Duration::from_millis(100),
+                keepalive: IDLE_KEEPALIVE,
             };
-            let mut random = Seed(seed).stream(Purpose::Node(host as u32));
-            let draw = Box::new(move || random.next_u64());
-            Peer::new(config, 0, host as u64, draw).unwrap()
+            let mut drawn = [0; 32];
+            Seed(seed)
+                .stream(Purpose::Node(host as u32))
+                .fill(&mut drawn);
+            Peer::new(config, &gates[host], 0, host as u64, drawn).unwrap()
         };
         Run {
             air,
             now: Instant::from_millis(1),
             peers: [peer(0), peer(1)],
+            gates,
             medium: Medium::new(air, seed),
             still_until: Instant::ZERO,
             still_at: air
@@ -262,6 +270,12 @@ impl Run {
             probes: Default::default(),
             bbr: air.bbr.then(Bbr::default),
         }
+    }
+
+    /// Gives a datagram to a host. Its gate may drop it; what it would reply is lost.
+    pub fn hear(&mut self, host: usize, from: Endpoint, datagram: &mut [u8]) {
+        let (peer, gate) = (&mut self.peers[host], &mut self.gates[host]);
+        let _ = peer.handle(self.now, gate, from, datagram, &mut [0; 256]);
     }
 
     fn probe(&self, class: usize) -> Probe {
@@ -380,7 +394,7 @@ impl Run {
         for from in 0..2 {
             while let Some(mut frame) = self.medium.land(from, self.now) {
                 frame.truncate(frame.len() - self.air.below);
-                self.peers[1 - from].handle(self.now, at(from), &mut frame);
+                self.hear(1 - from, at(from), &mut frame);
             }
             self.hand_up(from);
         }

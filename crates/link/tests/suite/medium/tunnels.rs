@@ -9,7 +9,9 @@ use std::thread::{self, JoinHandle};
 
 use chappe_core::Bitrate;
 use chappe_link::classify::Net;
-use chappe_link::{BULK, Carrier, Key, PeerConfig, Status, Tunnel, TunnelConfig};
+use chappe_link::{
+    BULK, Carrier, IDLE_KEEPALIVE, PeerConfig, Secret, Status, Tunnel, TunnelConfig,
+};
 use chappe_sys::Endpoint;
 use chappe_sys::namespace::NetworkNamespace;
 use chappe_wildnet::Service;
@@ -35,10 +37,14 @@ pub struct Ends {
     pub rate: Option<Bitrate>,
     pub ethernet: bool,
     pub service: Service,
-    pub keys: [Key; 2],
+    /// The secret of each host, and the one that the other expects of it.
+    pub keys: [Secret; 2],
+    pub expected: [Secret; 2],
     pub port: u16,
     /// Another peer, at 10.0.0.9 with 10.9.0.9 behind it, which does not exist.
     pub ghost: bool,
+    /// Further peers without an endpoint, which never call.
+    pub more: usize,
     pub offloads: bool,
 }
 
@@ -48,9 +54,11 @@ impl Ends {
             rate: Some(Bitrate(6_000_000)),
             ethernet: false,
             service: BULK,
-            keys: [Key::new([5; 32]), Key::new([5; 32])],
+            keys: [Secret::new([5; 32]), Secret::new([6; 32])],
+            expected: [Secret::new([5; 32]), Secret::new([6; 32])],
             port: 1795,
             ghost: false,
+            more: 0,
             offloads: true,
         }
     }
@@ -71,7 +79,8 @@ impl Running {
         };
         let peer = PeerConfig {
             name: format!("host{}", 1 - host),
-            key: ends.keys[host].clone(),
+            public: ends.expected[1 - host].public(),
+            psk: None,
             endpoint: Some(to),
             networks: vec![Net {
                 address: inner(1 - host).into(),
@@ -82,6 +91,7 @@ impl Running {
             rate: ends.rate,
             services: [Service::PROMPT, ends.service, ends.service, ends.service],
             queue: chappe_core::Duration::from_millis(100),
+            keepalive: IDLE_KEEPALIVE,
         };
         let mut peers = vec![peer];
         if ends.ghost
@@ -89,7 +99,7 @@ impl Running {
         {
             peers.push(PeerConfig {
                 name: "ghost".into(),
-                key: Key::new([9; 32]),
+                public: Secret::new([9; 32]).public(),
                 endpoint: Some(Endpoint::Udp(
                     (Ipv4Addr::new(10, 0, 0, 9), ends.port).into(),
                 )),
@@ -100,9 +110,23 @@ impl Running {
                 ..peer.clone()
             });
         }
+        let like = peers.first().cloned();
+        peers.extend((0..ends.more).filter_map(|number| {
+            let mut key = [8; 32];
+            key[..2].copy_from_slice(&(number as u16).to_be_bytes());
+            Some(PeerConfig {
+                name: format!("more{number}"),
+                public: Secret::new(key).public(),
+                endpoint: None,
+                networks: Vec::new(),
+                ..like.clone()?
+            })
+        }));
         let config = TunnelConfig {
             device: "chappe0".into(),
-            address: Some((inner(host), 24)),
+            secret: ends.keys[host].clone(),
+            addresses: vec![(inner(host).into(), 24)],
+            routes: false,
             carrier,
             device_queue: 1_000,
             mtu: None,

@@ -1,10 +1,10 @@
-//! One `[[peer]]` of the file.
+//! One `[[peer]]` of the file, or one file of the folder of peers.
 
 use std::path::PathBuf;
 
 use chappe_core::{Bitrate, Duration};
 use chappe_link::classify::Net;
-use chappe_link::{BULK, Carrier, Key, PeerConfig};
+use chappe_link::{BULK, Carrier, IDLE_KEEPALIVE, PeerConfig, Psk, Public};
 use chappe_scenario::InputError;
 use chappe_scenario::quantity::{Length, Rate, Time};
 use chappe_sys::Endpoint;
@@ -12,19 +12,46 @@ use chappe_wildnet::{Order, Service};
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::Source;
+use super::keys;
+use super::{Entry, Hooks, Source};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct PeerTable {
-    pub name: Spanned<String>,
-    pub key_file: Spanned<PathBuf>,
+    name: Option<Spanned<String>>,
+    public_key: Option<Spanned<String>>,
+    pub preshared_key_file: Option<Spanned<PathBuf>>,
+    /// The shared key of former releases.
+    key_file: Option<Spanned<PathBuf>>,
     endpoint: Option<Spanned<String>>,
     networks: Vec<Spanned<String>>,
+    keepalive: Option<Spanned<Time>>,
     rate: Option<Spanned<Rate>>,
-    pub distance: Option<Length>,
+    distance: Option<Length>,
     bulk: Option<Promise>,
     urgent: Option<Promise>,
+    #[serde(default)]
+    on_up: Vec<String>,
+    #[serde(default)]
+    on_down: Vec<String>,
+    hook_limit: Option<Time>,
+}
+
+/// How long a hook may take if the file does not say it.
+const HOOK_LIMIT: Duration = Duration::from_secs(10);
+
+/// The limit of hooks.
+pub(super) fn limit(given: &Option<Time>) -> Duration {
+    let given = given
+        .as_ref()
+        .map(|time| Duration::from_secs_f64(time.value()));
+    given.unwrap_or(HOOK_LIMIT)
+}
+
+/// An endpoint as the file has it.
+enum Place {
+    At(Endpoint),
+    Named(String, u16),
 }
 
 #[derive(Deserialize)]
@@ -46,21 +73,64 @@ enum OrderName {
 }
 
 impl PeerTable {
-    /// The peer's configuration, with the key from its file.
+    /// Refuses the shared key of former releases, and says what to do.
+    pub fn refuse_old(&self, source: &Source) -> Result<(), InputError> {
+        let Some(old) = &self.key_file else {
+            return Ok(());
+        };
+        let message =
+            "a peer has no `key_file` any more: hosts have keys of their own, no shared one";
+        let help = "on each host: `chappe link key new host.key`, then key_file = \"host.key\" in [link], and here public_key = \"...\", which `chappe link key public host.key` prints on the other host; the old key may stay as preshared_key_file";
+        Err(source.wrong(old.span(), message.to_owned(), help))
+    }
+
+    /// Gives a peer the name of its file, unless it has one.
+    pub fn name_after(&mut self, file: String) {
+        self.name.get_or_insert_with(|| Spanned::new(0..0, file));
+    }
+
+    pub fn name_span(&self) -> std::ops::Range<usize> {
+        self.name.as_ref().map_or(0..0, Spanned::span)
+    }
+
+    pub fn key_span(&self) -> std::ops::Range<usize> {
+        self.public_key.as_ref().map_or(0..0, Spanned::span)
+    }
+
+    /// The peer's configuration, with the shared secret from its file.
     pub fn read(
         &self,
         carrier: &Carrier,
         path_mtu: usize,
-        source: &Source<'_>,
-    ) -> Result<PeerConfig, InputError> {
+        source: &Source,
+    ) -> Result<Entry, InputError> {
         let bulk = service(&self.bulk, BULK, source)?;
-        Ok(PeerConfig {
-            name: self.name.get_ref().clone(),
-            key: self.key(source)?,
-            endpoint: self.endpoint(carrier, source)?,
+        let Some(name) = &self.name else {
+            let message = "a [[peer]] has no `name`";
+            return Err(InputError::new(source.from.clone(), message).help("name = \"hill\""));
+        };
+        let (endpoint, host) = match self.endpoint(carrier, source)? {
+            None => (None, None),
+            Some(Place::At(endpoint)) => (Some(endpoint), None),
+            Some(Place::Named(host, port)) => (None, Some((host, port))),
+        };
+        let below = carrier.below_to(endpoint);
+        let psk = self.preshared_key_file.as_ref().map(|file| {
+            keys::read(
+                source,
+                file,
+                "`chappe link key shared FILE` makes one",
+                Psk::parse,
+            )
+        });
+        let config = PeerConfig {
+            name: name.get_ref().clone(),
+            public: self.public(source)?,
+            psk: psk.transpose()?,
+            endpoint,
             networks: self.networks(source)?,
-            datagram_max: carrier.datagram_max(path_mtu),
-            below: carrier.below(),
+            datagram_max: path_mtu.saturating_sub(below - 14),
+            below,
             rate: self.rate(source)?,
             services: [
                 service(&self.urgent, Service::PROMPT, source)?,
@@ -69,43 +139,59 @@ impl PeerTable {
                 bulk,
             ],
             queue: Duration::from_millis(100),
+            keepalive: self.keepalive(source)?,
+        };
+        Ok(Entry {
+            config,
+            host,
+            distance: self.distance.as_ref().map(|distance| distance.value()),
+            hooks: Hooks {
+                up: self.on_up.clone(),
+                down: self.on_down.clone(),
+                limit: limit(&self.hook_limit),
+            },
         })
     }
 
-    fn key(&self, source: &Source<'_>) -> Result<Key, InputError> {
-        let path = source.folder.join(self.key_file.get_ref());
-        let wrong = |message, help| source.wrong(self.key_file.span(), message, help);
-        let text = std::fs::read_to_string(&path).map_err(|error| {
-            let help = match error.kind() {
-                std::io::ErrorKind::NotFound => {
-                    "`chappe link key FILE` makes one; both ends need the same"
-                }
-                _ => "run the link as root or as the owner of the key",
-            };
-            wrong(format!("cannot read {}: {error}", path.display()), help)
-        })?;
-        Key::parse(&text).ok_or_else(|| {
-            wrong(
-                format!("{} is not a key", path.display()),
-                "a key is 64 hexadecimal digits, as `chappe link key` writes them",
-            )
+    fn public(&self, source: &Source) -> Result<Public, InputError> {
+        let help = "64 hexadecimal digits, which `chappe link key public host.key` prints on the other host";
+        let Some(text) = &self.public_key else {
+            let name = self.name.as_ref().map_or("a peer", |name| name.get_ref());
+            let message = format!("{name} has no `public_key`");
+            return Err(InputError::new(source.from.clone(), message).help(help));
+        };
+        Public::parse(text.get_ref()).ok_or_else(|| {
+            let message = format!("`{}` is not a public key", text.get_ref());
+            source.wrong(text.span(), message, help)
         })
     }
 
-    fn endpoint(
-        &self,
-        carrier: &Carrier,
-        source: &Source<'_>,
-    ) -> Result<Option<Endpoint>, InputError> {
+    fn keepalive(&self, source: &Source) -> Result<Duration, InputError> {
+        let Some(given) = &self.keepalive else {
+            return Ok(IDLE_KEEPALIVE);
+        };
+        let seconds = given.get_ref().value();
+        if (1.0..=3600.0).contains(&seconds) {
+            return Ok(Duration::from_secs_f64(seconds));
+        }
+        let message = format!("a keepalive every {seconds} s");
+        let help = "1 s to 1 h; \"25 s\" suits nearly all address translators";
+        Err(source.wrong(given.span(), message, help))
+    }
+
+    fn endpoint(&self, carrier: &Carrier, source: &Source) -> Result<Option<Place>, InputError> {
         let Some(text) = &self.endpoint else {
             return Ok(None);
         };
         let wrong = |message, help| Err(source.wrong(text.span(), message, help));
         let Some(endpoint) = carrier.endpoint(text.get_ref()) else {
+            if let (Carrier::Udp(_), Some(named)) = (carrier, named(text.get_ref())) {
+                return Ok(Some(named));
+            }
             let (what, right) = match carrier {
                 Carrier::Udp(_) => (
-                    "an address and a port",
-                    "write \"192.0.2.7:1795\", or \"[2001:db8::7]:1795\" with `listen = \"[::]:1795\"`; names are not looked up",
+                    "a host and a port",
+                    "write \"192.0.2.7:1795\", \"[2001:db8::7]:1795\" or \"hill.example.net:1795\"",
                 ),
                 Carrier::Ethernet { .. } => (
                     "an Ethernet address",
@@ -115,23 +201,23 @@ impl PeerTable {
             return wrong(format!("`{}` is not {what}", text.get_ref()), right);
         };
         if let (Carrier::Udp(own), Endpoint::Udp(to)) = (carrier, endpoint) {
-            if own.is_ipv4() != to.is_ipv4() {
+            if !carrier.reaches(to.ip()) {
                 return wrong(
                     format!("`{to}` cannot be reached from `listen = \"{own}\"`"),
-                    "both IPv4, or both IPv6: listen = \"0.0.0.0:1795\" or \"[::]:1795\"",
+                    "listen = \"[::]:1795\" serves IPv4 and IPv6",
                 );
             }
             if to.port() == 0 || to.ip().is_unspecified() {
                 return wrong(
                     format!("no host can have the address `{to}`"),
-                    "write \"192.0.2.7:1795\", or omit `endpoint` if the other end sends first",
+                    "write \"192.0.2.7:1795\", or omit `endpoint` if the other end calls first",
                 );
             }
         }
-        Ok(Some(endpoint))
+        Ok(Some(Place::At(endpoint)))
     }
 
-    fn rate(&self, source: &Source<'_>) -> Result<Option<Bitrate>, InputError> {
+    fn rate(&self, source: &Source) -> Result<Option<Bitrate>, InputError> {
         let Some(rate) = &self.rate else {
             return Ok(None);
         };
@@ -145,7 +231,7 @@ impl PeerTable {
         Ok(Some(Bitrate(value as u64)))
     }
 
-    fn networks(&self, source: &Source<'_>) -> Result<Vec<Net>, InputError> {
+    fn networks(&self, source: &Source) -> Result<Vec<Net>, InputError> {
         let read = |text: &Spanned<String>| {
             Net::parse(text.get_ref()).ok_or_else(|| {
                 let message = format!("`{}` is not a network", text.get_ref());
@@ -156,13 +242,28 @@ impl PeerTable {
     }
 }
 
+/// A name of the domain name system and a port.
+fn named(text: &str) -> Option<Place> {
+    let (host, port) = text.trim().rsplit_once(':')?;
+    let port = port.parse().ok().filter(|port| *port > 0)?;
+    let fits = |part: &str| {
+        let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+        (1..=63).contains(&part.len()) && part.chars().all(plain)
+    };
+    let name = host.strip_suffix('.').unwrap_or(host);
+    // Digits and dots alone are an address that was not written right.
+    let address = name.chars().all(|c| c.is_ascii_digit() || c == '.');
+    let right = name.len() <= 253 && !address && name.split('.').all(fits);
+    right.then(|| Place::Named(name.to_owned(), port))
+}
+
 /// Below this rate, a full frame takes more than twelve seconds.
 const LEAST_BPS: f64 = 1_000.0;
 
 fn service(
     promise: &Option<Promise>,
     usual: Service,
-    source: &Source<'_>,
+    source: &Source,
 ) -> Result<Service, InputError> {
     let Some(promise) = promise else {
         return Ok(usual);

@@ -1,0 +1,218 @@
+//! Calls, answers and incoming frames of a peer, and what their course says about it.
+
+use chappe_core::{Duration, Instant};
+use chappe_session::{Begun, Gate, HEAD, Initiation, Reason, Stamp, Verdict};
+use chappe_sys::Endpoint;
+
+use super::{IDLE, KEEPALIVE, OVERDUE, PROVE_EVERY, Peer, State};
+use crate::path_mtu::Tail;
+
+/// Unanswered calls from which on a message says what to check.
+const UNANSWERED: u32 = 8;
+/// Octets of what a host says in a handshake: its life (8), its receive window in bodies (2), its keepalive in seconds (2).
+const SAID: usize = 12;
+
+impl Peer {
+    /// Tells the host's clock, as time since 1970, which stamps calls.
+    pub fn set_clock(&mut self, now: Instant, since_1970: std::time::Duration) {
+        self.wall = (now, since_1970);
+    }
+
+    /// Handles a datagram on a host that has only this peer. Returns the length of a reply in `reply`, to send back. Drain
+    /// [`deliver`](Self::deliver) and [`poll`](Self::poll) afterwards.
+    pub fn handle(
+        &mut self,
+        now: Instant,
+        gate: &mut Gate,
+        from: Endpoint,
+        datagram: &mut [u8],
+        reply: &mut [u8],
+    ) -> Result<Option<usize>, Reason> {
+        let (source, len) = crate::carrier::source(from);
+        match gate.judge(now, source.get(..len).unwrap_or_default(), datagram, reply) {
+            Verdict::Initiation(call) if call.public == self.config.public => {
+                self.take_call(now, from, call);
+            }
+            Verdict::Initiation(_) => return Err(Reason::Forged),
+            Verdict::Sessions(_) => {
+                self.take_datagram(now, from, datagram);
+            }
+            Verdict::Reply(len) => return Ok(Some(len)),
+            Verdict::Dropped(reason) => return Err(reason),
+        }
+        Ok(None)
+    }
+
+    /// Takes a call of this peer that the host's gate has opened.
+    pub fn take_call(&mut self, now: Instant, from: Endpoint, call: Initiation) {
+        self.notice_pause(now);
+        self.counters.datagrams_received += 1;
+        let (said, quiet) = (
+            self.said(),
+            self.silence(now) >= OVERDUE || !self.sessions.is_up(now),
+        );
+        let taken = self.sessions.take(now, from, call, &said, quiet);
+        self.count(taken.err());
+    }
+
+    /// Handles a datagram that is addressed to one of this peer's sessions or calls. Returns whether it was authentic and new:
+    /// then drain [`deliver`](Self::deliver) and [`poll`](Self::poll).
+    pub fn take_datagram(&mut self, now: Instant, from: Endpoint, datagram: &mut [u8]) -> bool {
+        self.notice_pause(now);
+        self.counters.datagrams_received += 1;
+        let taken = match datagram.first() {
+            Some(2) => self.sessions.take_answer(now, datagram).map(|begun| {
+                self.begin(now, begun);
+                self.move_to(from);
+            }),
+            Some(4) => self.sessions.take_cookie(now, datagram),
+            _ => self.take_frame(now, from, datagram),
+        };
+        self.count(taken.err());
+        taken.is_ok()
+    }
+
+    fn count(&mut self, dropped: Option<Reason>) {
+        match dropped {
+            Some(Reason::Forged | Reason::Proof) => self.counters.forged += 1,
+            Some(Reason::Repeated) => self.counters.repeated += 1,
+            Some(Reason::Strange | Reason::Version(_) | Reason::Busy) => self.counters.strange += 1,
+            None => {}
+        }
+    }
+
+    fn said(&self) -> [u8; SAID] {
+        let window = self.link.config().window_max.min(u16::MAX.into()) as u16;
+        let keepalive = self.config.keepalive.as_secs_f64().ceil().min(65_535.0) as u16;
+        let mut said = [0; SAID];
+        let parts = (self.life.to_be_bytes().into_iter())
+            .chain(window.to_be_bytes())
+            .chain(keepalive.to_be_bytes());
+        said.iter_mut().zip(parts).for_each(|(to, from)| *to = from);
+        said
+    }
+
+    /// How long the peer has owed a sign of life.
+    pub(super) fn silence(&self, now: Instant) -> Duration {
+        let owed = self.asked_at.map(|at| now.saturating_since(at));
+        let idle = now.saturating_since(self.heard_at);
+        let idle = idle.saturating_sub(self.peer_keepalive + self.peer_keepalive);
+        owed.unwrap_or_default().max(idle)
+    }
+
+    /// The present interval between empty frames.
+    pub(super) fn keepalive(&self, now: Instant) -> Duration {
+        match now.saturating_since(self.busy_at) < IDLE {
+            true => KEEPALIVE.min(self.config.keepalive),
+            false => self.config.keepalive,
+        }
+    }
+
+    pub(super) fn call_at(&self, now: Instant) -> Option<Instant> {
+        self.sessions.call_at(self.silence(now) >= OVERDUE)
+    }
+
+    /// Calls the peer if it is time, or a host that called with an old stamp.
+    pub(super) fn call(&mut self, now: Instant, datagram: &mut [u8]) -> Option<(usize, Endpoint)> {
+        if self.call_at(now).is_none_or(|at| at > now) {
+            return None;
+        }
+        let to = self.sessions.back().or(self.endpoint)?;
+        let (at, since_1970) = self.wall;
+        let passed = std::time::Duration::from_nanos(now.saturating_since(at).nanos());
+        let said = self.said();
+        let stamp = Stamp::at(since_1970 + passed);
+        let len = self.sessions.call(now, stamp, &said, datagram)?;
+        let name = &self.config.name;
+        if self.sessions.unanswered() == UNANSWERED && self.state(now) != State::Up {
+            self.trouble = Some(format!(
+                "no answer from {name}: check that it runs this release, that the address is right, that each host has the other's public key and both the same `preshared_key_file` or none, and that no firewall blocks it"
+            ));
+        }
+        Some((len, to))
+    }
+
+    /// A session has become the present one.
+    fn begin(&mut self, now: Instant, begun: Begun) {
+        let said = begun.said.octets();
+        let (life, rest) = said.split_first_chunk::<8>().unwrap_or((&[0; 8], &[]));
+        let (window, rest) = rest.split_first_chunk().unwrap_or((&[0; 2], &[]));
+        let keepalive = rest
+            .first_chunk()
+            .map_or(0, |octets| u16::from_be_bytes(*octets));
+        let life = u64::from_be_bytes(*life);
+        if self.peer_life.is_some_and(|before| before != life) {
+            // The peer has restarted: it knows nothing of the frames in flight, and frames of its former life are void.
+            self.link.peer_restarted();
+            self.forget_packets();
+            self.sessions.forget_older();
+        }
+        if self.state(now) != State::Up || self.counters.sessions == 0 {
+            self.busy_at = now;
+        }
+        self.peer_life = Some(life);
+        self.peer_keepalive = Duration::from_secs(keepalive.max(1).into());
+        self.link.set_window(u16::from_be_bytes(*window).into());
+        self.heard(now);
+        self.trouble = None;
+        self.counters.sessions += 1;
+        // The caller proves that it is there; the other end confirms, so that the proofs end.
+        self.prove_at = Some((now, PROVE_EVERY));
+    }
+
+    fn heard(&mut self, now: Instant) {
+        self.heard_at = now;
+        self.asked_at = None;
+    }
+
+    fn take_frame(
+        &mut self,
+        now: Instant,
+        from: Endpoint,
+        datagram: &mut [u8],
+    ) -> Result<(), Reason> {
+        let opened = self.sessions.open(now, datagram)?;
+        if self.state(now) != State::Up {
+            // What explained why nothing came is over.
+            self.trouble = None;
+        }
+        self.heard(now);
+        match opened.begun {
+            Some(begun) => self.begin(now, begun),
+            None => self.prove_at = None,
+        }
+        self.move_to(from);
+        if let Some(frame) = datagram.get(HEAD..HEAD + opened.len) {
+            // The link counts malformed frames itself.
+            let _ = self.link.handle(now, frame);
+            let tail = chappe_wildnet::header::note_tail(frame).and_then(Tail::read);
+            if let Some(tail) = tail {
+                self.path_mtu.take(now, tail);
+            }
+            // A frame with a body or a repair: the link is in use.
+            if chappe_wildnet::header::note_tail(frame).is_none() {
+                self.busy_at = now;
+            }
+        }
+        self.judge_pace(now);
+        Ok(())
+    }
+
+    /// A frame has left: whether it waits for a report.
+    pub(super) fn asked(&mut self, now: Instant) {
+        if self.link.has_open() {
+            self.asked_at = self.asked_at.or(Some(now));
+        }
+    }
+
+    /// What a peer's calls say that lead to no session.
+    pub fn unproved(&self, now: Instant) -> Option<String> {
+        let up = self.sessions.is_up(now);
+        (!up && self.sessions.unproved() >= UNANSWERED).then(|| {
+            format!(
+                "{name} calls and is answered, but its session does not begin: give both hosts the same `preshared_key_file` or none, and check that datagrams from here reach it",
+                name = self.config.name
+            )
+        })
+    }
+}

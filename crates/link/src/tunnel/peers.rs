@@ -1,0 +1,150 @@
+//! The peers of a tunnel, which may change while it runs.
+
+use chappe_session::Gate;
+use chappe_sys::{Endpoint, Error, Links};
+
+use super::{Coverage, Place, Routes, Tunnel, seed};
+use crate::classify::Net;
+use crate::peer::{Peer, PeerConfig};
+
+impl Place {
+    pub(super) fn new(config: PeerConfig, gate: &Gate, number: usize) -> chappe_sys::Result<Place> {
+        let name = config.name.clone();
+        // A peer that is removed and added again has lost its memory, as after a restart.
+        let life = chappe_sys::random_u64()?;
+        let peer = Peer::new(config, gate, number, life, seed()?);
+        let failed = |error| Error::unusable(&format!("set up the peer {name}"), &error);
+        Ok(Place {
+            peer: peer.map_err(failed)?,
+            coverage: Coverage::default(),
+        })
+    }
+}
+
+impl Tunnel {
+    /// The peers, in the order of their places.
+    pub fn peers(&self) -> impl Iterator<Item = &Peer> {
+        self.places.iter().flatten().map(|place| &place.peer)
+    }
+
+    fn place_of(&self, name: &str) -> Option<usize> {
+        let named = |place: &Option<Place>| {
+            place
+                .as_ref()
+                .is_some_and(|place| place.peer.config().name == name)
+        };
+        self.places.iter().position(named)
+    }
+
+    /// The peer `name`, to change its services or its rate.
+    pub fn peer_mut(&mut self, name: &str) -> Option<&mut Peer> {
+        let number = self.place_of(name)?;
+        self.turns.touch(number);
+        let place = self.places.get_mut(number)?.as_mut()?;
+        Some(&mut place.peer)
+    }
+
+    /// Adds a peer while the tunnel runs, with a route to its networks. Fails if it cannot be set up, or if there are too many.
+    pub fn add_peer(&mut self, config: PeerConfig) -> chappe_sys::Result<()> {
+        let free = self.places.iter().position(Option::is_none);
+        let number = free.unwrap_or(self.places.len());
+        if number >= crate::PEERS_MAX {
+            let why = format!("a process has at most {} peers", crate::PEERS_MAX);
+            return Err(Error::invalid(
+                format!("add the peer {}", config.name),
+                &why,
+            ));
+        }
+        let place = Place::new(config, &self.gate, number)?;
+        match self.places.get_mut(number) {
+            Some(free) => *free = Some(place),
+            None => self.places.push(Some(place)),
+        }
+        self.note_peers()
+    }
+
+    /// Removes a peer with what is queued for it, and the routes to its networks.
+    pub fn remove_peer(&mut self, name: &str) -> chappe_sys::Result<()> {
+        if let Some(number) = self.place_of(name) {
+            if let Some(place) = self.places.get_mut(number) {
+                *place = None;
+            }
+            self.turns.set(number, None);
+        }
+        self.note_peers()
+    }
+
+    /// Replaces the networks of a peer, and their routes.
+    pub fn set_networks(&mut self, name: &str, networks: Vec<Net>) -> chappe_sys::Result<()> {
+        if let Some(peer) = self.peer_mut(name) {
+            peer.set_networks(networks);
+        }
+        self.note_peers()
+    }
+
+    /// Sets where a peer is called from now on. A peer that is up moves there with its next call.
+    pub fn set_endpoint(&mut self, name: &str, to: Option<Endpoint>) {
+        if let Some(peer) = self.peer_mut(name) {
+            peer.set_endpoint(to);
+        }
+    }
+
+    /// Sets the distance of a peer in metres, by which its radio is judged.
+    pub fn set_distance(&mut self, name: &str, metres: Option<f64>) {
+        let place = self
+            .place_of(name)
+            .and_then(|number| self.places.get_mut(number));
+        if let Some(Some(place)) = place {
+            place.coverage.distance = metres;
+        }
+    }
+
+    /// Whether SIGHUP has arrived since the last call.
+    pub fn take_reload(&mut self) -> bool {
+        std::mem::take(&mut self.asked_to_reload)
+    }
+
+    /// Brings keys, routes and turns up to date with the peers.
+    pub(super) fn note_peers(&mut self) -> chappe_sys::Result<()> {
+        let places = || {
+            let places = self.places.iter().enumerate();
+            places.filter_map(|(number, place)| Some((number, &place.as_ref()?.peer)))
+        };
+        self.keys = places()
+            .map(|(number, peer)| (peer.config().public, number))
+            .collect();
+        let nets = places()
+            .flat_map(|(number, peer)| peer.config().networks.iter().map(move |net| (net, number)));
+        self.routes = Routes::new(nets);
+        let wanted: Vec<Net> = places()
+            .flat_map(|(_, peer)| peer.config().networks.clone())
+            .collect();
+        let numbers: Vec<usize> = places().map(|(number, _)| number).collect();
+        numbers
+            .into_iter()
+            .for_each(|number| self.turns.touch(number));
+        self.install(wanted)
+    }
+
+    /// Installs the routes to these networks through the device, and removes those to others.
+    fn install(&mut self, wanted: Vec<Net>) -> chappe_sys::Result<()> {
+        if !self.installs {
+            return Ok(());
+        }
+        let links = Links::open()?;
+        let device = self.tun.name();
+        for gone in self.installed.iter().filter(|net| !wanted.contains(net)) {
+            // Somebody may have removed it by hand.
+            let _ = links.remove_route_to(device, gone.address, gone.prefix);
+        }
+        let mut installed: Vec<Net> = Vec::new();
+        for net in wanted {
+            if !installed.contains(&net) {
+                links.add_route_to(device, net.address, net.prefix)?;
+                installed.push(net);
+            }
+        }
+        self.installed = installed;
+        Ok(())
+    }
+}
