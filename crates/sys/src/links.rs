@@ -160,6 +160,32 @@ impl Links {
         self.ask("add a route", name, request)
     }
 
+    /// Adds or replaces the route to a network over the interface itself. `protocol` names who added it (`ip route ... proto`),
+    /// and of two routes the one with the lower metric counts.
+    pub fn add_device_route(
+        &self,
+        name: &str,
+        to: (IpAddr, u8),
+        protocol: u8,
+        metric: u32,
+    ) -> Result<()> {
+        let flags = libc::NLM_F_CREATE | libc::NLM_F_REPLACE;
+        let request = device_route(libc::RTM_NEWROUTE, flags, name, to, (protocol, metric))?;
+        self.ask("add a route", name, request)
+    }
+
+    /// Removes a route that [`add_device_route`](Self::add_device_route) added.
+    pub fn remove_device_route(
+        &self,
+        name: &str,
+        to: (IpAddr, u8),
+        protocol: u8,
+        metric: u32,
+    ) -> Result<()> {
+        let request = device_route(libc::RTM_DELROUTE, 0, name, to, (protocol, metric))?;
+        self.ask("remove a route", name, request)
+    }
+
     /// Moves the interface to another namespace, where it is down and has no addresses.
     pub fn move_to(&self, name: &str, away: impl AsFd) -> Result<()> {
         let fd = away.as_fd().as_raw_fd().to_ne_bytes();
@@ -201,6 +227,25 @@ impl Links {
             .ask(request)
             .map_err(|error| Error::new(what, error).on(on).needs(NEEDS_NET_ADMIN))
     }
+}
+
+fn device_route(
+    kind: u16,
+    flags: i32,
+    name: &str,
+    (to, prefix): (IpAddr, u8),
+    (protocol, metric): (u8, u32),
+) -> Result<Request> {
+    let index = Interface::find(name)?.index;
+    let (family, octets) = match to {
+        IpAddr::V4(to) => (libc::AF_INET, to.octets().to_vec()),
+        IpAddr::V6(to) => (libc::AF_INET6, to.octets().to_vec()),
+    };
+    Ok(Request::new(kind, flags)
+        .route_by(family, prefix, protocol)
+        .put(libc::RTA_DST, &octets)
+        .put(libc::RTA_OIF, &index.to_ne_bytes())
+        .put(libc::RTA_PRIORITY, &metric.to_ne_bytes()))
 }
 
 fn create() -> Request {
