@@ -62,7 +62,12 @@ pub struct Gate {
     /// When the last frame was handed down, and what it takes.
     last: (Instant, Duration),
     open_at: Instant,
+    /// Until when data waits for others that go on with a packet.
+    held_until: Instant,
 }
+
+/// Octets of a frame that acknowledges, with a TCP segment that does.
+const ANSWER: usize = 120;
 
 /// How far behind the gate may make up for a late wake-up: two or three slices of the kernel's scheduler (EEVDF: 3 ms each).
 const BURST: Duration = Duration::from_millis(8);
@@ -74,7 +79,27 @@ impl Gate {
             air,
             last: (Instant::ZERO, Duration::ZERO),
             open_at: Instant::ZERO,
+            held_until: Instant::ZERO,
         }
+    }
+
+    /// When the next frame with a packet may leave.
+    pub fn data_at(&self) -> Instant {
+        self.open_at.max(self.held_until)
+    }
+
+    /// A packet in a frame of `octets` was overheard on its way to a neighbour, which forwards it unless it `ends` there. That
+    /// takes a frame, and the answer at its end a short one. Nodes further on do not hear this one and could not wait for it.
+    pub fn passing(&mut self, now: Instant, octets: usize, ends: bool) {
+        if self.air.wait == Duration::ZERO {
+            return;
+        }
+        let answer = self.air.exchange(ANSWER);
+        let hold = match ends {
+            true => answer,
+            false => answer + self.air.exchange(octets),
+        };
+        self.held_until = self.held_until.max(now + hold);
     }
 
     /// When the next frame may leave.
@@ -94,6 +119,11 @@ impl Gate {
         self.open_at = self.open_at.max(floor) + takes;
     }
 
+    /// When a frame with an SDU of `octets` began that has just been received.
+    pub fn began(&self, now: Instant, octets: usize) -> Instant {
+        now.saturating_before(self.air.exchange(octets).saturating_sub(self.air.wait))
+    }
+
     /// A neighbour's frame with an SDU of `octets` was received. If the own frame could not have left before that one began, it
     /// is still in the card.
     pub fn heard(&mut self, now: Instant, octets: usize) {
@@ -102,7 +132,7 @@ impl Gate {
         if !shared || now >= handed + takes + takes {
             return;
         }
-        let began = now.saturating_before(self.air.exchange(octets).saturating_sub(self.air.wait));
+        let began = self.began(now, octets);
         if handed + takes.saturating_sub(self.air.wait) > began {
             self.open_at = self.open_at.max(now + takes);
         }
@@ -120,7 +150,10 @@ mod tests {
     fn a_frame_takes_its_octets_and_what_is_around_them() {
         let takes = Air::dot11b(RATE).exchange(2242);
         assert!((2.2e-3..2.26e-3).contains(&takes.as_secs_f64()), "{takes}");
-        assert_eq!(Air::wired(Bitrate(8_000_000)).exchange(1000), Duration::from_micros(1068));
+        assert_eq!(
+            Air::wired(Bitrate(8_000_000)).exchange(1000),
+            Duration::from_micros(1068)
+        );
     }
 
     #[test]
@@ -132,7 +165,10 @@ mod tests {
         // Its transmission ends half a millisecond later: the own frame was not on the air.
         let soon = at(100) + Duration::from_micros(1200);
         gate.heard(soon, 1000);
-        assert_eq!(gate.open_at().saturating_since(soon), free.saturating_since(at(100)));
+        assert_eq!(
+            gate.open_at().saturating_since(soon),
+            free.saturating_since(at(100))
+        );
         // One that began after the own frame changes nothing.
         let mut gate = Gate::new(Air::dot11b(RATE));
         gate.sent(at(100), 1000);

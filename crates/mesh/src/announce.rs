@@ -128,7 +128,13 @@ impl Announcement {
 impl Announcements {
     /// Nothing is known but what this node itself announces. `version` must exceed that of its last life: the time of day in
     /// seconds does.
-    pub fn new(me: u16, own: Vec<Net>, version: u32, now: Instant, mut random: Stream) -> Announcements {
+    pub fn new(
+        me: u16,
+        own: Vec<Net>,
+        version: u32,
+        now: Instant,
+        mut random: Stream,
+    ) -> Announcements {
         let repeat_at = now + Duration::from_nanos(random.below(Duration::from_secs(1).nanos()));
         Announcements {
             me,
@@ -244,7 +250,8 @@ impl Announcements {
     }
 
     fn forget(&mut self, now: Instant) {
-        self.known.retain(|_, known| now.saturating_since(known.heard) < LIFE);
+        self.known
+            .retain(|_, known| now.saturating_since(known.heard) < LIFE);
     }
 }
 
@@ -255,7 +262,13 @@ mod tests {
 
     fn node(me: u16, nets: &[&str], version: u32) -> Announcements {
         let nets = nets.iter().map(|net| Net::parse(net).unwrap()).collect();
-        Announcements::new(me, nets, version, Instant::ZERO, Seed(1).stream(Purpose::Node(me.into())))
+        Announcements::new(
+            me,
+            nets,
+            version,
+            Instant::ZERO,
+            Seed(1).stream(Purpose::Node(me.into())),
+        )
     }
 
     fn at(secs: u64) -> Instant {
@@ -290,7 +303,11 @@ mod tests {
     #[test]
     fn a_version_from_the_future_is_overcome() {
         let mut relay = node(2, &[], 0);
-        let mut lie = Announcement { node: 1, version: 5, nets: vec![Net::DEFAULT_V4] };
+        let mut lie = Announcement {
+            node: 1,
+            version: 5,
+            nets: vec![Net::DEFAULT_V4],
+        };
         let mut room = [0; 99];
         let mut heard = |now, lie: &Announcement| {
             let len = lie.emit(&mut room).unwrap();
@@ -302,7 +319,11 @@ mod tests {
         assert_eq!(heard(at(60), &lie), Ok(()));
         lie.version = 6;
         assert_eq!(heard(at(61), &lie), Err(Ignored::Stale));
-        assert_eq!(heard(at(61) + LIFE, &lie), Ok(()), "after the lie has expired");
+        assert_eq!(
+            heard(at(61) + LIFE, &lie),
+            Ok(()),
+            "after the lie has expired"
+        );
         let mut owner = node(1, &["10.0.0.0/8"], 6);
         lie.version = 1000;
         let len = lie.emit(&mut room).unwrap();
@@ -321,7 +342,11 @@ mod tests {
             let _ = relay.on_frame(at(0), &noise);
         }
         for node in 3..5000u16 {
-            let one = Announcement { node, version: 1, nets: vec![] };
+            let one = Announcement {
+                node,
+                version: 1,
+                nets: vec![],
+            };
             let len = one.emit(&mut [0; 99]).unwrap();
             let mut room = vec![0; len];
             one.emit(&mut room);

@@ -31,14 +31,19 @@ pub struct Answers {
 impl Answers {
     /// Listens at `path`. A socket left there by a process that has gone is replaced.
     pub fn listen(path: &Path) -> chappe_sys::Result<Answers> {
-        let failed = |error: io::Error| {
-            Error::unusable(&format!("listen at {}", path.display()), &error)
-        };
-        if UnixDatagram::unbound().and_then(|socket| socket.connect(path)).is_ok() {
+        let failed =
+            |error: io::Error| Error::unusable(&format!("listen at {}", path.display()), &error);
+        if UnixDatagram::unbound()
+            .and_then(|socket| socket.connect(path))
+            .is_ok()
+        {
             let taken = io::Error::new(io::ErrorKind::AddrInUse, "another router answers there");
             return Err(failed(taken));
         }
-        if path.symlink_metadata().is_ok_and(|data| std::os::unix::fs::FileTypeExt::is_socket(&data.file_type())) {
+        if path
+            .symlink_metadata()
+            .is_ok_and(|data| std::os::unix::fs::FileTypeExt::is_socket(&data.file_type()))
+        {
             std::fs::remove_file(path).map_err(failed)?;
         }
         let socket = UnixDatagram::bind(path).map_err(failed)?;

@@ -7,7 +7,9 @@ use std::path::PathBuf;
 use std::time::SystemTime;
 
 use chappe_core::{Address, Duration, Instant, Seed};
-use chappe_live::{Carrier, Config, Ending, GroupKey, Hellos, Live, Pace, Port, Retries, Statistics};
+use chappe_live::{
+    Carrier, Config, Ending, GroupKey, Hellos, Live, Pace, Port, Retries, Statistics,
+};
 use chappe_sys::tun::{Kind, Tun};
 use chappe_sys::{Error, Links};
 
@@ -62,15 +64,22 @@ impl Mesh {
     pub fn open(mut config: MeshConfig) -> chappe_sys::Result<Mesh> {
         let number = Address::node(config.node.number);
         let open = |name: &String| Port::open(name, number, config.carrier);
-        let ports = config.interfaces.iter().map(open).collect::<Result<Vec<_>, _>>()?;
+        let ports = config
+            .interfaces
+            .iter()
+            .map(open)
+            .collect::<Result<Vec<_>, _>>()?;
         let frame_max = ports.iter().map(|port| port.caps().frame_max).min();
-        let frame_max = frame_max.ok_or_else(|| Error::invalid("open the mesh", "no interface is given"))?;
+        let frame_max =
+            frame_max.ok_or_else(|| Error::invalid("open the mesh", "no interface is given"))?;
         let most = mtu_of(frame_max);
         if config.node.mtu == 0 {
             config.node.mtu = most;
         }
         let seed = Seed(chappe_sys::random_u64()?);
-        let seconds = SystemTime::UNIX_EPOCH.elapsed().map_or(0, |since| since.as_secs() as u32);
+        let seconds = SystemTime::UNIX_EPOCH
+            .elapsed()
+            .map_or(0, |since| since.as_secs() as u32);
         let mtu = config.node.mtu;
         let networks = config.node.networks.clone();
         let node = Node::new(config.node.clone(), frame_max, Instant::ZERO, seed, seconds)
@@ -90,7 +99,13 @@ impl Mesh {
             live.watch(answers.as_fd())?;
         }
         let exports = config.export.then(|| Exports::new(tun.name(), links));
-        Ok(Mesh { live, tun, answers, exports, mtu })
+        Ok(Mesh {
+            live,
+            tun,
+            answers,
+            exports,
+            mtu,
+        })
     }
 
     /// The name of the TUN device.
@@ -108,7 +123,13 @@ impl Mesh {
         &mut self,
         mut observe: impl FnMut(&mut Node, Instant, &Statistics) -> ControlFlow<()>,
     ) -> chappe_sys::Result<Ending> {
-        let Mesh { live, tun, answers, exports, .. } = self;
+        let Mesh {
+            live,
+            tun,
+            answers,
+            exports,
+            ..
+        } = self;
         let mut packet = vec![0; 1 << 16];
         let (mut failed, mut export_at) = (None, Instant::ZERO);
         let ending = live.run(|node, now, statistics| {
@@ -150,7 +171,12 @@ fn driver(config: &MeshConfig) -> Config {
     }
 }
 
-fn set_addresses(links: &Links, device: &str, networks: &[Net], number: u16) -> chappe_sys::Result<()> {
+fn set_addresses(
+    links: &Links,
+    device: &str,
+    networks: &[Net],
+    number: u16,
+) -> chappe_sys::Result<()> {
     for net in networks {
         let address = net.nth(number).ok_or_else(|| {
             let why = format!("{net} has no address for node {number}");

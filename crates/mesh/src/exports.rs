@@ -37,8 +37,13 @@ impl Exports {
     /// Adds and removes routes, so that the kernel has those to the networks behind reachable nodes.
     pub fn follow(&mut self, node: &Node, now: Instant) {
         let own = node.config().behind.clone();
-        let reachable = node.announced(now).filter(|(to, _)| node.router().distance(*to).is_some());
-        let wanted: BTreeSet<Net> = reachable.flat_map(|(_, nets)| nets.iter().copied()).filter(|net| !own.contains(net)).collect();
+        let reachable = node
+            .announced(now)
+            .filter(|(to, _)| node.router().distance(*to).is_some());
+        let wanted: BTreeSet<Net> = reachable
+            .flat_map(|(_, nets)| nets.iter().copied())
+            .filter(|net| !own.contains(net))
+            .collect();
         let gone: Vec<Net> = self.there.difference(&wanted).copied().collect();
         for net in gone {
             self.remove(net);
@@ -47,7 +52,12 @@ impl Exports {
             if self.there.contains(&net) {
                 continue;
             }
-            match self.links.add_device_route(&self.device, (net.address, net.prefix), PROTOCOL, METRIC) {
+            match self.links.add_device_route(
+                &self.device,
+                (net.address, net.prefix),
+                PROTOCOL,
+                METRIC,
+            ) {
                 Ok(()) => {
                     self.there.insert(net);
                 }
@@ -65,7 +75,12 @@ impl Exports {
 
     fn remove(&mut self, net: Net) {
         self.there.remove(&net);
-        let removed = self.links.remove_device_route(&self.device, (net.address, net.prefix), PROTOCOL, METRIC);
+        let removed = self.links.remove_device_route(
+            &self.device,
+            (net.address, net.prefix),
+            PROTOCOL,
+            METRIC,
+        );
         if let Err(error) = removed {
             self.refused = Some(error.to_string());
         }

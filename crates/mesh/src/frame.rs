@@ -100,13 +100,11 @@ impl<'a> Frame<'a> {
     /// The acknowledgements.
     pub fn acks(&self) -> impl Iterator<Item = Ack> + 'a {
         let whole = self.acks.as_chunks::<ACK>().0;
-        whole
-            .iter()
-            .map(|&[a0, a1, n0, n1, b0, b1, b2, b3]| Ack {
-                node: u16::from_be_bytes([a0, a1]),
-                newest: u16::from_be_bytes([n0, n1]),
-                before: u32::from_be_bytes([b0, b1, b2, b3]),
-            })
+        whole.iter().map(|&[a0, a1, n0, n1, b0, b1, b2, b3]| Ack {
+            node: u16::from_be_bytes([a0, a1]),
+            newest: u16::from_be_bytes([n0, n1]),
+            before: u32::from_be_bytes([b0, b1, b2, b3]),
+        })
     }
 }
 
@@ -146,21 +144,39 @@ mod tests {
     #[test]
     fn frames_round_trip_and_are_cut_nowhere() {
         let acks = [
-            Ack { node: 3, newest: 7, before: 5 },
-            Ack { node: 9, newest: 0, before: u32::MAX },
+            Ack {
+                node: 3,
+                newest: 7,
+                before: 5,
+            },
+            Ack {
+                node: 9,
+                newest: 0,
+                before: u32::MAX,
+            },
         ];
         let mut room = [0; 64];
         let len = emit(Kind::Router, 77, &acks, (5, 600), &mut room).unwrap();
         room[len] = 0xaa;
         let frame = Frame::parse(&room[..=len]).unwrap();
-        assert_eq!((frame.kind, frame.life, frame.to, frame.number), (Kind::Router, 77, 5, 600));
-        assert_eq!((frame.acks().collect::<Vec<_>>(), frame.body), (acks.to_vec(), &[0xaa][..]));
+        assert_eq!(
+            (frame.kind, frame.life, frame.to, frame.number),
+            (Kind::Router, 77, 5, 600)
+        );
+        assert_eq!(
+            (frame.acks().collect::<Vec<_>>(), frame.body),
+            (acks.to_vec(), &[0xaa][..])
+        );
         assert!((0..len).all(|short| Frame::parse(&room[..short]).is_none()));
     }
 
     #[test]
     fn acknowledgements_name_the_last_33() {
-        let ack = Ack { node: 0, newest: 2, before: 0b101 };
+        let ack = Ack {
+            node: 0,
+            newest: 2,
+            before: 0b101,
+        };
         let named = [2, 1, 0, u16::MAX, u16::MAX - 40, 3].map(|number| ack.has(number));
         assert_eq!(named, [true, true, false, true, false, false]);
     }

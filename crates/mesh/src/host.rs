@@ -79,6 +79,9 @@ struct Flow {
     deficit: i64,
     codel: Codel,
     used: Instant,
+    /// When a packet left last, and the smoothed time from one to the next while others waited, in seconds.
+    left: Option<Instant>,
+    every: f64,
     /// Octets that it may still send as a flow that sends little.
     little: f64,
     /// When it last sent more.
@@ -153,11 +156,10 @@ impl Host {
         }
     }
 
-    /// The packet whose turn it is, after marks and drops; `None` if nothing waits that may leave now. `rate` is the mesh's
-    /// for a destination, in packets a second.
-    pub fn head(&mut self, now: Instant, rate: impl Fn(u16) -> Option<f64>) -> Option<Head<'_>> {
+    /// The packet whose turn it is, after marks and drops; `None` if nothing waits that may leave now.
+    pub fn head(&mut self, now: Instant) -> Option<Head<'_>> {
         self.blocked.retain(|_, until| *until > now);
-        let key = self.next(now, &rate)?;
+        let key = self.next(now)?;
         let flow = self.flows.get_mut(&key)?;
         let first = flow.goes_first(now);
         let (_, _, packet) = flow.packets.front()?;
@@ -172,6 +174,7 @@ impl Host {
         let Some(len) = flow.pop() else { return };
         self.octets = self.octets.saturating_sub(len);
         flow.spend(now, len);
+        flow.served(now);
         flow.deficit -= len as i64;
         self.counters.taken += 1;
         self.counters.first += u64::from(first);
@@ -207,7 +210,12 @@ impl Host {
     pub fn flows(&self, now: Instant) -> impl Iterator<Item = (Key, usize, usize, Duration)> + '_ {
         self.flows.iter().filter_map(move |(&key, flow)| {
             let (came, _, _) = flow.packets.front()?;
-            Some((key, flow.packets.len(), flow.octets, now.saturating_since(*came)))
+            Some((
+                key,
+                flow.packets.len(),
+                flow.octets,
+                now.saturating_since(*came),
+            ))
         })
     }
 
@@ -217,13 +225,15 @@ impl Host {
     }
 
     /// The flow whose turn it is.
-    fn next(&mut self, now: Instant, rate: &impl Fn(u16) -> Option<f64>) -> Option<Key> {
+    fn next(&mut self, now: Instant) -> Option<Key> {
         let hold = self.hold;
         for list in [List::Fresh, List::Turn, List::Least] {
             let mut rounds = 2 * self.list(list).len();
             while rounds > 0 {
                 rounds -= 1;
-                let Some(&key) = self.list(list).front() else { break };
+                let Some(&key) = self.list(list).front() else {
+                    break;
+                };
                 let blocked = self.blocked.contains_key(&key.0);
                 let Some(flow) = self.flows.get_mut(&key) else {
                     self.list(list).pop_front();
@@ -238,12 +248,16 @@ impl Host {
                 if flow.deficit <= 0 {
                     flow.deficit += QUANTUM;
                     self.list(list).pop_front();
-                    let behind = if matches!(list, List::Least) { List::Least } else { List::Turn };
+                    let behind = if matches!(list, List::Least) {
+                        List::Least
+                    } else {
+                        List::Turn
+                    };
                     self.list(behind).push_back(key);
                     rounds = rounds.max(1);
                     continue;
                 }
-                let dropped = flow.control(now, rate(key.0), &mut self.counters);
+                let dropped = flow.control(now, &mut self.counters);
                 self.octets = self.octets.saturating_sub(dropped);
                 if flow.packets.is_empty() {
                     self.list(list).pop_front();
@@ -276,7 +290,8 @@ impl Host {
 
     fn forget(&mut self, now: Instant) {
         let old = |flow: &Flow| now.saturating_since(flow.used) > FORGET;
-        self.flows.retain(|_, flow| !flow.packets.is_empty() || !old(flow));
+        self.flows
+            .retain(|_, flow| !flow.packets.is_empty() || !old(flow));
         if self.flows.len() >= FLOWS_MAX {
             self.flows.retain(|_, flow| !flow.packets.is_empty());
         }
@@ -298,6 +313,8 @@ impl Flow {
             deficit: QUANTUM,
             codel: Codel::default(),
             used: now,
+            left: None,
+            every: 0.0,
             little: LITTLE_BURST,
             much_at: None,
         }
@@ -345,11 +362,22 @@ impl Flow {
         }
     }
 
+    /// A packet left: measures the service while packets wait.
+    fn served(&mut self, now: Instant) {
+        if let Some(left) = self.left {
+            let span = now.saturating_since(left).as_secs_f64();
+            self.every += (span - self.every) / 8.0;
+        }
+        self.left = (!self.packets.is_empty()).then_some(now);
+    }
+
     fn goes_first(&self, now: Instant) -> bool {
         let Some((_, facts, packet)) = self.packets.front() else {
             return false;
         };
-        let rested = self.much_at.is_none_or(|at| now.saturating_since(at) >= REST);
+        let rested = self
+            .much_at
+            .is_none_or(|at| now.saturating_since(at) >= REST);
         let little = rested && self.little >= packet.len() as f64;
         match facts.urgency() {
             // A sender that calls much urgent has no more than others.
@@ -359,7 +387,7 @@ impl Flow {
     }
 
     /// Drops and marks at the head as CoDel and the longest wait ask. Returns the octets dropped.
-    fn control(&mut self, now: Instant, rate: Option<f64>, counters: &mut HostCounters) -> usize {
+    fn control(&mut self, now: Instant, counters: &mut HostCounters) -> usize {
         let mut dropped = 0;
         while let Some((came, _, _)) = self.packets.front() {
             if now.saturating_since(*came) <= WAIT_MAX {
@@ -368,9 +396,8 @@ impl Flow {
             dropped += self.pop().unwrap_or(0);
             counters.late += 1;
         }
-        // Two packets at the path's rate always wait (RFC 8289, 4.4 asks for the time of one MTU at least).
-        let two = rate.filter(|rate| *rate > 0.0).map(|rate| Duration::from_secs_f64((2.0 / rate).min(0.2)));
-        let target = two.map_or(TARGET, |two| two.max(TARGET));
+        // Four packets may always wait: the time of one is the least (RFC 8289, 4.4), and TCP sends two at a time.
+        let target = TARGET.max(Duration::from_secs_f64(4.0 * self.every));
         while let Some((came, facts, _)) = self.packets.front() {
             let facts = *facts;
             let wait = now.saturating_since(*came);
@@ -458,12 +485,14 @@ mod tests {
                 offer(&mut host, at(ms), &udp(1, ecn, 1400));
             }
             if ms.is_multiple_of(every) {
-                let rate = 1000.0 / every as f64;
                 let wait = host.flows(at(ms)).map(|flow| flow.3).next();
-                let head = host.head(at(ms), |_| Some(rate)).map(|head| (head.key, head.first));
+                let head = host.head(at(ms)).map(|head| (head.key, head.first));
                 if let Some((key, first)) = head {
                     host.taken(at(ms), key, first);
-                    waits.extend(wait.filter(|_| ms > 5000).map(|wait| wait.nanos() / 1_000_000));
+                    waits.extend(
+                        wait.filter(|_| ms > 5000)
+                            .map(|wait| wait.nanos() / 1_000_000),
+                    );
                 }
             }
         }
@@ -474,51 +503,74 @@ mod tests {
     #[test]
     fn delay_is_bounded_and_marks_come_before_drops() {
         let (host, waits) = served(0, 10);
-        assert!(waits.iter().all(|&wait| wait <= 310), "{:?}", waits.iter().max());
+        assert!(
+            waits.iter().all(|&wait| wait <= 310),
+            "{:?}",
+            waits.iter().max()
+        );
         assert!(host.counters().dropped > 100, "{:?}", host.counters());
         assert_eq!(host.counters().marked, 0);
         let (host, waits) = served(1, 10);
         assert!(waits.iter().all(|&wait| wait <= 310));
         let counters = host.counters();
-        assert!(counters.marked > 100 && counters.dropped == 0 && counters.late > 0, "{counters:?}");
+        assert!(
+            counters.marked > 100 && counters.dropped == 0 && counters.late > 0,
+            "{counters:?}"
+        );
     }
 
     /// A flow that sends little passes one that fills its queue, and goes first.
     #[test]
     fn a_flow_that_sends_little_does_not_wait_for_one_that_sends_much() {
         let mut host = Host::default();
-        let bulk = (0..50).map(|_| offer(&mut host, at(0), &udp(1, 0, 1400))).last().unwrap();
+        let bulk = (0..50)
+            .map(|_| offer(&mut host, at(0), &udp(1, 0, 1400)))
+            .last()
+            .unwrap();
         for _ in 0..4 {
-            let (key, first) = host.head(at(1), |_| None).map(|head| (head.key, head.first)).unwrap();
+            let (key, first) = host.head(at(1)).map(|head| (head.key, head.first)).unwrap();
             host.taken(at(1), key, first);
             assert_eq!(key, bulk);
         }
         let small = offer(&mut host, at(2), &udp(2, 0, 84));
-        let head = host.head(at(2), |_| None).unwrap();
+        let head = host.head(at(2)).unwrap();
         assert_eq!((head.key, head.first), (small, true));
         host.taken(at(2), small, true);
-        assert_eq!(host.head(at(3), |_| None).map(|head| (head.key, head.first)), Some((bulk, false)));
+        assert_eq!(
+            host.head(at(3)).map(|head| (head.key, head.first)),
+            Some((bulk, false))
+        );
         host.block(9, at(50));
-        assert!(host.head(at(4), |_| None).is_none());
+        assert!(host.head(at(4)).is_none());
         assert_eq!(host.deadline(), Some(at(50)));
-        assert!(host.head(at(50), |_| None).is_some());
+        assert!(host.head(at(50)).is_some());
     }
 
     #[test]
     fn two_flows_share_by_octets() {
         let (mut host, mut octets) = (Host::default(), BTreeMap::new());
         for n in 0..600 {
-            offer(&mut host, at(0), &udp(1, 0, if n % 2 == 0 { 1400 } else { 300 }));
+            offer(
+                &mut host,
+                at(0),
+                &udp(1, 0, if n % 2 == 0 { 1400 } else { 300 }),
+            );
             offer(&mut host, at(0), &udp(2, 0, 200));
             offer(&mut host, at(0), &udp(2, 0, 200));
         }
         for _ in 0..800 {
-            let (key, len) = host.head(at(1), |_| None).map(|head| (head.key, head.packet.len())).unwrap();
+            let (key, len) = host
+                .head(at(1))
+                .map(|head| (head.key, head.packet.len()))
+                .unwrap();
             host.taken(at(1), key, false);
             *octets.entry(key).or_insert(0usize) += len;
         }
         let shares: Vec<_> = octets.values().copied().collect();
-        let (least, most) = (shares[0].min(shares[1]) as f64, shares[0].max(shares[1]) as f64);
+        let (least, most) = (
+            shares[0].min(shares[1]) as f64,
+            shares[0].max(shares[1]) as f64,
+        );
         assert!(least > 0.95 * most, "{shares:?}");
     }
 

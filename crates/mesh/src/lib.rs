@@ -5,13 +5,13 @@
 
 pub mod air;
 pub mod announce;
+pub mod answers;
+pub mod daemon;
+mod exports;
 pub mod frame;
 pub mod host;
 pub mod node;
 pub mod packet;
 pub mod recovery;
 pub mod settings;
-pub mod answers;
-pub mod daemon;
-mod exports;
 pub mod status;

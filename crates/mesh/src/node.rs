@@ -37,6 +37,8 @@ pub struct Node {
     gate: Gate,
     /// Whether the gate is open, as of the last event.
     open: bool,
+    /// Whether frames with packets may leave, as of the last event.
+    data_open: bool,
     life: u8,
     /// Acknowledgements, lost frames or announcements wait for the link.
     urgent: bool,
@@ -121,7 +123,10 @@ impl Node {
     ) -> Result<Node, String> {
         let most = mtu_of(frame_max);
         if config.mtu > most {
-            return Err(format!("an MTU of {} does not fit: frames carry {most}", config.mtu));
+            return Err(format!(
+                "an MTU of {} does not fit: frames carry {most}",
+                config.mtu
+            ));
         }
         let number = config.number;
         let stream = |trial| -> Stream { seed.stream(Purpose::Trial(trial)) };
@@ -133,9 +138,16 @@ impl Node {
             recovery: Recovery::new(config.air.exchange(config.mtu)),
             // Three frames: so long a neighbour waits for an acknowledgement anyway.
             host: Host::new(config.air.exchange(config.mtu) * 3),
-            announcements: Announcements::new(number, config.behind.clone(), seconds, now, stream(2)),
+            announcements: Announcements::new(
+                number,
+                config.behind.clone(),
+                seconds,
+                now,
+                stream(2),
+            ),
             gate: Gate::new(config.air),
             open: true,
+            data_open: true,
             life,
             urgent: false,
             neighbours: Vec::new(),
@@ -186,7 +198,11 @@ impl Node {
         if group {
             return Whither::Group;
         }
-        let numbers = self.config.networks.iter().filter_map(|net| net.number(address));
+        let numbers = self
+            .config
+            .networks
+            .iter()
+            .filter_map(|net| net.number(address));
         for number in numbers {
             return match number == self.config.number {
                 true => Whither::Here,
@@ -195,11 +211,15 @@ impl Node {
         }
         let mut best: Option<(u8, bool, f64, u16)> = None;
         for (node, prefix) in self.announcements.behind(now, address) {
-            let Some(distance) = self.router.distance(node) else { continue };
+            let Some(distance) = self.router.distance(node) else {
+                continue;
+            };
             let held = prefix == 0 && self.gateway == Some(node);
             let distance = if held { distance - NEARER } else { distance };
             // The longest prefix, then the nearest node.
-            let better = best.is_none_or(|(longest, _, least, _)| prefix > longest || prefix == longest && distance < least);
+            let better = best.is_none_or(|(longest, _, least, _)| {
+                prefix > longest || prefix == longest && distance < least
+            });
             if better {
                 best = Some((prefix, prefix == 0, distance, node));
             }
@@ -273,7 +293,7 @@ impl Node {
     fn pump(&mut self, now: Instant) {
         let router = &mut self.router;
         loop {
-            let Some(head) = self.host.head(now, |node| router.rate(node)) else {
+            let Some(head) = self.host.head(now) else {
                 return;
             };
             let ((node, flow), first) = (head.key, head.first);
@@ -300,14 +320,19 @@ impl Node {
     /// After any event: outcomes to the router, new neighbours, packets of the host.
     fn settle(&mut self, now: Instant) {
         while let Some((token, outcome)) = self.recovery.poll_outcome() {
-            self.router.handle_link(now, LinkEvent::Sent { token, outcome });
+            self.router
+                .handle_link(now, LinkEvent::Sent { token, outcome });
         }
         while let Some(node) = self.recovery.poll_gone() {
             self.router.lose(now, node);
         }
         self.pump(now);
         self.open = self.gate.open_at() <= now;
-        self.urgent = self.recovery.has_lost()
+        if self.open {
+            self.recovery.left(self.gate.open_at());
+        }
+        self.data_open = self.gate.data_at() <= now;
+        self.urgent = self.data_open && self.recovery.has_lost()
             || self.recovery.owes(now)
             || self.announcements.is_due(now);
     }
@@ -333,7 +358,8 @@ impl LinkNode for Node {
             // Of broadcasts nothing is known. Unicasts are the router's own frames.
             LinkEvent::Sent { token, outcome } => {
                 if self.config.hop == Hop::Unicast && outcome != Outcome::Unconfirmed {
-                    self.router.handle_link(now, LinkEvent::Sent { token, outcome });
+                    self.router
+                        .handle_link(now, LinkEvent::Sent { token, outcome });
                 }
             }
         }
@@ -344,9 +370,12 @@ impl LinkNode for Node {
         if !self.open {
             return Classes::NONE;
         }
-        let routed = match self.recovery.has_room() {
+        let routed = match self.data_open && self.recovery.has_room() {
             true => self.router.pending(),
-            false => self.router.pending().and(Classes::NONE.with(Class::Control)),
+            false => self
+                .router
+                .pending()
+                .and(Classes::NONE.with(Class::Control)),
         };
         routed.with_if(Class::Control, self.urgent)
     }
@@ -374,16 +403,26 @@ impl LinkNode for Node {
             (self.recovery.deadline(), "frame unanswered"),
             (self.announcements.deadline(), "announcement"),
             (self.host.deadline(), "rate allows a packet"),
-            (Some(self.gate.open_at()).filter(|_| !self.open), "frame has left"),
+            (
+                Some(self.gate.open_at()).filter(|_| !self.open),
+                "frame has left",
+            ),
+            (
+                Some(self.gate.data_at()).filter(|_| !self.data_open),
+                "others went on",
+            ),
         ];
         // What waits for the gate has no deadline of its own.
-        let own = own.into_iter().filter_map(|(at, why)| Some(Wake { at: at?, why }));
+        let own = own
+            .into_iter()
+            .filter_map(|(at, why)| Some(Wake { at: at?, why }));
         let gate = self.gate.open_at();
         let own = own.map(|wake| match self.open || wake.at > gate {
             true => wake,
             false => Wake { at: gate, ..wake },
         });
-        own.map(Some).fold(self.router.poll_timeout(), Wake::earlier)
+        own.map(Some)
+            .fold(self.router.poll_timeout(), Wake::earlier)
     }
 
     fn poll_trace(&mut self) -> Option<TraceEvent> {

@@ -114,7 +114,11 @@ pub fn pure_ack(packet: &[u8]) -> Option<u32> {
     let (head, protocol, len) = match packet.first()? >> 4 {
         4 => {
             let len = u16::from_be_bytes([*packet.get(2)?, *packet.get(3)?]);
-            (usize::from(packet.first()? & 15) * 4, *packet.get(9)?, usize::from(len))
+            (
+                usize::from(packet.first()? & 15) * 4,
+                *packet.get(9)?,
+                usize::from(len),
+            )
         }
         6 => {
             let len = u16::from_be_bytes([*packet.get(4)?, *packet.get(5)?]);
@@ -269,11 +273,35 @@ mod tests {
     #[test]
     fn marks_keep_the_checksum_right() {
         for low in 0..=255u8 {
-            let mut packet = [0x45, 0xb8 | 1, 0, 40, low, 7, 0, 0, 64, 6, 0, 0, 10, 0, 0, 1, 10, 0, low, 2];
+            let mut packet = [
+                0x45,
+                0xb8 | 1,
+                0,
+                40,
+                low,
+                7,
+                0,
+                0,
+                64,
+                6,
+                0,
+                0,
+                10,
+                0,
+                0,
+                1,
+                10,
+                0,
+                low,
+                2,
+            ];
             let check = checksum(&packet);
             packet[10..12].copy_from_slice(&check.to_be_bytes());
             let before = Facts::of(&packet).unwrap();
-            assert_eq!((before.ecn, before.dscp, before.urgency()), (1, 46, Urgency::Urgent));
+            assert_eq!(
+                (before.ecn, before.dscp, before.urgency()),
+                (1, 46, Urgency::Urgent)
+            );
             mark(&mut packet);
             let after = Facts::of(&packet).unwrap();
             assert_eq!((after.ecn, after.dscp, after.flow), (3, 46, before.flow));

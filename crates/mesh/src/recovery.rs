@@ -27,8 +27,8 @@ const SILENCE: Duration = Duration::from_millis(500);
 const VAIN: u16 = 6;
 /// Most neighbours that are remembered; the one unheard for longest makes room.
 const NEIGHBOURS_MAX: usize = 256;
-/// An acknowledgement is told in this many frames, since any of them may be lost.
-const TOLD: u8 = 2;
+/// Every frame tells what has arrived of a neighbour until nothing has for this long: what a neighbour does not list was lost.
+const TOLD: Duration = Duration::from_secs(1);
 /// Bounds of the time after which an unanswered frame is repeated (RFC 6298 has 1 s; a hop is no path).
 const WAIT_MAX: Duration = Duration::from_millis(400);
 
@@ -37,6 +37,8 @@ const WAIT_MAX: Duration = Duration::from_millis(400);
 pub struct Recovery {
     /// How long an acknowledgement waits for a frame to ride on.
     ack_delay: Duration,
+    /// How long a frame may stay in the card beyond its time, before the doubling.
+    margin: Duration,
     /// The least time after which an unanswered frame is repeated.
     wait_min: Duration,
     neighbours: Vec<Neighbour>,
@@ -85,8 +87,8 @@ struct Neighbour {
     in_vain: u16,
     /// When its frames must be acknowledged, if nothing else leaves before.
     ack_at: Option<Instant>,
-    /// In how many more frames the acknowledgement is told.
-    tell: u8,
+    /// When its last frame for this node arrived.
+    arrived: Instant,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -107,6 +109,8 @@ struct Outstanding {
     attempts: u8,
     order: u64,
     sent: Instant,
+    /// When it had left the card, once that is known.
+    left: Option<Instant>,
     /// Whether it must be repeated now.
     lost: bool,
 }
@@ -129,9 +133,10 @@ impl Recovery {
     pub fn new(exchange: Duration) -> Recovery {
         Recovery {
             // A relay's next frame carries it sooner, and the host's own acknowledgements are held for less (`Host`).
-            ack_delay: exchange * 7 / 2,
-            // A frame of each of two neighbours, its own, and the delayed acknowledgement.
-            wait_min: (exchange * 8).max(Duration::from_millis(5)),
+            ack_delay: exchange * 3 / 2,
+            // The delayed acknowledgement, after a frame of each of two neighbours and this node's own.
+            wait_min: (exchange * 5).max(Duration::from_millis(5)),
+            margin: exchange,
             neighbours: Vec::new(),
             outstanding: Vec::with_capacity(WINDOW as usize),
             window: WINDOW_LEAST,
@@ -170,7 +175,13 @@ impl Recovery {
     }
 
     /// A frame with this body leaves for the first time. Returns its number.
-    pub fn send(&mut self, now: Instant, to: u16, (token, class): (u32, Class), body: &[u8]) -> u16 {
+    pub fn send(
+        &mut self,
+        now: Instant,
+        to: u16,
+        (token, class): (u32, Class),
+        body: &[u8],
+    ) -> u16 {
         self.counters.frames += 1;
         self.order += 1;
         let order = self.order;
@@ -187,6 +198,7 @@ impl Recovery {
             attempts: 1,
             order,
             sent: now,
+            left: None,
             lost: false,
         });
         number
@@ -205,7 +217,12 @@ impl Recovery {
         self.counters.repeats += 1;
         frame.attempts = frame.attempts.saturating_add(1);
         (frame.order, frame.sent, frame.lost) = (self.order, now, false);
-        if let Some(known) = self.neighbours.iter_mut().find(|known| known.node == frame.to) {
+        frame.left = None;
+        if let Some(known) = self
+            .neighbours
+            .iter_mut()
+            .find(|known| known.node == frame.to)
+        {
             known.in_vain = known.in_vain.saturating_add(1);
         }
         Some(Repeat {
@@ -221,9 +238,22 @@ impl Recovery {
         self.neighbour(now, from).heard = now;
     }
 
-    /// A neighbour tells what it has received from this node.
-    pub fn on_ack(&mut self, now: Instant, from: u16, ack: Ack) {
+    /// The last frame has left the card.
+    pub fn left(&mut self, now: Instant) {
+        for frame in &mut self.outstanding {
+            frame.left.get_or_insert(now);
+        }
+    }
+
+    /// A neighbour tells what it has received from this node, in a frame that began at `began`. What had left before and is not
+    /// listed was lost.
+    pub fn on_ack(&mut self, now: Instant, from: u16, ack: Ack, began: Instant) {
         let arrived = |frame: &Outstanding| frame.to == from && ack.has(frame.number);
+        for frame in self.outstanding.iter_mut().filter(|frame| frame.to == from) {
+            // The card may have waited for frames that were not heard: the margin doubles with each attempt.
+            let margin = self.margin * (1 << frame.attempts.min(5));
+            frame.lost |= !arrived(frame) && frame.left.is_some_and(|left| left + margin < began);
+        }
         let latest = self.outstanding.iter().filter(|frame| arrived(frame));
         let Some(latest) = latest.map(|frame| frame.order).max() else {
             return;
@@ -276,7 +306,7 @@ impl Recovery {
         let neighbour = self.neighbour(now, from);
         let at = now + delay;
         neighbour.ack_at = Some(neighbour.ack_at.map_or(at, |before| before.min(at)));
-        neighbour.tell = TOLD;
+        neighbour.arrived = now;
         let fresh = neighbour.on_number(life, number);
         self.counters.copies += u64::from(!fresh);
         fresh
@@ -284,30 +314,40 @@ impl Recovery {
 
     /// The acknowledgements for the next frame, the most overdue first; they count as told.
     pub fn acks(&mut self, now: Instant) -> ([Ack; ACKS_MAX], usize) {
-        let nothing = Ack { node: 0, newest: 0, before: 0 };
+        let nothing = Ack {
+            node: 0,
+            newest: 0,
+            before: 0,
+        };
         let (mut acks, mut count) = ([nothing; ACKS_MAX], 0);
-        self.neighbours.sort_by_key(|known| (known.ack_at.unwrap_or(Instant::MAX), u8::MAX - known.tell));
-        let owed = self.neighbours.iter_mut().filter(|known| known.tell > 0);
-        for (place, known) in acks.iter_mut().zip(owed) {
-            let Some(received) = known.received else {
-                continue;
-            };
+        self.neighbours.sort_by_key(|known| {
+            (
+                known.ack_at.unwrap_or(Instant::MAX),
+                Instant::MAX.saturating_since(known.arrived),
+            )
+        });
+        let lately = self
+            .neighbours
+            .iter_mut()
+            .filter(|known| now.saturating_since(known.arrived) < TOLD);
+        let told = lately.filter_map(|known| Some((known.received?, known)));
+        for (place, (received, known)) in acks.iter_mut().zip(told) {
             *place = Ack {
                 node: known.node,
                 newest: received.newest,
                 before: (received.map >> 1) as u32,
             };
-            known.tell -= 1;
             known.ack_at = None;
             count += 1;
         }
-        let _ = now;
         (acks, count)
     }
 
     /// Whether an acknowledgement must leave now, by itself if there is nothing else.
     pub fn owes(&self, now: Instant) -> bool {
-        self.neighbours.iter().any(|known| known.ack_at.is_some_and(|at| at <= now))
+        self.neighbours
+            .iter()
+            .any(|known| known.ack_at.is_some_and(|at| at <= now))
     }
 
     /// Counts a frame with nothing but acknowledgements.
@@ -318,7 +358,9 @@ impl Recovery {
     /// Finds what is overdue: frames to repeat or to give up, neighbours that have gone.
     pub fn on_time(&mut self, now: Instant) {
         for at in 0..self.neighbours.len() {
-            let Some(known) = self.neighbours.get_mut(at) else { return };
+            let Some(known) = self.neighbours.get_mut(at) else {
+                return;
+            };
             let silent = now.saturating_since(known.heard) >= SILENCE;
             if silent && known.in_vain >= VAIN {
                 known.in_vain = 0;
@@ -364,11 +406,13 @@ impl Recovery {
     fn due(&self, frame: &Outstanding) -> Instant {
         let known = self.neighbours.iter().find(|known| known.node == frame.to);
         let round = known.and_then(|known| known.round);
-        let wait = round.map_or(self.wait_min * 2, |(mean, var)| Duration::from_secs_f64(mean + 4.0 * var));
-        // It doubles with every third attempt: the channel may be full, but a relay that has gone must be noticed.
-        let times = 1u64 << (frame.attempts / 3).min(3);
+        let wait = round.map_or(self.wait_min * 2, |(mean, var)| {
+            Duration::from_secs_f64(mean + 4.0 * var)
+        });
+        // It doubles with every second attempt: the channel may be full, but a relay that has gone must be noticed.
+        let times = 1u64 << (frame.attempts / 2).min(3);
         let most = WAIT_MAX.max(self.wait_min);
-        frame.sent + (wait.max(self.wait_min) * times).min(most)
+        frame.left.unwrap_or(frame.sent) + (wait.max(self.wait_min) * times).min(most)
     }
 
     /// The next outcome of a frame, with its token.
@@ -387,7 +431,9 @@ impl Recovery {
             None => {
                 if self.neighbours.len() >= NEIGHBOURS_MAX {
                     let silent = self.neighbours.iter().enumerate();
-                    let at = silent.min_by_key(|(_, known)| known.heard).map_or(0, |(at, _)| at);
+                    let at = silent
+                        .min_by_key(|(_, known)| known.heard)
+                        .map_or(0, |(at, _)| at);
                     self.neighbours.swap_remove(at);
                 }
                 self.neighbours.push(Neighbour {
@@ -398,7 +444,7 @@ impl Recovery {
                     round: None,
                     in_vain: 0,
                     ack_at: None,
-                    tell: 0,
+                    arrived: Instant::ZERO,
                 });
                 self.neighbours.len() - 1
             }
@@ -410,9 +456,17 @@ impl Recovery {
 impl Neighbour {
     /// Notes a number; false if it was noted before, or is too old to know.
     fn on_number(&mut self, life: u8, number: u16) -> bool {
-        let Some(received) = self.received.as_mut().filter(|received| received.life == life) else {
+        let Some(received) = self
+            .received
+            .as_mut()
+            .filter(|received| received.life == life)
+        else {
             let map = 1;
-            self.received = Some(Received { life, newest: number, map });
+            self.received = Some(Received {
+                life,
+                newest: number,
+                map,
+            });
             return true;
         };
         let ahead = number.wrapping_sub(received.newest);
@@ -456,7 +510,12 @@ mod tests {
     fn sender(frames: u16) -> Recovery {
         let mut recovery = Recovery::new(Duration::from_millis(2));
         for token in 1..=frames {
-            let number = recovery.send(at(token.into()), 7, (token.into(), Class::Data), &[token as u8]);
+            let number = recovery.send(
+                at(token.into()),
+                7,
+                (token.into(), Class::Data),
+                &[token as u8],
+            );
             assert_eq!(number, token);
         }
         recovery
@@ -466,15 +525,42 @@ mod tests {
     #[test]
     fn what_arrives_out_of_order_was_lost() {
         let mut recovery = sender(3);
-        recovery.on_ack(at(10), 7, Ack { node: 1, newest: 2, before: 0 });
-        assert_eq!(recovery.poll_outcome(), Some((2, Outcome::Acknowledged { attempts: 1 })));
+        recovery.on_ack(
+            at(10),
+            7,
+            Ack {
+                node: 1,
+                newest: 2,
+                before: 0,
+            },
+        );
+        assert_eq!(
+            recovery.poll_outcome(),
+            Some((2, Outcome::Acknowledged { attempts: 1 }))
+        );
         let repeat = recovery.repeat(at(11)).unwrap();
         assert_eq!((repeat.number, repeat.body), (1, &[1][..]));
         assert!(recovery.repeat(at(11)).is_none(), "the third is only late");
         // The third arrives, but it left before the repeat of the first.
-        recovery.on_ack(at(12), 7, Ack { node: 1, newest: 3, before: 0b1 });
+        recovery.on_ack(
+            at(12),
+            7,
+            Ack {
+                node: 1,
+                newest: 3,
+                before: 0b1,
+            },
+        );
         assert!(!recovery.has_lost());
-        recovery.on_ack(at(13), 7, Ack { node: 1, newest: 3, before: 0b11 });
+        recovery.on_ack(
+            at(13),
+            7,
+            Ack {
+                node: 1,
+                newest: 3,
+                before: 0b11,
+            },
+        );
         let outcomes: Vec<_> = std::iter::from_fn(|| recovery.poll_outcome()).collect();
         assert_eq!(outcomes[1], (1, Outcome::Acknowledged { attempts: 2 }));
         assert_eq!((recovery.waiting(), recovery.deadline()), (0, None));
@@ -484,7 +570,15 @@ mod tests {
     #[test]
     fn acknowledgements_count_for_their_neighbour_only() {
         let mut recovery = sender(1);
-        recovery.on_ack(at(5), 8, Ack { node: 1, newest: 1, before: 0 });
+        recovery.on_ack(
+            at(5),
+            8,
+            Ack {
+                node: 1,
+                newest: 1,
+                before: 0,
+            },
+        );
         assert_eq!(recovery.poll_outcome(), None);
     }
 
@@ -505,7 +599,9 @@ mod tests {
         // One that is heard is only given up frame by frame.
         let mut recovery = sender(1);
         for _ in 0..100 {
-            let Some(due) = recovery.deadline() else { break };
+            let Some(due) = recovery.deadline() else {
+                break;
+            };
             recovery.heard(due, 7);
             recovery.on_time(due);
             recovery.repeat(due);
@@ -523,7 +619,17 @@ mod tests {
         assert_eq!(taken, [true, true, true, false, false, true, false]);
         assert!(take(2, 0) && !take(2, 0));
         let (acks, count) = recovery.acks(at(1));
-        assert_eq!((count, acks[0]), (1, Ack { node: 3, newest: 0, before: 0 }));
+        assert_eq!(
+            (count, acks[0]),
+            (
+                1,
+                Ack {
+                    node: 3,
+                    newest: 0,
+                    before: 0
+                }
+            )
+        );
         assert_eq!(recovery.acks(at(1)).1, 1, "told once more");
         assert_eq!(recovery.acks(at(1)).1, 0);
     }

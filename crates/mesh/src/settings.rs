@@ -1,7 +1,9 @@
 //! A node's settings, and the router's that follow from them.
 
 use chappe_core::{Caps, Duration};
-use chappe_dpclo::{AirtimeLaw, Attempts, Extras, Probes, Queues, RateLaw, Room, Routing, Settings};
+use chappe_dpclo::{
+    AirtimeLaw, Attempts, Extras, NextHops, Probes, Queues, RateLaw, Room, Routing, Settings,
+};
 
 use crate::air::Air;
 use crate::packet::Net;
@@ -101,7 +103,16 @@ impl NodeConfig {
                 settle: Duration::from_millis(200),
                 ..improved.routing
             },
+            next_hops: NextHops {
+                high: 3.0,
+                low: 1.0,
+                ..improved.next_hops
+            },
+            // Four packets keep a link busy while its neighbour answers, and each more delays TCP by a frame at every hop:
+            // twelve milliseconds at 802.11b's 11 Mbit/s. A node that has heard of fewer than eight places of twelve sends nothing.
             queues: Queues {
+                limit: 4,
+                reserve: 8,
                 age_max: Duration::from_secs(3),
                 ..improved.queues
             },
@@ -114,6 +125,7 @@ impl NodeConfig {
                 ..AirtimeLaw::DOT11B
             }),
             extras: Extras {
+                credits: 8,
                 // The time in which each of three hops repeats a frame twice: TCP takes a gap for a loss.
                 resequence: Some(Duration::from_millis(30).max(full * 60)),
                 ..improved.extras

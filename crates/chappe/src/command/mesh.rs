@@ -67,7 +67,10 @@ fn serve(path: &Path) -> Result<u8, Failure> {
         mesh.mtu(),
         configuration.addresses.join(", ")
     ));
-    match mesh.run(|_, _, _| ControlFlow::Continue(())).map_err(environment)? {
+    match mesh
+        .run(|_, _, _| ControlFlow::Continue(()))
+        .map_err(environment)?
+    {
         Ending::Signal(Signal::Interrupt) => Ok(INTERRUPTED),
         Ending::Signal(Signal::Terminate) | Ending::Asked => Ok(0),
     }

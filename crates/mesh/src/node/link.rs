@@ -2,6 +2,8 @@
 
 use chappe_core::{Address, Arrival, Class, Classes, Instant, LinkEvent, LinkNode, LinkSend};
 
+use chappe_dpclo::header;
+
 use super::{Node, address};
 use crate::frame::{self, ALL, AROUND, Frame, Kind};
 use crate::settings::Hop;
@@ -20,10 +22,11 @@ impl Node {
         if self.gate.open_at() > now {
             return None;
         }
-        if self.recovery.has_lost() {
+        let data = self.gate.data_at() <= now;
+        if data && self.recovery.has_lost() {
             return self.write_repeat(now, sdu);
         }
-        let allowed = match self.recovery.has_room() {
+        let allowed = match data && self.recovery.has_room() {
             true => allowed,
             false => allowed.and(Classes::NONE.with(CONTROL)),
         };
@@ -77,14 +80,11 @@ impl Node {
     }
 
     /// A frame of the router: for all, or for a neighbour by recovery or by the card.
-    fn write_routed(
-        &mut self,
-        now: Instant,
-        allowed: Classes,
-        sdu: &mut [u8],
-    ) -> Option<LinkSend> {
+    fn write_routed(&mut self, now: Instant, allowed: Classes, sdu: &mut [u8]) -> Option<LinkSend> {
         // The acknowledgements stand before the body, so the body is written where the longest head ends, and moved.
-        let send = self.router.poll_link(now, allowed, sdu.get_mut(AROUND..)?)?;
+        let send = self
+            .router
+            .poll_link(now, allowed, sdu.get_mut(AROUND..)?)?;
         let body = AROUND..AROUND + send.len;
         let to = send.to.node_number();
         let (kind, control) = (Kind::Router, send.class == CONTROL);
@@ -124,7 +124,8 @@ impl Node {
         self.recovery.heard(now, from);
         for ack in frame.acks() {
             if ack.node == self.config.number {
-                self.recovery.on_ack(now, from, ack);
+                let began = self.gate.began(now, arrival.sdu.len());
+                self.recovery.on_ack(now, from, ack, began);
             }
         }
         match frame.kind {
@@ -140,14 +141,31 @@ impl Node {
     fn on_routed(&mut self, now: Instant, arrival: Arrival<'_>, from: u16, frame: &Frame<'_>) {
         let mine = frame.to == self.config.number;
         // Frames with number 0 are recovered by the card.
-        if mine && frame.number != 0 && !self.recovery.on_frame(now, from, (frame.life, frame.number)) {
+        if mine
+            && frame.number != 0
+            && !self
+                .recovery
+                .on_frame(now, from, (frame.life, frame.number))
+        {
             return;
         }
         let to = match frame.to {
             ALL => Address::BROADCAST,
             node => address(node),
         };
-        let routed = Arrival { to, sdu: frame.body, ..arrival };
+        if !mine
+            && frame.to != ALL
+            && let Ok(header::Frame::Data(data, _) | header::Frame::Priced(data, _, _)) =
+                header::parse(frame.body)
+        {
+            let ends = frame.to == data.destination;
+            self.gate.passing(now, arrival.sdu.len(), ends);
+        }
+        let routed = Arrival {
+            to,
+            sdu: frame.body,
+            ..arrival
+        };
         self.router.handle_link(now, LinkEvent::Received(routed));
     }
 }

@@ -105,10 +105,14 @@ mod tests {
     fn values_are_separated_and_quoted() {
         let mut json = Json::default();
         json.object(|json| {
-            json.key("a\"\n").list(&[1.0, 2.5], |json, number| json.number(*number));
+            json.key("a\"\n")
+                .list(&[1.0, 2.5], |json, number| json.number(*number));
             json.key("b").maybe(Some(f64::NAN));
             json.key("c").object(|json| json.key("d").text("e\\"));
         });
-        assert_eq!(json.finish(), "{\"a\\\"\\u000a\":[1,2.5],\"b\":null,\"c\":{\"d\":\"e\\\\\"}}\n");
+        assert_eq!(
+            json.finish(),
+            "{\"a\\\"\\u000a\":[1,2.5],\"b\":null,\"c\":{\"d\":\"e\\\\\"}}\n"
+        );
     }
 }

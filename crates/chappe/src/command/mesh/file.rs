@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use chappe_core::Bitrate;
-use chappe_live::{Carrier, GroupKey, Group};
+use chappe_live::{Carrier, Group, GroupKey};
 use chappe_mesh::air::Air;
 use chappe_mesh::announce::NETS_MAX;
 use chappe_mesh::daemon::{ETHER_TYPE, MeshConfig};
@@ -187,7 +187,11 @@ impl Table {
         let networks = nets(&self.networks, source)?;
         if networks.is_empty() || networks.iter().any(|net| net.nth(number).is_none()) {
             let message = format!("node {number} has no address in these networks");
-            return Err(source.wrong(self.networks.span(), message, "networks = [\"10.77.0.0/16\"]"));
+            return Err(source.wrong(
+                self.networks.span(),
+                message,
+                "networks = [\"10.77.0.0/16\"]",
+            ));
         }
         let mut behind = match &self.behind {
             Some(behind) => nets(behind, source)?,
@@ -199,12 +203,20 @@ impl Table {
         if behind.len() > NETS_MAX {
             let span = self.behind.as_ref().map_or(0..0, Spanned::span);
             let message = format!("{} networks are behind this node", behind.len());
-            return Err(source.wrong(span, message, "a node announces 16 at most, two of them for a gateway"));
+            return Err(source.wrong(
+                span,
+                message,
+                "a node announces 16 at most, two of them for a gateway",
+            ));
         }
         let mtu = *self.mtu.get_ref();
         if mtu != 0 && !(1280..=9000).contains(&mtu) {
             let message = format!("an MTU of {mtu} is not possible");
-            return Err(source.wrong(self.mtu.span(), message, "1280 (the least of IPv6) to 9000, or 0"));
+            return Err(source.wrong(
+                self.mtu.span(),
+                message,
+                "1280 (the least of IPv6) to 9000, or 0",
+            ));
         }
         let size = *self.size.get_ref();
         if !(2..=1000).contains(&size) {
@@ -241,8 +253,13 @@ impl Table {
 
     fn carrier(&self) -> Carrier {
         match self.carrier {
-            CarrierName::Ethernet => Carrier::Packet { ether_type: ETHER_TYPE },
-            CarrierName::Udp => Carrier::Udp { port: PORT, group: Group::Broadcast },
+            CarrierName::Ethernet => Carrier::Packet {
+                ether_type: ETHER_TYPE,
+            },
+            CarrierName::Udp => Carrier::Udp {
+                port: PORT,
+                group: Group::Broadcast,
+            },
         }
     }
 
@@ -250,7 +267,11 @@ impl Table {
         let names = self.interfaces.get_ref();
         if names.is_empty() || names.len() > 32 {
             let message = format!("{} interfaces", names.len());
-            return Err(source.wrong(self.interfaces.span(), message, "interfaces = [\"wlan0\"]: 1 to 32"));
+            return Err(source.wrong(
+                self.interfaces.span(),
+                message,
+                "interfaces = [\"wlan0\"]: 1 to 32",
+            ));
         }
         Ok(names.clone())
     }
@@ -261,7 +282,11 @@ impl Table {
         let fits = (1..=15).contains(&name.len()) && !name.contains(['/', ' ']);
         match fits {
             true => Ok(name.clone()),
-            false => Err(source.wrong(self.device.span(), format!("`{name}` is no name of an interface"), "1 to 15 letters")),
+            false => Err(source.wrong(
+                self.device.span(),
+                format!("`{name}` is no name of an interface"),
+                "1 to 15 letters",
+            )),
         }
     }
 
@@ -269,7 +294,10 @@ impl Table {
         let path = source.folder.join(self.key_file.get_ref());
         let wrong = |message: String, help: &str| source.wrong(self.key_file.span(), message, help);
         let text = std::fs::read_to_string(&path).map_err(|error| {
-            wrong(format!("cannot read {}: {error}", path.display()), "`chappe mesh key mesh.key` makes one; all nodes have the same")
+            wrong(
+                format!("cannot read {}: {error}", path.display()),
+                "`chappe mesh key mesh.key` makes one; all nodes have the same",
+            )
         })?;
         let mode = std::fs::metadata(&path).map_or(0, |data| data.permissions().mode());
         if mode & 0o077 != 0 {
@@ -277,7 +305,10 @@ impl Table {
             return Err(wrong(format!("others can read {}", path.display()), &help));
         }
         parse_key(&text).ok_or_else(|| {
-            wrong(format!("{} holds no key of a mesh", path.display()), "it is one line that `chappe mesh key` writes")
+            wrong(
+                format!("{} holds no key of a mesh", path.display()),
+                "it is one line that `chappe mesh key` writes",
+            )
         })
     }
 }
@@ -298,7 +329,11 @@ fn parse_key(text: &str) -> Option<GroupKey> {
 fn nets(of: &Spanned<Vec<String>>, source: &Source<'_>) -> Result<Vec<Net>, InputError> {
     let read = |text: &String| {
         Net::parse(text).ok_or_else(|| {
-            source.wrong(of.span(), format!("`{text}` is no network"), "write \"192.168.5.0/24\" or \"fd05::/64\"")
+            source.wrong(
+                of.span(),
+                format!("`{text}` is no network"),
+                "write \"192.168.5.0/24\" or \"fd05::/64\"",
+            )
         })
     };
     of.get_ref().iter().map(read).collect()
