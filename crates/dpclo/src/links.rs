@@ -212,7 +212,7 @@ impl Links {
         }
     }
 
-    /// Forgets a neighbour.
+    /// Forgets the neighbour at a place.
     pub fn remove(&mut self, place: u8) {
         if let Some(slot) = self.links.get_mut(usize::from(place)) {
             *slot = None;

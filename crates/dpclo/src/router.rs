@@ -434,8 +434,13 @@ impl Router {
 
     /// The destinations that this node has heard of, reachable or not, itself excepted.
     pub fn destinations(&self) -> impl Iterator<Item = u16> + '_ {
-        let known = self.routes.places().filter_map(|place| self.routes.get(place));
-        known.map(|known| known.node).filter(|&node| node != self.me)
+        let known = self
+            .routes
+            .places()
+            .filter_map(|place| self.routes.get(place));
+        known
+            .map(|known| known.node)
+            .filter(|&node| node != self.me)
     }
 
     /// What every neighbour with a usable link advertises for a destination: for `why` a path is as it is.

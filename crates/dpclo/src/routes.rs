@@ -63,7 +63,7 @@ pub(crate) struct Destination {
 /// What a neighbour advertises for a destination.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Way {
-    /// The neighbour.
+    /// The number of the neighbour.
     pub node: u16,
     /// The distance to the destination by this neighbour, in ETX; `None` if it has withdrawn its route.
     pub distance: Option<f64>,

@@ -73,7 +73,7 @@ const ANSWER: usize = 120;
 const BURST: Duration = Duration::from_millis(8);
 
 impl Gate {
-    /// An open gate.
+    /// A gate that is open.
     pub fn new(air: Air) -> Gate {
         Gate {
             air,

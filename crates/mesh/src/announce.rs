@@ -37,7 +37,7 @@ const NET: usize = 18;
 /// What one node announces.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Announcement {
-    /// The node.
+    /// The number of the node.
     pub node: u16,
     /// Grows with every repetition.
     pub version: u32,
@@ -77,7 +77,7 @@ struct Known {
 }
 
 impl Announcement {
-    /// Reads one.
+    /// Reads the body of a frame.
     pub fn parse(body: &[u8]) -> Option<Announcement> {
         let (&[n0, n1, v0, v1, v2, v3], rest) = body.split_first_chunk::<HEAD>()?;
         let (nets, cut) = rest.as_chunks::<NET>();

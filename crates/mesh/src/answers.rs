@@ -21,7 +21,7 @@ const PART: usize = 1 << 16;
 /// How long the command waits for a part.
 const PATIENCE: Span = Span::from_secs(2);
 
-/// The router's end.
+/// The router's end of the socket.
 #[derive(Debug)]
 pub struct Answers {
     socket: UnixDatagram,

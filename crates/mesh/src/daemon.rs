@@ -21,13 +21,11 @@ use crate::settings::NodeConfig;
 
 /// The second EtherType that IEEE 802 leaves to local experiments; `chappe cast` has the first.
 pub const ETHER_TYPE: u16 = 0x88b6;
-/// The routing protocol number of exported routes: 42 is babeld's, 186 BIRD's to 196 are taken (rtnetlink.h); this one is free.
-pub const PROTOCOL: u8 = 94;
 
 /// The configuration of the process.
 #[derive(Clone, Debug)]
 pub struct MeshConfig {
-    /// The node.
+    /// The configuration of the node.
     pub node: NodeConfig,
     /// The key that all members of the mesh share.
     pub key: GroupKey,
@@ -45,7 +43,7 @@ pub struct MeshConfig {
     pub signals: bool,
 }
 
-/// A running router.
+/// A router process with its devices.
 pub struct Mesh {
     live: Live<Node>,
     tun: Tun,

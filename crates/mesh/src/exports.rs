@@ -5,10 +5,11 @@ use std::collections::BTreeSet;
 use chappe_core::Instant;
 use chappe_sys::Links;
 
-use crate::daemon::PROTOCOL;
 use crate::node::Node;
 use crate::packet::Net;
 
+/// The routing protocol number of exported routes: babeld has 42 (rtnetlink.h), and this one is free.
+const PROTOCOL: u8 = 94;
 /// The kernel's metric of exported routes: behind those that the administrator adds (0) and babeld's (0), so that the mesh is
 /// what remains.
 const METRIC: u32 = 1024;

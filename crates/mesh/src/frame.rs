@@ -40,7 +40,7 @@ pub enum Kind {
 /// An acknowledgement: what the frame's sender has received of a neighbour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ack {
-    /// The neighbour.
+    /// The number of the neighbour.
     pub node: u16,
     /// The newest of its frames that arrived.
     pub newest: u16,
@@ -59,7 +59,7 @@ impl Ack {
     }
 }
 
-/// A decoded frame.
+/// A frame that was decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frame<'a> {
     /// What the body is.
@@ -71,7 +71,7 @@ pub struct Frame<'a> {
     pub to: u16,
     /// Its number among the frames of its sender to that neighbour; 0 if it is for all.
     pub number: u16,
-    /// What follows.
+    /// The octets that follow.
     pub body: &'a [u8],
 }
 
@@ -97,7 +97,7 @@ impl<'a> Frame<'a> {
         })
     }
 
-    /// The acknowledgements.
+    /// The acknowledgements in the frame.
     pub fn acks(&self) -> impl Iterator<Item = Ack> + 'a {
         let whole = self.acks.as_chunks::<ACK>().0;
         whole.iter().map(|&[a0, a1, n0, n1, b0, b1, b2, b3]| Ack {

@@ -2,7 +2,7 @@
 //!
 //! The mesh takes packets at the rate that the price of the path allows. What is more waits here, where each flow has its own
 //! queue (deficit round robin; RFC 8290), so that a bulk transfer delays only itself. A queue that stays longer than its
-//! target is told so: packets are marked if their sender takes marks, otherwise dropped (CoDel, RFC 8289). Flows that send
+//! target reacts: packets are marked if their sender takes marks, otherwise dropped (CoDel, RFC 8289). Flows that send
 //! little go first, here and at every relay.
 
 use std::collections::{BTreeMap, VecDeque};
@@ -54,7 +54,7 @@ pub struct Host {
 /// Counters of the host's packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HostCounters {
-    /// Packets queued.
+    /// Packets that were queued.
     pub queued: u64,
     /// Packets that the mesh took.
     pub taken: u64,
@@ -106,7 +106,7 @@ pub struct Head<'a> {
     pub key: Key,
     /// Whether it goes first.
     pub first: bool,
-    /// The packet.
+    /// The octets of the packet.
     pub packet: &'a [u8],
 }
 
@@ -201,7 +201,7 @@ impl Host {
         blocked.chain(held).min()
     }
 
-    /// Octets that wait.
+    /// Octets of all packets that wait.
     pub fn waiting(&self) -> usize {
         self.octets
     }
@@ -479,7 +479,7 @@ mod tests {
 
     /// Serves a packet each `every` ms while a flow offers twice as many. Returns the waits in the second half.
     fn served(ecn: u8, every: u64) -> (Host, Vec<u64>) {
-        let (mut host, mut waits) = (Host::default(), Vec::new());
+        let (mut host, mut waits) = (Host::new(Duration::ZERO), Vec::new());
         for ms in 0..10_000u64 {
             if ms.is_multiple_of(every / 2) {
                 offer(&mut host, at(ms), &udp(1, ecn, 1400));

@@ -66,7 +66,7 @@ pub struct NodeCounters {
     pub malformed: u64,
     /// Announcements that were malformed, old, or too many.
     pub announcements: u64,
-    /// Frames sent.
+    /// Frames of all kinds sent.
     pub sent: u64,
     /// Octets of these frames.
     pub sent_octets: u64,
@@ -157,7 +157,7 @@ impl Node {
         })
     }
 
-    /// The configuration.
+    /// The configuration of this node.
     pub fn config(&self) -> &NodeConfig {
         &self.config
     }

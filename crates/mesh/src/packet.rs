@@ -22,7 +22,7 @@ pub struct Facts {
 pub enum Urgency {
     /// CS5 and above, expedited forwarding among them: voice and control (RFC 4594).
     Urgent,
-    /// Everything else.
+    /// All other code points.
     Usual,
     /// CS1 and lower effort: yields to all (RFC 3662, RFC 8622).
     Least,
@@ -169,12 +169,12 @@ pub struct Net {
 }
 
 impl Net {
-    /// All IPv4 addresses.
+    /// The network of all IPv4 addresses.
     pub const DEFAULT_V4: Net = Net {
         address: IpAddr::V4(Ipv4Addr::UNSPECIFIED),
         prefix: 0,
     };
-    /// All IPv6 addresses.
+    /// The network of all IPv6 addresses.
     pub const DEFAULT_V6: Net = Net {
         address: IpAddr::V6(Ipv6Addr::UNSPECIFIED),
         prefix: 0,

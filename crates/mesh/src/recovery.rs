@@ -54,20 +54,20 @@ pub struct Recovery {
     counters: RecoveryCounters,
 }
 
-/// Counters of recovery.
+/// Counters of frames and their repetitions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RecoveryCounters {
     /// Frames sent for the first time.
     pub frames: u64,
-    /// Repeated transmissions.
+    /// Transmissions after the first one.
     pub repeats: u64,
     /// Repeats because the time had passed.
     pub timeouts: u64,
-    /// Frames given up.
+    /// Frames that were given up.
     pub given_up: u64,
     /// Neighbours that went silent.
     pub silent: u64,
-    /// Frames received twice.
+    /// Frames that were received twice.
     pub copies: u64,
     /// Frames with nothing but acknowledgements.
     pub acks: u64,
@@ -120,11 +120,11 @@ struct Outstanding {
 pub struct Repeat<'a> {
     /// The neighbour it is for.
     pub to: u16,
-    /// Its number.
+    /// Its number among the frames to it.
     pub number: u16,
-    /// Its class.
+    /// The class of the frame.
     pub class: Class,
-    /// Its body.
+    /// The body of the frame.
     pub body: &'a [u8],
 }
 
@@ -533,6 +533,7 @@ mod tests {
                 newest: 2,
                 before: 0,
             },
+            Instant::ZERO,
         );
         assert_eq!(
             recovery.poll_outcome(),
@@ -550,6 +551,7 @@ mod tests {
                 newest: 3,
                 before: 0b1,
             },
+            Instant::ZERO,
         );
         assert!(!recovery.has_lost());
         recovery.on_ack(
@@ -560,6 +562,7 @@ mod tests {
                 newest: 3,
                 before: 0b11,
             },
+            Instant::ZERO,
         );
         let outcomes: Vec<_> = std::iter::from_fn(|| recovery.poll_outcome()).collect();
         assert_eq!(outcomes[1], (1, Outcome::Acknowledged { attempts: 2 }));
@@ -578,6 +581,7 @@ mod tests {
                 newest: 1,
                 before: 0,
             },
+            Instant::ZERO,
         );
         assert_eq!(recovery.poll_outcome(), None);
     }
@@ -630,8 +634,8 @@ mod tests {
                 }
             )
         );
-        assert_eq!(recovery.acks(at(1)).1, 1, "told once more");
-        assert_eq!(recovery.acks(at(1)).1, 0);
+        assert_eq!(recovery.acks(at(999)).1, 1, "told again");
+        assert_eq!(recovery.acks(at(1000)).1, 0);
     }
 
     #[test]

@@ -116,7 +116,7 @@ impl Status {
         }
     }
 
-    /// For people.
+    /// The state as text for people.
     pub fn text(&self) -> String {
         let mut out = format!(
             "node {}: {}, MTU {}, {}\n",
@@ -196,7 +196,7 @@ impl Status {
         out
     }
 
-    /// One JSON document.
+    /// The state as one JSON document.
     pub fn json(&self) -> String {
         let mut json = Json::default();
         json.object(|json| {
@@ -287,7 +287,7 @@ impl Status {
         json.finish()
     }
 
-    /// Prometheus' text format.
+    /// The state in Prometheus' text format.
     pub fn prometheus(&self) -> String {
         let mut out = String::new();
         let mut gauge = |name: &str, help: &str, rows: Vec<(String, f64)>| {

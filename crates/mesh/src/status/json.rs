@@ -48,7 +48,7 @@ impl Json {
         self.comma = true;
     }
 
-    /// A string.
+    /// A string in quotes.
     pub fn text(&mut self, text: &str) {
         self.separate();
         self.quote(text);

@@ -97,7 +97,7 @@ fn device() -> Spanned<String> {
     Spanned::new(0..0, "mesh%d".into())
 }
 
-/// A checked configuration.
+/// A configuration that was checked.
 pub struct Configuration {
     pub mesh: MeshConfig,
     /// The addresses of this node.

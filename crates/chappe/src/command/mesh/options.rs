@@ -69,7 +69,7 @@ pub struct Status {
     /// Print one JSON document.
     #[arg(long)]
     pub json: bool,
-    /// Print Prometheus metrics.
+    /// Print metrics in Prometheus' text format.
     #[arg(long, conflicts_with = "json")]
     pub prometheus: bool,
     /// Print a NetworkGraph of NetJSON.
