@@ -198,12 +198,8 @@ impl Node {
         if group {
             return Whither::Group;
         }
-        let numbers = self
-            .config
-            .networks
-            .iter()
-            .filter_map(|net| net.number(address));
-        for number in numbers {
+        let mut numbers = (self.config.networks.iter()).filter_map(|net| net.number(address));
+        if let Some(number) = numbers.next() {
             return match number == self.config.number {
                 true => Whither::Here,
                 false => Whither::Node(number),
