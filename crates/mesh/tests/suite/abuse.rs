@@ -34,7 +34,7 @@ fn a_million_garbage_frames_change_nothing_but_counters() {
     let mut field = Field::new(Field::line(3, 0.9), 1);
     field.run(secs(4.0), |_| {});
     let mut stream = Seed(7).stream(Purpose::Trial(1));
-    let mut garbage = vec![0; 120];
+    let mut garbage = [0; 120];
     for n in 0..1_000_000u32 {
         let len = (n % 120) as usize;
         stream.fill(&mut garbage[..len]);
