@@ -41,6 +41,8 @@ pub enum Command {
     Cast(crate::command::cast::Cast),
     /// Recover losses between two hosts: a TUN device on each side, encrypted frames between them.
     Link(crate::command::link::Link),
+    /// Run a router of a wireless mesh: a TUN device, routes and prices of airtime, encrypted frames to neighbours.
+    Mesh(crate::command::mesh::Options),
     /// Compare two results, paired by seed: better, worse or the same, and by how much.
     Compare(Compare),
     /// Report what this machine can run, and how to enable what it cannot.

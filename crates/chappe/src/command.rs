@@ -8,6 +8,7 @@ pub mod doctor;
 pub mod emu;
 pub mod lab;
 pub mod link;
+pub mod mesh;
 pub mod new;
 pub mod sim;
 pub mod systems;

@@ -145,3 +145,4 @@ pub use config::{
 };
 pub use counters::{Counters, Losses};
 pub use router::{Delivery, Refused, Router};
+pub use routes::Way;

@@ -212,6 +212,13 @@ impl Links {
         }
     }
 
+    /// Forgets the neighbour at a place.
+    pub fn remove(&mut self, place: u8) {
+        if let Some(slot) = self.links.get_mut(usize::from(place)) {
+            *slot = None;
+        }
+    }
+
     pub fn places(&self) -> u8 {
         self.links.len() as u8
     }

@@ -8,6 +8,9 @@ use crate::config::{AirtimeLaw, PriceLaw, QueueLaw, RateLaw};
 /// Size of the token bucket: packets that may be sent at once after a pause.
 const BURST: f64 = 2.0;
 
+/// Tokens that packets which go first may take in advance: a handful of flows that say little.
+const AHEAD: f64 = 8.0;
+
 /// The rate at which a node may put its own packets for one destination into its queue.
 #[derive(Clone, Copy, Debug)]
 pub struct Rate {
@@ -63,9 +66,11 @@ impl Rate {
         if self.law == RateLaw::Unlimited {
             return Ok(());
         }
-        let span = now.saturating_since(self.counted).as_secs_f64();
-        self.tokens = (self.tokens + self.rate * span).min(BURST);
-        self.counted = now;
+        self.fill(now);
+        self.take_filled(now)
+    }
+
+    fn take_filled(&mut self, now: Instant) -> Result<(), Instant> {
         // Deadlines are rounded to nanoseconds: a token that is short by such an error counts as whole.
         if self.tokens >= 1.0 - 1e-6 {
             self.tokens -= 1.0;
@@ -73,6 +78,25 @@ impl Rate {
         }
         let missing = Duration::from_secs_f64((1.0 - self.tokens) / self.rate.max(1e-3));
         Err(now + missing.max(Duration::from_nanos(1)))
+    }
+
+    /// Takes a token for a packet that goes first: up to [`AHEAD`] more than there are.
+    pub fn take_ahead(&mut self, now: Instant) -> Result<(), Instant> {
+        if self.overheard.is_some() || self.law == RateLaw::Unlimited {
+            return self.take(now);
+        }
+        self.fill(now);
+        self.tokens += AHEAD;
+        let taken = self.take_filled(now);
+        self.tokens -= AHEAD;
+        taken
+    }
+
+    /// Adds the tokens of the time since the last call.
+    fn fill(&mut self, now: Instant) {
+        let span = now.saturating_since(self.counted).as_secs_f64();
+        self.tokens = (self.tokens + self.rate * span).min(BURST);
+        self.counted = now;
     }
 
     /// Counts a packet that the full queue refused.
@@ -97,9 +121,7 @@ impl Rate {
             return;
         }
         // Fills the bucket at the old rate before the rate changes.
-        let span = now.saturating_since(self.counted).as_secs_f64();
-        self.tokens = (self.tokens + self.rate * span).min(BURST);
-        self.counted = now;
+        self.fill(now);
         let (span, growth) = (
             now.saturating_since(self.next_update) + interval,
             queue - self.before,

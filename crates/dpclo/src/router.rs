@@ -15,7 +15,7 @@ use crate::counters::Counters;
 use crate::header::{self, Backlog};
 use crate::links::Links;
 use crate::rate::Rate;
-use crate::routes::Routes;
+use crate::routes::{Routes, Way};
 use crate::seen::{Flows, Seen};
 use crate::store::{List, Packet, Store};
 
@@ -32,8 +32,9 @@ use request::Waiting;
 use schedule::Choice;
 use timers::Timers;
 
-/// Packets that the link may hold at the same time: two for each class, one being sent and one not reported yet.
-const IN_FLIGHT_MAX: usize = 8;
+/// Packets that the link may hold at the same time. A MAC holds two for each class, one being sent and one not reported yet; a
+/// link that repeats frames itself (`chappe mesh`) holds a window of them.
+const IN_FLIGHT_MAX: usize = 32;
 
 /// A node: source, relay and destination.
 ///
@@ -286,6 +287,29 @@ impl Router {
         flow: u16,
         payload: &[u8],
     ) -> Result<(), Refused> {
+        self.offer_as(now, destination, flow, payload, false)
+    }
+
+    /// Like [`offer`](Self::offer), for a packet that goes before those offered otherwise, at every node and whatever their
+    /// prices. For flows that send little: the rate still counts these packets, and allows a few in advance.
+    pub fn offer_first(
+        &mut self,
+        now: Instant,
+        destination: u16,
+        flow: u16,
+        payload: &[u8],
+    ) -> Result<(), Refused> {
+        self.offer_as(now, destination, flow, payload, true)
+    }
+
+    fn offer_as(
+        &mut self,
+        now: Instant,
+        destination: u16,
+        flow: u16,
+        payload: &[u8],
+        first: bool,
+    ) -> Result<(), Refused> {
         let most = self.settings.room.payload;
         if destination == self.me {
             return Err(Refused::Own);
@@ -301,12 +325,16 @@ impl Router {
         };
         entry.used = now;
         // A packet refused by a full queue takes a token too: the rate law counts it as growth of the queue.
-        if let Err(until) = entry.rate.take(now) {
+        let token = match first {
+            true => entry.rate.take_ahead(now),
+            false => entry.rate.take(now),
+        };
+        if let Err(until) = token {
             self.counters.refused_rate += 1;
             self.refused_until = Some(self.refused_until.map_or(until, |before| before.min(until)));
             return Err(Refused::Rate { until });
         }
-        if full {
+        if full && !first {
             entry.rate.on_refused();
             self.counters.refused_full += 1;
             return Err(Refused::Full);
@@ -318,6 +346,7 @@ impl Router {
             number: self.own_flows.get(number).map_or(0, |flow| flow.next),
             epoch: self.epoch,
             hop_limit: self.settings.routing.hop_limit,
+            first,
             came: now,
             ..Packet::default()
         };
@@ -383,6 +412,58 @@ impl Router {
     pub fn distance(&self, destination: u16) -> Option<f64> {
         let metric = self.routes.get(self.routes.find(destination)?)?.metric();
         metric.exists().then(|| metric.etx())
+    }
+
+    /// The cost of a packet from here to a destination, in seconds of airtime at its prices, if there is a route.
+    pub fn cost(&self, now: Instant, destination: u16) -> Option<f64> {
+        self.cost_to(now, self.routes.find(destination)?)
+    }
+
+    /// The share of the channel that this node uses and its price of airtime; `None` under other rate laws.
+    pub fn airtime(&self) -> Option<(f64, f64)> {
+        let own = self.airtime.as_ref()?.own();
+        Some((own.airtime(), own.price()))
+    }
+
+    /// The neighbours, with the ETX of links that are usable.
+    pub fn neighbours(&self) -> impl Iterator<Item = (u16, Option<f64>)> + '_ {
+        self.links
+            .iter()
+            .map(|(place, link)| (link.node, self.links.etx(place)))
+    }
+
+    /// The destinations that this node has heard of, reachable or not, itself excepted.
+    pub fn destinations(&self) -> impl Iterator<Item = u16> + '_ {
+        let known = self
+            .routes
+            .places()
+            .filter_map(|place| self.routes.get(place));
+        known
+            .map(|known| known.node)
+            .filter(|&node| node != self.me)
+    }
+
+    /// What every neighbour with a usable link advertises for a destination: for `why` a path is as it is.
+    pub fn advertised(&self, destination: u16) -> impl Iterator<Item = Way> + '_ {
+        let place = self.routes.find(destination);
+        self.links.usable().filter_map(move |(neighbour, link)| {
+            let way = self.routes.way(place?, neighbour, link)?;
+            let node = self.links.get(neighbour)?.node;
+            Some(Way { node, ..way })
+        })
+    }
+
+    /// A neighbour has gone, as far as the application knows: its link and its routes are forgotten until probes come again.
+    pub fn lose(&mut self, now: Instant, neighbour: u16) {
+        let Some(place) = self.links.find(neighbour) else {
+            return;
+        };
+        self.links.remove(place);
+        self.routes.forget(place);
+        self.pins.retain(|pin| pin.neighbour != place);
+        self.rank_all(now);
+        self.ask(now);
+        self.choice = self.choose(now);
     }
 
     /// The next hops in use for a destination, best route first.

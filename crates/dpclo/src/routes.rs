@@ -60,6 +60,19 @@ pub(crate) struct Destination {
     pub changed: bool,
 }
 
+/// What a neighbour advertises for a destination.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Way {
+    /// The number of the neighbour.
+    pub node: u16,
+    /// The distance to the destination by this neighbour, in ETX; `None` if it has withdrawn its route.
+    pub distance: Option<f64>,
+    /// Whether a route by this neighbour cannot lead back here (RFC 8966, 2.4).
+    pub feasible: bool,
+    /// Packets that wait at this neighbour for the destination, as it told last.
+    pub backlog: f64,
+}
+
 /// A next hop towards a destination.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Hop {
@@ -446,6 +459,28 @@ impl Routes {
         }
         let at = n.checked_rem(found)?;
         hops.get(usize::from(at)).map(|hop| hop.place)
+    }
+
+    /// What the neighbour at a place advertises for a destination; `None` if it never did.
+    pub fn way(&self, place: u16, neighbour: u8, link: Metric) -> Option<Way> {
+        let cell = self.cell(place, neighbour)?;
+        if cell.heard == Instant::ZERO {
+            return None;
+        }
+        let cost = cell.metric.behind(link);
+        let hop = Hop {
+            place: neighbour,
+            cost,
+            rest: cell.metric,
+            seq: cell.seq,
+        };
+        let advertised = self.get(place)?.advertised;
+        Some(Way {
+            node: 0,
+            distance: cost.exists().then(|| cost.etx()),
+            feasible: hop.distance().is_better_than(advertised),
+            backlog: cell.backlog.packets(),
+        })
     }
 
     /// A neighbour sent a packet for a destination to this node: its own route leads here, so it cannot be a next hop,

@@ -18,6 +18,8 @@ pub(crate) struct Packet {
     pub epoch: u8,
     /// The number of times it may still be forwarded.
     pub hop_limit: u8,
+    /// It goes before packets that are not marked so.
+    pub first: bool,
     /// The number of times the link gave it up here.
     pub failures: u8,
     /// Length of the payload in octets.
@@ -163,6 +165,22 @@ impl Store {
             first => self.set_before(first, place),
         }
         list.first = place;
+        list.len += 1;
+    }
+
+    /// Inserts a packet behind those at the head of the list that go first, too.
+    pub fn push_ahead(&mut self, list: &mut List, place: u16) {
+        let later = |other: &u16| self.packet(*other).is_some_and(|packet| !packet.first);
+        let Some(next) = self.places(list).find(later) else {
+            return self.push_last(list, place);
+        };
+        let before = match self.slots.get(usize::from(next)) {
+            Some(slot) if slot.before != NONE => slot.before,
+            _ => return self.push_first(list, place),
+        };
+        self.link(place, before, next);
+        self.set_after(before, place);
+        self.set_before(next, place);
         list.len += 1;
     }
 

@@ -1,6 +1,7 @@
 //! The driver: one node, one socket, one thread, one wait.
 
 use std::ops::ControlFlow;
+use std::os::fd::AsFd;
 
 use chappe_core::{
     Address, Arrival, Class, DropReason, Duration, Instant, LinkEvent, LinkNode, LinkSend, Mode,
@@ -150,6 +151,8 @@ type TraceSink = Box<dyn FnMut(Instant, TraceEvent) + Send>;
 
 /// Largest number of ports of one node: a slot of the queue has one bit for each.
 pub const PORTS_MAX: usize = 32;
+/// The token of the application's descriptors in the event loop: no port's.
+const WATCHED: u64 = PORTS_MAX as u64;
 /// Octets of the Ethernet header, which a rate includes.
 const ETHERNET: usize = 14;
 /// Octets of a confirmation: the frame's number (4) and the epoch of its sender (8).
@@ -243,6 +246,17 @@ impl<N: LinkNode + ?Sized> Live<N> {
         self.trace = Some(Box::new(sink));
     }
 
+    /// Wakes [`run`](Self::run), and so the application, when `fd` is readable too: a TUN device, a listening socket. The
+    /// application reads it. Tell the driver when a descriptor is closed by [`unwatch`](Self::unwatch).
+    pub fn watch(&self, fd: impl AsFd) -> Result<()> {
+        self.events.add(fd, WATCHED)
+    }
+
+    /// Ends what [`watch`](Self::watch) began.
+    pub fn unwatch(&self, fd: impl AsFd) -> Result<()> {
+        self.events.remove(fd)
+    }
+
     /// Access to the node between two runs.
     pub fn node(&mut self) -> &mut N {
         &mut self.node
@@ -277,6 +291,7 @@ impl<N: LinkNode + ?Sized> Live<N> {
             self.wait(now, &mut ready)?;
             for event in ready.drain(..) {
                 match event {
+                    Ready::Readable(WATCHED) | Ready::Writable(WATCHED) => {}
                     Ready::Readable(port) => self.receive(port as usize, &mut received)?,
                     Ready::Writable(port) => self.on_writable(port as usize)?,
                     Ready::Deadline => {}

@@ -163,7 +163,13 @@ impl Links {
     /// Adds or replaces the route to `destination`/`prefix` through the interface itself. It vanishes with the interface.
     pub fn add_route_to(&self, name: &str, destination: IpAddr, prefix: u8) -> Result<()> {
         let create = libc::NLM_F_CREATE | libc::NLM_F_REPLACE;
-        let request = through(libc::RTM_NEWROUTE, create, name, destination, prefix)?;
+        let request = device_route(
+            libc::RTM_NEWROUTE,
+            create,
+            name,
+            (destination, prefix),
+            None,
+        )?;
         self.ask(
             &format!("add a route to {destination}/{prefix}"),
             name,
@@ -173,12 +179,44 @@ impl Links {
 
     /// Removes the route to `destination`/`prefix` through the interface.
     pub fn remove_route_to(&self, name: &str, destination: IpAddr, prefix: u8) -> Result<()> {
-        let request = through(libc::RTM_DELROUTE, 0, name, destination, prefix)?;
+        let request = device_route(libc::RTM_DELROUTE, 0, name, (destination, prefix), None)?;
         self.ask(
             &format!("remove the route to {destination}/{prefix}"),
             name,
             request,
         )
+    }
+
+    /// Adds or replaces the route to a network over the interface itself. `protocol` names who added it (`ip route ... proto`),
+    /// and of two routes the one with the lower metric counts.
+    pub fn add_device_route(
+        &self,
+        name: &str,
+        to: (IpAddr, u8),
+        protocol: u8,
+        metric: u32,
+    ) -> Result<()> {
+        let flags = libc::NLM_F_CREATE | libc::NLM_F_REPLACE;
+        let request = device_route(
+            libc::RTM_NEWROUTE,
+            flags,
+            name,
+            to,
+            Some((protocol, metric)),
+        )?;
+        self.ask("add a route", name, request)
+    }
+
+    /// Removes a route that [`add_device_route`](Self::add_device_route) added.
+    pub fn remove_device_route(
+        &self,
+        name: &str,
+        to: (IpAddr, u8),
+        protocol: u8,
+        metric: u32,
+    ) -> Result<()> {
+        let request = device_route(libc::RTM_DELROUTE, 0, name, to, Some((protocol, metric)))?;
+        self.ask("remove a route", name, request)
     }
 
     /// Moves the interface to another namespace, where it is down and has no addresses.
@@ -224,17 +262,31 @@ impl Links {
     }
 }
 
-/// A request about a route through an interface.
-fn through(kind: u16, flags: i32, name: &str, to: IpAddr, prefix: u8) -> Result<Request> {
+/// A request about a route through an interface. With `(protocol, metric)` it is one among several of its destination.
+fn device_route(
+    kind: u16,
+    flags: i32,
+    name: &str,
+    (to, prefix): (IpAddr, u8),
+    owner: Option<(u8, u32)>,
+) -> Result<Request> {
     let index = Interface::find(name)?.index;
     let (family, octets) = match to {
         IpAddr::V4(to) => (libc::AF_INET, to.octets().to_vec()),
         IpAddr::V6(to) => (libc::AF_INET6, to.octets().to_vec()),
     };
-    Ok(Request::new(kind, flags)
-        .route(family, prefix)
+    let request = Request::new(kind, flags);
+    let request = match owner {
+        None => request.route(family, prefix),
+        Some((protocol, _)) => request.route_by(family, prefix, protocol),
+    };
+    let request = request
         .put(libc::RTA_DST, &octets)
-        .put(libc::RTA_OIF, &index.to_ne_bytes()))
+        .put(libc::RTA_OIF, &index.to_ne_bytes());
+    Ok(match owner {
+        None => request,
+        Some((_, metric)) => request.put(libc::RTA_PRIORITY, &metric.to_ne_bytes()),
+    })
 }
 
 fn create() -> Request {

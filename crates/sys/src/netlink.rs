@@ -171,6 +171,24 @@ impl Request {
         self
     }
 
+    /// `struct rtmsg`: a route over a device, added by this routing protocol.
+    pub(crate) fn route_by(mut self, family: i32, prefix: u8, protocol: u8) -> Request {
+        let (table, scope) = (libc::RT_TABLE_MAIN, libc::RT_SCOPE_LINK);
+        let octets = [
+            family as u8,
+            prefix,
+            0,
+            0,
+            table,
+            protocol,
+            scope,
+            libc::RTN_UNICAST,
+        ];
+        self.octets.extend(octets);
+        self.octets.extend([0; 4]);
+        self
+    }
+
     /// `struct rtmsg`: which way packets to an address go.
     pub(crate) fn way(mut self, family: i32, prefix: u8) -> Request {
         self.octets.extend([family as u8, prefix, 0, 0]);

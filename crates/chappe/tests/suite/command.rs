@@ -470,3 +470,27 @@ fn the_crash_of_the_example_strikes_a_relay() {
     let (_, told) = completed(&["--set", "fault.0.node=3", "--set", "fault.1.node=3"]);
     assert!(told.contains("node 3 sent no frame"), "{told}");
 }
+
+/// A mesh's key is secret and never replaced, the written configuration names the node, mistakes have a place, and a question without
+/// a router says what to do.
+#[test]
+fn mesh_files_are_written_and_checked() {
+    let scratch = Scratch::new("mesh-files");
+    let (key, file) = (scratch.path("mesh.key"), scratch.path("mesh.toml"));
+    assert_eq!(chappe(&["mesh", "key", &key]).status.code(), Some(0));
+    assert_eq!(chappe(&["mesh", "key", &key]).status.code(), Some(4));
+    let written = chappe(&["mesh", "new", &file, "--number", "7"]);
+    assert_eq!(written.status.code(), Some(0));
+    let text = std::fs::read_to_string(&file).unwrap();
+    assert!(text.contains("number = 7 "));
+    let wrong = text.replace("10.77.0.0/16", "10.77.0.0/30");
+    std::fs::write(&file, wrong).unwrap();
+    let refused = chappe(&["mesh", "run", &file]);
+    let message = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert_eq!(refused.status.code(), Some(3), "{message}");
+    assert!(message.contains("node 7 has no address"), "{message}");
+    let socket = scratch.path("none.sock");
+    let silent = chappe(&["mesh", "why", "10.77.0.1", "--socket", &socket]);
+    assert_eq!(silent.status.code(), Some(4));
+    assert!(String::from_utf8_lossy(&silent.stderr).contains("chappe mesh run"));
+}

@@ -43,6 +43,8 @@ impl Settings {
             ("probes.window", u64::from(probes.window), 63),
             ("room.packets", u64::from(room.packets), 0xfffe),
             ("room.destinations", u64::from(room.destinations), 0xfffe),
+            // The eighth bit of its octet marks packets that go first.
+            ("routing.hop_limit", u64::from(self.routing.hop_limit), 127),
             ("queues.limit", u64::from(self.queues.limit), 4000),
             ("queues.reserve", u64::from(self.queues.reserve), 4000),
         ];

@@ -7,6 +7,9 @@ const FLAG_EMPTY: u8 = 2;
 /// Bits below the room in the octet of the flags.
 const ROOM_SHIFT: u32 = 2;
 
+/// The bit of the hop limit's octet that marks a packet which goes first.
+const FIRST: u8 = 0x80;
+
 /// The most room that a packet can advertise.
 pub const ROOM_MAX: u8 = 63;
 
@@ -15,6 +18,8 @@ pub const ROOM_MAX: u8 = 63;
 pub struct Data {
     /// The number of times it may still be forwarded, this transmission included.
     pub hop_limit: u8,
+    /// It goes before packets that are not marked so, at every node.
+    pub first: bool,
     /// The node that offered it.
     pub source: u16,
     /// The node that it is addressed to.
@@ -57,7 +62,8 @@ impl Data {
             epoch,
         ] = *head;
         let data = Data {
-            hop_limit,
+            hop_limit: hop_limit & !FIRST,
+            first: hop_limit & FIRST != 0,
             source: u16::from_be_bytes([s0, s1]),
             destination: u16::from_be_bytes([d0, d1]),
             flow: u16::from_be_bytes([f0, f1]),
@@ -97,7 +103,8 @@ impl Data {
         } else {
             KIND_DATA
         };
-        writer.put(&[VERSION << 4 | kind, self.hop_limit])?;
+        let first = if self.first { FIRST } else { 0 };
+        writer.put(&[VERSION << 4 | kind, self.hop_limit & !FIRST | first])?;
         for field in [self.source, self.destination, self.flow] {
             writer.put(&field.to_be_bytes())?;
         }
@@ -122,6 +129,7 @@ mod tests {
 
     const DATA_FRAME: Data = Data {
         hop_limit: 31,
+        first: false,
         source: 1,
         destination: 0x203,
         flow: 4,
@@ -143,6 +151,13 @@ mod tests {
         assert_eq!(room[..len], want);
         assert_eq!(parse(&want), Ok(Frame::Data(DATA_FRAME, &[0xaa, 0xbb][..])));
         assert_eq!(DATA_FRAME.emit(&[0; 5], &mut room), None);
+        let first = Data {
+            first: true,
+            ..DATA_FRAME
+        };
+        first.emit(&[], &mut room).unwrap();
+        assert_eq!(room[1], 0x9f);
+        assert_eq!(parse(&room[..16]), Ok(Frame::Data(first, &[][..])));
     }
 
     #[test]

@@ -402,6 +402,7 @@ fn received(now: Instant, data: &Data) -> Packet {
         flow: data.flow,
         number: data.number,
         epoch: data.epoch,
+        first: data.first,
         came: now,
         ..Packet::default()
     }

@@ -20,6 +20,8 @@ pub(super) struct Choice {
     pub detour: bool,
     /// The class for the MAC.
     pub class: Class,
+    /// Whether its packet goes before those that are not marked so.
+    first: bool,
     price: f64,
     /// The order of its packet's arrival.
     order: u64,
@@ -52,7 +54,13 @@ impl Router {
             let Some(destination) = self.routes.get(place) else {
                 continue;
             };
-            let Some(offer) = self.best_offer(now, place, destination) else {
+            let head = self.first(place);
+            let first = head.is_some_and(|packet| packet.first);
+            let offer = match first {
+                true => self.shortest(destination),
+                false => self.best_offer(now, place, destination),
+            };
+            let Some(offer) = offer else {
                 continue;
             };
             let (limit, priorities) = (self.settings.queues.limit, &self.settings.priorities);
@@ -60,16 +68,20 @@ impl Router {
                 destination: place,
                 neighbour: offer.neighbour,
                 detour: offer.detour,
+                first,
                 class: match priorities.by_queue {
+                    _ if first => Class::Urgent,
                     true => price::class(self.backlog(now, place), limit, priorities),
                     false => price::class(offer.plain, limit, priorities),
                 },
                 price: offer.price,
-                order: self.first(place).map_or(u64::MAX, |packet| packet.order),
+                order: head.map_or(u64::MAX, |packet| packet.order),
             };
             // Of equal prices, the packet that came first.
-            let better = best.is_none_or(|best| {
-                choice.price > best.price || choice.price == best.price && choice.order < best.order
+            let better = best.is_none_or(|best| match choice.first == best.first {
+                true if choice.price == best.price => choice.order < best.order,
+                true => choice.price > best.price,
+                false => choice.first,
             });
             if better {
                 best = Some(choice);
@@ -101,6 +113,18 @@ impl Router {
             return Some(best);
         };
         pinned_or_best(pinned, best, &rule)
+    }
+
+    /// The best route, for packets that go first: they are few, so that queues and credits do not hold them.
+    fn shortest(&self, destination: &Destination) -> Option<Offer> {
+        let hop = destination.hops().first()?;
+        self.links.etx(hop.place)?;
+        Some(Offer {
+            neighbour: hop.place,
+            detour: false,
+            price: 0.0,
+            plain: 0.0,
+        })
     }
 
     fn price_of(
@@ -162,6 +186,7 @@ impl Router {
                     neighbour: hop.place,
                     detour: false,
                     class,
+                    first: false,
                     price: 0.0,
                     order: packet.order,
                 });
@@ -192,6 +217,7 @@ impl Router {
                     neighbour,
                     detour: false,
                     class: Class::Data,
+                    first: false,
                     price,
                     order: packet.order,
                 });

@@ -196,6 +196,7 @@ impl Router {
         let backlog = Backlog::from_packets(self.backlog(now, destination));
         Some(Data {
             hop_limit: packet.map_or(1, |packet| packet.hop_limit),
+            first: packet.is_some_and(|packet| packet.first),
             source: packet.map_or(self.me, |packet| packet.source),
             destination: node,
             flow: packet.map_or(0, |packet| packet.flow),
@@ -410,9 +411,10 @@ impl Router {
             self.store.release(place);
             return false;
         };
-        match lifo {
-            true => self.store.push_first(&mut queue.list, place),
-            false => self.store.push_last(&mut queue.list, place),
+        match (packet.first, lifo) {
+            (true, _) => self.store.push_ahead(&mut queue.list, place),
+            (false, true) => self.store.push_first(&mut queue.list, place),
+            (false, false) => self.store.push_last(&mut queue.list, place),
         }
         self.queue_changed(now, destination);
         self.review_soon(now);

@@ -134,6 +134,7 @@ fn packets_that_went_round_too_often_end_and_detours_do_not() {
     let mut bench = Bench::new(Settings::paper(), &[(1, 10, 1.0)]);
     let mut relay = |hop_limit| {
         let data = Data {
+            first: false,
             hop_limit,
             ..packet(9)
         };

@@ -140,6 +140,7 @@ impl Bench {
 
 pub fn packet(destination: u16) -> Data {
     Data {
+        first: false,
         hop_limit: 20,
         source: 5,
         destination,

@@ -1,0 +1,112 @@
+//! `chappe mesh`: a router of a wireless mesh.
+
+mod file;
+mod options;
+
+use std::io::ErrorKind;
+use std::ops::ControlFlow;
+use std::path::Path;
+
+use chappe_live::Ending;
+use chappe_mesh::answers;
+use chappe_mesh::daemon::Mesh;
+use chappe_store::StoreError;
+use chappe_sys::Signal;
+
+use crate::failure::{Failure, INTERRUPTED};
+use crate::terminal;
+
+use options::Action;
+pub use options::Mesh as Options;
+
+/// The unit that `chappe mesh unit` prints.
+const UNIT: &str = include_str!("mesh/file/chappe-mesh.service");
+
+pub fn run(options: &Options) -> Result<u8, Failure> {
+    match &options.action {
+        Action::Key(options) => key(&options.file),
+        Action::New(options) => new(&options.file, options.number),
+        Action::Unit => terminal::print(UNIT).map(|()| 0),
+        Action::Run(options) => serve(&options.file),
+        Action::Status(options) => question(&options.socket, options.question()),
+        Action::Why(options) => question(&options.socket, &format!("why {}", options.address)),
+    }
+}
+
+fn key(path: &Path) -> Result<u8, Failure> {
+    let mut text = String::from(file::KEY_TAG);
+    for _ in 0..4 {
+        let drawn = chappe_sys::random_u64().map_err(environment)?;
+        text += &format!("{drawn:016x}");
+    }
+    write_new(path, &(text + "\n"), 0o600)?;
+    terminal::print(&format!(
+        "{}  for all nodes of one mesh: it makes a host a member; copy it over a secure channel\n",
+        path.display()
+    ))?;
+    Ok(0)
+}
+
+fn new(path: &Path, number: u16) -> Result<u8, Failure> {
+    let text = file::TEMPLATE.replace("number = 1 ", &format!("number = {number} "));
+    write_new(path, &text, 0o644)?;
+    terminal::print(&format!(
+        "{}  edit it, then: chappe mesh run {}\n",
+        path.display(),
+        path.display()
+    ))?;
+    Ok(0)
+}
+
+fn serve(path: &Path) -> Result<u8, Failure> {
+    let configuration = file::read(path)?;
+    let mut mesh = Mesh::open(configuration.mesh).map_err(environment)?;
+    terminal::tell(&format!(
+        "chappe: {} is up, MTU {}, {}; Ctrl-C ends it",
+        mesh.device(),
+        mesh.mtu(),
+        configuration.addresses.join(", ")
+    ));
+    match mesh
+        .run(|_, _, _| ControlFlow::Continue(()))
+        .map_err(environment)?
+    {
+        Ending::Signal(Signal::Interrupt) => Ok(INTERRUPTED),
+        Ending::Signal(Signal::Terminate) | Ending::Asked => Ok(0),
+    }
+}
+
+fn question(socket: &Path, question: &str) -> Result<u8, Failure> {
+    let answer = answers::ask(socket, question).map_err(|error| {
+        let what = format!("no router answers at {}: {error}", socket.display());
+        let todo = match error.kind() {
+            ErrorKind::PermissionDenied => "run it as the user of the router, usually root",
+            _ => "start one by `chappe mesh run FILE`, or name its socket with --socket",
+        };
+        Failure::Environment(what, todo.into())
+    })?;
+    if let Some(wrong) = answer.strip_prefix("error: ") {
+        return Err(chappe_scenario::InputError::new("", wrong.trim_end()).into());
+    }
+    terminal::print(&answer)?;
+    Ok(0)
+}
+
+fn write_new(path: &Path, text: &str, mode: u32) -> Result<(), Failure> {
+    match chappe_store::write_new(path, mode, text) {
+        Err(StoreError::Io { error, .. }) if error.kind() == ErrorKind::AlreadyExists => {
+            let what = format!("cannot write {}: {error}", path.display());
+            let todo = "it exists: choose another name, or remove it first";
+            Err(Failure::Environment(what, todo.into()))
+        }
+        other => Ok(other?),
+    }
+}
+
+fn environment(error: chappe_sys::Error) -> Failure {
+    let advice = error
+        .advice()
+        .unwrap_or("`chappe doctor` lists what this machine allows")
+        .to_owned();
+    Failure::Environment(error.cause(), advice)
+}

@@ -1,0 +1,99 @@
+//! The command line of `chappe mesh`.
+
+use std::net::IpAddr;
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+/// Where a router listens unless its file says otherwise.
+pub const SOCKET: &str = "/run/chappe-mesh.sock";
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example, on each node (with another number, and the same key):
+  chappe mesh key mesh.key
+  chappe mesh new mesh.toml --number 1
+  chappe mesh run mesh.toml
+  chappe mesh status
+  chappe mesh why 10.77.0.4")]
+pub struct Mesh {
+    #[command(subcommand)]
+    pub action: Action,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Action {
+    /// Generate the key of a mesh, in a new file.
+    Key(File),
+    /// Write a commented configuration to start from.
+    New(New),
+    /// Print a systemd unit.
+    Unit,
+    /// Run the router until Ctrl-C.
+    Run(Run),
+    /// Show a running router's neighbours, routes, queues, prices and flows.
+    Status(Status),
+    /// Explain the path to an address: next hop, distance, price, and why not by other neighbours.
+    Why(Why),
+}
+
+#[derive(Debug, Args)]
+pub struct File {
+    /// The file to write; it must not exist yet.
+    pub file: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub struct New {
+    /// The file to write; it must not exist yet.
+    pub file: PathBuf,
+    /// The number of this node; no other node of the mesh has it.
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=65_534))]
+    pub number: u16,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Needs CAP_NET_ADMIN and CAP_NET_RAW: run it as root, or once: setcap cap_net_admin,cap_net_raw+ep $(command -v chappe)
+Exit codes: 130 after Ctrl-C, 0 after SIGTERM.")]
+pub struct Run {
+    /// The configuration file; `chappe mesh new` writes one.
+    pub file: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub struct Status {
+    /// The socket of the router.
+    #[arg(long, default_value = SOCKET)]
+    pub socket: PathBuf,
+    /// Print one JSON document.
+    #[arg(long)]
+    pub json: bool,
+    /// Print metrics in Prometheus' text format.
+    #[arg(long, conflicts_with = "json")]
+    pub prometheus: bool,
+    /// Print a NetworkGraph of NetJSON.
+    #[arg(long, conflicts_with_all = ["json", "prometheus"])]
+    pub netjson: bool,
+}
+
+impl Status {
+    /// The question to the router.
+    pub fn question(&self) -> &'static str {
+        match (self.json, self.prometheus, self.netjson) {
+            (true, _, _) => "status json",
+            (_, true, _) => "status prometheus",
+            (_, _, true) => "status netjson",
+            _ => "status",
+        }
+    }
+}
+
+#[derive(Debug, Args)]
+pub struct Why {
+    /// The address to explain.
+    pub address: IpAddr,
+    /// The socket of the router.
+    #[arg(long, default_value = SOCKET)]
+    pub socket: PathBuf,
+}

@@ -1,0 +1,178 @@
+//! What a frame costs on the channel, and when the next one may follow.
+//!
+//! A socket takes frames long before they are on the air. Frames that wait in the card are not where queues and prices can
+//! see them. So a frame leaves when the one before has left the card, as far as that can be known: its own time on the channel
+//! has passed, and so has that of the frames that were heard meanwhile, because the card waited for them.
+
+use chappe_core::{Bitrate, Duration, Instant};
+
+/// The timing of an interface.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Air {
+    /// The rate of data on the medium.
+    pub rate: Bitrate,
+    /// What a frame takes beside its octets: preamble, spaces, back-off.
+    pub around: Duration,
+    /// The part of `around` that passes before the frame is on the air: space and back-off.
+    pub wait: Duration,
+    /// Octets that the layers below add to a frame.
+    pub below: usize,
+}
+
+/// Octets around an SDU of `chappe-live`: its header and tag.
+const SEALED: usize = chappe_live::HEADER + chappe_live::TAG;
+
+impl Air {
+    /// 802.11b without acknowledgements: long preamble 192 us, DIFS 50 us, mean back-off 15.5 slots of 20 us; 24 octets of MAC
+    /// header, 8 of LLC and SNAP, 4 of check sequence (IEEE 802.11-2020, 9.3.2, 16.2 and table 16-4).
+    pub fn dot11b(rate: Bitrate) -> Air {
+        Air {
+            rate,
+            around: Duration::from_micros(192 + 50 + 310),
+            wait: Duration::from_micros(50 + 310),
+            below: 36,
+        }
+    }
+
+    /// Ethernet or another medium of this node alone: 18 octets of header and check sequence, 20 of preamble and gap.
+    pub fn wired(rate: Bitrate) -> Air {
+        Air {
+            rate,
+            around: Duration::ZERO,
+            wait: Duration::ZERO,
+            below: 38,
+        }
+    }
+
+    /// The time that a frame with an SDU of `octets` takes from the channel.
+    pub fn exchange(&self, octets: usize) -> Duration {
+        self.around + self.rate.time_of((octets + SEALED + self.below) as u64 * 8)
+    }
+
+    /// What an octet takes.
+    pub fn octet(&self) -> Duration {
+        self.rate.time_of(8)
+    }
+}
+
+/// The gate through which frames leave.
+#[derive(Clone, Copy, Debug)]
+pub struct Gate {
+    air: Air,
+    /// When the last frame was handed down, and what it takes.
+    last: (Instant, Duration),
+    open_at: Instant,
+    /// Until when data waits for others that go on with a packet.
+    held_until: Instant,
+}
+
+/// Octets of a frame that acknowledges, with a TCP segment that does.
+const ANSWER: usize = 120;
+
+/// How far behind the gate may make up for a late wake-up: two or three slices of the kernel's scheduler (EEVDF: 3 ms each).
+const BURST: Duration = Duration::from_millis(8);
+
+impl Gate {
+    /// A gate that is open.
+    pub fn new(air: Air) -> Gate {
+        Gate {
+            air,
+            last: (Instant::ZERO, Duration::ZERO),
+            open_at: Instant::ZERO,
+            held_until: Instant::ZERO,
+        }
+    }
+
+    /// When the next frame with a packet may leave.
+    pub fn data_at(&self) -> Instant {
+        self.open_at.max(self.held_until)
+    }
+
+    /// A packet in a frame of `octets` was overheard on its way to a neighbour, which forwards it unless it `ends` there. That
+    /// takes a frame, and the answer at its end a short one. Nodes further on do not hear this one and could not wait for it.
+    pub fn passing(&mut self, now: Instant, octets: usize, ends: bool) {
+        if self.air.wait == Duration::ZERO {
+            return;
+        }
+        let answer = self.air.exchange(ANSWER);
+        let hold = match ends {
+            true => answer,
+            false => answer + self.air.exchange(octets),
+        };
+        self.held_until = self.held_until.max(now + hold);
+    }
+
+    /// When the next frame may leave.
+    pub fn open_at(&self) -> Instant {
+        self.open_at
+    }
+
+    /// A frame with an SDU of `octets` was handed down.
+    pub fn sent(&mut self, now: Instant, octets: usize) {
+        let takes = self.air.exchange(octets);
+        self.last = (now, takes);
+        let floor = match self.air.wait == Duration::ZERO {
+            true => now.saturating_before(BURST),
+            // A card that shares the channel cannot make up for lost time.
+            false => now,
+        };
+        self.open_at = self.open_at.max(floor) + takes;
+    }
+
+    /// When a frame with an SDU of `octets` began that has just been received.
+    pub fn began(&self, now: Instant, octets: usize) -> Instant {
+        now.saturating_before(self.air.exchange(octets).saturating_sub(self.air.wait))
+    }
+
+    /// A neighbour's frame with an SDU of `octets` was received. If the own frame could not have left before that one began, it
+    /// is still in the card.
+    pub fn heard(&mut self, now: Instant, octets: usize) {
+        let shared = self.air.wait > Duration::ZERO;
+        let (handed, takes) = self.last;
+        if !shared || now >= handed + takes + takes {
+            return;
+        }
+        let began = self.began(now, octets);
+        if handed + takes.saturating_sub(self.air.wait) > began {
+            self.open_at = self.open_at.max(now + takes);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RATE: Bitrate = Bitrate(11_000_000);
+
+    /// A full frame of 802.11b at 11 Mbit/s takes 2.2 ms of a channel.
+    #[test]
+    fn a_frame_takes_its_octets_and_what_is_around_them() {
+        let takes = Air::dot11b(RATE).exchange(2242);
+        assert!((2.2e-3..2.26e-3).contains(&takes.as_secs_f64()), "{takes}");
+        assert_eq!(
+            Air::wired(Bitrate(8_000_000)).exchange(1000),
+            Duration::from_micros(1068)
+        );
+    }
+
+    #[test]
+    fn a_frame_that_was_heard_holds_the_own_one_in_the_card() {
+        let mut gate = Gate::new(Air::dot11b(RATE));
+        let at = Instant::from_millis;
+        gate.sent(at(100), 1000);
+        let free = gate.open_at();
+        // Its transmission ends half a millisecond later: the own frame was not on the air.
+        let soon = at(100) + Duration::from_micros(1200);
+        gate.heard(soon, 1000);
+        assert_eq!(
+            gate.open_at().saturating_since(soon),
+            free.saturating_since(at(100))
+        );
+        // One that began after the own frame changes nothing.
+        let mut gate = Gate::new(Air::dot11b(RATE));
+        gate.sent(at(100), 1000);
+        gate.heard(at(103), 1000);
+        assert_eq!(gate.open_at(), free);
+    }
+}

@@ -1,0 +1,204 @@
+//! The process: a TUN device, interfaces, a node, and a socket that answers questions about it.
+
+use std::net::IpAddr;
+use std::ops::ControlFlow;
+use std::os::fd::AsFd;
+use std::path::PathBuf;
+use std::time::SystemTime;
+
+use chappe_core::{Address, Duration, Instant, Seed};
+use chappe_live::{
+    Carrier, Config, Ending, GroupKey, Hellos, Live, Pace, Port, Retries, Statistics,
+};
+use chappe_sys::tun::{Kind, Tun};
+use chappe_sys::{Error, Links};
+
+use crate::answers::Answers;
+use crate::exports::Exports;
+use crate::node::{Node, mtu_of};
+use crate::packet::Net;
+use crate::settings::NodeConfig;
+
+/// The second EtherType that IEEE 802 leaves to local experiments; `chappe cast` has the first.
+pub const ETHER_TYPE: u16 = 0x88b6;
+
+/// The configuration of the process.
+#[derive(Clone, Debug)]
+pub struct MeshConfig {
+    /// The configuration of the node.
+    pub node: NodeConfig,
+    /// The key that all members of the mesh share.
+    pub key: GroupKey,
+    /// The TUN device's name, in which `%d` becomes a free number.
+    pub device: String,
+    /// The interfaces to neighbours.
+    pub interfaces: Vec<String>,
+    /// The encapsulation of frames.
+    pub carrier: Carrier,
+    /// Whether routes to networks behind other nodes are put into the kernel's main table.
+    pub export: bool,
+    /// Where questions are answered: a Unix datagram socket.
+    pub socket: Option<PathBuf>,
+    /// Whether SIGINT and SIGTERM end [`Mesh::run`].
+    pub signals: bool,
+}
+
+/// A router process with its devices.
+pub struct Mesh {
+    live: Live<Node>,
+    tun: Tun,
+    answers: Option<Answers>,
+    exports: Option<Exports>,
+    mtu: usize,
+}
+
+/// Packets read from the host before the network gets its turn.
+const TURN: usize = 64;
+/// How often exported routes are compared with what is announced.
+const EXPORT_EVERY: Duration = Duration::from_secs(1);
+
+impl Mesh {
+    /// Opens interfaces and device and brings the device up. Needs CAP_NET_ADMIN, and CAP_NET_RAW for Ethernet frames.
+    pub fn open(mut config: MeshConfig) -> chappe_sys::Result<Mesh> {
+        let number = Address::node(config.node.number);
+        let open = |name: &String| Port::open(name, number, config.carrier);
+        let ports = config
+            .interfaces
+            .iter()
+            .map(open)
+            .collect::<Result<Vec<_>, _>>()?;
+        let frame_max = ports.iter().map(|port| port.caps().frame_max).min();
+        let frame_max =
+            frame_max.ok_or_else(|| Error::invalid("open the mesh", "no interface is given"))?;
+        let most = mtu_of(frame_max);
+        if config.node.mtu == 0 {
+            config.node.mtu = most;
+        }
+        let seed = Seed(chappe_sys::random_u64()?);
+        let seconds = SystemTime::UNIX_EPOCH
+            .elapsed()
+            .map_or(0, |since| since.as_secs() as u32);
+        let mtu = config.node.mtu;
+        let networks = config.node.networks.clone();
+        let node = Node::new(config.node.clone(), frame_max, Instant::ZERO, seed, seconds)
+            .map_err(|why| Error::invalid("set up the node", &why))?;
+        let tun = Tun::create(&config.device, Kind::Tun)?;
+        let links = Links::open()?;
+        links.set_mtu(tun.name(), mtu as u32)?;
+        set_addresses(&links, tun.name(), &networks, config.node.number)?;
+        links.up(tun.name())?;
+        let live = Live::with_ports(driver(&config), ports, Box::new(node))?;
+        live.watch(&tun)?;
+        let answers = match &config.socket {
+            Some(path) => Some(Answers::listen(path)?),
+            None => None,
+        };
+        if let Some(answers) = &answers {
+            live.watch(answers.as_fd())?;
+        }
+        let exports = config.export.then(|| Exports::new(tun.name(), links));
+        Ok(Mesh {
+            live,
+            tun,
+            answers,
+            exports,
+            mtu,
+        })
+    }
+
+    /// The name of the TUN device.
+    pub fn device(&self) -> &str {
+        self.tun.name()
+    }
+
+    /// The MTU of the device in octets.
+    pub fn mtu(&self) -> usize {
+        self.mtu
+    }
+
+    /// Runs until `observe` breaks or a signal arrives. Errors are those of the device and of an interface that has gone.
+    pub fn run(
+        &mut self,
+        mut observe: impl FnMut(&mut Node, Instant, &Statistics) -> ControlFlow<()>,
+    ) -> chappe_sys::Result<Ending> {
+        let Mesh {
+            live,
+            tun,
+            answers,
+            exports,
+            ..
+        } = self;
+        let mut packet = vec![0; 1 << 16];
+        let (mut failed, mut export_at) = (None, Instant::ZERO);
+        let ending = live.run(|node, now, statistics| {
+            if let Err(error) = exchange(tun, node, now, &mut packet) {
+                failed = Some(error);
+                return ControlFlow::Break(());
+            }
+            if let Some(answers) = answers {
+                answers.answer(node, now, statistics);
+            }
+            if let Some(exports) = exports.as_mut().filter(|_| now >= export_at) {
+                export_at = now + EXPORT_EVERY;
+                exports.follow(node, now);
+            }
+            observe(node, now, statistics)
+        })?;
+        if let Some(exports) = exports {
+            exports.withdraw();
+        }
+        failed.map_or(Ok(ending), Err)
+    }
+}
+
+/// How frames leave. The node itself decides when.
+fn driver(config: &MeshConfig) -> Config {
+    Config {
+        hellos: Hellos {
+            first: Duration::from_millis(200),
+            measuring: Duration::from_secs(1),
+            later: (config.node.probe_interval() * 8).max(Duration::from_secs(1)),
+        },
+        // A unicast waits for the frames of two neighbours and for the confirmation.
+        retries: Retries {
+            wait: (config.node.air.exchange(config.node.mtu) * 6).max(Duration::from_millis(5)),
+            ..Retries::default()
+        },
+        signals: config.signals,
+        ..Config::new(Pace::Unlimited, config.key.clone())
+    }
+}
+
+fn set_addresses(
+    links: &Links,
+    device: &str,
+    networks: &[Net],
+    number: u16,
+) -> chappe_sys::Result<()> {
+    for net in networks {
+        let address = net.nth(number).ok_or_else(|| {
+            let why = format!("{net} has no address for node {number}");
+            Error::invalid("set the address", &why)
+        })?;
+        match address {
+            IpAddr::V4(address) => links.add_address(device, address, net.prefix)?,
+            IpAddr::V6(address) => links.add_address_v6(device, address, net.prefix)?,
+        }
+    }
+    Ok(())
+}
+
+/// Packets from the host to the node, and back.
+fn exchange(tun: &Tun, node: &mut Node, now: Instant, packet: &mut [u8]) -> chappe_sys::Result<()> {
+    while let Some(len) = node.deliver(packet) {
+        // A host without room drops, as any interface does.
+        tun.send(packet.get(..len).unwrap_or_default())?;
+    }
+    for _ in 0..TURN {
+        let Some(len) = tun.receive(packet)? else {
+            return Ok(());
+        };
+        node.offer(now, packet.get(..len).unwrap_or_default());
+    }
+    Ok(())
+}

@@ -1,0 +1,432 @@
+//! A node of the mesh without I/O: the host's packets above, the router in the middle, a link with recovery below.
+
+mod link;
+
+use std::net::IpAddr;
+
+use chappe_core::{
+    Address, Class, Classes, Duration, Instant, LinkEvent, LinkNode, LinkSend, Outcome, Purpose,
+    Seed, Stream, TraceEvent, Wake,
+};
+use chappe_dpclo::{Counters, Refused, Router, Way};
+
+use crate::air::Gate;
+use crate::announce::Announcements;
+use crate::frame::AROUND;
+use crate::host::{Host, HostCounters};
+use crate::packet::{Facts, Net};
+use crate::recovery::{Recovery, RecoveryCounters};
+use crate::settings::{Hop, NodeConfig};
+
+/// Octets of the router's header and stamp around a packet.
+const ROUTED: usize = chappe_dpclo::header::DATA + chappe_dpclo::header::STAMP;
+
+/// The longest packet that fits a frame whose SDU has `frame_max` octets.
+pub fn mtu_of(frame_max: usize) -> usize {
+    frame_max.saturating_sub(AROUND + ROUTED)
+}
+
+/// A node: the network's side is a [`LinkNode`], the host's side are [`offer`](Self::offer) and [`deliver`](Self::deliver).
+#[derive(Debug)]
+pub struct Node {
+    config: NodeConfig,
+    router: Router,
+    recovery: Recovery,
+    host: Host,
+    announcements: Announcements,
+    gate: Gate,
+    /// Whether the gate is open, as of the last event.
+    open: bool,
+    /// Whether frames with packets may leave, as of the last event.
+    data_open: bool,
+    life: u8,
+    /// Acknowledgements, lost frames or announcements wait for the link.
+    urgent: bool,
+    /// The neighbours with a usable link at the last look.
+    neighbours: Vec<u16>,
+    /// The gateway in use: it stays while it is reachable and not much farther than another.
+    gateway: Option<u16>,
+    counters: NodeCounters,
+}
+
+/// Counters of packets and frames that are lost above or below the router, by reason.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct NodeCounters {
+    /// Packets of the host that are not IP.
+    pub not_ip: u64,
+    /// Packets of the host to a group or to this node.
+    pub not_unicast: u64,
+    /// Packets of the host to an address behind no node that is known.
+    pub unknown: u64,
+    /// Packets of the host longer than the mesh carries.
+    pub too_long: u64,
+    /// Packets of the host whose destination had no room in the router.
+    pub no_room: u64,
+    /// Frames that are cut short or of another version.
+    pub malformed: u64,
+    /// Announcements that were malformed, old, or too many.
+    pub announcements: u64,
+    /// Frames of all kinds sent.
+    pub sent: u64,
+    /// Octets of these frames.
+    pub sent_octets: u64,
+    /// Octets of frames that carry no packet: probes, updates, requests, announcements, acknowledgements.
+    pub control_octets: u64,
+    /// Frames that carry no packet.
+    pub control_frames: u64,
+    /// Packets given to the host.
+    pub delivered: u64,
+}
+
+/// Where a packet goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Whither {
+    /// To this node itself.
+    Here,
+    /// To a node of the mesh: its own address, or a network behind it.
+    Node(u16),
+    /// Nowhere: no node is known behind which the address lies.
+    Unknown,
+    /// To a group, which the mesh does not carry.
+    Group,
+}
+
+/// Why a path is as it is: the answer to `why`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Why {
+    /// Where the address lies.
+    pub whither: Whither,
+    /// The next hops in use, the best first.
+    pub next_hops: Vec<u16>,
+    /// The distance in ETX.
+    pub distance: Option<f64>,
+    /// The price of a packet in seconds of airtime.
+    pub cost: Option<f64>,
+    /// The rate at which this host may send there, in packets a second, if it does.
+    pub rate: Option<f64>,
+    /// What each neighbour advertises.
+    pub ways: Vec<Way>,
+}
+
+/// Another gateway must be nearer by this many ETX before flows leave the one in use.
+const NEARER: f64 = 2.0;
+
+impl Node {
+    /// A node that begins at `now`. `seed` must be unpredictable, and `seconds` the time of day. Fails if the configuration
+    /// contradicts itself; the text says how.
+    pub fn new(
+        config: NodeConfig,
+        frame_max: usize,
+        now: Instant,
+        seed: Seed,
+        seconds: u32,
+    ) -> Result<Node, String> {
+        let most = mtu_of(frame_max);
+        if config.mtu > most {
+            return Err(format!(
+                "an MTU of {} does not fit: frames carry {most}",
+                config.mtu
+            ));
+        }
+        let number = config.number;
+        let stream = |trial| -> Stream { seed.stream(Purpose::Trial(trial)) };
+        let life = stream(0).below(256) as u8;
+        let caps = config.caps(frame_max.saturating_sub(AROUND));
+        let router = Router::new(config.router(), number, life, &caps, now, stream(1));
+        Ok(Node {
+            router: router.map_err(|error| error.to_string())?,
+            recovery: Recovery::new(config.air.exchange(config.mtu)),
+            // Three frames: so long a neighbour waits for an acknowledgement anyway.
+            host: Host::new(config.air.exchange(config.mtu) * 3),
+            announcements: Announcements::new(
+                number,
+                config.behind.clone(),
+                seconds,
+                now,
+                stream(2),
+            ),
+            gate: Gate::new(config.air),
+            open: true,
+            data_open: true,
+            life,
+            urgent: false,
+            neighbours: Vec::new(),
+            gateway: None,
+            counters: NodeCounters::default(),
+            config,
+        })
+    }
+
+    /// The configuration of this node.
+    pub fn config(&self) -> &NodeConfig {
+        &self.config
+    }
+
+    /// A packet of the host. What cannot be carried is dropped and counted.
+    pub fn offer(&mut self, now: Instant, packet: &[u8]) {
+        let Some(facts) = Facts::of(packet) else {
+            self.counters.not_ip += 1;
+            return;
+        };
+        if packet.len() > self.config.mtu {
+            self.counters.too_long += 1;
+            return;
+        }
+        match self.whither(now, facts.destination) {
+            Whither::Node(node) => {
+                self.host.offer(now, node, facts, packet);
+                self.pump(now);
+            }
+            Whither::Unknown => self.counters.unknown += 1,
+            Whither::Here | Whither::Group => self.counters.not_unicast += 1,
+        }
+    }
+
+    /// Writes the next packet for the host to `packet`; its length, or `None` if there is none.
+    pub fn deliver(&mut self, packet: &mut [u8]) -> Option<usize> {
+        let delivery = self.router.poll_delivery(packet)?;
+        self.counters.delivered += 1;
+        Some(delivery.len)
+    }
+
+    /// Where packets to an address go.
+    pub fn whither(&mut self, now: Instant, address: IpAddr) -> Whither {
+        let group = match address {
+            IpAddr::V4(address) => address.is_multicast() || address.is_broadcast(),
+            IpAddr::V6(address) => address.is_multicast(),
+        };
+        if group {
+            return Whither::Group;
+        }
+        let mut numbers = (self.config.networks.iter()).filter_map(|net| net.number(address));
+        if let Some(number) = numbers.next() {
+            return match number == self.config.number {
+                true => Whither::Here,
+                false => Whither::Node(number),
+            };
+        }
+        let mut best: Option<(u8, bool, f64, u16)> = None;
+        for (node, prefix) in self.announcements.behind(now, address) {
+            let Some(distance) = self.router.distance(node) else {
+                continue;
+            };
+            let held = prefix == 0 && self.gateway == Some(node);
+            let distance = if held { distance - NEARER } else { distance };
+            // The longest prefix, then the nearest node.
+            let better = best.is_none_or(|(longest, _, least, _)| {
+                prefix > longest || prefix == longest && distance < least
+            });
+            if better {
+                best = Some((prefix, prefix == 0, distance, node));
+            }
+        }
+        match best {
+            Some((_, default, _, node)) => {
+                if default {
+                    self.gateway = Some(node);
+                }
+                Whither::Node(node)
+            }
+            None => Whither::Unknown,
+        }
+    }
+
+    /// Why packets to an address take the path that they take.
+    pub fn why(&mut self, now: Instant, address: IpAddr) -> Why {
+        let whither = self.whither(now, address);
+        let Whither::Node(node) = whither else {
+            return Why {
+                whither,
+                next_hops: Vec::new(),
+                distance: None,
+                cost: None,
+                rate: None,
+                ways: Vec::new(),
+            };
+        };
+        let router = &self.router;
+        Why {
+            whither,
+            next_hops: router.next_hops(node).collect(),
+            distance: router.distance(node),
+            cost: router.cost(now, node),
+            rate: router.rate(node),
+            ways: router.advertised(node).collect(),
+        }
+    }
+
+    /// The router, to read its state.
+    pub fn router(&self) -> &Router {
+        &self.router
+    }
+
+    /// The host's queues, to read their state.
+    pub fn host(&self) -> &Host {
+        &self.host
+    }
+
+    /// Recovery, to read its state.
+    pub fn recovery(&self) -> &Recovery {
+        &self.recovery
+    }
+
+    /// What other nodes announce.
+    pub fn announced(&self, now: Instant) -> impl Iterator<Item = (u16, &[Net])> {
+        self.announcements.all(now)
+    }
+
+    /// The counters of node, router, host and recovery.
+    pub fn counters(&self) -> (NodeCounters, Counters, HostCounters, RecoveryCounters) {
+        (
+            self.counters,
+            self.router.counters(),
+            self.host.counters(),
+            self.recovery.counters(),
+        )
+    }
+
+    /// Passes packets of the host to the router, as its rates allow.
+    fn pump(&mut self, now: Instant) {
+        let router = &mut self.router;
+        loop {
+            let Some(head) = self.host.head(now) else {
+                return;
+            };
+            let ((node, flow), first) = (head.key, head.first);
+            let key = head.key;
+            // Packets that go first have a number of their own, since they may overtake others of their flow.
+            let flow = flow & 0x7fff | if first { 0x8000 } else { 0 };
+            let offered = match first {
+                true => router.offer_first(now, node, flow, head.packet),
+                false => router.offer(now, node, flow, head.packet),
+            };
+            match offered {
+                Ok(()) => self.host.taken(now, key, first),
+                Err(Refused::Rate { until }) => self.host.block(node, until),
+                // The next frame that leaves makes room; a look each time anyway.
+                Err(Refused::Full) => self.host.block(node, now + Duration::from_millis(2)),
+                Err(_) => {
+                    self.counters.no_room += 1;
+                    self.host.refuse(key);
+                }
+            }
+        }
+    }
+
+    /// After any event: outcomes to the router, new neighbours, packets of the host.
+    fn settle(&mut self, now: Instant) {
+        while let Some((token, outcome)) = self.recovery.poll_outcome() {
+            self.router
+                .handle_link(now, LinkEvent::Sent { token, outcome });
+        }
+        while let Some(node) = self.recovery.poll_gone() {
+            self.router.lose(now, node);
+        }
+        self.pump(now);
+        self.open = self.gate.open_at() <= now;
+        if self.open {
+            self.recovery.left(self.gate.open_at());
+        }
+        self.data_open = self.gate.data_at() <= now;
+        self.urgent = self.data_open && self.recovery.has_lost()
+            || self.recovery.owes(now)
+            || self.announcements.is_due(now);
+    }
+
+    fn look_at_neighbours(&mut self, now: Instant) {
+        let usable: Vec<u16> = self
+            .router
+            .neighbours()
+            .filter_map(|(node, etx)| etx.map(|_| node))
+            .collect();
+        let fresh = usable.iter().any(|node| !self.neighbours.contains(node));
+        if fresh {
+            self.announcements.on_neighbour(now);
+        }
+        self.neighbours = usable;
+    }
+}
+
+impl LinkNode for Node {
+    fn handle_link(&mut self, now: Instant, event: LinkEvent<'_>) {
+        match event {
+            LinkEvent::Received(arrival) => self.on_arrival(now, arrival),
+            // Of broadcasts nothing is known. Unicasts are the router's own frames.
+            LinkEvent::Sent { token, outcome } => {
+                if self.config.hop == Hop::Unicast && outcome != Outcome::Unconfirmed {
+                    self.router
+                        .handle_link(now, LinkEvent::Sent { token, outcome });
+                }
+            }
+        }
+        self.settle(now);
+    }
+
+    fn pending(&self) -> Classes {
+        if !self.open {
+            return Classes::NONE;
+        }
+        let routed = match self.data_open && self.recovery.has_room() {
+            true => self.router.pending(),
+            false => self
+                .router
+                .pending()
+                .and(Classes::NONE.with(Class::Control)),
+        };
+        routed.with_if(Class::Control, self.urgent)
+    }
+
+    fn poll_link(&mut self, now: Instant, allowed: Classes, sdu: &mut [u8]) -> Option<LinkSend> {
+        let send = self.next_frame(now, allowed, sdu);
+        if let Some(send) = send {
+            self.gate.sent(now, send.len);
+            self.counters.sent += 1;
+            self.counters.sent_octets += send.len as u64;
+        }
+        self.settle(now);
+        send
+    }
+
+    fn handle_timeout(&mut self, now: Instant) {
+        self.router.handle_timeout(now);
+        self.recovery.on_time(now);
+        self.look_at_neighbours(now);
+        self.settle(now);
+    }
+
+    fn poll_timeout(&self) -> Option<Wake> {
+        let own = [
+            (self.recovery.deadline(), "frame unanswered"),
+            (self.announcements.deadline(), "announcement"),
+            (self.host.deadline(), "rate allows a packet"),
+            (
+                Some(self.gate.open_at()).filter(|_| !self.open),
+                "frame has left",
+            ),
+            (
+                Some(self.gate.data_at()).filter(|_| !self.data_open),
+                "others went on",
+            ),
+        ];
+        // What waits for the gate has no deadline of its own.
+        let own = own
+            .into_iter()
+            .filter_map(|(at, why)| Some(Wake { at: at?, why }));
+        let gate = self.gate.open_at();
+        let own = own.map(|wake| match self.open || wake.at > gate {
+            true => wake,
+            false => Wake { at: gate, ..wake },
+        });
+        own.map(Some)
+            .fold(self.router.poll_timeout(), Wake::earlier)
+    }
+
+    fn poll_trace(&mut self) -> Option<TraceEvent> {
+        self.router.poll_trace()
+    }
+}
+
+/// The link address of a node.
+fn address(node: u16) -> Address {
+    Address::node(node)
+}

@@ -1,0 +1,649 @@
+//! Hop-by-hop recovery without the card: frames are repeated until their neighbour acknowledges them.
+//!
+//! Frames are broadcast, so that all neighbours hear queues and prices. Every frame carries acknowledgements: of a relay, the
+//! frame that forwards a packet acknowledges it. A frame is repeated when one that left later was acknowledged (as in RACK,
+//! RFC 8985: a radio does not reorder), or when its time has passed.
+
+use chappe_core::{Class, Duration, Instant, Outcome};
+
+use crate::frame::{ACKS_MAX, Ack};
+
+/// Most frames that wait for an acknowledgement: fewer than the router has tokens for (32).
+const WINDOW: f64 = 24.0;
+/// Frames that wait for an acknowledgement at first, and at least: while one is answered the next is on its way.
+const WINDOW_LEAST: f64 = 2.0;
+/// Bounds of the frames that wait in the card and in the air beyond what one answer takes (TCP Vegas' alpha and beta, Brakmo and
+/// Peterson, 1995). A socket does not push back, so acknowledgements are the clock by which frames leave.
+const SPARE: (f64, f64) = (1.0, 2.0);
+/// The shortest round is remembered for this long.
+const BASE_LIFE: Duration = Duration::from_secs(10);
+/// Transmissions of a frame before it is given up. At half of all frames lost, one in 4096 is (as dot11LongRetryLimit, three
+/// times).
+const ATTEMPTS: u8 = 12;
+/// A neighbour that was not heard for this long while [`VAIN`] transmissions to it went unanswered has gone. Probes come four
+/// times a second.
+const SILENCE: Duration = Duration::from_millis(500);
+/// At 80 % delivery six transmissions in a row are lost once in 15,625 times.
+const VAIN: u16 = 6;
+/// Most neighbours that are remembered; the one unheard for longest makes room.
+const NEIGHBOURS_MAX: usize = 256;
+/// Every frame tells what has arrived of a neighbour until nothing has for this long: what a neighbour does not list was lost.
+const TOLD: Duration = Duration::from_secs(1);
+/// Bounds of the time after which an unanswered frame is repeated (RFC 6298 has 1 s; a hop is no path).
+const WAIT_MAX: Duration = Duration::from_millis(400);
+
+/// The state of recovery with all neighbours.
+#[derive(Debug)]
+pub struct Recovery {
+    /// How long an acknowledgement waits for a frame to ride on.
+    ack_delay: Duration,
+    /// How long a frame may stay in the card beyond its time, before the doubling.
+    margin: Duration,
+    /// The least time after which an unanswered frame is repeated.
+    wait_min: Duration,
+    neighbours: Vec<Neighbour>,
+    outstanding: Vec<Outstanding>,
+    /// Frames that may wait for an acknowledgement.
+    window: f64,
+    /// The shortest round of late, in seconds, and since when it counts; and that of the time before.
+    base: (f64, Instant, f64),
+    /// Counts transmissions.
+    order: u64,
+    outcomes: Vec<(u32, Outcome)>,
+    gone: Vec<u16>,
+    counters: RecoveryCounters,
+}
+
+/// Counters of frames and their repetitions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RecoveryCounters {
+    /// Frames sent for the first time.
+    pub frames: u64,
+    /// Transmissions after the first one.
+    pub repeats: u64,
+    /// Repeats because the time had passed.
+    pub timeouts: u64,
+    /// Frames that were given up.
+    pub given_up: u64,
+    /// Neighbours that went silent.
+    pub silent: u64,
+    /// Frames that were received twice.
+    pub copies: u64,
+    /// Frames with nothing but acknowledgements.
+    pub acks: u64,
+}
+
+#[derive(Debug)]
+struct Neighbour {
+    node: u16,
+    heard: Instant,
+    /// The life of the neighbour, with what has arrived in it.
+    received: Option<Received>,
+    /// Number of the next frame to it.
+    next: u16,
+    /// Smoothed time to an acknowledgement and its variation, in seconds (RFC 6298).
+    round: Option<(f64, f64)>,
+    /// Transmissions since it last acknowledged one.
+    in_vain: u16,
+    /// When its frames must be acknowledged, if nothing else leaves before.
+    ack_at: Option<Instant>,
+    /// When its last frame for this node arrived.
+    arrived: Instant,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Received {
+    life: u8,
+    newest: u16,
+    /// Bit 0 is the newest.
+    map: u64,
+}
+
+#[derive(Debug)]
+struct Outstanding {
+    to: u16,
+    number: u16,
+    token: u32,
+    class: Class,
+    body: Vec<u8>,
+    attempts: u8,
+    order: u64,
+    sent: Instant,
+    /// When it had left the card, once that is known.
+    left: Option<Instant>,
+    /// Whether it must be repeated now.
+    lost: bool,
+}
+
+/// A frame to repeat.
+#[derive(Clone, Copy, Debug)]
+pub struct Repeat<'a> {
+    /// The neighbour it is for.
+    pub to: u16,
+    /// Its number among the frames to it.
+    pub number: u16,
+    /// The class of the frame.
+    pub class: Class,
+    /// The body of the frame.
+    pub body: &'a [u8],
+}
+
+impl Recovery {
+    /// Nothing is known yet. `exchange` is the time of a full frame on the channel.
+    pub fn new(exchange: Duration) -> Recovery {
+        Recovery {
+            // A relay's next frame carries it sooner, and the host's own acknowledgements are held for less (`Host`).
+            ack_delay: exchange * 3 / 2,
+            // The delayed acknowledgement, after a frame of each of two neighbours and this node's own.
+            wait_min: (exchange * 5).max(Duration::from_millis(5)),
+            margin: exchange,
+            neighbours: Vec::new(),
+            outstanding: Vec::with_capacity(WINDOW as usize),
+            window: WINDOW_LEAST,
+            base: (f64::MAX, Instant::ZERO, f64::MAX),
+            order: 0,
+            outcomes: Vec::new(),
+            gone: Vec::new(),
+            counters: RecoveryCounters::default(),
+        }
+    }
+
+    /// Whether another frame may be sent.
+    pub fn has_room(&self) -> bool {
+        self.outstanding.len() < self.window as usize
+    }
+
+    /// How many frames may wait for an acknowledgement now.
+    pub fn window(&self) -> f64 {
+        self.window
+    }
+
+    /// The counters since the start.
+    pub fn counters(&self) -> RecoveryCounters {
+        self.counters
+    }
+
+    /// The frames that wait for an acknowledgement.
+    pub fn waiting(&self) -> usize {
+        self.outstanding.len()
+    }
+
+    /// The smoothed time in which a neighbour acknowledges.
+    pub fn round(&self, node: u16) -> Option<Duration> {
+        let known = self.neighbours.iter().find(|known| known.node == node)?;
+        known.round.map(|(mean, _)| Duration::from_secs_f64(mean))
+    }
+
+    /// A frame with this body leaves for the first time. Returns its number.
+    pub fn send(
+        &mut self,
+        now: Instant,
+        to: u16,
+        (token, class): (u32, Class),
+        body: &[u8],
+    ) -> u16 {
+        self.counters.frames += 1;
+        self.order += 1;
+        let order = self.order;
+        let neighbour = self.neighbour(now, to);
+        neighbour.next = neighbour.next.wrapping_add(1);
+        neighbour.in_vain = neighbour.in_vain.saturating_add(1);
+        let number = neighbour.next;
+        self.outstanding.push(Outstanding {
+            to,
+            number,
+            token,
+            class,
+            body: body.to_vec(),
+            attempts: 1,
+            order,
+            sent: now,
+            left: None,
+            lost: false,
+        });
+        number
+    }
+
+    /// Whether a frame must be repeated.
+    pub fn has_lost(&self) -> bool {
+        self.outstanding.iter().any(|frame| frame.lost)
+    }
+
+    /// The frame that must be repeated now, the one that left first; it counts as sent.
+    pub fn repeat(&mut self, now: Instant) -> Option<Repeat<'_>> {
+        let lost = self.outstanding.iter_mut().filter(|frame| frame.lost);
+        let frame = lost.min_by_key(|frame| frame.order)?;
+        self.order += 1;
+        self.counters.repeats += 1;
+        frame.attempts = frame.attempts.saturating_add(1);
+        (frame.order, frame.sent, frame.lost) = (self.order, now, false);
+        frame.left = None;
+        if let Some(known) = self
+            .neighbours
+            .iter_mut()
+            .find(|known| known.node == frame.to)
+        {
+            known.in_vain = known.in_vain.saturating_add(1);
+        }
+        Some(Repeat {
+            to: frame.to,
+            number: frame.number,
+            class: frame.class,
+            body: &frame.body,
+        })
+    }
+
+    /// A neighbour was heard.
+    pub fn heard(&mut self, now: Instant, from: u16) {
+        self.neighbour(now, from).heard = now;
+    }
+
+    /// The last frame has left the card.
+    pub fn left(&mut self, now: Instant) {
+        for frame in &mut self.outstanding {
+            frame.left.get_or_insert(now);
+        }
+    }
+
+    /// A neighbour tells what it has received from this node, in a frame that began at `began`. What had left before and is not
+    /// listed was lost.
+    pub fn on_ack(&mut self, now: Instant, from: u16, ack: Ack, began: Instant) {
+        let arrived = |frame: &Outstanding| frame.to == from && ack.has(frame.number);
+        for frame in self.outstanding.iter_mut().filter(|frame| frame.to == from) {
+            // The card may have waited for frames that were not heard: the margin doubles with each attempt.
+            let margin = self.margin * (1 << frame.attempts.min(5));
+            frame.lost |= !arrived(frame) && frame.left.is_some_and(|left| left + margin < began);
+        }
+        let latest = self.outstanding.iter().filter(|frame| arrived(frame));
+        let Some(latest) = latest.map(|frame| frame.order).max() else {
+            return;
+        };
+        let mut sample = None;
+        let outcomes = &mut self.outcomes;
+        self.outstanding.retain(|frame| {
+            if !arrived(frame) {
+                return true;
+            }
+            // Of a frame that was repeated it is not known which transmission arrived (Karn).
+            if frame.attempts == 1 && frame.order == latest {
+                sample = Some(now.saturating_since(frame.sent));
+            }
+            let attempts = frame.attempts;
+            outcomes.push((frame.token, Outcome::Acknowledged { attempts }));
+            false
+        });
+        for frame in &mut self.outstanding {
+            frame.lost |= frame.to == from && frame.order < latest;
+        }
+        let neighbour = self.neighbour(now, from);
+        neighbour.in_vain = 0;
+        if let Some(sample) = sample {
+            neighbour.measured(sample.as_secs_f64());
+            self.adapt(now, sample.as_secs_f64());
+        }
+    }
+
+    /// Adapts the window: what waits beyond the shortest round is its excess over it, in frames (Vegas).
+    fn adapt(&mut self, now: Instant, sample: f64) {
+        let (least, since, before) = self.base;
+        self.base = match now.saturating_since(since) > BASE_LIFE {
+            true => (sample, now, least),
+            false => (least.min(sample), since, before),
+        };
+        let base = self.base.0.min(self.base.2);
+        let excess = self.window * (1.0 - base / sample.max(base));
+        let change = match excess {
+            low if low < SPARE.0 => 1.0 / self.window,
+            high if high > SPARE.1 => -1.0 / self.window,
+            _ => 0.0,
+        };
+        self.window = (self.window + change).clamp(WINDOW_LEAST, WINDOW);
+    }
+
+    /// A frame for this node arrived. False if it had arrived before.
+    pub fn on_frame(&mut self, now: Instant, from: u16, (life, number): (u8, u16)) -> bool {
+        let delay = self.ack_delay;
+        let neighbour = self.neighbour(now, from);
+        let at = now + delay;
+        neighbour.ack_at = Some(neighbour.ack_at.map_or(at, |before| before.min(at)));
+        neighbour.arrived = now;
+        let fresh = neighbour.on_number(life, number);
+        self.counters.copies += u64::from(!fresh);
+        fresh
+    }
+
+    /// The acknowledgements for the next frame, the most overdue first; they count as told.
+    pub fn acks(&mut self, now: Instant) -> ([Ack; ACKS_MAX], usize) {
+        let nothing = Ack {
+            node: 0,
+            newest: 0,
+            before: 0,
+        };
+        let (mut acks, mut count) = ([nothing; ACKS_MAX], 0);
+        self.neighbours.sort_by_key(|known| {
+            (
+                known.ack_at.unwrap_or(Instant::MAX),
+                Instant::MAX.saturating_since(known.arrived),
+            )
+        });
+        let lately = self
+            .neighbours
+            .iter_mut()
+            .filter(|known| now.saturating_since(known.arrived) < TOLD);
+        let told = lately.filter_map(|known| Some((known.received?, known)));
+        for (place, (received, known)) in acks.iter_mut().zip(told) {
+            *place = Ack {
+                node: known.node,
+                newest: received.newest,
+                before: (received.map >> 1) as u32,
+            };
+            known.ack_at = None;
+            count += 1;
+        }
+        (acks, count)
+    }
+
+    /// Whether an acknowledgement must leave now, by itself if there is nothing else.
+    pub fn owes(&self, now: Instant) -> bool {
+        self.neighbours
+            .iter()
+            .any(|known| known.ack_at.is_some_and(|at| at <= now))
+    }
+
+    /// Counts a frame with nothing but acknowledgements.
+    pub fn acked_alone(&mut self) {
+        self.counters.acks += 1;
+    }
+
+    /// Finds what is overdue: frames to repeat or to give up, neighbours that have gone.
+    pub fn on_time(&mut self, now: Instant) {
+        for at in 0..self.neighbours.len() {
+            let Some(known) = self.neighbours.get_mut(at) else {
+                return;
+            };
+            let silent = now.saturating_since(known.heard) >= SILENCE;
+            if silent && known.in_vain >= VAIN {
+                known.in_vain = 0;
+                let node = known.node;
+                self.counters.silent += 1;
+                self.gone.push(node);
+                self.give_up(|frame| frame.to == node);
+            }
+        }
+        for at in 0..self.outstanding.len() {
+            let due = self.outstanding.get(at).map(|frame| self.due(frame));
+            if let (Some(frame), Some(due)) = (self.outstanding.get_mut(at), due)
+                && !frame.lost
+                && due <= now
+            {
+                frame.lost = true;
+                self.counters.timeouts += 1;
+            }
+        }
+        self.give_up(|frame| frame.lost && frame.attempts >= ATTEMPTS);
+    }
+
+    fn give_up(&mut self, which: impl Fn(&Outstanding) -> bool) {
+        let (outcomes, counters) = (&mut self.outcomes, &mut self.counters);
+        self.outstanding.retain(|frame| {
+            if which(frame) {
+                counters.given_up += 1;
+                let attempts = frame.attempts;
+                outcomes.push((frame.token, Outcome::Failed { attempts }));
+            }
+            !which(frame)
+        });
+    }
+
+    /// When [`on_time`](Self::on_time) or an acknowledgement is due next.
+    pub fn deadline(&self) -> Option<Instant> {
+        let waiting = self.outstanding.iter().filter(|frame| !frame.lost);
+        let due = waiting.map(|frame| self.due(frame));
+        let acks = self.neighbours.iter().filter_map(|known| known.ack_at);
+        due.chain(acks).min()
+    }
+
+    fn due(&self, frame: &Outstanding) -> Instant {
+        let known = self.neighbours.iter().find(|known| known.node == frame.to);
+        let round = known.and_then(|known| known.round);
+        let wait = round.map_or(self.wait_min * 2, |(mean, var)| {
+            Duration::from_secs_f64(mean + 4.0 * var)
+        });
+        // It doubles with every second attempt: the channel may be full, but a relay that has gone must be noticed.
+        let times = 1u64 << (frame.attempts / 2).min(3);
+        let most = WAIT_MAX.max(self.wait_min);
+        frame.left.unwrap_or(frame.sent) + (wait.max(self.wait_min) * times).min(most)
+    }
+
+    /// The next outcome of a frame, with its token.
+    pub fn poll_outcome(&mut self) -> Option<(u32, Outcome)> {
+        (!self.outcomes.is_empty()).then(|| self.outcomes.remove(0))
+    }
+
+    /// The next neighbour that has gone.
+    pub fn poll_gone(&mut self) -> Option<u16> {
+        self.gone.pop()
+    }
+
+    fn neighbour(&mut self, now: Instant, node: u16) -> &mut Neighbour {
+        let at = match self.neighbours.iter().position(|known| known.node == node) {
+            Some(at) => at,
+            None => {
+                if self.neighbours.len() >= NEIGHBOURS_MAX {
+                    let silent = self.neighbours.iter().enumerate();
+                    let at = silent
+                        .min_by_key(|(_, known)| known.heard)
+                        .map_or(0, |(at, _)| at);
+                    self.neighbours.swap_remove(at);
+                }
+                self.neighbours.push(Neighbour {
+                    node,
+                    heard: now,
+                    received: None,
+                    next: 0,
+                    round: None,
+                    in_vain: 0,
+                    ack_at: None,
+                    arrived: Instant::ZERO,
+                });
+                self.neighbours.len() - 1
+            }
+        };
+        &mut self.neighbours[at]
+    }
+}
+
+impl Neighbour {
+    /// Notes a number; false if it was noted before, or is too old to know.
+    fn on_number(&mut self, life: u8, number: u16) -> bool {
+        let Some(received) = self
+            .received
+            .as_mut()
+            .filter(|received| received.life == life)
+        else {
+            let map = 1;
+            self.received = Some(Received {
+                life,
+                newest: number,
+                map,
+            });
+            return true;
+        };
+        let ahead = number.wrapping_sub(received.newest);
+        match ahead {
+            1..0x8000 => {
+                received.map = received.map.checked_shl(ahead.into()).unwrap_or(0) | 1;
+                received.newest = number;
+                true
+            }
+            _ => {
+                let back = received.newest.wrapping_sub(number);
+                if back >= 64 || received.map >> back & 1 == 1 {
+                    return false;
+                }
+                received.map |= 1 << back;
+                true
+            }
+        }
+    }
+
+    /// A round trip was measured (RFC 6298, 2).
+    fn measured(&mut self, sample: f64) {
+        self.round = Some(match self.round {
+            None => (sample, sample / 2.0),
+            Some((mean, var)) => (
+                mean + (sample - mean) / 8.0,
+                var + ((sample - mean).abs() - var) / 4.0,
+            ),
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(ms: u64) -> Instant {
+        Instant::from_millis(ms)
+    }
+
+    fn sender(frames: u16) -> Recovery {
+        let mut recovery = Recovery::new(Duration::from_millis(2));
+        for token in 1..=frames {
+            let number = recovery.send(
+                at(token.into()),
+                7,
+                (token.into(), Class::Data),
+                &[token as u8],
+            );
+            assert_eq!(number, token);
+        }
+        recovery
+    }
+
+    /// What a frame that left later shows about an earlier one, and what the earlier one's repeat shows.
+    #[test]
+    fn what_arrives_out_of_order_was_lost() {
+        let mut recovery = sender(3);
+        recovery.on_ack(
+            at(10),
+            7,
+            Ack {
+                node: 1,
+                newest: 2,
+                before: 0,
+            },
+            Instant::ZERO,
+        );
+        assert_eq!(
+            recovery.poll_outcome(),
+            Some((2, Outcome::Acknowledged { attempts: 1 }))
+        );
+        let repeat = recovery.repeat(at(11)).unwrap();
+        assert_eq!((repeat.number, repeat.body), (1, &[1][..]));
+        assert!(recovery.repeat(at(11)).is_none(), "the third is only late");
+        // The third arrives, but it left before the repeat of the first.
+        recovery.on_ack(
+            at(12),
+            7,
+            Ack {
+                node: 1,
+                newest: 3,
+                before: 0b1,
+            },
+            Instant::ZERO,
+        );
+        assert!(!recovery.has_lost());
+        recovery.on_ack(
+            at(13),
+            7,
+            Ack {
+                node: 1,
+                newest: 3,
+                before: 0b11,
+            },
+            Instant::ZERO,
+        );
+        let outcomes: Vec<_> = std::iter::from_fn(|| recovery.poll_outcome()).collect();
+        assert_eq!(outcomes[1], (1, Outcome::Acknowledged { attempts: 2 }));
+        assert_eq!((recovery.waiting(), recovery.deadline()), (0, None));
+    }
+
+    /// A neighbour that only others acknowledge is not acknowledged.
+    #[test]
+    fn acknowledgements_count_for_their_neighbour_only() {
+        let mut recovery = sender(1);
+        recovery.on_ack(
+            at(5),
+            8,
+            Ack {
+                node: 1,
+                newest: 1,
+                before: 0,
+            },
+            Instant::ZERO,
+        );
+        assert_eq!(recovery.poll_outcome(), None);
+    }
+
+    #[test]
+    fn a_silent_neighbour_is_given_up_within_a_second() {
+        let mut recovery = sender(2);
+        let (mut now, mut gone) = (at(2), None);
+        while gone.is_none() && now < at(3000) {
+            now = recovery.deadline().unwrap();
+            recovery.on_time(now);
+            while recovery.repeat(now).is_some() {}
+            gone = recovery.poll_gone();
+        }
+        assert_eq!(gone, Some(7));
+        assert!(now < at(1000), "{now}");
+        let failed = std::iter::from_fn(|| recovery.poll_outcome()).count();
+        assert_eq!((failed, recovery.waiting()), (2, 0));
+        // One that is heard is only given up frame by frame.
+        let mut recovery = sender(1);
+        for _ in 0..100 {
+            let Some(due) = recovery.deadline() else {
+                break;
+            };
+            recovery.heard(due, 7);
+            recovery.on_time(due);
+            recovery.repeat(due);
+        }
+        assert_eq!(recovery.counters().given_up, 1);
+        assert_eq!(recovery.counters().repeats, u64::from(ATTEMPTS) - 1);
+        assert_eq!(recovery.poll_gone(), None);
+    }
+
+    #[test]
+    fn copies_are_recognised_in_any_order_and_across_lives() {
+        let mut recovery = Recovery::new(Duration::from_millis(2));
+        let mut take = |life, number| recovery.on_frame(at(0), 3, (life, number));
+        let taken = [65_535, 0, 65_534, 0, 65_535, 63, 65_534].map(|number| take(1, number));
+        assert_eq!(taken, [true, true, true, false, false, true, false]);
+        assert!(take(2, 0) && !take(2, 0));
+        let (acks, count) = recovery.acks(at(1));
+        assert_eq!(
+            (count, acks[0]),
+            (
+                1,
+                Ack {
+                    node: 3,
+                    newest: 0,
+                    before: 0
+                }
+            )
+        );
+        assert_eq!(recovery.acks(at(999)).1, 1, "told again");
+        assert_eq!(recovery.acks(at(1000)).1, 0);
+    }
+
+    #[test]
+    fn strangers_do_not_fill_the_memory() {
+        let mut recovery = Recovery::new(Duration::from_millis(2));
+        for node in 0..60_000u16 {
+            recovery.on_frame(at(node.into()), node, (0, 1));
+        }
+        assert_eq!(recovery.neighbours.len(), NEIGHBOURS_MAX);
+    }
+}

@@ -1,0 +1,149 @@
+//! A node's settings, and the router's that follow from them.
+
+use chappe_core::{Caps, Duration};
+use chappe_dpclo::{
+    AirtimeLaw, Attempts, Extras, NextHops, Probes, Queues, RateLaw, Room, Routing, Settings,
+};
+
+use crate::air::Air;
+use crate::packet::Net;
+
+/// How lost frames of a hop are recovered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hop {
+    /// By this program: frames are broadcast and repeated ([`crate::recovery`]), and all neighbours hear queues and prices. For
+    /// media whose broadcasts are as fast as unicasts.
+    Broadcast,
+    /// By the card, and beyond it by confirmations of the neighbour's program: frames are unicast. For cards that send
+    /// broadcasts at a slow basic rate.
+    Unicast,
+}
+
+/// The configuration of a node.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NodeConfig {
+    /// The node's number, 1 to 65,534; no other node has it.
+    pub number: u16,
+    /// The networks of the mesh, IPv4 and IPv6: a node's address is the network's plus its number.
+    pub networks: Vec<Net>,
+    /// The networks behind this node.
+    pub behind: Vec<Net>,
+    /// The timing of the slowest interface.
+    pub air: Air,
+    /// How lost frames are recovered.
+    pub hop: Hop,
+    /// About how many nodes the mesh has: it sets how often nodes tell of themselves and how much they remember.
+    pub size: u16,
+    /// The longest IP packet in octets, the same on all nodes.
+    pub mtu: usize,
+}
+
+/// Probes of a neighbourhood may take this share of the channel, and updates half of it: 2 % of the air is the goal for all
+/// control traffic at 200 nodes.
+const PROBING: f64 = 0.01;
+/// Neighbours that sense each other in a mesh of 108 nodes with 550 m of sensing (`docs/dpclo.md`): some 20, and no more than
+/// there are nodes.
+const AROUND_MAX: u16 = 24;
+/// The shortest interval between two probes: three make a link usable within a second.
+const PROBE_LEAST: Duration = Duration::from_millis(250);
+/// Octets of a usual probe: its head, the counts of some neighbours, what this program adds.
+const PROBE: usize = 120;
+/// The shortest interval between two full updates: a lost one must not delay the first packet by more.
+const UPDATE_LEAST: Duration = Duration::from_secs(1);
+/// Updates without a newer number after which a route is lost. DSDV's 3 suits 15 s; of six, each over three hops that lose a fifth,
+/// all are lost once in 70 times.
+const LOST_AFTER: u8 = 6;
+
+impl NodeConfig {
+    /// The time between two probes of a node.
+    pub fn probe_interval(&self) -> Duration {
+        let around = f64::from(self.size.min(AROUND_MAX));
+        let each = self.air.exchange(PROBE).as_secs_f64();
+        PROBE_LEAST.max(Duration::from_secs_f64(around * each / PROBING))
+    }
+
+    /// The time between two full updates of a node. An update has eight octets for each destination.
+    pub fn update_interval(&self) -> Duration {
+        let around = f64::from(self.size.min(AROUND_MAX));
+        let each = self.air.exchange(8 * usize::from(self.size)).as_secs_f64();
+        UPDATE_LEAST.max(Duration::from_secs_f64(around * each / (PROBING / 2.0)))
+    }
+
+    /// The capabilities of the link that the router sees.
+    pub(crate) fn caps(&self, frame_max: usize) -> Caps {
+        let broadcast = self.hop == Hop::Broadcast;
+        Caps {
+            frame_max,
+            schedules: false,
+            start_error: Duration::ZERO,
+            reports_power: false,
+            overhears: broadcast,
+            confirms_broadcast: false,
+        }
+    }
+
+    /// The router's settings: those of DPCLO's improved variant, with intervals for repair within two seconds and prices for
+    /// this medium.
+    pub(crate) fn router(&self) -> Settings {
+        let improved = Settings::improved();
+        let full = self.air.exchange(self.mtu);
+        let size = self.size.max(8);
+        Settings {
+            probes: Probes {
+                interval: self.probe_interval(),
+                jitter: 0.2,
+                window: 16,
+                octets: 0,
+                attempts: improved.probes.attempts.map(|law| Attempts {
+                    instead_of_probes: self.probe_interval() * 16,
+                    ..law
+                }),
+                ..improved.probes
+            },
+            routing: Routing {
+                period: self.update_interval(),
+                lost_after: LOST_AFTER,
+                gap: Duration::from_millis(100),
+                settle: Duration::from_millis(200),
+                ..improved.routing
+            },
+            next_hops: NextHops {
+                high: 3.0,
+                low: 1.0,
+                ..improved.next_hops
+            },
+            // Four packets keep a link busy while its neighbour answers, and each more delays TCP by a frame at every hop:
+            // twelve milliseconds at 802.11b's 11 Mbit/s. A node that has heard of fewer than eight places of twelve sends nothing.
+            queues: Queues {
+                limit: 4,
+                reserve: 8,
+                age_max: Duration::from_secs(3),
+                ..improved.queues
+            },
+            rate: RateLaw::Airtime(AirtimeLaw {
+                around: self.air.exchange(0),
+                octet: self.air.octet(),
+                // A fifth of a link at once: TCP's own start is slower (RFC 6928), and queues bound what is too much.
+                start: 0.2 / full.as_secs_f64(),
+                double: Duration::from_millis(200),
+                ..AirtimeLaw::DOT11B
+            }),
+            extras: Extras {
+                credits: 8,
+                // The time in which each of three hops repeats a frame twice: TCP takes a gap for a loss.
+                resequence: Some(Duration::from_millis(30).max(full * 60)),
+                ..improved.extras
+            },
+            room: Room {
+                destinations: size.saturating_mul(2).max(64),
+                neighbours: size.min(64) as u8,
+                packets: 1024,
+                payload: self.mtu as u16,
+                flows: 512,
+                sources: size.min(256),
+                seen: 4096,
+            },
+            ..improved
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! Goal: what members and strangers send changes nothing but counters, or heals. Method: frames made by hand and replayed ones,
+//! given to nodes in virtual time. Strangers' frames end before these nodes, at the seal of `chappe-live`.
+
+use chappe_core::{Duration, Purpose, Seed};
+use chappe_dpclo::header::{Metric, Route, Routes};
+use chappe_mesh::frame::{self, ALL, Kind};
+
+use crate::field::{Field, secs};
+
+/// A frame of the router for all.
+fn routed(body: &[u8]) -> Vec<u8> {
+    let mut room = vec![0; 64 + body.len()];
+    let at = frame::emit(Kind::Router, 1, &[], (ALL, 0), &mut room).unwrap();
+    room[at..at + body.len()].copy_from_slice(body);
+    room.truncate(at + body.len());
+    room
+}
+
+fn update(routes: &[(u16, u16, u16)]) -> Vec<u8> {
+    let mut body = [0; 900];
+    let mut routes = routes.iter().map(|&(destination, seq, metric)| Route {
+        destination,
+        seq,
+        metric: Metric(metric),
+        via: destination,
+    });
+    let len = Routes::emit(&mut routes, &mut body).unwrap();
+    routed(&body[..len])
+}
+
+/// A million frames of garbage, some with a right head, leave tables bounded and the mesh working; each is counted.
+#[test]
+fn a_million_garbage_frames_change_nothing_but_counters() {
+    let mut field = Field::new(Field::line(3, 0.9), 1);
+    field.run(secs(4.0), |_| {});
+    let mut stream = Seed(7).stream(Purpose::Trial(1));
+    let mut garbage = [0; 120];
+    for n in 0..1_000_000u32 {
+        let len = (n % 120) as usize;
+        stream.fill(&mut garbage[..len]);
+        if n % 2 == 0 && len > 8 {
+            garbage[0] = 0x10 | garbage[0] & 3;
+            garbage[2] = 0;
+        }
+        let from = stream.below(60_000) as u16 + 100;
+        field.inject(1, from, &garbage[..len]);
+    }
+    let counters = field.node(1).counters();
+    assert!(counters.0.malformed > 400_000, "{:?}", counters.0);
+    let neighbours = field.node(1).router().neighbours().count();
+    let destinations = field.node(1).router().destinations().count();
+    assert!(
+        neighbours <= 64 && destinations <= 64,
+        "{neighbours} {destinations}"
+    );
+    let end = field.now + Duration::from_secs(12);
+    field.run(end, |_| {});
+    field.offer(0, 2, 5, 300);
+    let end = field.now + Duration::from_secs(2);
+    field.run(end, |_| {});
+    assert_eq!(field.numbers(2), [5]);
+}
+
+/// A member that claims to be beside everything, with numbers from the future, attracts packets at most until it stops: the mesh
+/// carries again within ten seconds, no packet dies at the hop limit and none arrives twice.
+#[test]
+fn a_liar_is_overcome_once_it_stops() {
+    for (seq, metric) in [(0x7ff0, 0), (40, 1), (0xfffe, 0xfffe), (6, 0xffff)] {
+        let mut field = Field::new(Field::line(4, 0.9), 5);
+        field.run(secs(4.0), |_| {});
+        let lie = update(&[(4, seq, metric), (3, seq, metric), (1, seq, metric)]);
+        let mut next = field.now;
+        field.run(secs(9.0), |field| {
+            while field.now >= next {
+                // In the name of node 2, to both of its neighbours.
+                field.inject(0, 2, &lie);
+                field.inject(2, 2, &lie);
+                field.offer(0, 3, 1, 100);
+                next += Duration::from_millis(100);
+            }
+        });
+        let stopped = field.now;
+        let mut number = 1000;
+        field.run(secs(21.0), |field| {
+            while field.now >= next {
+                field.offer(0, 3, number, 100);
+                number += 1;
+                next += Duration::from_millis(100);
+            }
+        });
+        let after = field.received[3]
+            .iter()
+            .filter(|(at, _)| at.saturating_since(stopped) > Duration::from_secs(10));
+        assert!(after.count() > 10, "({seq}, {metric})");
+        let mut numbers: Vec<u32> = field
+            .numbers(3)
+            .into_iter()
+            .filter(|number| *number >= 1000)
+            .collect();
+        let count = numbers.len();
+        numbers.sort_unstable();
+        numbers.dedup();
+        assert_eq!(numbers.len(), count, "({seq}, {metric})");
+        for place in 0..4 {
+            assert_eq!(
+                field.node(place).counters().1.losses.hop_limit,
+                0,
+                "({seq}, {metric}) at {place}"
+            );
+        }
+    }
+}
+
+/// Frames that are repeated to all nodes, as by a wormhole, deliver no packet twice.
+#[test]
+fn replayed_frames_deliver_nothing_twice() {
+    let mut field = Field::new(Field::line(4, 0.9), 8);
+    field.tape = Some(Vec::new());
+    field.run(secs(4.0), |_| {});
+    let (mut next, mut number, mut at) = (field.now, 0, 0);
+    field.run(secs(10.0), |field| {
+        while field.now >= next {
+            field.offer(0, 3, number, 100);
+            number += 1;
+            next += Duration::from_millis(50);
+            // What was on the air lately is heard again, everywhere.
+            let lately: Vec<_> = field.tape.as_ref().unwrap()[at..].to_vec();
+            at += lately.len();
+            for (from, sdu) in lately.iter().rev().take(20) {
+                (0..4)
+                    .filter(|to| to != from)
+                    .for_each(|to| field.inject(to, *from as u16 + 1, sdu));
+            }
+        }
+    });
+    let numbers = field.numbers(3);
+    let mut once = numbers.clone();
+    once.sort_unstable();
+    once.dedup();
+    assert_eq!(once.len(), numbers.len());
+    assert!(
+        numbers.len() as u32 * 10 > number * 9,
+        "{} of {number}",
+        numbers.len()
+    );
+}
+
+/// A flood for a destination that takes nothing fills neither the host's memory nor the router's.
+#[test]
+fn queues_for_the_unreachable_are_bounded() {
+    let mut field = Field::new(Field::line(3, 0.9), 2);
+    field.run(secs(4.0), |_| {});
+    field.crash(2);
+    for number in 0..20_000 {
+        field.offer(0, 2, number, 1400);
+    }
+    let end = field.now + Duration::from_secs(8);
+    field.run(end, |_| {});
+    let node = field.node(0);
+    assert!(node.host().waiting() <= 2 << 20);
+    assert!(node.router().waiting() <= 40);
+    let (_, router, host, _) = node.counters();
+    assert!(
+        host.overflowed + host.late + host.dropped > 10_000,
+        "{host:?} {:?}",
+        router.losses
+    );
+}

@@ -1,0 +1,5 @@
+//! Nodes in virtual time: what a mesh carries, survives, and refuses.
+
+mod abuse;
+mod field;
+mod mesh;
