@@ -29,6 +29,8 @@ pub enum Command {
     Demo(Demo),
     /// Simulate a scenario file.
     Sim(Sim),
+    /// Simulate a scenario with several values of its keys: every combination, compared over the same seeds.
+    Sweep(Sweep),
     /// Regenerate the papers' figures: published values, ours with intervals, and the bound.
     Lab(Lab),
     /// Write a commented scenario file to start from.
@@ -100,6 +102,74 @@ pub struct Sim {
     pub schema: bool,
     #[command(flatten)]
     pub shared: Shared,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+VALUES are a list, `paper,more,improved`, or a range with both ends, `10..20 dBm/5` (A..B UNIT/STEP; the step is 1 if omitted). A
+file may hold them in its table [sweep.grid], as `radio.tx_power = \"10..20 dBm/5\"`; options replace a key's values there.
+
+What is finished is kept in the folder: after Ctrl-C, a crash or a change of values, the same command makes only what is missing.
+DIR/cells holds a Parquet data set with a row for each receiver and a column for each swept key. Parts of an array job may share
+the folder, or their folders may be copied together; the same command without --shard then gives the table. Transfers that do not
+finish are counted in the table; they are no failure of the sweep.
+
+Examples:
+  chappe sweep mesh.toml --grid protocol.variant=paper,more,improved --seeds 1..20
+  chappe sweep mesh.toml --grid protocol.variant=paper,more --grid 'radio.tx_power=10..20 dBm/5' --reference protocol.variant=more
+  chappe sweep mesh.toml --out runs --shard $SLURM_ARRAY_TASK_ID/16")]
+pub struct Sweep {
+    /// The scenario file; `chappe new` writes one.
+    pub file: PathBuf,
+    /// A key and its values; can be given several times, and every combination is run.
+    #[arg(long, value_name = "KEY=VALUES")]
+    pub grid: Vec<String>,
+    /// Compare each cell with the one that has this value of the key and is otherwise the same; can be given several times. Default:
+    /// the first value of the first key.
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub reference: Vec<String>,
+    /// Change a key of the scenario in all cells; can be given several times.
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
+    /// Run these seeds in each cell: `1..20` (both ends included) or `1,4,9`.
+    #[arg(long, value_name = "A..B", value_parser = parse_seeds)]
+    pub seeds: Option<Seeds>,
+    /// Send this file in the first transfer.
+    #[arg(long, value_name = "FILE")]
+    pub object: Option<PathBuf>,
+    /// Folder of the results; default: the scenario's name with `-sweep`.
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Keep the receivers' copies in the folder too.
+    #[arg(long)]
+    pub copies: bool,
+    /// Make only part I of N of the runs, for array jobs.
+    #[arg(long, value_name = "I/N", value_parser = parse_shard)]
+    pub shard: Option<Shard>,
+    /// Draw the figure as PNG too, with a program of this machine (rsvg-convert, resvg, inkscape, cairosvg or magick).
+    #[arg(long)]
+    pub png: bool,
+    #[command(flatten)]
+    pub shared: Shared,
+}
+
+/// A part of an array job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shard {
+    /// Its number, from one on.
+    pub index: usize,
+    /// The number of parts.
+    pub count: usize,
+}
+
+fn parse_shard(text: &str) -> Result<Shard, String> {
+    let numbers = text
+        .split_once('/')
+        .and_then(|(index, count)| Some((index.trim().parse().ok()?, count.trim().parse().ok()?)));
+    match numbers {
+        Some((index, count)) if index >= 1 && index <= count => Ok(Shard { index, count }),
+        _ => Err(format!("`{text}` is not a part; write 1/4 to 4/4")),
+    }
 }
 
 #[derive(Debug, Args)]
@@ -401,6 +471,14 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn parts_count_from_one() {
+        assert_eq!(parse_shard("3/4"), Ok(Shard { index: 3, count: 4 }));
+        for wrong in ["0/4", "5/4", "4", "a/b", "1/0", "-1/2"] {
+            assert!(parse_shard(wrong).is_err(), "{wrong}");
+        }
     }
 
     #[test]

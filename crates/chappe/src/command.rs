@@ -10,4 +10,5 @@ pub mod lab;
 pub mod link;
 pub mod new;
 pub mod sim;
+pub mod sweep;
 pub mod systems;

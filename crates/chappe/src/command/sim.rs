@@ -58,6 +58,15 @@ pub fn run(options: &Sim) -> Result<u8, Failure> {
     } else {
         terminal::print(&text(&plan, &session))?;
     }
+    if plan.has_sweep {
+        let name = file.display();
+        terminal::remark(
+            options.shared.quiet,
+            &format!(
+                "note: the table [sweep] of {name} is not used here; `chappe sweep {name}` runs its grid"
+            ),
+        );
+    }
     remarks(options, &session);
     if session.unfinished > 0 {
         return Ok(INTERRUPTED);

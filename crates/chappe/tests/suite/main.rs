@@ -4,3 +4,4 @@ mod border;
 mod command;
 mod emulation;
 mod mistakes;
+mod sweep;
