@@ -43,7 +43,7 @@ pub enum Command {
     Cast(crate::command::cast::Cast),
     /// Recover losses between two hosts: a TUN device on each side, encrypted frames between them.
     Link(crate::command::link::Link),
-    /// Compare two results, paired by seed: better, worse or the same, and by how much.
+    /// Compare results, paired by seed: what differs between them, which is better, and by how much.
     Compare(Compare),
     /// Report what this machine can run, and how to enable what it cannot.
     Doctor(Doctor),
@@ -174,22 +174,44 @@ fn parse_shard(text: &str) -> Result<Shard, String> {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
+Without names the command makes everything and ends with a page of claims: which statements of the papers are reproduced, which are
+not and why, and which goals of ours are met. Figures are kept as they are finished: after Ctrl-C the same command goes on.
+
 Examples:
-  chappe lab                       lists papers and figures
-  chappe lab pacifier --quick      the paper's figures at reduced size, in under two minutes
-  chappe lab pacifier figure7 --out figures")]
+  chappe lab --list                lists papers and figures
+  chappe lab --quick               all papers at reduced size, in some minutes
+  chappe lab --quick --check       exit code 1 if a claim that held at the last release does not hold now
+  chappe lab pacifier --quick      one paper's figures as text
+  chappe lab pacifier figure7 --out figures
+  chappe lab --out shared --shard $SLURM_ARRAY_TASK_ID/8")]
 pub struct Lab {
-    /// A paper (`pacifier`), or some of its figures and tables; without names, the command lists all.
+    /// Papers (`pacifier`), or some figures and tables of one; default: all papers.
     pub names: Vec<String>,
-    /// Use smaller objects and fewer points: under two minutes on two cores.
+    /// List the papers and their figures.
+    #[arg(long)]
+    pub list: bool,
+    /// Use smaller objects and fewer points.
     #[arg(long)]
     pub quick: bool,
     /// Exit with 1 if a claim of the paper does not hold here.
     #[arg(long)]
     pub strict: bool,
-    /// Write the figures as SVG, their rows as CSV, and all results as JSON to this folder.
+    /// Exit with 1 if a claim that held at the last release does not hold now.
+    #[arg(long)]
+    pub check: bool,
+    /// Write the figures (SVG, CSV, Parquet, Vega-Lite), the claims and all results as JSON to this folder, and reuse what is there.
+    /// Default for all papers: chappe-lab, or chappe-lab-quick.
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
+    /// Make only part I of N of the figures, for array jobs; they share the folder.
+    #[arg(long, value_name = "I/N", value_parser = parse_shard, requires = "out")]
+    pub shard: Option<Shard>,
+    /// Draw the figures as PNG too, with a program of this machine (rsvg-convert, resvg, inkscape, cairosvg or magick).
+    #[arg(long, requires = "out")]
+    pub png: bool,
+    /// Write what held, and what each figure took, to the record of a release.
+    #[arg(long, value_name = "FILE", hide = true)]
+    pub record: Option<PathBuf>,
     /// First seed; runs use this one and those after it.
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
@@ -378,17 +400,23 @@ pub struct EmuExec {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A and B are outputs of `chappe sim --json`, or folders written by `--out`. Exit code 0 if B is not worse than A.
+A result is the output of `chappe sim --json`, a folder that `sim --out` filled, the folder of a sweep (each cell is a result), or
+what `chappe lab` wrote (a file or its folder). The first one is the reference. Results that carry something else, or over another
+network, are refused. Exit code 0 if none is worse than the reference; of the lab's: if no claim is lost.
 
-Example:
+Examples:
   chappe sim mesh.toml --seeds 1..10 --json > a.json
   chappe sim mesh.toml --seeds 1..10 --set protocol.variant=more --json > b.json
-  chappe compare a.json b.json")]
+  chappe compare a.json b.json
+  chappe compare mesh-sweep
+  chappe compare chappe-lab-quick-old chappe-lab-quick")]
 pub struct Compare {
-    /// The result to compare with.
-    pub a: PathBuf,
-    /// The result to compare.
-    pub b: PathBuf,
+    /// The results; the others are compared with the first one.
+    #[arg(required = true, value_name = "RESULT")]
+    pub results: Vec<PathBuf>,
+    /// Compare results that differ in what they carry, or over which network.
+    #[arg(long)]
+    pub force: bool,
     /// Print one JSON document instead of a table.
     #[arg(long)]
     pub json: bool,

@@ -71,7 +71,7 @@ pub struct Meter {
     watcher: Option<Box<Watcher>>,
 }
 
-/// What is told of each figure as soon as it is finished, before the next one begins.
+/// Receives each figure as soon as it is finished, before the next one begins.
 pub type Watcher = dyn Fn(&Figure) + Send + Sync;
 
 impl fmt::Debug for Meter {

@@ -21,7 +21,7 @@ pub const PATIENCE: Duration = Duration::from_millis(500);
 pub struct Task {
     /// The place of its plan.
     pub cell: usize,
-    /// Its seed.
+    /// The seed of its network.
     pub seed: u64,
 }
 

@@ -129,10 +129,6 @@ impl Plan {
     ) -> Result<Plan, InputError> {
         let check = Check::new(&source);
         let mut scenario = source.scenario()?;
-        if scenario.sweep.is_some() {
-            // A mistake in it is one of the file's, whichever command reads it.
-            crate::sweep::Grid::read(&source, &[], &[])?;
-        }
         change(&mut scenario, changes);
         let title = scenario.title.clone();
         let title = title.unwrap_or_else(|| source.name().to_string());

@@ -26,7 +26,7 @@ const SWEPT: &str = "chappe.swept";
 /// A swept key with its value in one cell.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Swept {
-    /// The key: `radio.tx_power`.
+    /// The key in the scenario: `radio.tx_power`.
     pub key: String,
     /// The value as people write it: `15 dBm`.
     pub shown: String,
@@ -39,9 +39,9 @@ pub struct Swept {
 pub struct CellKey {
     /// The name of its file: a hash of scenario and program.
     pub name: String,
-    /// The scenario's title.
+    /// The title of the scenario.
     pub title: String,
-    /// Program and scenario.
+    /// The program and the scenario behind it.
     pub from: Provenance,
     /// The value of each swept key.
     pub swept: Vec<Swept>,

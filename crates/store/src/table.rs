@@ -26,7 +26,7 @@ use parquet::schema::types::{Type, TypePtr};
 
 use crate::{StoreError, write_whole};
 
-/// One column.
+/// One column of a table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Column {
     /// Its name, with the unit of its values.
@@ -40,13 +40,13 @@ pub struct Column {
 /// The values of a column.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Values {
-    /// Whole numbers.
+    /// Whole numbers of 64 bits.
     Whole(Vec<i64>),
-    /// Numbers.
+    /// Numbers, some of which may be missing.
     Real(Vec<Option<f64>>),
-    /// Truth values.
+    /// Truth values, none missing.
     Yes(Vec<bool>),
-    /// Texts.
+    /// Texts, some of which may be missing.
     Text(Vec<Option<String>>),
 }
 

@@ -22,6 +22,7 @@ use crate::cli::Sweep as Options;
 use crate::failure::{Failure, INTERRUPTED};
 use crate::terminal;
 use folder::Folder;
+pub use folder::build_of;
 
 /// The most runs of a sweep: more is a mistake in typing.
 const RUNS_MAX: usize = 10_000_000;

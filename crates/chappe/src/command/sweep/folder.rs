@@ -33,9 +33,7 @@ pub struct Folder {
 
 /// The names under which the cells are kept.
 pub fn keys(grid: &Grid, cells: &[Cell], program: Program<'_>) -> Result<Vec<CellKey>, Failure> {
-    // Two builds with uncommitted changes share a commit, so their programs are told apart by their octets.
-    let vague = program.dirty || program.commit == "unknown";
-    let build = if vague { build()? } else { String::new() };
+    let build = build_of(program)?;
     let first = Provenance::here(program, "");
     let numbers: Vec<_> = grid.axes.iter().map(|axis| axis.numbers()).collect();
     let key = |cell: &Cell| {
@@ -64,6 +62,12 @@ pub fn keys(grid: &Grid, cells: &[Cell], program: Program<'_>) -> Result<Vec<Cel
         }
     };
     Ok(cells.iter().map(key).collect())
+}
+
+/// What tells this program apart from others of the same commit: two builds with uncommitted changes share one.
+pub fn build_of(program: Program<'_>) -> Result<String, Failure> {
+    let vague = program.dirty || program.commit == "unknown";
+    if vague { build() } else { Ok(String::new()) }
 }
 
 /// A digest of this program's file.
