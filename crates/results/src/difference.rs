@@ -43,7 +43,12 @@ pub fn differences(a: &Document, b: &Document, swept: &[String]) -> Vec<Differen
     }
     let mut beside = |what: &str, a: String, b: String| {
         if a != b {
-            found.push(Difference { what: what.into(), a, b, unlike: false });
+            found.push(Difference {
+                what: what.into(),
+                a,
+                b,
+                unlike: false,
+            });
         }
     };
     beside("version", a.chappe.clone(), b.chappe.clone());
@@ -73,7 +78,9 @@ fn walk(value: &Value, at: &str, keys: &mut BTreeMap<String, String>) {
         at => format!("{at}.{key}"),
     };
     match value {
-        Value::Object(object) => object.iter().for_each(|(key, value)| walk(value, &below(key), keys)),
+        Value::Object(object) => object
+            .iter()
+            .for_each(|(key, value)| walk(value, &below(key), keys)),
         // A list of numbers is one value: a matrix of links would be thousands of lines.
         Value::Array(list) if list.iter().any(Value::is_object) => {
             let places = list.iter().enumerate();
@@ -93,7 +100,9 @@ fn walk(value: &Value, at: &str, keys: &mut BTreeMap<String, String>) {
 fn seeds(document: &Document) -> String {
     let all: Vec<u64> = document.runs.iter().map(|run| run.seed).collect();
     match (all.first(), all.last()) {
-        (Some(first), Some(last)) if all.len() > 2 && last - first == all.len() as u64 - 1 => format!("{first}..{last}"),
+        (Some(first), Some(last)) if all.len() > 2 && last - first == all.len() as u64 - 1 => {
+            format!("{first}..{last}")
+        }
         _ => all.iter().map(u64::to_string).collect::<Vec<_>>().join(","),
     }
 }
@@ -104,25 +113,47 @@ mod tests {
     use crate::document::Run;
     use crate::provenance::{Program, Provenance};
 
-    fn document(scenario: &str, commit: &'static str, seeds: std::ops::RangeInclusive<u64>) -> Document {
-        let program = Program { commit, dirty: false, command: "chappe" };
+    fn document(
+        scenario: &str,
+        commit: &'static str,
+        seeds: std::ops::RangeInclusive<u64>,
+    ) -> Document {
+        let program = Program {
+            commit,
+            dirty: false,
+            command: "chappe",
+        };
         let from = Provenance::here(program, scenario);
         Document::new("s", &from, seeds.map(Run::new).collect(), false)
     }
 
     #[test]
     fn differences_have_their_keys() {
-        let a = document(r#"{"title":"x","radio":{"tx_power":"10 dBm"},"transfer":[{"bytes":"1 kB"}]}"#, "aa", 1..=20);
-        let b = document(r#"{"title":"y","radio":{"tx_power":"15 dBm"},"transfer":[{"bytes":"2 kB"}],"mac":{"cw_min":7}}"#, "bb", 1..=9);
+        let a = document(
+            r#"{"title":"x","radio":{"tx_power":"10 dBm"},"transfer":[{"bytes":"1 kB"}]}"#,
+            "aa",
+            1..=20,
+        );
+        let b = document(
+            r#"{"title":"y","radio":{"tx_power":"15 dBm"},"transfer":[{"bytes":"2 kB"}],"mac":{"cw_min":7}}"#,
+            "bb",
+            1..=9,
+        );
         let found = differences(&a, &b, &[]);
-        let lines: Vec<String> = found.iter().map(|found| format!("{} {} {} {}", found.what, found.a, found.b, found.unlike)).collect();
-        assert_eq!(lines, [
-            "mac.cw_min  7 false",
-            "radio.tx_power 10 dBm 15 dBm false",
-            "transfer.0.bytes 1 kB 2 kB true",
-            "commit aa bb false",
-            "seeds 1..20 1..9 false",
-        ]);
+        let lines: Vec<String> = found
+            .iter()
+            .map(|found| format!("{} {} {} {}", found.what, found.a, found.b, found.unlike))
+            .collect();
+        assert_eq!(
+            lines,
+            [
+                "mac.cw_min  7 false",
+                "radio.tx_power 10 dBm 15 dBm false",
+                "transfer.0.bytes 1 kB 2 kB true",
+                "commit aa bb false",
+                "seeds 1..20 1..9 false",
+            ]
+        );
         let swept = differences(&a, &b, &["transfer.0.bytes".to_string()]);
         assert!(swept.iter().all(|found| !found.unlike));
         assert_eq!(differences(&a, &a, &[]), []);

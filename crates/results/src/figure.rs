@@ -400,7 +400,9 @@ mod tests {
     #[test]
     fn figures_are_kept_as_json() {
         let mut figure = figure();
-        figure.panels[0].series.push(Series::of_ratios("B", &[None, None, None]));
+        figure.panels[0]
+            .series
+            .push(Series::of_ratios("B", &[None, None, None]));
         figure.panels[0].series[1].ours = vec![Summary::of(&[1.5]); 3];
         let json = serde_json::to_string(&figure).unwrap();
         assert_eq!(serde_json::from_str::<Figure>(&json).unwrap(), figure);

@@ -94,8 +94,16 @@ fn headline(ratios: &[f64]) -> [Claim; 2] {
     let least = ratios.iter().copied().fold(f64::INFINITY, f64::min);
     let most = ratios.iter().copied().fold(0.0, f64::max);
     [
-        end("abstract, TCP is 2 to 5 times as fast as over 802.11: the least ratio of all links and directions", 2.0, least),
-        end("abstract, TCP is 2 to 5 times as fast as over 802.11: the largest ratio of all links and directions", 5.0, most),
+        end(
+            "abstract, TCP is 2 to 5 times as fast as over 802.11: the least ratio of all links and directions",
+            2.0,
+            least,
+        ),
+        end(
+            "abstract, TCP is 2 to 5 times as fast as over 802.11: the largest ratio of all links and directions",
+            5.0,
+            most,
+        ),
     ]
 }
 

@@ -148,7 +148,7 @@ fn table(source: &Source) -> Result<(Vec<Axis>, Vec<Axis>), InputError> {
             "reference" => &mut reference,
             other => {
                 let message = format!("unknown key `{other}`");
-                let help = nearest(other, ["grid", "reference"].into_iter());
+                let help = nearest(other, ["grid", "reference"]);
                 let help = help.map_or_else(
                     || "known here: grid, reference".into(),
                     |near| format!("did you mean `{near}`?"),
