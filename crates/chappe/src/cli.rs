@@ -29,6 +29,8 @@ pub enum Command {
     Demo(Demo),
     /// Simulate a scenario file.
     Sim(Sim),
+    /// Simulate a scenario with several values of its keys: every combination, compared over the same seeds.
+    Sweep(Sweep),
     /// Regenerate the papers' figures: published values, ours with intervals, and the bound.
     Lab(Lab),
     /// Write a commented scenario file to start from.
@@ -43,7 +45,7 @@ pub enum Command {
     Link(crate::command::link::Link),
     /// Run a router of a wireless mesh: a TUN device, routes and prices of airtime, encrypted frames to neighbours.
     Mesh(crate::command::mesh::Options),
-    /// Compare two results, paired by seed: better, worse or the same, and by how much.
+    /// Compare results, paired by seed: what differs between them, which is better, and by how much.
     Compare(Compare),
     /// Report what this machine can run, and how to enable what it cannot.
     Doctor(Doctor),
@@ -106,22 +108,112 @@ pub struct Sim {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
+VALUES are a list, `paper,more,improved`, or a range with both ends, `10..20 dBm/5` (A..B UNIT/STEP; the step is 1 if omitted). A
+file may hold them in its table [sweep.grid], as `radio.tx_power = \"10..20 dBm/5\"`; options replace a key's values there.
+
+What is finished is kept in the folder: after Ctrl-C, a crash or a change of values, the same command makes only what is missing.
+DIR/cells holds a Parquet data set with a row for each receiver and a column for each swept key. Parts of an array job may share
+the folder, or their folders may be copied together; the same command without --shard then gives the table. Transfers that do not
+finish are counted in the table; they are no failure of the sweep.
+
 Examples:
-  chappe lab                       lists papers and figures
-  chappe lab pacifier --quick      the paper's figures at reduced size, in under two minutes
-  chappe lab pacifier figure7 --out figures")]
+  chappe sweep mesh.toml --grid protocol.variant=paper,more,improved --seeds 1..20
+  chappe sweep mesh.toml --grid protocol.variant=paper,more --grid 'radio.tx_power=10..20 dBm/5' --reference protocol.variant=more
+  chappe sweep mesh.toml --out runs --shard $SLURM_ARRAY_TASK_ID/16")]
+pub struct Sweep {
+    /// The scenario file; `chappe new` writes one.
+    pub file: PathBuf,
+    /// A key and its values; can be given several times, and every combination is run.
+    #[arg(long, value_name = "KEY=VALUES")]
+    pub grid: Vec<String>,
+    /// Compare each cell with the one that has this value of the key and is otherwise the same; can be given several times. Default:
+    /// the first value of the first key.
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub reference: Vec<String>,
+    /// Change a key of the scenario in all cells; can be given several times.
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
+    /// Run these seeds in each cell: `1..20` (both ends included) or `1,4,9`.
+    #[arg(long, value_name = "A..B", value_parser = parse_seeds)]
+    pub seeds: Option<Seeds>,
+    /// Send this file in the first transfer.
+    #[arg(long, value_name = "FILE")]
+    pub object: Option<PathBuf>,
+    /// Folder of the results; default: the scenario's name with `-sweep`.
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Keep the receivers' copies in the folder too.
+    #[arg(long)]
+    pub copies: bool,
+    /// Make only part I of N of the runs, for array jobs.
+    #[arg(long, value_name = "I/N", value_parser = parse_shard)]
+    pub shard: Option<Shard>,
+    /// Draw the figure as PNG too, with a program of this machine (rsvg-convert, resvg, inkscape, cairosvg or magick).
+    #[arg(long)]
+    pub png: bool,
+    #[command(flatten)]
+    pub shared: Shared,
+}
+
+/// A part of an array job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shard {
+    /// Its number, from one on.
+    pub index: usize,
+    /// The number of parts.
+    pub count: usize,
+}
+
+fn parse_shard(text: &str) -> Result<Shard, String> {
+    let numbers = text
+        .split_once('/')
+        .and_then(|(index, count)| Some((index.trim().parse().ok()?, count.trim().parse().ok()?)));
+    match numbers {
+        Some((index, count)) if index >= 1 && index <= count => Ok(Shard { index, count }),
+        _ => Err(format!("`{text}` is not a part; write 1/4 to 4/4")),
+    }
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Without names the command makes everything and ends with a page of claims: which statements of the papers are reproduced, which are
+not and why, and which goals of ours are met. Figures are kept as they are finished: after Ctrl-C the same command goes on.
+
+Examples:
+  chappe lab --list                lists papers and figures
+  chappe lab --quick               all papers at reduced size, in some minutes
+  chappe lab --quick --check       exit code 1 if a claim that held at the last release does not hold now
+  chappe lab pacifier --quick      one paper's figures as text
+  chappe lab pacifier figure7 --out figures
+  chappe lab --out shared --shard $SLURM_ARRAY_TASK_ID/8")]
 pub struct Lab {
-    /// A paper (`pacifier`), or some of its figures and tables; without names, the command lists all.
+    /// Papers (`pacifier`), or some figures and tables of one; default: all papers.
     pub names: Vec<String>,
-    /// Use smaller objects and fewer points: under two minutes on two cores.
+    /// List the papers and their figures.
+    #[arg(long)]
+    pub list: bool,
+    /// Use smaller objects and fewer points.
     #[arg(long)]
     pub quick: bool,
     /// Exit with 1 if a claim of the paper does not hold here.
     #[arg(long)]
     pub strict: bool,
-    /// Write the figures as SVG, their rows as CSV, and all results as JSON to this folder.
+    /// Exit with 1 if a claim that held at the last release does not hold now.
+    #[arg(long)]
+    pub check: bool,
+    /// Write the figures (SVG, CSV, Parquet, Vega-Lite), the claims and all results as JSON to this folder, and reuse what is there.
+    /// Default for all papers: chappe-lab, or chappe-lab-quick.
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
+    /// Make only part I of N of the figures, for array jobs; they share the folder.
+    #[arg(long, value_name = "I/N", value_parser = parse_shard, requires = "out")]
+    pub shard: Option<Shard>,
+    /// Draw the figures as PNG too, with a program of this machine (rsvg-convert, resvg, inkscape, cairosvg or magick).
+    #[arg(long, requires = "out")]
+    pub png: bool,
+    /// Write what held, and what each figure took, to the record of a release.
+    #[arg(long, value_name = "FILE", hide = true)]
+    pub record: Option<PathBuf>,
     /// First seed; runs use this one and those after it.
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
@@ -310,17 +402,23 @@ pub struct EmuExec {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A and B are outputs of `chappe sim --json`, or folders written by `--out`. Exit code 0 if B is not worse than A.
+A result is the output of `chappe sim --json`, a folder that `sim --out` filled, the folder of a sweep (each cell is a result), or
+what `chappe lab` wrote (a file or its folder). The first one is the reference. Results that carry something else, or over another
+network, are refused. Exit code 0 if none is worse than the reference; of the lab's: if no claim is lost.
 
-Example:
+Examples:
   chappe sim mesh.toml --seeds 1..10 --json > a.json
   chappe sim mesh.toml --seeds 1..10 --set protocol.variant=more --json > b.json
-  chappe compare a.json b.json")]
+  chappe compare a.json b.json
+  chappe compare mesh-sweep
+  chappe compare chappe-lab-quick-old chappe-lab-quick")]
 pub struct Compare {
-    /// The result to compare with.
-    pub a: PathBuf,
-    /// The result to compare.
-    pub b: PathBuf,
+    /// The results; the others are compared with the first one.
+    #[arg(required = true, value_name = "RESULT")]
+    pub results: Vec<PathBuf>,
+    /// Compare results that differ in what they carry, or over which network.
+    #[arg(long)]
+    pub force: bool,
     /// Print one JSON document instead of a table.
     #[arg(long)]
     pub json: bool,
@@ -403,6 +501,14 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn parts_count_from_one() {
+        assert_eq!(parse_shard("3/4"), Ok(Shard { index: 3, count: 4 }));
+        for wrong in ["0/4", "5/4", "4", "a/b", "1/0", "-1/2"] {
+            assert!(parse_shard(wrong).is_err(), "{wrong}");
+        }
     }
 
     #[test]

@@ -11,4 +11,5 @@ pub mod link;
 pub mod mesh;
 pub mod new;
 pub mod sim;
+pub mod sweep;
 pub mod systems;

@@ -18,6 +18,8 @@ mod diagnostic;
 mod doctor;
 mod failure;
 mod folder;
+mod new_file;
+mod output;
 mod terminal;
 
 use std::panic::AssertUnwindSafe;
@@ -47,6 +49,7 @@ fn run(cli: &Cli) -> Result<u8, Failure> {
     match &cli.command {
         Command::Demo(options) => command::demo::run(options),
         Command::Sim(options) => command::sim::run(options),
+        Command::Sweep(options) => command::sweep::run(options),
         Command::Lab(options) => command::lab::run(options),
         Command::New(options) => command::new::run(options),
         Command::Emu(options) => command::emu::run(options),

@@ -112,6 +112,50 @@ pub fn interrupt() -> Arc<AtomicBool> {
     FLAG.get_or_init(make).clone()
 }
 
+/// A progress bar on standard error, if that is a terminal and not asked for quiet.
+pub struct Bar(Option<ProgressBar>);
+
+impl Bar {
+    pub fn new(quiet: bool) -> Bar {
+        if quiet || !Stream::Error.is_terminal() {
+            return Bar(None);
+        }
+        let bar = ProgressBar::with_draw_target(Some(1), ProgressDrawTarget::stderr());
+        let style = ProgressStyle::with_template(
+            "{msg} {wide_bar:.cyan} {percent:>3} %  {elapsed}, {eta} left",
+        );
+        if let Ok(style) = style {
+            bar.set_style(style.progress_chars("━╸ "));
+        }
+        Bar(Some(bar))
+    }
+
+    /// Shows `done` of `total`, both in seconds.
+    pub fn set(&self, label: &str, done: f64, total: f64) {
+        if let Some(bar) = &self.0 {
+            let whole = |seconds: f64| (seconds.max(0.0) * 1000.0) as u64;
+            bar.set_message(label.to_string());
+            bar.set_length(whole(total).max(1));
+            bar.set_position(whole(done).min(whole(total)));
+        }
+    }
+}
+
+impl Drop for Bar {
+    fn drop(&mut self) {
+        if let Some(bar) = &self.0 {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+/// A line of progress for those who have no bar: when standard error is no terminal, unless `quiet`.
+pub fn line(quiet: bool, words: &str) {
+    if !quiet && !Stream::Error.is_terminal() {
+        tell(words);
+    }
+}
+
 /// Does `work`; if standard error is a terminal, a progress bar there follows `meter`.
 pub fn watched<T>(label: &str, quiet: bool, meter: &Meter, work: impl FnOnce() -> T) -> T {
     if quiet || !Stream::Error.is_terminal() {

@@ -1,12 +1,15 @@
 //! Draws figures as SVG: bars with whiskers, lines, and distributions. The same panels always give the same bytes.
 //!
 //! Colours are those of Okabe and Ito, which are distinct for any colour vision; markers and dashes repeat the distinction.
-//! A hollow diamond is a value of the paper, a dashed line is the bound.
+//! A hollow diamond in a series' colour is the paper's value of it, a dashed line is the bound. Places that are numbers stand to
+//! scale, values that differ much have a logarithmic scale, and series at one place stand beside each other. The figure's notes are
+//! part of the drawing.
 
 use std::fmt::Write as _;
 
+use crate::axis::{Places, Scale, step};
 use crate::table::digits;
-use chappe_results::figure::{Figure, Panel, PanelKind, QUANTILES, Series};
+use chappe_results::figure::{Figure, Panel, PanelKind, QUANTILES};
 
 const WIDTH: f64 = 760.0;
 const PANEL: f64 = 270.0;
@@ -37,8 +40,16 @@ const LETTER: f64 = 6.8;
 const SLANT: f64 = 40.0;
 
 const STYLE: &str = "text{font:12px system-ui,sans-serif;fill:#222}.t{font-weight:600;font-size:14px}\
-.m{fill:#555}.g{stroke:#ddd}.a,.w{stroke:#222;fill:none}.b{stroke:#777;stroke-dasharray:3 3}\
-.p{fill:#fff;stroke:#222;stroke-width:1.5}.bg{fill:#fff}";
+.m{fill:#555}.g{stroke:#ddd}.a{stroke:#222;fill:none}.w{fill:none}.b{stroke:#777;stroke-dasharray:3 3}\
+.p{fill:#fff;stroke-width:2}.bg{fill:#fff}";
+/// Colour of whiskers on bars.
+const INK: &str = "#222222";
+/// How far apart series at one place stand in a panel of lines, in pixels.
+const DODGE: f64 = 7.0;
+/// Half the length of a bound at a number on a scale, in pixels.
+const BOUND: f64 = 30.0;
+/// Intervals are drawn up to this multiple of the largest value.
+const WIDE: f64 = 1.8;
 
 /// The figure as an SVG document.
 pub fn draw(figure: &Figure) -> String {
@@ -77,84 +88,147 @@ pub fn draw(figure: &Figure) -> String {
     svg + "</svg>\n"
 }
 
-/// The legend of the signs in this figure's drawing.
-fn key(figure: &Figure) -> Vec<&'static str> {
+/// The legend of the signs in this figure's drawing, then its notes, in lines.
+fn key(figure: &Figure) -> Vec<String> {
     let any = |has: &dyn Fn(&Panel) -> bool| figure.panels.iter().any(has);
     let drawn = |panel: &Panel| panel.kind != PanelKind::Cdf;
-    let mut key = Vec::new();
-    if any(&|panel| {
-        drawn(panel)
-            && panel
-                .series
-                .iter()
-                .flat_map(|s| &s.ours)
-                .any(|value| value.ci95.is_some())
-    }) {
-        key.push("whiskers: 95 % interval of the mean over networks");
-    }
-    if any(&|panel| drawn(panel) && panel.bound.iter().any(Option::is_some)) {
-        key.push("bound (dashed): for what the panel's title names first; the notes say more");
-    }
-    if any(&|panel| {
+    let has_interval = |panel: &Panel| {
+        let mut series = panel.series.iter();
+        series.any(|series| (0..panel.places.len()).any(|place| series.interval(place).is_some()))
+    };
+    let has_paper = |panel: &Panel| {
         panel
             .series
             .iter()
             .any(|series| series.paper.iter().any(Option::is_some))
-    }) {
-        key.push("diamond: a number in the paper's text");
+    };
+    let mut key = Vec::new();
+    if any(&|panel| drawn(panel) && has_interval(panel)) {
+        key.push(
+            "whiskers: 95 % interval of the mean over networks; one that ends in an arrow goes on"
+                .to_string(),
+        );
     }
+    if any(&|panel| drawn(panel) && panel.bound.iter().any(Option::is_some)) {
+        key.push(
+            "bound (dashed): for what the panel's title names first; the notes say more".into(),
+        );
+    }
+    if any(&|panel| drawn(panel) && has_paper(panel)) {
+        key.push("diamond: the paper's value of the series of its colour".into());
+    }
+    if any(&|panel| !drawn(panel) && has_paper(panel)) {
+        key.push(
+            "diamond: a number in the paper's text, at the quantile that it is compared with"
+                .into(),
+        );
+    }
+    let letters = ((WIDTH - 24.0) / LETTER) as usize;
+    let notes = figure
+        .notes
+        .iter()
+        .flat_map(|note| wrapped(&format!("note: {note}"), letters));
+    key.extend(notes);
     key
+}
+
+/// A sentence in lines of at most `letters` letters.
+fn wrapped(text: &str, letters: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split(' ') {
+        let last = lines.len() - 1;
+        let full = lines[last].chars().count() + 1 + word.chars().count() > letters;
+        match (lines[last].is_empty(), full) {
+            (true, _) => lines[last].push_str(word),
+            (false, true) => lines.push(word.to_string()),
+            (false, false) => lines[last] += &format!(" {word}"),
+        }
+    }
+    lines
 }
 
 /// The plotting area of a panel, and how values map to it.
 struct Frame {
-    /// Zero, or below it where a series has negative values.
-    low_value: f64,
-    top_value: f64,
+    scale: Scale,
 }
 
 impl Frame {
     fn y(&self, value: f64) -> f64 {
-        let share = (value - self.low_value) / (self.top_value - self.low_value);
-        let share = share.clamp(0.0, 1.0);
-        PANEL - BOTTOM - share * (PANEL - BOTTOM - TOP)
-    }
-
-    /// The middle of place `index` of `count`.
-    fn x(index: usize, count: usize) -> f64 {
-        LEFT + (index as f64 + 0.5) * (WIDTH - LEFT - RIGHT) / count.max(1) as f64
+        PANEL - BOTTOM - self.scale.share(value) * (PANEL - BOTTOM - TOP)
     }
 }
 
-/// A round step that divides a range into four to eight parts.
-fn step(range: f64) -> f64 {
-    let rough = (range / 5.0).max(1e-9);
-    let power = 10f64.powf(rough.log10().floor());
-    let steps = [1.0, 2.0, 2.5, 5.0, 10.0];
-    power
-        * steps
-            .into_iter()
-            .find(|step| step * power >= rough)
-            .unwrap_or(10.0)
+/// The place of a share of the width.
+fn x_of(share: f64) -> f64 {
+    LEFT + share * (WIDTH - LEFT - RIGHT)
+}
+
+/// The scale of a panel's values with its ticks.
+fn values(panel: &Panel) -> (Scale, Vec<f64>) {
+    let means = panel
+        .series
+        .iter()
+        .flat_map(|series| series.ours.iter().map(|value| value.mean));
+    let paper = panel
+        .series
+        .iter()
+        .flat_map(|series| series.paper.iter().copied().flatten());
+    let points: Vec<f64> = means
+        .chain(paper)
+        .filter(|value| value.is_finite())
+        .collect();
+    let most = points.iter().copied().fold(0.0, f64::max);
+    let ends = panel
+        .series
+        .iter()
+        .flat_map(|series| (0..series.ours.len()).filter_map(|place| series.interval(place)));
+    // One wide interval must not flatten the rest: it ends in an arrow.
+    let end = ends
+        .map(|(_, high)| high)
+        .filter(|high| high.is_finite())
+        .fold(0.0, f64::max);
+    let mut high = end.min(WIDE * most).max(most);
+    if panel.kind == PanelKind::Lines {
+        // A bound just above the curves is shown whole.
+        let near = panel
+            .bound
+            .iter()
+            .flatten()
+            .copied()
+            .filter(|bound| *bound <= 1.5 * most);
+        high = near.fold(high, f64::max);
+    }
+    let low = lowest(panel);
+    let smallest = points.iter().copied().fold(f64::INFINITY, f64::min);
+    Scale::round(
+        low,
+        high,
+        smallest,
+        panel.kind == PanelKind::Lines && low == 0.0,
+    )
 }
 
 /// Title, legend, axes and grid.
-fn scaffold(svg: &mut String, panel: &Panel, (lowest, highest): (f64, f64), unit: &str) -> Frame {
-    let step = step((highest - lowest).max(1e-9) * 1.05);
-    let frame = Frame {
-        low_value: (lowest * 1.05 / step).floor() * step,
-        top_value: (highest * 1.05 / step).ceil().max(1.0) * step,
+fn scaffold(
+    svg: &mut String,
+    panel: &Panel,
+    (scale, ticks): (Scale, Vec<f64>),
+    unit: &str,
+) -> Frame {
+    let frame = Frame { scale };
+    let unit = if scale.log {
+        format!("{unit}, logarithmic")
+    } else {
+        unit.to_string()
     };
     let _ = writeln!(
         svg,
         "<text x=\"12\" y=\"16\"><tspan font-weight=\"600\">{}</tspan> {} <tspan class=\"m\">({})</tspan></text>",
         escape(&panel.id),
         escape(&panel.title),
-        escape(unit)
+        escape(&unit)
     );
-    let lines = ((frame.top_value - frame.low_value) / step).round() as usize;
-    for line in 0..=lines {
-        let value = frame.low_value + line as f64 * step;
+    for value in ticks {
         let y = frame.y(value);
         let _ = writeln!(
             svg,
@@ -170,7 +244,8 @@ fn scaffold(svg: &mut String, panel: &Panel, (lowest, highest): (f64, f64), unit
 }
 
 fn round(value: f64) -> String {
-    let text = format!("{value:.2}");
+    let places = if value.abs() < 0.1 { 4 } else { 2 };
+    let text = format!("{value:.places$}");
     text.trim_end_matches('0').trim_end_matches('.').to_string()
 }
 
@@ -214,22 +289,24 @@ fn legend(svg: &mut String, panel: &Panel) {
         .iter()
         .any(|series| series.paper.iter().any(Option::is_some))
     {
-        diamond(svg, x + 6.0, y);
+        diamond(svg, (x + 6.0, y), INK);
         let _ = writeln!(
             svg,
-            "<text x=\"{:.1}\" y=\"{:.0}\">paper</text>",
+            "<text x=\"{:.1}\" y=\"{:.0}\">the paper's</text>",
             x + 18.0,
             y + 4.0
         );
     }
 }
 
-/// The length of a panel's longest label, and whether labels are too long for their places.
+/// The length of a panel's longest label, and whether labels are too long for their places. Of numbers to scale some labels are
+/// left out instead.
 fn longest_label(panel: &Panel) -> (f64, bool) {
     let lengths = panel.places.iter().map(|label| label.chars().count());
     let longest = lengths.max().unwrap_or(0) as f64 * LETTER;
     let space = (WIDTH - LEFT - RIGHT) / panel.places.len().max(1) as f64;
-    (longest, panel.kind != PanelKind::Cdf && longest > space)
+    let named = panel.kind != PanelKind::Cdf && !Places::of(panel).to_scale;
+    (longest, named && longest > space)
 }
 
 /// The height that a panel needs below for rotated labels.
@@ -240,10 +317,23 @@ fn below(panel: &Panel) -> f64 {
     }
 }
 
-fn places(svg: &mut String, panel: &Panel) {
+fn places(svg: &mut String, panel: &Panel, at: &Places) {
     let (_, slanted) = longest_label(panel);
-    for (index, label) in panel.places.iter().enumerate() {
-        let (x, y) = (Frame::x(index, panel.places.len()), PANEL - BOTTOM + 18.0);
+    let mut free = 0.0;
+    for (label, share) in panel.places.iter().zip(&at.at) {
+        let (x, y) = (x_of(*share), PANEL - BOTTOM + 18.0);
+        let half = label.chars().count() as f64 * LETTER / 2.0;
+        if at.to_scale {
+            let _ = writeln!(
+                svg,
+                "<path class=\"a\" d=\"M{x:.1} {:.1}v4\"/>",
+                PANEL - BOTTOM
+            );
+            if x - half < free {
+                continue;
+            }
+            free = x + half + LETTER;
+        }
         let turn = match slanted {
             true => format!("end\" transform=\"rotate(-{SLANT} {x:.1} {y:.1})"),
             false => "middle".into(),
@@ -254,26 +344,14 @@ fn places(svg: &mut String, panel: &Panel) {
             escape(label)
         );
     }
+    let log = if at.log { " (logarithmic)" } else { "" };
     let _ = writeln!(
         svg,
-        "<text class=\"m\" x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>",
+        "<text class=\"m\" x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}{log}</text>",
         (LEFT + WIDTH - RIGHT) / 2.0,
         PANEL - BOTTOM + 34.0 + below(panel),
         escape(panel.axis)
     );
-}
-
-/// The highest value that a panel must show: means, ends of intervals, the paper's values.
-fn highest(panel: &Panel) -> f64 {
-    let of = |series: &Series| {
-        let ours = series
-            .ours
-            .iter()
-            .map(|value| value.mean + value.ci95.unwrap_or(0.0));
-        let paper = series.paper.iter().copied().flatten();
-        ours.chain(paper).fold(0.0, f64::max)
-    };
-    panel.series.iter().map(of).fold(0.0, f64::max)
 }
 
 /// The lowest value that a panel must show: zero, or negative means and ends of their intervals.
@@ -286,14 +364,20 @@ fn lowest(panel: &Panel) -> f64 {
 }
 
 fn bars(svg: &mut String, panel: &Panel) {
-    let frame = scaffold(svg, panel, (lowest(panel), highest(panel)), panel.unit);
+    let frame = scaffold(svg, panel, values(panel), panel.unit);
+    let at = Places::of(panel);
     let zero = frame.y(0.0);
-    let group = (WIDTH - LEFT - RIGHT) / panel.places.len().max(1) as f64;
+    let group = at.gap * (WIDTH - LEFT - RIGHT);
     let width = group * 0.8 / panel.series.len().max(1) as f64;
     for (index, series) in panel.series.iter().enumerate() {
         let colour = COLOURS[index % COLOURS.len()];
-        for (place, value) in series.ours.iter().enumerate() {
-            let x = Frame::x(place, panel.places.len()) - group * 0.4 + index as f64 * width;
+        for (place, value) in series
+            .ours
+            .iter()
+            .enumerate()
+            .filter(|(_, value)| value.mean.is_finite())
+        {
+            let x = x_of(at.at[place]) - group * 0.4 + index as f64 * width;
             let y = frame.y(value.mean);
             let _ = writeln!(
                 svg,
@@ -304,39 +388,45 @@ fn bars(svg: &mut String, panel: &Panel) {
                 escape(&series.name),
                 digits(value.mean)
             );
-            whisker(svg, &frame, x + width / 2.0, value.interval());
+            whisker(svg, &frame, x + width / 2.0, series.interval(place), INK);
             if let Some(paper) = series.paper[place] {
-                diamond(svg, x + width / 2.0, frame.y(paper));
+                diamond(svg, (x + width / 2.0, frame.y(paper)), colour);
             }
         }
     }
-    places(svg, panel);
-    bounds(svg, panel, &frame);
+    places(svg, panel, &at);
+    bounds(svg, panel, &frame, &at);
     axis(svg);
 }
 
 /// The bound over each group, or a note where it lies above the drawing.
-fn bounds(svg: &mut String, panel: &Panel, frame: &Frame) {
-    let group = (WIDTH - LEFT - RIGHT) / panel.places.len().max(1) as f64;
+fn bounds(svg: &mut String, panel: &Panel, frame: &Frame, at: &Places) {
+    // Over a group of bars, but a short stroke at a number on a scale, and never outside the axes.
+    let group = at.gap * (WIDTH - LEFT - RIGHT);
+    let half = if at.to_scale {
+        (group * 0.45).min(BOUND)
+    } else {
+        group * 0.45
+    };
     let known: Vec<(usize, f64)> = panel
         .bound
         .iter()
         .enumerate()
         .filter_map(|(place, bound)| Some((place, (*bound)?)))
         .collect();
-    for &(place, bound) in known.iter().filter(|(_, bound)| *bound <= frame.top_value) {
-        let (x, y) = (Frame::x(place, panel.places.len()), frame.y(bound));
+    for &(place, bound) in known.iter().filter(|(_, bound)| *bound <= frame.scale.high) {
+        let (x, y) = (x_of(at.at[place]), frame.y(bound));
         let _ = writeln!(
             svg,
             "<line class=\"b\" x1=\"{:.1}\" x2=\"{:.1}\" y1=\"{y:.1}\" y2=\"{y:.1}\"/>",
-            x - group * 0.45,
-            x + group * 0.45
+            (x - half).max(LEFT),
+            (x + half).min(WIDTH - RIGHT)
         );
     }
     let above = known
         .iter()
         .map(|(_, bound)| *bound)
-        .filter(|bound| *bound > frame.top_value);
+        .filter(|bound| *bound > frame.scale.high);
     let (low, high) = above.fold((f64::INFINITY, 0.0f64), |(low, high), b| {
         (low.min(b), high.max(b))
     });
@@ -353,40 +443,48 @@ fn bounds(svg: &mut String, panel: &Panel, frame: &Frame) {
 }
 
 fn lines(svg: &mut String, panel: &Panel) {
-    // A bound just above the curves is shown whole.
-    let curves = highest(panel);
-    let near = panel.bound.iter().flatten().copied();
-    let near = near.filter(|bound| *bound <= 1.5 * curves);
-    let frame = scaffold(
-        svg,
-        panel,
-        (lowest(panel), near.fold(curves, f64::max)),
-        panel.unit,
-    );
+    let frame = scaffold(svg, panel, values(panel), panel.unit);
+    let at = Places::of(panel);
+    // Series stand beside each other at each place, at most a whisker's width apart and never in the next place.
+    let count = panel.series.len().max(1) as f64;
+    let dodge = (at.gap * (WIDTH - LEFT - RIGHT) / (count + 1.0)).min(DODGE);
     for (index, series) in panel.series.iter().enumerate() {
-        let points: Vec<(f64, f64)> = series
+        let colour = COLOURS[index % COLOURS.len()];
+        let aside = (index as f64 - (count - 1.0) / 2.0) * dodge;
+        let known = series
             .ours
             .iter()
             .enumerate()
-            .map(|(place, value)| (Frame::x(place, panel.places.len()), frame.y(value.mean)))
+            .filter(|(_, value)| value.mean.is_finite());
+        let points: Vec<(usize, f64, f64)> = known
+            .map(|(place, value)| (place, x_of(at.at[place]) + aside, frame.y(value.mean)))
             .collect();
-        stroke(svg, &points, index);
-        for (place, &(x, y)) in points.iter().enumerate() {
-            whisker(svg, &frame, x, series.ours[place].interval());
+        stroke(
+            svg,
+            &points.iter().map(|(_, x, y)| (*x, *y)).collect::<Vec<_>>(),
+            index,
+        );
+        for &(place, x, y) in &points {
+            whisker(svg, &frame, x, series.interval(place), colour);
             marker(svg, x, y, index);
             if let Some(paper) = series.paper[place] {
-                diamond(svg, x, frame.y(paper));
+                diamond(svg, (x, frame.y(paper)), colour);
             }
         }
     }
-    places(svg, panel);
-    bounds(svg, panel, &frame);
+    places(svg, panel, &at);
+    bounds(svg, panel, &frame, &at);
     axis(svg);
 }
 
 /// Shares of samples over their values: the value axis lies below, the share axis to the left.
 fn distribution(svg: &mut String, panel: &Panel) {
-    let frame = scaffold(svg, panel, (0.0, 0.95), "share of receivers");
+    let frame = scaffold(
+        svg,
+        panel,
+        Scale::round(0.0, 0.95, 0.0, false),
+        "share of samples",
+    );
     let samples = panel
         .series
         .iter()
@@ -433,7 +531,11 @@ fn distribution(svg: &mut String, panel: &Panel) {
         stroke(svg, &points, index);
         for ((_, p), value) in QUANTILES.iter().zip(&series.paper) {
             if let Some(value) = value {
-                diamond(svg, x_of(*value), frame.y(*p));
+                diamond(
+                    svg,
+                    (x_of(*value), frame.y(*p)),
+                    COLOURS[index % COLOURS.len()],
+                );
             }
         }
     }
@@ -475,22 +577,41 @@ fn marker(svg: &mut String, x: f64, y: f64, index: usize) {
     };
 }
 
-fn whisker(svg: &mut String, frame: &Frame, x: f64, interval: Option<(f64, f64)>) {
-    if let Some((low, high)) = interval {
-        let (low, high) = (frame.y(low), frame.y(high));
-        let _ = writeln!(
-            svg,
-            "<path class=\"w\" d=\"M{x:.1} {low:.1}V{high:.1}M{:.1} {low:.1}h6M{:.1} {high:.1}h6\"/>",
-            x - 3.0,
-            x - 3.0
-        );
-    }
-}
-
-fn diamond(svg: &mut String, x: f64, y: f64) {
+/// An interval; an end outside the drawing is an arrow.
+fn whisker(svg: &mut String, frame: &Frame, x: f64, interval: Option<(f64, f64)>, colour: &str) {
+    let Some((low, high)) = interval.filter(|(low, high)| low.is_finite() && high.is_finite())
+    else {
+        return;
+    };
+    let end = |value: f64, inside: bool, back: f64| {
+        let y = frame.y(value);
+        match inside {
+            true => format!("M{:.1} {y:.1}h6", x - 3.0),
+            false => format!(
+                "M{:.1} {2:.1}L{x:.1} {y:.1}L{:.1} {2:.1}",
+                x - 3.0,
+                x + 3.0,
+                y + back
+            ),
+        }
+    };
+    let ends = [
+        end(low, low >= frame.scale.low, -5.0),
+        end(high, high <= frame.scale.high, 5.0),
+    ];
     let _ = writeln!(
         svg,
-        "<path class=\"p\" d=\"M{x:.1} {:.1}l5 5l-5 5l-5 -5z\"/>",
+        "<path class=\"w\" stroke=\"{colour}\" d=\"M{x:.1} {:.1}V{:.1}{}\"/>",
+        frame.y(low),
+        frame.y(high),
+        ends.concat()
+    );
+}
+
+fn diamond(svg: &mut String, (x, y): (f64, f64), colour: &str) {
+    let _ = writeln!(
+        svg,
+        "<path class=\"p\" stroke=\"{colour}\" d=\"M{x:.1} {:.1}l5 5l-5 5l-5 -5z\"/>",
         y - 5.0
     );
 }
@@ -513,6 +634,7 @@ fn escape(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use chappe_results::figure::Series;
     use chappe_results::statistics::Summary;
 
     fn figure(kind: PanelKind) -> Figure {
@@ -521,6 +643,7 @@ mod tests {
             ours: vec![Summary::of(&[1.0, 2.0]), Summary::of(&[40.0])],
             paper: vec![Some(3.0), None],
             samples: vec![1.0, 2.0, 40.0],
+            intervals: Vec::new(),
         };
         let panel = Panel {
             id: "1".into(),
@@ -580,11 +703,41 @@ mod tests {
         assert!(height(&svg) > height(&plain) + 300.0);
     }
 
+    /// Numbers stand to scale, series at one place beside each other, and a bound stays between the axes.
     #[test]
-    fn steps_are_round() {
-        for (range, expected) in [(100.0, 20.0), (48.0, 10.0), (0.95, 0.2), (1383.0, 500.0)] {
-            assert_eq!(step(range), expected, "{range}");
+    fn lines_of_numbers_are_to_scale() {
+        let mut figure = figure(PanelKind::Lines);
+        let panel = &mut figure.panels[0];
+        panel.places = ["0 km", "10 km", "100 km"].map(String::from).to_vec();
+        panel.bound = vec![Some(20.0); 3];
+        for name in ["A", "B"] {
+            let values = [10.0, 20.0, 30.0].map(|value| Summary::of(&[value, value + 1.0]));
+            panel.series.push(Series::new(name, values.to_vec()));
         }
+        panel.series.remove(0);
+        let svg = draw(&figure);
+        let starts = |class: &str, attribute: &str| -> Vec<f64> {
+            let lines = svg.lines().filter(|line| line.contains(class));
+            let value = |line: &str| {
+                line.split(&format!("{attribute}=\""))
+                    .nth(1)?
+                    .split('"')
+                    .next()?
+                    .parse()
+                    .ok()
+            };
+            lines.filter_map(value).collect()
+        };
+        let markers = starts("<circle", "cx");
+        let (near, far) = (markers[1] - markers[0], markers[2] - markers[1]);
+        assert!((far / near - 9.0).abs() < 0.1, "{markers:?}");
+        let left = starts("class=\"b\"", "x1");
+        assert!(left.iter().all(|x| *x >= LEFT), "{left:?}");
+        let squares: Vec<f64> = starts("width=\"8\"", "x").iter().map(|x| x + 4.0).collect();
+        assert!(
+            (squares[0] - markers[0] - DODGE).abs() < 0.2,
+            "{squares:?} {markers:?}"
+        );
     }
 
     /// A negative bar hangs from the line of zero, which has moved up.

@@ -1,6 +1,4 @@
-//! Figures as data for other programs: JSON rows with the claims, and CSV points.
-
-use std::fmt::Write as _;
+//! Figures as data for other programs: JSON rows with the claims.
 
 use chappe_results::figure::{Claim, Figure, Panel};
 use serde_json::{Value, json};
@@ -10,36 +8,6 @@ pub fn json(figure: &Figure) -> Value {
     let rows: Vec<Value> = figure.panels.iter().flat_map(rows).collect();
     let claims: Vec<Value> = figure.claims.iter().map(claim).collect();
     json!({ "figure": figure.id, "title": figure.title, "rows": rows, "claims": claims, "notes": figure.notes })
-}
-
-/// The points as comma-separated lines.
-pub fn csv(figure: &Figure) -> String {
-    let mut text = "panel,series,place,unit,ours,ci95,n,min,max,paper,bound\n".to_string();
-    for panel in &figure.panels {
-        for point in rows(panel) {
-            let cell = |value: &Value| match value {
-                Value::Null => String::new(),
-                Value::String(words) => words.replace(',', ";"),
-                other => other.to_string(),
-            };
-            let ours = &point["ours"];
-            let cells = [
-                &point["panel"],
-                &point["series"],
-                &point["place"],
-                &point["unit"],
-                &ours["mean"],
-                &ours["ci95"],
-                &ours["n"],
-                &ours["min"],
-                &ours["max"],
-                &point["paper"],
-                &point["bound"],
-            ];
-            let _ = writeln!(text, "{}", cells.map(cell).join(","));
-        }
-    }
-    text
 }
 
 /// Its rows, one for each series and place.
@@ -79,7 +47,7 @@ fn claim(claim: &Claim) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::text;
+    use crate::{csv, text, vega_lite};
     use chappe_results::figure::{PanelKind, Series};
 
     fn figure() -> Figure {
@@ -109,7 +77,15 @@ mod tests {
         assert_eq!(json["rows"][2]["paper"], 150.0);
         assert_eq!(json["rows"][2]["ours"]["n"], 2);
         assert_eq!(json["claims"][0]["claim"]["holds"], true);
-        assert_eq!(csv(&figure()).lines().count(), 4);
+        let csv = csv(&figure());
+        let lines: Vec<&str> = csv.lines().collect();
+        assert_eq!(lines.len(), 4);
+        assert_eq!(
+            lines[1],
+            "figure1,1a,point,A,scenario,1,1,kbit/s,100.4,,,1,100.4,100.4,,400,"
+        );
+        let vega = vega_lite(&figure());
+        assert_eq!(vega["vconcat"][0]["data"]["values"][2]["paper"], 150.0);
         let text = text(&figure(), 80, false);
         assert!(
             text.contains("holds          better\n                 paper 8.00, ours 2.00 of 2; -75 % off the paper's number\n"),

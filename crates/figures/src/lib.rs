@@ -23,17 +23,24 @@
 //! |---|---|
 //! | SVG | [`draw`] |
 //! | text for a terminal | [`text`] |
-//! | JSON rows, CSV points | [`json`], [`csv`] |
+//! | JSON rows with the claims | [`json`] |
+//! | the points as a tidy table, and as CSV | [`tidy()`], [`csv`] |
+//! | a Vega-Lite specification with its data | [`vega_lite`] |
 //! | tables, and numbers with sensible digits | [`table`] |
 //!
 //! A [`Figure`](chappe_results::figure::Figure) is data; its looks are decided here. Only the command draws, so a change
 //! to a drawing builds no system again.
 
+mod axis;
 mod draw;
 mod export;
 pub mod table;
 mod text;
+mod tidy;
+mod vega;
 
 pub use draw::draw;
-pub use export::{csv, json};
+pub use export::json;
 pub use text::text;
+pub use tidy::{Row, csv, tidy};
+pub use vega::vega_lite;

@@ -45,6 +45,7 @@
 //! | one seed: the run loop, the stop rule, captures, faults, the report | [`carry`], [`job`] |
 //! | the outcome of a run, its errors, its progress | [`run`] |
 //! | all seeds on all cores, kept as they finish | [`session`], [`seeds`] |
+//! | the runs of many scenarios, handed over as they end | [`sweep`] |
 //! | a paper's figures, and the runs behind them | [`paper`], [`context`] |
 //! | the demo's parts | [`demo`] |
 //!
@@ -62,4 +63,5 @@ pub mod paper;
 pub mod run;
 pub mod seeds;
 pub mod session;
+pub mod sweep;
 pub mod system;

@@ -133,7 +133,10 @@ impl FigureSet {
         let wanted = |(_, item): &(usize, &Item)| order.wants(item.name);
         for (place, item) in items.iter().enumerate().filter(wanted) {
             match make(place) {
-                Ok(figure) => made.figures.push(figure),
+                Ok(figure) => {
+                    order.meter.finished(&figure);
+                    made.figures.push(figure);
+                }
                 Err(RunError::Interrupted) => made.unfinished.push(item.name),
                 Err(error) => return Err(error),
             }

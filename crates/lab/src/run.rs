@@ -7,12 +7,14 @@
 //! **Architecture invariant:** one run is single-threaded and decided by (plan, seed) alone; threads only share the seeds
 //! among them ([`crate::seeds`]).
 
+use std::fmt;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use chappe_results::Run;
+use chappe_results::figure::Figure;
 use chappe_scenario::InputError;
 
 /// A run that could not be made.
@@ -60,12 +62,23 @@ pub struct Outcome {
 pub const WORK: u64 = 1000;
 
 /// The progress of all runs, and the request to stop them.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct Meter {
     done: AtomicU64,
     total: AtomicU64,
     planned: AtomicBool,
     stop: Arc<AtomicBool>,
+    watcher: Option<Box<Watcher>>,
+}
+
+/// Receives each figure as soon as it is finished, before the next one begins.
+pub type Watcher = dyn Fn(&Figure) + Send + Sync;
+
+impl fmt::Debug for Meter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (done, total) = self.read();
+        write!(f, "Meter({done} of {total})")
+    }
 }
 
 impl Meter {
@@ -74,6 +87,21 @@ impl Meter {
         Meter {
             stop,
             ..Meter::default()
+        }
+    }
+
+    /// The same meter, which tells `watcher` of every finished figure.
+    pub fn telling(self, watcher: Box<Watcher>) -> Meter {
+        Meter {
+            watcher: Some(watcher),
+            ..self
+        }
+    }
+
+    /// Tells the watcher, if there is one, that a figure is finished.
+    pub fn finished(&self, figure: &Figure) {
+        if let Some(watcher) = &self.watcher {
+            watcher(figure);
         }
     }
 

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::document::{DATA_TRANSMISSIONS, Document, Run};
-use crate::statistics::{Paired, Summary, mean, paired};
+use crate::statistics::{Paired, Ratio, Summary, mean, paired};
 
 /// A comparison of two results.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -69,6 +69,25 @@ impl Verdict {
             Verdict::Same => "the same",
             Verdict::NotKnown => "no clear difference",
             Verdict::TooFew => "too few seeds to tell",
+        }
+    }
+
+    /// The verdict from the interval of a ratio.
+    pub fn of_ratio(ratio: &Ratio, more_is_better: bool) -> Verdict {
+        match (ratio.low, ratio.high) {
+            (Some(low), Some(high)) if low == 1.0 && high == 1.0 => Verdict::Same,
+            (Some(low), _) if low > 1.0 => Verdict::side(more_is_better),
+            (_, Some(high)) if high < 1.0 => Verdict::side(!more_is_better),
+            (Some(_), Some(_)) => Verdict::NotKnown,
+            _ => Verdict::TooFew,
+        }
+    }
+
+    const fn side(better: bool) -> Verdict {
+        if better {
+            Verdict::Better
+        } else {
+            Verdict::Worse
         }
     }
 
@@ -196,6 +215,9 @@ fn match_flows(a: &Run, b: &Run) -> Vec<(FlowKey, FlowPair)> {
 
 fn warnings(a: &Document, b: &Document) -> Vec<String> {
     let mut warnings = Vec::new();
+    if a.dirty && b.dirty && a.commit == b.commit {
+        warnings.push("both were made by changed programs of one commit, which may differ".into());
+    }
     for (name, document) in [("A", a), ("B", b)] {
         if document.dirty {
             warnings.push(format!(

@@ -5,13 +5,16 @@
 
 use std::fmt::Write as _;
 
-use crate::statistics::{Summary, quantile};
+use serde::{Deserialize, Deserializer, Serialize};
+
+use crate::statistics::{Ratio, Summary, quantile};
 
 /// A figure of a paper, made again.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Figure {
     /// Its name for the command line: `figure3`.
-    pub id: &'static str,
+    #[serde(deserialize_with = "name")]
+    pub id: Name,
     /// What the figure shows, as its heading.
     pub title: String,
     /// The panels, in the paper's order.
@@ -23,18 +26,20 @@ pub struct Figure {
 }
 
 /// A part of a figure.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Panel {
     /// The panel's name in the paper: `3a`.
     pub id: String,
     /// What the panel shows, as its heading.
     pub title: String,
     /// The unit of its values.
-    pub unit: &'static str,
+    #[serde(deserialize_with = "name")]
+    pub unit: Name,
     /// How it is drawn.
     pub kind: PanelKind,
     /// What the places of the axis are: `scenario`.
-    pub axis: &'static str,
+    #[serde(deserialize_with = "name")]
+    pub axis: Name,
     /// What stands under each place of the axis.
     pub places: Vec<String>,
     /// The series that the panel compares.
@@ -47,7 +52,7 @@ pub struct Panel {
 }
 
 /// How a panel is drawn.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum PanelKind {
     /// A bar for each place and series.
     Bars,
@@ -58,7 +63,7 @@ pub enum PanelKind {
 }
 
 /// The values of one system, one for each place of the axis.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Series {
     /// Its name in the key of the panel.
     pub name: String,
@@ -68,6 +73,16 @@ pub struct Series {
     pub paper: Vec<Option<f64>>,
     /// All samples, for a CDF.
     pub samples: Vec<f64>,
+    /// 95 % intervals that do not lie evenly about the values, such as those of ratios; empty where [`Series::ours`] has them.
+    pub intervals: Vec<Option<(f64, f64)>>,
+}
+
+/// A name that lives as long as the program.
+pub type Name = &'static str;
+
+/// Reads such a name. Few are read, and each only once.
+fn name<'de, D: Deserializer<'de>>(deserializer: D) -> Result<&'static str, D::Error> {
+    Ok(String::deserialize(deserializer)?.leak())
 }
 
 /// The share of a paper's number by which ours may differ and still counts as reproduced. Our choice: the papers give most numbers
@@ -75,7 +90,7 @@ pub struct Series {
 pub const NUMBER_TOLERANCE: f64 = 0.25;
 
 /// A statement of the paper, and whether it holds here; or a goal of ours, and whether it is met.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Claim {
     /// The claim, and with it the predicate.
     pub text: String,
@@ -88,7 +103,8 @@ pub struct Claim {
     /// For a mean of ratios: the same from the ratio of the means over all scenarios.
     pub of_averages: Option<f64>,
     /// The unit of all of them.
-    pub unit: &'static str,
+    #[serde(deserialize_with = "name")]
+    pub unit: Name,
     /// Whether it holds here.
     pub holds: bool,
     /// Whether it is a goal of ours, and no statement of the paper.
@@ -167,6 +183,12 @@ impl Claim {
         Some(near || interval.is_some_and(within))
     }
 
+    /// Whether a statement of the paper is reproduced: it holds, and so does its number if it has one. Of a goal of ours: whether
+    /// it is met.
+    pub fn is_good(&self) -> bool {
+        self.holds && (self.goal || self.reproduces() != Some(false))
+    }
+
     /// Adds the reason why the claim does not hold; does nothing if it holds.
     pub fn because(mut self, why: impl FnOnce() -> String) -> Claim {
         self.why = (!self.holds).then(why);
@@ -192,6 +214,35 @@ impl Series {
             ours,
             paper,
             samples: Vec::new(),
+            intervals: Vec::new(),
+        }
+    }
+
+    /// Geometric means of ratios with their intervals.
+    pub fn of_ratios(name: &str, ratios: &[Option<Ratio>]) -> Series {
+        let mean = |ratio: &Option<Ratio>| match ratio {
+            Some(ratio) => Summary {
+                n: ratio.n,
+                ..Summary::of(&[ratio.mean])
+            },
+            None => Summary {
+                mean: f64::NAN,
+                ..Summary::of(&[])
+            },
+        };
+        let interval =
+            |ratio: &Option<Ratio>| ratio.and_then(|ratio| Some((ratio.low?, ratio.high?)));
+        Series {
+            intervals: ratios.iter().map(interval).collect(),
+            ..Series::new(name, ratios.iter().map(mean).collect())
+        }
+    }
+
+    /// The 95 % interval at a place, if there is one.
+    pub fn interval(&self, place: usize) -> Option<(f64, f64)> {
+        match self.intervals.get(place) {
+            Some(interval) => *interval,
+            None => self.ours.get(place)?.interval(),
         }
     }
 
@@ -219,6 +270,7 @@ impl Series {
             ours: ours.to_vec(),
             paper: paper.to_vec(),
             samples,
+            intervals: Vec::new(),
         }
     }
 }
@@ -348,6 +400,18 @@ mod tests {
             figure().rows(),
             "1a kbit/s | A\n1a 1 | 100\n1a 2 | 201\n1a mean | 151\n"
         );
+    }
+
+    /// A figure that was kept is the same when it is read again.
+    #[test]
+    fn figures_are_kept_as_json() {
+        let mut figure = figure();
+        figure.panels[0]
+            .series
+            .push(Series::of_ratios("B", &[None, None, None]));
+        figure.panels[0].series[1].ours = vec![Summary::of(&[1.5]); 3];
+        let json = serde_json::to_string(&figure).unwrap();
+        assert_eq!(serde_json::from_str::<Figure>(&json).unwrap(), figure);
     }
 
     #[test]

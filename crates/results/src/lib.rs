@@ -15,14 +15,18 @@
 //! | which program made a result, on which machine | [`provenance`] |
 //! | means with t-intervals | [`statistics`] |
 //! | comparisons paired by seed | [`compare`] |
+//! | the cells of a sweep, each against a reference | [`sweep`] |
+//! | what differs between two results | [`difference`] |
 //! | a paper's figure: series with the paper's values and the bound, claims | [`figure`] |
 //!
 //! **Architecture invariant:** plain data; no result is read or written here, nothing is drawn.
 
 pub mod compare;
+pub mod difference;
 pub mod document;
 pub mod figure;
 pub mod provenance;
 pub mod statistics;
+pub mod sweep;
 
 pub use document::*;

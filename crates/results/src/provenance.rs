@@ -61,13 +61,18 @@ impl Provenance {
 
     /// The name under which a run's results are kept: one for each scenario, seed and program.
     pub fn key(&self, seed: u64) -> String {
+        self.key_with(&seed.to_string())
+    }
+
+    /// The name under which the runs of a sweep's cell are kept: one for each scenario and program. `build` tells programs apart
+    /// that share a commit.
+    pub fn cell_key(&self, build: &str) -> String {
+        self.key_with(&format!("cell {build}"))
+    }
+
+    fn key_with(&self, last: &str) -> String {
         let mut hasher = blake3::Hasher::new();
-        for part in [
-            &self.scenario_text,
-            &self.version,
-            &self.code(),
-            &seed.to_string(),
-        ] {
+        for part in [&self.scenario_text, &self.version, &self.code(), last] {
             // The lengths keep neighbouring parts apart: "ab", "c" is not "a", "bc".
             hasher.update(&(part.len() as u64).to_le_bytes());
             hasher.update(part.as_bytes());

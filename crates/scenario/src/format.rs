@@ -14,6 +14,7 @@ mod protocol;
 mod radio;
 mod run;
 mod source;
+mod sweep;
 mod transfer;
 
 use schemars::JsonSchema;
@@ -29,7 +30,9 @@ pub use radio::{
     CaptureName, FadingName, PathLossName, PreambleName, ProfileName, RadioTable, ReceptionName,
 };
 pub use run::RunTable;
+pub(crate) use source::Assignment;
 pub use source::Source;
+pub use sweep::SweepTable;
 pub use transfer::{Receivers, TransferTable};
 
 /// A scenario file as serde reads it: one field for each top-level table.
@@ -62,4 +65,7 @@ pub struct Scenario {
     /// The seeds to run, and when a run ends.
     #[serde(default)]
     pub run: RunTable,
+    /// The values of keys that `chappe sweep` varies.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sweep: Option<SweepTable>,
 }

@@ -34,6 +34,7 @@
 //! | the file, with the place of every value | [`mod@format`] |
 //! | what a run needs, or why the scenario makes no sense | [`plan`] |
 //! | what a scenario may name, and a system's own keys | [`system`], [`keys`] |
+//! | the values of keys that are varied together | [`sweep`] |
 //! | networks from NetJSON, meshviewer, CSV | [`import`] |
 //! | errors that point into a text, with the nearest right name | [`input`], [`nearest`] |
 //! | numbers with units | [`quantity`] |
@@ -52,6 +53,7 @@ pub mod quantity;
 mod radios;
 pub mod routes;
 mod schema;
+pub mod sweep;
 pub mod system;
 
 pub use input::InputError;

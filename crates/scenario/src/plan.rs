@@ -62,6 +62,8 @@ pub struct Plan {
     pub seeds: Vec<u64>,
     /// When a run ends in any case, if the scenario says so.
     pub limit: Option<Duration>,
+    /// Whether the file has a table `[sweep]`, which only a sweep uses.
+    pub has_sweep: bool,
     source: Source,
 }
 
@@ -175,6 +177,7 @@ impl Plan {
             losses,
             seeds,
             limit,
+            has_sweep: scenario.sweep.is_some(),
             source,
         })
     }
@@ -201,6 +204,7 @@ fn canonical(scenario: &Scenario, keys: Value, topology: &Topology) -> String {
     scenario.run.seed = None;
     scenario.run.repeat = None;
     scenario.run.seeds = None;
+    scenario.sweep = None;
     let mut json = serde_json::to_value(&scenario).unwrap_or_default();
     if let (Some(protocol), Value::Object(keys)) = (json["protocol"].as_object_mut(), keys) {
         protocol.extend(keys);

@@ -128,6 +128,30 @@ impl<K: Kind> Quantity<K> {
     }
 }
 
+/// A number with a unit of any kind in the first unit of that kind, and the ending of a column's name that says so: 65 km are
+/// 65000 and `_m`. `None` for an unknown unit.
+pub fn in_first_unit(number: f64, unit: &str) -> Option<(f64, &'static str)> {
+    let scale = |units: &[(&str, f64)]| {
+        let found = units.iter().find(|(name, _)| *name == unit);
+        found.map(|(_, scale)| *scale)
+    };
+    let kinds: [(&[(&str, f64)], &str); 9] = [
+        (LengthKind::UNITS, "_m"),
+        (TimeKind::UNITS, "_s"),
+        (PowerKind::UNITS, "_dbm"),
+        (RatioKind::UNITS, "_db"),
+        (RateKind::UNITS, "_bps"),
+        (SizeKind::UNITS, "_bytes"),
+        (FrequencyKind::UNITS, "_hz"),
+        (DriftKind::UNITS, "_ppm"),
+        (TemperatureKind::UNITS, "_k"),
+    ];
+    let found = kinds
+        .iter()
+        .find_map(|(units, ending)| Some((scale(units)?, *ending)));
+    found.map(|(scale, ending)| (round(number * scale), ending))
+}
+
 /// The unit that was meant, for the help of an error.
 ///
 /// Only other spellings count. A unit that merely looks alike has another scale, and a copied help would be wrong by it:
@@ -266,6 +290,14 @@ mod tests {
         assert_eq!(Size::new(500_000.0).to_string(), "500 kB");
         assert_eq!(Size::new(0.0).to_string(), "0 B");
         assert_eq!(Length::new(1000.0).to_string(), "1 km");
+    }
+
+    #[test]
+    fn columns_are_in_the_first_unit() {
+        assert_eq!(in_first_unit(65.0, "km"), Some((65_000.0, "_m")));
+        assert_eq!(in_first_unit(11.0, "Mbit/s"), Some((11e6, "_bps")));
+        assert_eq!(in_first_unit(-91.0, "dBm"), Some((-91.0, "_dbm")));
+        assert_eq!(in_first_unit(1.0, "furlong"), None);
     }
 
     #[test]

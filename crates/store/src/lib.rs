@@ -15,24 +15,28 @@
 //! # Ok::<(), chappe_store::StoreError>(())
 //! ```
 //!
+//! | what | module |
+//! |---|---|
+//! | a run: [`write()`], [`read`] | here |
+//! | the runs of one scenario of a sweep, with a column for each swept key | [`sweep`] |
+//! | any columns as Parquet | [`table`] |
+//!
 //! A file's name is the hash of scenario, seed and program ([`Provenance::key`]). It is written under a temporary name
 //! and renamed, so a file that is there is complete. Provenance, counters and bounds are in the file's key-value metadata.
+
+mod columns;
+pub mod sweep;
+pub mod table;
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
-use parquet::basic::{Compression, LogicalType, Repetition, Type as Physical};
-use parquet::column::writer::ColumnWriter;
-use parquet::data_type::ByteArray;
 use parquet::errors::ParquetError;
 use parquet::file::metadata::KeyValue;
-use parquet::file::properties::WriterProperties;
 use parquet::file::reader::{FileReader, SerializedFileReader};
-use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::record::{Field, Row};
-use parquet::schema::types::{Type, TypePtr};
+use serde::de::DeserializeOwned;
 
 use chappe_results::provenance::Provenance;
 use chappe_results::{Delay, Document, Flow, Run};
@@ -85,97 +89,6 @@ impl StoreError {
 const PROVENANCE: &str = "chappe.provenance";
 const RUN: &str = "chappe.run";
 const SCENARIO: &str = "chappe.scenario";
-
-/// One column: its name, its Parquet type, whether it can be empty, and how to get its values.
-struct Column {
-    name: &'static str,
-    physical: Physical,
-    optional: bool,
-    value: fn(&Run, &Flow) -> Cell,
-}
-
-enum Cell {
-    Whole(i64),
-    Real(Option<f64>),
-    Yes(bool),
-    Text(String),
-}
-
-const fn column(name: &'static str, physical: Physical, value: fn(&Run, &Flow) -> Cell) -> Column {
-    Column {
-        name,
-        physical,
-        optional: false,
-        value,
-    }
-}
-
-const fn optional(name: &'static str, value: fn(&Run, &Flow) -> Cell) -> Column {
-    Column {
-        name,
-        physical: Physical::DOUBLE,
-        optional: true,
-        value,
-    }
-}
-
-const COLUMNS: [Column; 19] = [
-    column("seed", Physical::INT64, |run, _| {
-        Cell::Whole(run.seed as i64)
-    }),
-    column("transfer", Physical::INT64, |_, flow| {
-        Cell::Whole(flow.transfer as i64)
-    }),
-    column("flow", Physical::BYTE_ARRAY, |_, flow| {
-        Cell::Text(flow.name.clone())
-    }),
-    column("source", Physical::INT64, |_, flow| {
-        Cell::Whole(flow.source as i64)
-    }),
-    column("sink", Physical::INT64, |_, flow| {
-        Cell::Whole(flow.sink as i64)
-    }),
-    column("protocol", Physical::BYTE_ARRAY, |_, flow| {
-        Cell::Text(flow.protocol.clone())
-    }),
-    column("variant", Physical::BYTE_ARRAY, |_, flow| {
-        Cell::Text(flow.variant.clone())
-    }),
-    column("offered_bytes", Physical::INT64, |_, flow| {
-        Cell::Whole(flow.offered_bytes as i64)
-    }),
-    column("delivered_bytes", Physical::INT64, |_, flow| {
-        Cell::Whole(flow.delivered_bytes as i64)
-    }),
-    column("complete", Physical::BOOLEAN, |_, flow| {
-        Cell::Yes(flow.complete)
-    }),
-    column("digest_ok", Physical::BOOLEAN, |_, flow| {
-        Cell::Yes(flow.digest_ok)
-    }),
-    optional("completion_s", |_, flow| Cell::Real(flow.completion_s)),
-    column("goodput_bps", Physical::DOUBLE, |_, flow| {
-        Cell::Real(Some(flow.goodput_bps))
-    }),
-    optional("delay_mean_s", |_, flow| {
-        Cell::Real(flow.delay_s.map(|delay| delay.mean))
-    }),
-    optional("delay_p50_s", |_, flow| {
-        Cell::Real(flow.delay_s.map(|delay| delay.p50))
-    }),
-    optional("delay_p95_s", |_, flow| {
-        Cell::Real(flow.delay_s.map(|delay| delay.p95))
-    }),
-    optional("delay_p99_s", |_, flow| {
-        Cell::Real(flow.delay_s.map(|delay| delay.p99))
-    }),
-    optional("bound_goodput_bps", |run, flow| {
-        Cell::Real(run.bounds.get(flow.transfer).map(|bound| bound.goodput_bps))
-    }),
-    optional("bound_fraction", |run, flow| {
-        Cell::Real(run.bounds.get(flow.transfer).map(|bound| bound.fraction))
-    }),
-];
 
 /// Writes one run into `folder`, which is created if needed, and returns the path of its file. An older file of the same
 /// scenario, seed and program is replaced.
@@ -254,127 +167,19 @@ fn encode(
     let json =
         |value: serde_json::Result<String>| value.map_err(|e| ParquetError::General(e.to_string()));
     // Flows are the rows; everything else of a run is metadata.
-    let whole = Run {
-        flows: Vec::new(),
-        ..run.clone()
-    };
     let notes = [
         (SCENARIO, scenario.to_string()),
         (PROVENANCE, json(serde_json::to_string(from))?),
-        (RUN, json(serde_json::to_string(&whole))?),
+        (RUN, json(serde_json::to_string(&without_flows(run)))?),
     ];
-    let notes = notes
-        .into_iter()
-        .map(|(key, value)| KeyValue::new(key.to_string(), value))
-        .collect();
-    let properties = WriterProperties::builder()
-        .set_compression(Compression::SNAPPY)
-        .set_key_value_metadata(Some(notes))
-        .build();
-    let mut writer = SerializedFileWriter::new(file, schema()?, Arc::new(properties))?;
-    let mut group = writer.next_row_group()?;
-    for column in &COLUMNS {
-        write_column(&mut group, column, run)?;
-    }
-    group.close()?;
-    writer.close().map(|_| ())
+    table::encode(file, &notes, &columns::of(&[run]))
 }
 
-fn schema() -> Result<TypePtr, ParquetError> {
-    let mut fields = Vec::new();
-    for column in &COLUMNS {
-        let repetition = if column.optional {
-            Repetition::OPTIONAL
-        } else {
-            Repetition::REQUIRED
-        };
-        let text = (column.physical == Physical::BYTE_ARRAY).then_some(LogicalType::String);
-        let field = Type::primitive_type_builder(column.name, column.physical)
-            .with_repetition(repetition)
-            .with_logical_type(text)
-            .build()?;
-        fields.push(Arc::new(field));
-    }
-    Ok(Arc::new(
-        Type::group_type_builder("flow")
-            .with_fields(fields)
-            .build()?,
-    ))
-}
-
-fn write_column(
-    group: &mut SerializedRowGroupWriter<'_, &mut File>,
-    column: &Column,
-    run: &Run,
-) -> Result<(), ParquetError> {
-    let Some(mut writer) = group.next_column()? else {
-        return Err(ParquetError::General(
-            "fewer columns than the schema has".into(),
-        ));
-    };
-    let cells = || run.flows.iter().map(|flow| (column.value)(run, flow));
-    match writer.untyped() {
-        ColumnWriter::Int64ColumnWriter(out) => {
-            let values: Vec<i64> = cells().filter_map(Cell::whole).collect();
-            out.write_batch(&values, None, None)?;
-        }
-        ColumnWriter::BoolColumnWriter(out) => {
-            let values: Vec<bool> = cells().filter_map(Cell::yes).collect();
-            out.write_batch(&values, None, None)?;
-        }
-        ColumnWriter::ByteArrayColumnWriter(out) => {
-            let values: Vec<ByteArray> = cells()
-                .filter_map(Cell::text)
-                .map(|t| t.as_str().into())
-                .collect();
-            out.write_batch(&values, None, None)?;
-        }
-        ColumnWriter::DoubleColumnWriter(out) => {
-            let values: Vec<Option<f64>> = cells().map(Cell::real).collect();
-            let levels: Vec<i16> = values
-                .iter()
-                .map(|value| i16::from(value.is_some()))
-                .collect();
-            let given: Vec<f64> = values.into_iter().flatten().collect();
-            out.write_batch(&given, column.optional.then_some(&levels), None)?;
-        }
-        _ => {
-            return Err(ParquetError::General(
-                "a column of an unexpected type".into(),
-            ));
-        }
-    }
-    writer.close()
-}
-
-impl Cell {
-    fn whole(self) -> Option<i64> {
-        if let Cell::Whole(value) = self {
-            Some(value)
-        } else {
-            None
-        }
-    }
-    fn yes(self) -> Option<bool> {
-        if let Cell::Yes(value) = self {
-            Some(value)
-        } else {
-            None
-        }
-    }
-    fn text(self) -> Option<String> {
-        if let Cell::Text(value) = self {
-            Some(value)
-        } else {
-            None
-        }
-    }
-    fn real(self) -> Option<f64> {
-        if let Cell::Real(value) = self {
-            value
-        } else {
-            None
-        }
+/// A run without its flows, which are the rows of its table.
+fn without_flows(run: &Run) -> Run {
+    Run {
+        flows: Vec::new(),
+        ..run.clone()
     }
 }
 
@@ -428,31 +233,54 @@ fn read_folder(folder: &Path) -> Result<Document, StoreError> {
     Ok(Document::new(&scenario, &from, runs, false))
 }
 
-fn read_run(path: &Path) -> Result<(String, Provenance, Run), StoreError> {
-    let wrong = |why: String| StoreError::format(path, why);
-    let file = File::open(path).map_err(|error| StoreError::io(path, error))?;
-    let reader = SerializedFileReader::new(file).map_err(|error| wrong(error.to_string()))?;
-    let notes = reader.metadata().file_metadata().key_value_metadata();
-    let note = |key: &str| {
-        let found = notes.into_iter().flatten().find(|note| note.key == key)?;
-        found.value.clone()
-    };
-    let need = |key: &str| {
-        note(key).ok_or_else(|| wrong(format!("not a result of chappe: it lacks `{key}`")))
-    };
-    let from =
-        serde_json::from_str(&need(PROVENANCE)?).map_err(|error| wrong(error.to_string()))?;
-    let mut run: Run =
-        serde_json::from_str(&need(RUN)?).map_err(|error| wrong(error.to_string()))?;
-    for row in reader
-        .get_row_iter(None)
-        .map_err(|error| wrong(error.to_string()))?
-    {
-        let row = row.map_err(|error| wrong(error.to_string()))?;
-        run.flows
-            .push(flow(&row).ok_or_else(|| wrong("a row lacks a column".into()))?);
+/// A file's metadata and rows.
+struct Contents {
+    notes: Vec<KeyValue>,
+    rows: Vec<Row>,
+}
+
+impl Contents {
+    fn read(path: &Path) -> Result<Contents, StoreError> {
+        let wrong = |error: ParquetError| StoreError::format(path, error.to_string());
+        let file = File::open(path).map_err(|error| StoreError::io(path, error))?;
+        let reader = SerializedFileReader::new(file).map_err(wrong)?;
+        let notes = reader.metadata().file_metadata().key_value_metadata();
+        let notes = notes.cloned().unwrap_or_default();
+        let rows = reader.get_row_iter(None).map_err(wrong)?;
+        let rows = rows.collect::<Result<_, _>>().map_err(wrong)?;
+        Ok(Contents { notes, rows })
     }
-    Ok((need(SCENARIO)?, from, run))
+
+    fn note<T: DeserializeOwned>(&self, path: &Path, key: &str) -> Result<T, StoreError> {
+        let found = self.notes.iter().find(|note| note.key == key);
+        let text = found
+            .and_then(|note| note.value.as_deref())
+            .ok_or_else(|| {
+                StoreError::format(path, format!("not a result of chappe: it lacks `{key}`"))
+            })?;
+        serde_json::from_str(text).map_err(|error| StoreError::format(path, error.to_string()))
+    }
+
+    fn text(&self, key: &str) -> String {
+        let found = self.notes.iter().find(|note| note.key == key);
+        found
+            .and_then(|note| note.value.clone())
+            .unwrap_or_default()
+    }
+}
+
+fn read_run(path: &Path) -> Result<(String, Provenance, Run), StoreError> {
+    let contents = Contents::read(path)?;
+    let from = contents.note(path, PROVENANCE)?;
+    let mut run: Run = contents.note(path, RUN)?;
+    for row in &contents.rows {
+        run.flows.push(flow(row).ok_or_else(|| lacking(path))?);
+    }
+    Ok((contents.text(SCENARIO), from, run))
+}
+
+fn lacking(path: &Path) -> StoreError {
+    StoreError::format(path, "a row lacks a column")
 }
 
 fn flow(row: &Row) -> Option<Flow> {

@@ -22,8 +22,11 @@ const UNSAFE_HOMES: &[(&str, &str)] = &[
     ("bench/", "libraries in C that ours are compared with"),
     (
         "proof/",
-        "firmware/",
         "an entry point and an allocator without an operating system",
+    ),
+    (
+        "firmware/",
+        "registers, interrupts and the stack of a microcontroller",
     ),
 ];
 

@@ -1,57 +1,220 @@
-//! `chappe compare`: two results, paired by seed.
+//! `chappe compare`: results beside a reference, paired by seed, and what differs between them.
 
-use std::path::Path;
+mod inputs;
+mod lab;
 
 use chappe_figures::table::{Table, count, digits, kbit, with_interval};
-use chappe_results::Document;
 use chappe_results::compare::{Comparison, Quantity, Verdict, compare};
+use chappe_results::difference::{Difference, differences};
 use chappe_results::statistics::Ratio;
 use chappe_scenario::InputError;
-use chappe_store::{self as store, StoreError};
+use serde_json::{Value, json};
 
 use crate::cli::Compare;
 use crate::failure::{FAILED, Failure};
 use crate::terminal::{self, Stream};
+use inputs::{Input, Inputs};
+
+/// A result beside the reference.
+struct Beside<'a> {
+    input: &'a Input,
+    differences: Vec<Difference>,
+    comparison: Comparison,
+}
 
 pub fn run(options: &Compare) -> Result<u8, Failure> {
-    let (a, b) = (read(&options.a)?, read(&options.b)?);
-    let comparison = compare(&a, &b);
-    if comparison.seeds == 0 {
-        let message = "the two results have no seed in common, so there is nothing to pair";
-        return Err(InputError::new("", message)
-            .help("run both with the same --seeds")
+    let all = match inputs::read(&options.results)? {
+        Inputs::Runs(all) => all,
+        Inputs::Lab(all) => return lab::run(options, &all),
+    };
+    let Some((reference, others)) = all.split_first().filter(|(_, others)| !others.is_empty())
+    else {
+        let error = InputError::new("", "there is one result, and nothing to compare it with");
+        return Err(error
+            .help("name two results or more, or the folder of a sweep")
             .into());
-    }
+    };
+    let beside: Vec<Beside<'_>> = others
+        .iter()
+        .map(|input| Beside {
+            input,
+            differences: differences(&reference.document, &input.document, &input.swept),
+            comparison: compare(&reference.document, &input.document),
+        })
+        .collect();
+    refuse(&beside, options.force)?;
     if options.json {
-        let json = serde_json::to_string_pretty(&comparison).unwrap_or_default();
+        let json = serde_json::to_string_pretty(&document(reference, &beside)).unwrap_or_default();
         terminal::print(&(json + "\n"))?;
     } else {
-        terminal::print(&text(&comparison, options))?;
+        terminal::print(&text(reference, &beside))?;
     }
-    let worse = comparison
-        .quantities
-        .iter()
-        .take(2)
-        .any(|quantity| quantity.verdict == Verdict::Worse);
-    Ok(if worse { FAILED } else { 0 })
+    let worse = |beside: &Beside<'_>| {
+        beside
+            .comparison
+            .quantities
+            .iter()
+            .take(2)
+            .any(|quantity| quantity.verdict == Verdict::Worse)
+    };
+    Ok(if beside.iter().any(worse) { FAILED } else { 0 })
 }
 
-fn read(path: &Path) -> Result<Document, Failure> {
-    store::read(path).map_err(|error| match error {
-        // A missing input is not the environment's fault, as an unwritable output is.
-        StoreError::Io { path, error } => InputError::unreadable(&path, &error).into(),
-        error => error.into(),
-    })
+/// Refuses results that have nothing in common, and unlike ones unless the user insists.
+fn refuse(beside: &[Beside<'_>], force: bool) -> Result<(), Failure> {
+    for other in beside {
+        let unlike: Vec<&Difference> = other
+            .differences
+            .iter()
+            .filter(|difference| difference.unlike)
+            .collect();
+        if let (false, Some(first)) = (force, unlike.first()) {
+            let more = match unlike.len() {
+                1 => String::new(),
+                many => format!(" and {} more keys", many - 1),
+            };
+            let message = format!(
+                "{} is another task: `{}` is {} instead of {}{more}",
+                other.input.name,
+                first.what,
+                quoted(&first.b),
+                quoted(&first.a)
+            );
+            let help = "a seed of one is not the same case as that of the other; --force compares them all the same";
+            return Err(InputError::new("", message).help(help).into());
+        }
+        if other.comparison.seeds == 0 {
+            let message = "the two results have no seed in common, so there is nothing to pair";
+            return Err(InputError::new("", message)
+                .help("run both with the same --seeds")
+                .into());
+        }
+        if other.comparison.flows == 0 {
+            let message = format!(
+                "no receiver of {} is one of the first result's, so there is nothing to pair",
+                other.input.name
+            );
+            return Err(InputError::new("", message)
+                .help("they carry different transfers")
+                .into());
+        }
+    }
+    Ok(())
 }
 
-fn text(comparison: &Comparison, options: &Compare) -> String {
-    let mut text = format!(
-        "A = {}\nB = {}\n{} seeds and {} flows in both; intervals of 95 % over seeds, paired\n\n",
-        options.a.display(),
-        options.b.display(),
-        comparison.seeds,
-        comparison.flows
+/// A value in a sentence.
+fn quoted(value: &str) -> String {
+    const LONG: usize = 40;
+    match value {
+        "" => "not given".into(),
+        value if value.chars().count() > LONG => {
+            value.chars().take(LONG).chain("...".chars()).collect()
+        }
+        value => value.into(),
+    }
+}
+
+fn document(reference: &Input, beside: &[Beside<'_>]) -> Value {
+    let one = |other: &Beside<'_>| {
+        let mut value = serde_json::to_value(&other.comparison).unwrap_or_default();
+        value["name"] = other.input.name.clone().into();
+        value["differences"] = serde_json::to_value(&other.differences).unwrap_or_default();
+        value
+    };
+    match beside {
+        // As it was when two results were the most.
+        [only] => {
+            let mut value = one(only);
+            value["reference"] = reference.name.clone().into();
+            value
+        }
+        several => {
+            json!({ "reference": reference.name, "results": several.iter().map(one).collect::<Vec<_>>() })
+        }
+    }
+}
+
+fn text(reference: &Input, beside: &[Beside<'_>]) -> String {
+    let mut text = format!("A = {}\n", reference.name);
+    for (letter, other) in letters().zip(beside) {
+        text += &format!(
+            "{letter} = {}{}\n",
+            other.input.name,
+            said(&other.differences)
+        );
+    }
+    let table = match beside {
+        [only] => pair(only),
+        several => several_rows(reference, several),
+    };
+    text += "\n";
+    if let [only] = beside {
+        text += &format!(
+            "{} seeds and {} flows in both; ",
+            only.comparison.seeds, only.comparison.flows
+        );
+    }
+    text += "intervals of 95 % over seeds, paired\n\n";
+    text += &table.render(
+        terminal::width(Stream::Output),
+        terminal::colour_on(Stream::Output),
     );
+    for (letter, other) in letters().zip(beside) {
+        text += &remarks(&letter, &other.comparison);
+    }
+    text
+}
+
+/// Names of the results after A: B to Z, then numbers.
+fn letters() -> impl Iterator<Item = String> {
+    let letters = ('B'..='Z').map(String::from);
+    letters.chain((27u32..).map(|number| format!("#{number}")))
+}
+
+/// What differs, in lines below a result's name.
+fn said(differences: &[Difference]) -> String {
+    let line = |difference: &Difference| {
+        let unlike = if difference.unlike {
+            " (another task)"
+        } else {
+            ""
+        };
+        format!(
+            "\n      {}: {} -> {}{unlike}",
+            difference.what,
+            quoted(&difference.a),
+            quoted(&difference.b)
+        )
+    };
+    match differences.is_empty() {
+        true => "\n      no difference in scenario, program and seeds".into(),
+        false => differences.iter().map(line).collect(),
+    }
+}
+
+fn remarks(letter: &str, comparison: &Comparison) -> String {
+    let mut text = String::new();
+    let (lost, won) = comparison.lost_and_won;
+    if lost + won > 0 {
+        text += &format!("{lost} flows finish only in A, {won} only in {letter}\n");
+    }
+    if comparison.only_a + comparison.only_b > 0 {
+        text += &format!(
+            "{} seeds are only in A, {} only in {letter}\n",
+            comparison.only_a, comparison.only_b
+        );
+    }
+    for warning in &comparison.warnings {
+        text += &format!("note ({letter}): {warning}\n");
+    }
+    match text.is_empty() {
+        true => text,
+        false => format!("\n{text}"),
+    }
+}
+
+/// Two results: a row for each quantity.
+fn pair(other: &Beside<'_>) -> Table {
     let mut table = Table::new()
         .words("")
         .numbers("A", 1)
@@ -59,27 +222,55 @@ fn text(comparison: &Comparison, options: &Compare) -> String {
         .numbers("B - A", 0)
         .numbers("B / A", 2)
         .words("B is");
-    for quantity in &comparison.quantities {
+    for quantity in &other.comparison.quantities {
         table.row(row(quantity));
     }
-    text += &table.render(
-        terminal::width(Stream::Output),
-        terminal::colour_on(Stream::Output),
-    );
-    let (lost, won) = comparison.lost_and_won;
-    if lost + won > 0 {
-        text += &format!("\n{lost} flows finish only in A, {won} only in B\n");
+    table
+}
+
+/// More than two: a row for each result.
+fn several_rows(reference: &Input, beside: &[Beside<'_>]) -> Table {
+    let mut table = Table::new()
+        .words("")
+        .numbers("seeds", 2)
+        .numbers("mean kbit/s", 0)
+        .numbers("x A", 0)
+        .numbers("slowest", 1)
+        .numbers("x A", 1)
+        .numbers("frames", 3)
+        .words("is");
+    let first = &reference.document.summary;
+    table.row([
+        "A".into(),
+        reference.document.runs.len().to_string(),
+        kbit(first.goodput_bps.mean),
+        "1".into(),
+        kbit(first.worst_goodput_bps.mean),
+        "1".into(),
+        count(first.data_transmissions.mean),
+        String::new(),
+    ]);
+    for (letter, other) in letters().zip(beside) {
+        let quantity = |place: usize| &other.comparison.quantities[place];
+        let against = |place: usize| {
+            quantity(place)
+                .paired
+                .ratio
+                .as_ref()
+                .map_or_else(|| "-".into(), with_interval_of)
+        };
+        table.row([
+            letter,
+            other.comparison.seeds.to_string(),
+            kbit(quantity(0).b.mean),
+            against(0),
+            kbit(quantity(1).b.mean),
+            against(1),
+            count(quantity(3).b.mean),
+            quantity(0).verdict.words().to_string(),
+        ]);
     }
-    if comparison.only_a + comparison.only_b > 0 {
-        text += &format!(
-            "{} seeds are only in A, {} only in B\n",
-            comparison.only_a, comparison.only_b
-        );
-    }
-    for warning in &comparison.warnings {
-        text += &format!("note: {warning}\n");
-    }
-    text
+    table
 }
 
 fn row(quantity: &Quantity) -> [String; 6] {

@@ -10,12 +10,12 @@ mod screen;
 mod serve;
 mod unit;
 
-use std::io::ErrorKind;
 use std::path::Path;
 
 use chappe_link::{Psk, Secret};
 
 use crate::failure::Failure;
+use crate::new_file::write_new;
 use crate::terminal;
 
 use options::Action;
@@ -73,7 +73,7 @@ fn key(action: &options::KeyAction) -> Result<u8, Failure> {
 fn draw() -> Result<[u8; 32], Failure> {
     let mut octets = [0; 32];
     for part in octets.chunks_exact_mut(8) {
-        let drawn = chappe_sys::random_u64().map_err(environment)?;
+        let drawn = chappe_sys::random_u64()?;
         part.copy_from_slice(&drawn.to_be_bytes());
     }
     Ok(octets)
@@ -87,23 +87,4 @@ fn new(path: &Path) -> Result<u8, Failure> {
         path.display()
     ))?;
     Ok(0)
-}
-
-fn write_new(path: &Path, text: &str, mode: u32) -> Result<(), Failure> {
-    chappe_sys::write_new(path, mode, text.as_bytes()).map_err(|error| {
-        let todo = match error.kind() {
-            ErrorKind::AlreadyExists => "it exists: choose another name, or remove it first",
-            _ => "choose another folder",
-        };
-        let what = format!("cannot write {}: {error}", path.display());
-        Failure::Environment(what, todo.into())
-    })
-}
-
-fn environment(error: chappe_sys::Error) -> Failure {
-    let advice = error
-        .advice()
-        .unwrap_or("`chappe doctor` lists what this machine allows")
-        .to_owned();
-    Failure::Environment(error.cause(), advice)
 }

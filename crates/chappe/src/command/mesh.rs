@@ -10,10 +10,10 @@ use std::path::Path;
 use chappe_live::Ending;
 use chappe_mesh::answers;
 use chappe_mesh::daemon::Mesh;
-use chappe_store::StoreError;
 use chappe_sys::Signal;
 
 use crate::failure::{Failure, INTERRUPTED};
+use crate::new_file::write_new;
 use crate::terminal;
 
 use options::Action;
@@ -36,7 +36,7 @@ pub fn run(options: &Options) -> Result<u8, Failure> {
 fn key(path: &Path) -> Result<u8, Failure> {
     let mut text = String::from(file::KEY_TAG);
     for _ in 0..4 {
-        let drawn = chappe_sys::random_u64().map_err(environment)?;
+        let drawn = chappe_sys::random_u64()?;
         text += &format!("{drawn:016x}");
     }
     write_new(path, &(text + "\n"), 0o600)?;
@@ -60,19 +60,16 @@ fn new(path: &Path, number: u16) -> Result<u8, Failure> {
 
 fn serve(path: &Path) -> Result<u8, Failure> {
     let configuration = file::read(path)?;
-    let mut mesh = Mesh::open(configuration.mesh).map_err(environment)?;
+    let mut mesh = Mesh::open(configuration.mesh)?;
     terminal::tell(&format!(
         "chappe: {} is up, MTU {}, {}; Ctrl-C ends it",
         mesh.device(),
         mesh.mtu(),
         configuration.addresses.join(", ")
     ));
-    match mesh
-        .run(|_, _, _| ControlFlow::Continue(()))
-        .map_err(environment)?
-    {
+    match mesh.run(|_, _, _| ControlFlow::Continue(()))? {
         Ending::Signal(Signal::Interrupt) => Ok(INTERRUPTED),
-        Ending::Signal(Signal::Terminate) | Ending::Asked => Ok(0),
+        Ending::Signal(Signal::Terminate | Signal::Reload) | Ending::Asked => Ok(0),
     }
 }
 
@@ -90,23 +87,4 @@ fn question(socket: &Path, question: &str) -> Result<u8, Failure> {
     }
     terminal::print(&answer)?;
     Ok(0)
-}
-
-fn write_new(path: &Path, text: &str, mode: u32) -> Result<(), Failure> {
-    match chappe_store::write_new(path, mode, text) {
-        Err(StoreError::Io { error, .. }) if error.kind() == ErrorKind::AlreadyExists => {
-            let what = format!("cannot write {}: {error}", path.display());
-            let todo = "it exists: choose another name, or remove it first";
-            Err(Failure::Environment(what, todo.into()))
-        }
-        other => Ok(other?),
-    }
-}
-
-fn environment(error: chappe_sys::Error) -> Failure {
-    let advice = error
-        .advice()
-        .unwrap_or("`chappe doctor` lists what this machine allows")
-        .to_owned();
-    Failure::Environment(error.cause(), advice)
 }

@@ -6,7 +6,9 @@ use chappe_lab::run::Meter;
 use chappe_lab::session::{self, Archive, Session};
 use chappe_results::{DATA_TRANSMISSIONS, Delay, Document, Fairness, Flow, Range, Run};
 use chappe_scenario::InputError;
+use chappe_scenario::format::Source;
 use chappe_scenario::plan::{Changes, Plan};
+use chappe_scenario::sweep::Grid;
 use chappe_store::try_folder;
 
 use crate::cli::Sim;
@@ -34,6 +36,10 @@ pub fn run(options: &Sim) -> Result<u8, Failure> {
         ..Changes::default()
     };
     let plan = Plan::read(&systems::scenarios(), file, &options.set, &changes)?;
+    if plan.has_sweep {
+        // The table is not used here, but a mistake in it is one of the file's.
+        Grid::read(&Source::read(file, &options.set)?, &[], &[])?;
+    }
     let meter = Meter::stopped_by(terminal::interrupt());
     if let Some(out) = &options.out {
         try_folder(out)?;
@@ -57,6 +63,15 @@ pub fn run(options: &Sim) -> Result<u8, Failure> {
         terminal::print(&(json + "\n"))?;
     } else {
         terminal::print(&text(&plan, &session))?;
+    }
+    if plan.has_sweep {
+        let name = file.display();
+        terminal::remark(
+            options.shared.quiet,
+            &format!(
+                "note: the table [sweep] of {name} is not used here; `chappe sweep {name}` runs its grid"
+            ),
+        );
     }
     remarks(options, &session);
     if session.unfinished > 0 {

@@ -1,6 +1,8 @@
 //! Everything that is tested through the public interface, in one program: linking is most of a test build.
 
+mod bench;
 mod border;
 mod command;
 mod emulation;
 mod mistakes;
+mod sweep;

@@ -35,6 +35,38 @@ struct Text {
     from: String,
     text: Arc<str>,
     start: usize,
+    /// Where the user wrote it, if not as this text.
+    written: Option<Assignment>,
+}
+
+/// A key and a value that stand in another form than `key=value`: in `--grid`, or in the table `[sweep]`.
+#[derive(Clone, Debug)]
+pub(crate) struct Assignment {
+    /// What errors call the text: an option, or the file.
+    pub from: String,
+    /// The text that the user wrote.
+    pub text: Arc<str>,
+    /// The octets of it that are the key.
+    pub key: Range<usize>,
+    /// The octets of it that are the value, or that it was made of.
+    pub value: Range<usize>,
+}
+
+impl Assignment {
+    /// The octets of the written text that `span` of the assignment `made` is about.
+    fn place(&self, made: &str, span: Range<usize>) -> Range<usize> {
+        let equals = made.find('=').unwrap_or(made.len());
+        let (part, start) = match span.start <= equals {
+            true => (&self.key, 0),
+            false => (&self.value, equals + 1),
+        };
+        let end = start + part.len();
+        // A value of a range, or a key of a table within the table, stands nowhere word for word.
+        match made.get(start..end) == self.text.get(part.clone()) && span.end <= end {
+            true => part.start + (span.start - start)..part.start + (span.end - start),
+            false => part.clone(),
+        }
+    }
 }
 
 impl Source {
@@ -44,11 +76,28 @@ impl Source {
             texts: Vec::new(),
             keys: OnceLock::new(),
         };
-        source.push(from, text);
+        source.push(from, text, None);
         for option in set {
-            source.push(&format!("--set {option}"), option);
+            source.push(&format!("--set {option}"), option, None);
         }
         source
+    }
+
+    /// The same with one more option on top, `made` of the form `key=value`, which the user wrote elsewhere.
+    pub(crate) fn with(&self, made: &str, written: Assignment) -> Source {
+        let mut source = self.clone();
+        source.push("", made, Some(written));
+        source
+    }
+
+    /// The keys that `--set` gives.
+    pub(crate) fn options(&self) -> impl Iterator<Item = &str> {
+        let options = self
+            .texts
+            .iter()
+            .skip(1)
+            .filter(|text| text.written.is_none());
+        options.filter_map(|text| text.text.split_once('=').map(|(key, _)| key.trim()))
     }
 
     /// A scenario file with options on top.
@@ -77,7 +126,7 @@ impl Source {
         folder.map_or_else(|| path.to_path_buf(), |folder| folder.join(path))
     }
 
-    fn push(&mut self, from: &str, text: &str) {
+    fn push(&mut self, from: &str, text: &str, written: Option<Assignment>) {
         let start = self
             .texts
             .last()
@@ -86,6 +135,7 @@ impl Source {
             from: from.to_string(),
             text: text.into(),
             start,
+            written,
         });
     }
 
@@ -100,7 +150,15 @@ impl Source {
             return InputError::new("", message);
         };
         let clip = |at: usize| at.saturating_sub(text.start).min(text.text.len());
-        InputError::new(&text.from, message).at(&text.text, clip(span.start)..clip(span.end), label)
+        let span = clip(span.start)..clip(span.end);
+        match &text.written {
+            None => InputError::new(&text.from, message).at(&text.text, span, label),
+            Some(written) => InputError::new(&written.from, message).at(
+                &written.text,
+                written.place(&text.text, span),
+                label,
+            ),
+        }
     }
 
     /// The scenario that the texts make together.
@@ -143,7 +201,7 @@ impl Source {
         Ok(found.map_or(&[], |(_, keys)| keys))
     }
 
-    fn table<'p>(
+    pub(crate) fn table<'p>(
         &self,
         padded: &'p [String],
         name: &str,
@@ -167,7 +225,7 @@ impl Source {
     }
 
     /// The texts as TOML, each behind as many line ends as the texts before it are long.
-    fn padded(&self) -> Vec<String> {
+    pub(crate) fn padded(&self) -> Vec<String> {
         let mut padded = Vec::new();
         for (number, text) in self.texts.iter().enumerate() {
             let (line, shift) = match number {

@@ -207,7 +207,7 @@ mod tests {
     #[test]
     fn who_ends_it_resets_or_is_silent_is_forgotten() {
         let mut observers: Observers<2> = Observers::new(0);
-        let mut register = |observers: &mut Observers<2>, value| {
+        let register = |observers: &mut Observers<2>, value| {
             with(Kind::Confirmable, 1, Some(value), |message| {
                 observers.request(PEER, message)
             })

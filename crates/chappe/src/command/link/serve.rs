@@ -12,7 +12,6 @@ use chappe_link::{Ending, State, Status, Tunnel};
 use chappe_sys::Signal;
 
 use super::control::{self, Door, UNCHANGED, Wish};
-use super::environment;
 use super::file::{self, Configuration};
 use super::hooks::Runner;
 use super::names::Names;
@@ -27,7 +26,7 @@ pub fn run(options: &Run) -> Result<u8, Failure> {
         screen.say(warning);
     }
     let peers = first.peers.iter().map(|peer| peer.config.clone());
-    let mut tunnel = Tunnel::open(&first.tunnel, peers.collect()).map_err(environment)?;
+    let mut tunnel = Tunnel::open(&first.tunnel, peers.collect())?;
     screen.say(&format!(
         "{} is up, MTU {}, public key {}; Ctrl-C ends it",
         tunnel.device(),
@@ -57,7 +56,7 @@ pub fn run(options: &Run) -> Result<u8, Failure> {
     if let Some(failure) = failed {
         return Err(failure);
     }
-    match ending.map_err(environment)? {
+    match ending? {
         Ending::Signal(Signal::Interrupt) => Ok(INTERRUPTED),
         Ending::Signal(Signal::Terminate | Signal::Reload) | Ending::Asked => Ok(0),
     }

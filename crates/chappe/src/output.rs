@@ -1,0 +1,174 @@
+//! Figures as files: drawings, data, and a specification that others can draw again.
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use chappe_figures::Row;
+use chappe_results::figure::Figure;
+use chappe_store::table::{self, Column, Values};
+use chappe_store::write_whole;
+
+use crate::failure::Failure;
+
+/// A kind of file that a figure is written as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// The drawing as lines and text.
+    Svg,
+    /// The drawing in pixels, by a program of this machine.
+    Png,
+    /// Its points as a tidy table.
+    Csv,
+    /// The same as Parquet.
+    Parquet,
+    /// A Vega-Lite specification with the points.
+    VegaLite,
+}
+
+impl Format {
+    /// The formats that are always written, and PNG if it is wanted.
+    pub fn all(png: bool) -> Vec<Format> {
+        let mut all = vec![Format::Svg, Format::Csv, Format::Parquet, Format::VegaLite];
+        all.extend(png.then_some(Format::Png));
+        all
+    }
+}
+
+/// Programs that turn SVG into PNG, with their arguments.
+const CONVERTERS: [(&str, &[&str]); 5] = [
+    ("rsvg-convert", &["--zoom=2", "--output={png}", "{svg}"]),
+    ("resvg", &["--zoom", "2", "{svg}", "{png}"]),
+    (
+        "inkscape",
+        &["--export-dpi=192", "--export-filename={png}", "{svg}"],
+    ),
+    ("cairosvg", &["{svg}", "--scale", "2", "-o", "{png}"]),
+    ("magick", &["-density", "192", "{svg}", "{png}"]),
+];
+
+/// Writes a figure beside `stem` in these formats.
+pub fn write_figure(stem: &Path, figure: &Figure, formats: &[Format]) -> Result<(), Failure> {
+    for format in formats {
+        let (ending, text) = match format {
+            Format::Svg => ("svg", chappe_figures::draw(figure)),
+            Format::Csv => ("csv", chappe_figures::csv(figure)),
+            Format::VegaLite => {
+                let spec = serde_json::to_string_pretty(&chappe_figures::vega_lite(figure));
+                ("vl.json", spec.unwrap_or_default())
+            }
+            Format::Parquet => {
+                let columns = columns(&chappe_figures::tidy(figure));
+                let title = [("title", figure.title.clone())];
+                table::write(&with_ending(stem, "parquet"), &title, &columns)?;
+                continue;
+            }
+            Format::Png => {
+                png(&with_ending(stem, "svg"), &with_ending(stem, "png"))?;
+                continue;
+            }
+        };
+        write_whole(&with_ending(stem, ending), |file| {
+            file.write_all(text.as_bytes())
+        })?;
+    }
+    Ok(())
+}
+
+fn with_ending(stem: &Path, ending: &str) -> PathBuf {
+    let mut path = stem.as_os_str().to_owned();
+    path.push(format!(".{ending}"));
+    path.into()
+}
+
+/// The columns of a tidy table.
+fn columns(rows: &[Row]) -> Vec<Column> {
+    let text = |name: &str, value: fn(&Row) -> &str| {
+        let texts = rows.iter().map(|row| Some(value(row).to_string()));
+        Column::new(name, Values::Text(texts.collect()))
+    };
+    let real = |name: &str, value: fn(&Row) -> Option<f64>| {
+        Column::new(name, Values::Real(rows.iter().map(value).collect())).optional()
+    };
+    let counts = rows.iter().map(|row| row.n as i64).collect();
+    vec![
+        text("figure", |row| &row.figure),
+        text("panel", |row| &row.panel),
+        text("kind", |row| row.kind),
+        text("series", |row| &row.series),
+        text("axis", |row| &row.axis),
+        text("place", |row| &row.place),
+        real("x", |row| row.x),
+        text("unit", |row| &row.unit),
+        real("ours", |row| row.ours),
+        real("low", |row| row.low),
+        real("high", |row| row.high),
+        Column::new("n", Values::Whole(counts)),
+        real("min", |row| row.min),
+        real("max", |row| row.max),
+        real("paper", |row| row.paper),
+        real("bound", |row| row.bound),
+        real("bound_worst_receiver", |row| row.bound_worst_receiver),
+    ]
+}
+
+/// Converts a drawing by the first program that is there. No library for it is built in: with the fonts that text needs it would
+/// add a quarter to the build.
+fn png(svg: &Path, png: &Path) -> Result<(), Failure> {
+    for (name, arguments) in CONVERTERS {
+        let (from, to) = (svg.display().to_string(), png.display().to_string());
+        let filled = arguments
+            .iter()
+            .map(|argument| argument.replace("{svg}", &from).replace("{png}", &to));
+        let run = Command::new(name)
+            .args(filled)
+            .stdin(Stdio::null())
+            .output();
+        match run {
+            Err(_) => continue,
+            Ok(output) if output.status.success() => return Ok(()),
+            Ok(output) => {
+                let said = String::from_utf8_lossy(&output.stderr).into_owned();
+                let what = format!("{name} could not convert {from}: {}", said.trim());
+                let help = "the SVG is complete; leave out --png";
+                return Err(Failure::Environment(what, help.into()));
+            }
+        }
+    }
+    let names: Vec<&str> = CONVERTERS.iter().map(|(name, _)| *name).collect();
+    let what = format!("--png needs one of the programs {}", names.join(", "));
+    let help = "`apt install librsvg2-bin` or `pip install cairosvg`; the SVG is complete";
+    Err(Failure::Environment(what, help.into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use chappe_results::figure::{Panel, Series};
+    use chappe_results::statistics::Summary;
+
+    /// Each format is written, and its data has a row for each point.
+    #[test]
+    fn figures_are_written_in_every_format() {
+        let folder = std::env::temp_dir().join(format!("chappe-output-{}", std::process::id()));
+        let series = Series::new("A", vec![Summary::of(&[1.0, 2.0]), Summary::of(&[3.0])]);
+        let places = vec!["1 km".into(), "2 km".into()];
+        let panel = Panel::lines("1", "goodput", "kbit/s", ("distance", places), vec![series]);
+        let figure = Figure {
+            id: "figure1",
+            title: "t".into(),
+            panels: vec![panel],
+            claims: Vec::new(),
+            notes: Vec::new(),
+        };
+        write_figure(&folder.join("x"), &figure, &Format::all(false)).unwrap();
+        let read = |ending: &str| std::fs::read(folder.join(format!("x.{ending}"))).unwrap();
+        assert!(read("svg").starts_with(b"<svg"));
+        let lines = read("csv").iter().filter(|octet| **octet == b'\n').count();
+        assert_eq!(lines, 3);
+        assert!(read("parquet").starts_with(b"PAR1"));
+        let vega: serde_json::Value = serde_json::from_slice(&read("vl.json")).unwrap();
+        assert_eq!(vega["vconcat"][0]["data"]["values"][1]["x"], 2.0);
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+}
