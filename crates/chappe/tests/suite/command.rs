@@ -435,7 +435,8 @@ fn a_full_disk_leaves_nothing_behind() {
     let folder = Scratch::new("full-disk");
     let script = format!(
         "mount -t tmpfs -o size=4k none {0} && head -c 4096 /dev/zero > {0}/full || exit 77; \
-         for make in 'new' 'link key' 'link new' 'cast keygen'; do {1} $make {0}/made && exit 1; done; \
+         for make in 'new' 'link key' 'link new' 'cast key'; do {1} $make {0}/made && exit 1; done; \
+         {1} cast keygen {0}/made base && exit 1; \
          ls -A {0}",
         folder.0.display(),
         env!("CARGO_BIN_EXE_chappe")
