@@ -38,10 +38,7 @@ fn main() {
             "a_sender_without_the_right_is_refused",
             a_sender_without_the_right_is_refused,
         ),
-        (
-            "a_revoked_member_is_shut_out",
-            a_revoked_member_is_shut_out,
-        ),
+        ("a_revoked_member_is_shut_out", a_revoked_member_is_shut_out),
         ("commands_report_their_end", commands_report_their_end),
         (
             "two_members_of_one_number_are_told",
@@ -501,7 +498,10 @@ fn a_revoked_member_is_shut_out() {
         let sending = place.sending(std::slice::from_ref(&file), 1);
         let run = || send(&options, &sending, &mut Notes::default());
         let (_, summary) = network.hosts[0].run(run).unwrap().unwrap();
-        assert_eq!((&summary.complete[..], &summary.receipts[..]), (&[1][..], &[1][..]));
+        assert_eq!(
+            (&summary.complete[..], &summary.receipts[..]),
+            (&[1][..], &[1][..])
+        );
         assert_eq!(stays.0.join().unwrap(), Ok(Ending::Done));
         let renewed = |event: &Event| matches!(event, Event::List { serial: 2, .. });
         assert_eq!(stays.1.count(renewed), 1);
@@ -532,7 +532,10 @@ fn commands_report_their_end() {
                 });
                 let run = || receive(&options, &receiving, &mut Notes::default());
                 let end = network.hosts[usize::from(node)].run(run).unwrap();
-                assert!(same(&place.path("a.bin"), std::path::Path::new(&format!("copy{node}"))));
+                assert!(same(
+                    &place.path("a.bin"),
+                    std::path::Path::new(&format!("copy{node}"))
+                ));
                 std::fs::remove_file(format!("copy{node}")).unwrap();
                 end
             })
@@ -544,10 +547,17 @@ fn commands_report_their_end() {
         let run = || send(&options, &sending, &mut Notes::default());
         let (_, summary) = network.hosts[0].run(run).unwrap().unwrap();
         assert_eq!(summary.complete, [1, 2]);
-        assert_eq!((&summary.receipts[..], &summary.commands_failed[..]), (&[1, 2][..], &[2][..]));
+        assert_eq!(
+            (&summary.receipts[..], &summary.commands_failed[..]),
+            (&[1, 2][..], &[2][..])
+        );
         let [good, bad] = receivers.map(|receiver| receiver.join().unwrap());
         assert_eq!(good, Ok(Ending::Done));
-        assert!(bad.unwrap_err().what.contains("its command failed with code 1"));
+        assert!(
+            bad.unwrap_err()
+                .what
+                .contains("its command failed with code 1")
+        );
     });
 }
 
