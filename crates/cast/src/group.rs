@@ -46,7 +46,7 @@ pub struct Entry {
     pub name: String,
     /// Whether it may send files.
     pub sends: bool,
-    /// Its public keys.
+    /// The public keys of the member.
     pub public: Public,
     /// The secret of the group, encrypted to its key.
     wrapped: [u8; 48],
@@ -74,7 +74,7 @@ pub struct Seat {
     pub group: Arc<Group>,
     /// The member's own key.
     pub key: Arc<MemberKey>,
-    /// The member's number.
+    /// The number of the member.
     pub node: u16,
     secret: GroupKey,
     /// Where the list is stored, if it is.
@@ -90,13 +90,13 @@ impl std::fmt::Debug for Seat {
 /// A member to be put into a list.
 #[derive(Clone, Debug)]
 pub struct Candidate {
-    /// Its number.
+    /// The number of the member.
     pub node: u16,
-    /// Its name.
+    /// The name of the member.
     pub name: String,
     /// Whether it may send files.
     pub sends: bool,
-    /// Its public keys.
+    /// The public keys of the member.
     pub public: Public,
 }
 

@@ -56,7 +56,7 @@ pub struct MemberKey {
 /// The public keys of a member.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Public {
-    /// Checks its signatures.
+    /// Checks the signatures of the member.
     pub sign: VerifyKey,
     /// Agrees on keys with it (X25519).
     pub agree: [u8; LENGTH],
@@ -119,7 +119,7 @@ impl MemberKey {
         &self.agree
     }
 
-    /// The public keys.
+    /// The public halves of the key.
     pub fn public(&self) -> Public {
         Public {
             sign: self.sign.verify_key(),

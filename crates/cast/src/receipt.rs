@@ -18,7 +18,7 @@ const SIGNED: &[u8] = b"chappe cast receipt v1\0";
 /// How the command that runs after an arrival has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Command {
-    /// There is none.
+    /// There is no command.
     None,
     /// It has ended with this code.
     Ended(i32),
@@ -39,9 +39,9 @@ pub struct Receipt {
     pub transfer: u64,
     /// The digest of the manifest: which files, octet for octet.
     pub manifest: Digest,
-    /// The sender's number.
+    /// The number of the sender.
     pub source: u16,
-    /// The receiver's number.
+    /// The number of the receiver.
     pub receiver: u16,
     /// When it had them, in milliseconds since 1970 by its clock.
     pub at_ms: u64,
@@ -49,7 +49,7 @@ pub struct Receipt {
     pub present: bool,
     /// How the command has ended.
     pub command: Command,
-    /// Its signature.
+    /// The signature of the receiver.
     pub signature: [u8; 64],
 }
 
@@ -130,7 +130,7 @@ impl Receipt {
         [SIGNED, &octets].concat()
     }
 
-    /// Encodes the receipt.
+    /// Encodes the receipt with its signature.
     pub fn encode(&self) -> Vec<u8> {
         let (end, code) = self.command.encode();
         let mut octets = Vec::with_capacity(RECEIPT);
@@ -181,7 +181,7 @@ impl Receipt {
         hex(&self.encode())
     }
 
-    /// Reads such digits.
+    /// Reads a receipt from hexadecimal digits.
     pub fn of_text(text: &str) -> Option<Receipt> {
         Receipt::decode(&unhex::<RECEIPT>(text)?)
     }
@@ -193,7 +193,7 @@ mod tests {
     use crate::group::Seat;
     use crate::manifest::{Cut, Protocol, Validity};
 
-    /// Goal: nobody can make or change a receipt of another. Method: every octet is changed, and another member's key signs.
+    /// Goal: no member can make or change a receipt of another. Method: every octet is changed, and another member's key signs.
     #[test]
     fn a_receipt_cannot_be_forged() {
         let (ours, other) = (Seat::example(2, 4, 1), Seat::example(3, 4, 1));

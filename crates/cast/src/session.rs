@@ -363,7 +363,7 @@ struct Warned {
     former: u64,
 }
 
-/// Warns once of what others do that needs somebody's attention.
+/// Warns once of what others do that needs the user's attention.
 fn report_refused(
     counts: Counts,
     statistics: &Statistics,
@@ -385,7 +385,7 @@ fn report_refused(
         (
             counts.forged,
             before.forged,
-            "somebody has said something in another member's name; it was ignored",
+            "a member has said something in another member's name; it was ignored",
         ),
         (
             counts.refused,

@@ -19,7 +19,7 @@ pub struct Then {
     pub limit: Duration,
 }
 
-/// What has arrived.
+/// The files that have arrived.
 #[derive(Clone, Debug, Default)]
 pub struct Arrival {
     /// The identifier of the files.
@@ -28,7 +28,7 @@ pub struct Arrival {
     pub sender: String,
     /// The folder in which the files are.
     pub folder: PathBuf,
-    /// The files.
+    /// The paths of the files.
     pub files: Vec<PathBuf>,
 }
 
@@ -124,8 +124,8 @@ mod tests {
         then.run(&Arrival {
             transfer: "12ab".into(),
             sender: "base".into(),
-            folder: "/tmp".into(),
-            files: vec!["/tmp/a b".into(), "/tmp/$(touch x)".into()],
+            folder: "/srv".into(),
+            files: vec!["/srv/a b".into(), "/srv/$(touch x)".into()],
         })
     }
 
@@ -133,8 +133,8 @@ mod tests {
     #[test]
     fn commands_get_names_and_end_in_time() {
         let check = r#"test "$CHAPPE_SENDER $CHAPPE_COUNT $CHAPPE_TRANSFER $1" = "base 2 12ab a b" &&
-            test "$(printf '%s' "$CHAPPE_FILES" | tail -n 1)" = '/tmp/$(touch x)' &&
-            test "$(tr '\0' '|')" = '/tmp/a b|/tmp/$(touch x)|'"#;
+            test "$(printf '%s' "$CHAPPE_FILES" | tail -n 1)" = '/srv/$(touch x)' &&
+            test "$(tr '\0' '|')" = '/srv/a b|/srv/$(touch x)|'"#;
         assert_eq!(
             run(&["sh", "-c", check, "sh", "a b"], 5000),
             receipt::Command::Ended(0)

@@ -466,7 +466,7 @@ fn a_sender_without_the_right_is_refused() {
     });
 }
 
-/// Goal: a new list reaches running members from the sender; a revoked one is told, and gets nothing. Method: receivers 1 and 2 run
+/// Goal: a new list reaches running members from the sender; a revoked one reports it, and gets nothing. Method: receivers 1 and 2 run
 /// with the first list, and the sender starts with a second one without 2.
 fn a_revoked_member_is_shut_out() {
     let (network, place) = (Network::new(3), Place::new("revoked"));

@@ -6,68 +6,24 @@ use chappe_core::{
     Address, Arrival, Class, DropReason, Duration, Instant, LinkEvent, LinkNode, LinkSend, Mode,
     Outcome, Purpose, Seed, TraceEvent,
 };
-use chappe_sys::{
-    BATCH, Clock, Endpoint, Error, EventLoop, Ready, Received, Result, Signal, Socket,
-};
+use chappe_sys::{BATCH, Clock, Endpoint, Error, EventLoop, Ready, Received, Result, Socket};
 
-use crate::confirm::{Outstanding, Retries};
+use crate::config::{Config, Ending};
+use crate::confirm::Outstanding;
 use crate::exchange::{Progress, RENEW};
 use crate::frame::{EPOCH, HEADER, Header, Kind, STAMP, TAG, is_former};
-use crate::hello::{Hellos, Schedule};
+use crate::hello::Schedule;
 use crate::loss::Loss;
 use crate::membership::Membership;
 use crate::neighbours::{HelloOutcome, Neighbours};
 use crate::notice;
-use crate::pace::{Pace, Pacer};
+use crate::pace::Pacer;
 use crate::port::Port;
 use crate::presence::Presence;
 use crate::queue::{Location, Queue, Target};
 use crate::seal::{Novelty, Sealer, is_undamaged};
 use crate::statistics::Statistics;
 use crate::throttle::{Backlog, Throttle};
-
-/// How to drive a node.
-#[derive(Clone, Debug)]
-pub struct Config {
-    /// The members of the group, and this node's key.
-    pub membership: Membership,
-    /// The intervals between hellos.
-    pub hellos: Hellos,
-    /// The limit on the rate of outgoing frames.
-    pub pace: Pace,
-    /// How often the driver repeats an unconfirmed unicast frame.
-    pub retries: Retries,
-    /// Received frames to drop at random, for tests. Default: none.
-    pub loss: Option<Loss>,
-    /// Whether SIGINT and SIGTERM end [`Live::run`]. Default: yes.
-    pub signals: bool,
-    /// The longest time between two calls of the application. Default 250 ms.
-    pub observe_every: Duration,
-}
-
-impl Config {
-    /// The defaults. Pace and membership have none: no pace suits all links, and no frame leaves unsealed.
-    pub fn new(pace: Pace, membership: Membership) -> Config {
-        Config {
-            membership,
-            hellos: Hellos::default(),
-            pace,
-            retries: Retries::default(),
-            loss: None,
-            signals: true,
-            observe_every: Duration::from_millis(250),
-        }
-    }
-}
-
-/// Why a run ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ending {
-    /// The application's closure broke the loop.
-    Asked,
-    /// SIGINT or SIGTERM arrived.
-    Signal(Signal),
-}
 
 /// A link node on one or several network interfaces.
 ///
@@ -413,7 +369,7 @@ impl<N: LinkNode + ?Sized> Live<N> {
         Ok(())
     }
 
-    /// Queues handshakes, keys, and a piece of the list of members if somebody needs it.
+    /// Queues handshakes, keys, and a piece of the list of members if a node needs it.
     fn send_keys(&mut self, now: Instant) {
         while let Some(slot) = self.queue.vacant() {
             let written = self
@@ -463,7 +419,7 @@ impl<N: LinkNode + ?Sized> Live<N> {
                 token: None,
                 mode: None,
             };
-            // Without a session nobody gets it now; a later attempt may.
+            // Without a session no node gets it now; a later attempt may.
             if self.seal_and_queue(now, len, frame) {
                 self.statistics.retries += 1;
             }

@@ -54,7 +54,7 @@ impl Message<'_> {
 /// A handshake that this node has begun.
 pub struct Begun {
     state: HandshakeState,
-    /// Its number.
+    /// The number of the handshake.
     pub number: u32,
     /// The body of the first message, for repeating it.
     pub first: [u8; BODY],

@@ -41,7 +41,7 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | `driver` | [`Live`]: the loop over node, sockets, timers and signals |
+//! | `driver`, `config` | [`Live`]: the loop over node, sockets, timers and signals; [`Config`] |
 //! | `presence` | the node's time, which stops while the process stands still |
 //! | `port` | [`Port`]: an interface and its socket |
 //! | `membership` | who belongs to the group; the node's own keys |
@@ -56,6 +56,7 @@
 //!
 //! **Architecture invariant:** this crate knows no protocol, and `chappe-sys` makes every system call.
 
+mod config;
 mod confirm;
 mod driver;
 mod exchange;
@@ -77,8 +78,9 @@ mod throttle;
 
 pub use chappe_sys::udp::Group;
 pub use chappe_sys::{Error, Result, Signal};
+pub use config::{Config, Ending};
 pub use confirm::Retries;
-pub use driver::{Config, Ending, Live};
+pub use driver::Live;
 pub use frame::{HEADER, TAG};
 pub use hello::Hellos;
 pub use loss::Loss;

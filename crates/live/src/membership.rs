@@ -69,12 +69,12 @@ impl Secret {
         Secret(octets)
     }
 
-    /// The public key.
+    /// The public half of the key.
     pub fn public(&self) -> [u8; 32] {
         curve25519_dalek::MontgomeryPoint::mul_base_clamped(self.0).to_bytes()
     }
 
-    /// The secret shared with the owner of `public`. All zeros for some public keys that nobody owns.
+    /// The secret shared with the owner of `public`. All zeros for some public keys that no node owns.
     pub fn shared_with(&self, public: [u8; 32]) -> [u8; 32] {
         curve25519_dalek::MontgomeryPoint(public)
             .mul_clamped(self.0)

@@ -239,7 +239,7 @@ impl Neighbours {
         Ok((sealed, novelty))
     }
 
-    /// Notes unicast frame `number` of a trusted neighbour. A new one shows where its sender is, since nobody else can seal it.
+    /// Notes unicast frame `number` of a trusted neighbour. A new one shows where its sender is, since no other node can seal it.
     pub fn note(&mut self, now: Instant, at: Location, from: u16, number: u32) -> Novelty {
         let Some(peer) = self.known.get_mut(&from) else {
             return Novelty::Forgotten;

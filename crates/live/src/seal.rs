@@ -1,6 +1,6 @@
 //! Encryption and authentication of frames.
 //!
-//! A frame for one neighbour is sealed by the keys of a session with it ([`Pair`]), so nobody else can read or forge it. A
+//! A frame for one neighbour is sealed by the keys of a session with it ([`Pair`]), so no other node can read or forge it. A
 //! broadcast is sealed by the sender's key, random octets that the sender hands to its neighbours under those sessions and
 //! renews from time to time ([`Sealer::renew`]). All neighbours of a sender have that key, so one of them could forge a broadcast to
 //! another. What must come from one particular node carries a proof for each neighbour (hellos), or is signed above this layer.

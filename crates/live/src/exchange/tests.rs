@@ -249,7 +249,7 @@ fn recorded_hellos_draw_few_handshakes() {
     assert_eq!(a.neighbours.life(2), Some(21));
 }
 
-/// Goal: only frames that nobody else can seal move an endpoint. Method: from elsewhere come a frame that was heard, one that was
+/// Goal: only frames that no other node can seal move an endpoint. Method: from elsewhere come a frame that was heard, one that was
 /// lost, an old hello and old keys.
 #[test]
 fn a_replayed_frame_moves_no_endpoint() {
@@ -308,7 +308,7 @@ fn a_member_cannot_write_anothers_hello() {
 }
 
 /// Goal: a revoked member gets no new key and no session. Method: node 3 is left out of the second list; it keeps everything that it
-/// had, even the new secret of the group, as if somebody had told it.
+/// had, even the new secret of the group, as if another node had passed it on.
 #[test]
 fn a_revoked_member_stays_outside() {
     let (mut a, mut b, mut gone) = (Node::new(1, 10), Node::new(2, 20), Node::new(3, 30));
