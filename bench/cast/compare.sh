@@ -114,7 +114,7 @@ receiver() { # HOST ID
   norm) $run "$NORM" receive eth0 "$2" "$W/$1" >"$W/log-$1" 2>&1 & ;;
   flute) $run "${FLUTE:+$FLUTE/}flute-receiver" -g 224.1.2.3 -i "10.77.0.$2" "$W/$1" >"$W/log-$1" 2>&1 & ;;
   *)
-    $run "$CHAPPE" cast receive "$W/$1" -i eth0 --key "$W/k.group" --verify "$W/k.verify" \
+    $run "$CHAPPE" cast receive "$W/$1" -i eth0 --group "$W/k.group" --key "$W/$1.key" \
       --rate "$RATE Mbit/s" $OPTIONS --json >"$W/log-$1" 2>"$W/err-$1" &
     ;;
   esac
@@ -129,7 +129,7 @@ through) n=1 tool=$3 size=${4:-20} ;;
 *) sed -n 2,26p "$0"; exit 2 ;;
 esac
 head -c $((size * 1000000)) /dev/urandom >"$W/file.bin"
-[ "$tool" != chappe ] || "$CHAPPE" cast keygen "$W/k" >/dev/null
+[ "$tool" != chappe ] || "$CHAPPE" cast keygen "$W/k" s x y $(seq -f r%g 1 "$n") >/dev/null
 bridge b1
 host s
 attach s eth0 b1 10.77.0.1 "$([ "$kind" = through ] && awk -v l="$loss" 'BEGIN { print 100 * (1 - (1 - l / 100) ^ 3) }' || echo "$loss")"
@@ -144,7 +144,7 @@ else
   host y; attach y eth0 b2 10.78.0.101 "$loss"; attach y eth1 b3 10.79.0.101 "$loss"
   host r1; attach r1 eth0 b3 10.79.0.2 "$loss"
   for relay in x y; do
-    ip netns exec cc-$relay "$CHAPPE" cast relay -i eth0 -i eth1 --key "$W/k.group" --rate "$RATE Mbit/s" $OPTIONS --json >"$W/log-$relay" 2>&1 &
+    ip netns exec cc-$relay "$CHAPPE" cast relay -i eth0 -i eth1 --group "$W/k.group" --key "$W/$relay.key" --rate "$RATE Mbit/s" $OPTIONS --json >"$W/log-$relay" 2>&1 &
     pids+=($!)
   done
 fi
@@ -173,7 +173,7 @@ flute)
     awk -v b="$begun" '{ printf "%.2f", $1 - b }')
   ;;
 *)
-  $run "$CHAPPE" cast send "$W/file.bin" -i eth0 --key "$W/k.group" --sign "$W/k.sign" \
+  $run "$CHAPPE" cast send "$W/file.bin" -i eth0 --group "$W/k.group" --key "$W/s.key" \
     --rate "$RATE Mbit/s" --receivers "$n" $OPTIONS $SEND_OPTIONS --json >"$W/log-s" 2>"$W/err-s" || true
   ended=$(date +%s.%N)
   seconds=$(grep '"event":"done"' "$W/log-s" | grep -o '"seconds":[0-9.]*' | cut -d: -f2)

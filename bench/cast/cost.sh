@@ -30,9 +30,9 @@ for n in s x r; do
   ip -n cc-$n link set eth0 up
 done
 truncate -s "${size}000000" "$W/file.bin"
-"$CHAPPE" cast keygen "$W/k" >/dev/null
+"$CHAPPE" cast keygen "$W/k" s x r >/dev/null
 mkdir "$W/to"
-common="-i eth0 --key $W/k.group --rate ${rate}Mbit/s --memory 8MB $OPTIONS --quiet"
+common="-i eth0 --group $W/k.group --rate ${rate}Mbit/s --memory 8MB $OPTIONS --quiet"
 deaf() { [ -z "$relay" ] || echo "--lose $1=1"; }
 cast() { # HOST WORDS...
   local host=$1
@@ -40,10 +40,10 @@ cast() { # HOST WORDS...
   /usr/bin/time -q -o "$W/time-$host" -f '%U %S %M' ip netns exec "cc-$host" "$CHAPPE" cast "$@" $common
 }
 count() { ip -n "cc-$1" -s -j link show eth0 | grep -o '"packets":[0-9]*' | grep -o '[0-9]*' | paste -sd" "; }
-cast r receive "$W/to" --verify "$W/k.verify" $(deaf 1) >"$W/said-r" 2>&1 &
-[ -z "$relay" ] || cast x relay >"$W/said-x" 2>&1 &
+cast r receive "$W/to" --key "$W/r.key" $(deaf 1) >"$W/said-r" 2>&1 &
+[ -z "$relay" ] || cast x relay --key "$W/x.key" >"$W/said-x" 2>&1 &
 sleep 0.5
-cast s send "$W/file.bin" --sign "$W/k.sign" $SEND_OPTIONS $(deaf 3) | sed 's/^/  /'
+cast s send "$W/file.bin" --key "$W/s.key" $SEND_OPTIONS $(deaf 3) | sed 's/^/  /'
 for host in s x r; do counted[$((++place))]=$(count $host); done
 for _ in $(seq 100); do [ -s "$W/time-r" ] && break; sleep 0.1; done
 ip netns pids cc-x | xargs -r kill 2>/dev/null || true

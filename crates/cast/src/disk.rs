@@ -51,8 +51,11 @@ pub struct Policy {
     pub whole: bool,
     /// Whether to replace a version by one that was signed earlier.
     pub rollback: bool,
-    /// The key of the signer. Versions are compared with others of that signer.
+    /// The key of the signer. Data of its unfinished transfers go when a later version comes.
     pub key: Option<VerifyKey>,
+    /// The key of the group's owner. Versions of all senders of one group are compared, so that no sender's old version replaces a
+    /// newer one of another. Without it, those of the signer.
+    pub owner: Option<VerifyKey>,
 }
 
 fn failure(what: String, error: &io::Error) -> Error {

@@ -101,6 +101,32 @@ pub enum Event {
         /// The remedy; may be empty.
         todo: String,
     },
+    /// A newer list of members has arrived.
+    List {
+        /// Its serial.
+        serial: u32,
+        /// How many members it has.
+        members: usize,
+    },
+    /// A receiver's receipt has arrived and is genuine.
+    Receipt {
+        /// The identifier of the transfer.
+        transfer: String,
+        /// The number of the receiver.
+        node: u16,
+        /// Its name.
+        name: String,
+        /// When it had the files, in milliseconds since 1970 by its clock.
+        at_ms: u64,
+        /// Whether it had them before.
+        present: bool,
+        /// How its command has ended, if there was one.
+        command: Option<String>,
+        /// Whether there was no command, or it succeeded.
+        ok: bool,
+        /// The receipt itself, with its signature, in hexadecimal digits.
+        receipt: String,
+    },
     /// A problem that does not stop the session.
     Warning {
         /// The problem and its remedy.
@@ -169,6 +195,10 @@ pub struct Summary {
     pub complete: Vec<u16>,
     /// Receivers that joined and do not have the files.
     pub incomplete: Vec<u16>,
+    /// Receivers whose receipts have arrived.
+    pub receipts: Vec<u16>,
+    /// Receivers whose command failed.
+    pub commands_failed: Vec<u16>,
 }
 
 impl Event {
@@ -186,6 +216,7 @@ impl State {
         match self {
             State::Preparing => "preparing",
             State::Receiving => "receiving",
+            State::Working => "working",
             State::Complete => "complete",
             State::Failed(_) => "failed",
             State::Offering => "offering",

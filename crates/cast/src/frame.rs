@@ -4,18 +4,24 @@
 //! c1  news of version 1, in which tickets were shorter
 //! c2  ask       transfer 8, first piece 4, a bit for each piece
 //! c3  piece     transfer 8, piece 4, octets
-//! c4  holding   transfer 8, receiver 2, its life 8, first batch 4, a bit for each batch
+//! c4  holding   transfer 8, receiver 2, its life 8, first batch 4, a bit for each batch, the receiver's signature 64
 //! c5  news      version 1, tickets n 1, n tickets, then records
+//! c6  receipt   see `receipt`
 //! ```
+
+use crate::key::VerifyKey;
+use crate::receipt::Receipt;
 
 /// The first octet of a frame with news. The constants below are those of the other types.
 pub const NEWS: u8 = 0xc5;
 /// The version of tickets and records in news. Members of different versions do not understand each other, but notice it.
-pub const VERSION: u8 = 2;
+pub const VERSION: u8 = 3;
 const NEWS_1: u8 = 0xc1;
 const ASK: u8 = 0xc2;
 const PIECE: u8 = 0xc3;
 const HOLDING: u8 = 0xc4;
+/// The first octet of a frame with a receipt.
+pub const RECEIPT: u8 = 0xc6;
 
 /// Largest bitmap of a holding frame in octets: 8,000 batches.
 pub const HOLDING_BITS: usize = 1000;
@@ -52,6 +58,8 @@ pub enum Frame<'a> {
     },
     /// The batches of a receiver, on the way to the sender.
     Holding(Holding<'a>),
+    /// A receiver's receipt, on the way to the sender.
+    Receipt(Receipt),
 }
 
 /// The batches that a receiver has.
@@ -67,6 +75,8 @@ pub struct Holding<'a> {
     pub first: u32,
     /// One bit per batch, set if the receiver has it.
     pub bits: &'a [u8],
+    /// The receiver's signature of all of it.
+    pub signature: &'a [u8; 64],
 }
 
 /// Decodes a control frame; `None` if `sdu` is none.
@@ -84,6 +94,9 @@ pub fn parse(sdu: &[u8]) -> Option<Frame<'_>> {
         let (tickets, records) = rest.split_at_checked(length)?;
         return Some(Frame::News { tickets, records });
     }
+    if kind == RECEIPT {
+        return Receipt::decode(rest).map(Frame::Receipt);
+    }
     let (id, rest) = rest.split_first_chunk()?;
     let id = u64::from_be_bytes(*id);
     match kind {
@@ -100,13 +113,15 @@ pub fn parse(sdu: &[u8]) -> Option<Frame<'_>> {
         HOLDING => {
             let (receiver, rest) = rest.split_first_chunk()?;
             let (life, rest) = rest.split_first_chunk()?;
-            let (first, bits) = rest.split_first_chunk()?;
+            let (first, rest) = rest.split_first_chunk()?;
+            let (bits, signature) = rest.split_last_chunk()?;
             Some(Frame::Holding(Holding {
                 id,
                 receiver: u16::from_be_bytes(*receiver),
                 life: u64::from_be_bytes(*life),
                 first: u32::from_be_bytes(*first),
                 bits,
+                signature,
             }))
         }
         _ => None,
@@ -138,7 +153,15 @@ impl Holding<'_> {
         octets.extend_from_slice(&self.life.to_be_bytes());
         octets.extend_from_slice(&self.first.to_be_bytes());
         octets.extend_from_slice(self.bits);
+        octets.extend_from_slice(self.signature);
         octets
+    }
+
+    /// The octets that the receiver signs, for the group of this owner.
+    pub fn message(&self, owner: &VerifyKey) -> Vec<u8> {
+        let mut octets = self.emit();
+        octets.truncate(octets.len() - 64);
+        [&b"chappe cast holding v3\0"[..], owner.octets(), &octets].concat()
     }
 
     /// The batches whose bits are set.
@@ -163,6 +186,7 @@ mod tests {
             life: 9,
             first: 8000,
             bits: &[0b101],
+            signature: &[6; 64],
         };
         assert_eq!(parse(&holding.emit()), Some(Frame::Holding(holding)));
         assert_eq!(holding.batches().collect::<Vec<_>>(), [8000, 8002]);

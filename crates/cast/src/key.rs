@@ -2,12 +2,13 @@
 //!
 //! | file | holder | purpose |
 //! |---|---|---|
-//! | `NAME.group` | every member | seals frames; every holder is a member |
-//! | `NAME.sign` | senders | signs tickets, and so what receivers install |
-//! | `NAME.verify` | every receiver | checks the signatures; not secret |
+//! | `NAME.owner` | the owner of the group | signs the list of members |
+//! | `NAME.group` | every member; not secret | the list: see [`group`](crate::group) |
+//! | `MEMBER.key` | that member | agrees on keys with other members; signs what the member says, and its tickets if it may send |
+//! | `MEMBER.pub` | the owner, once; not secret | the public half, with which a member is admitted |
 //!
-//! Each file is one line of text: a tag and 32 octets in hexadecimal digits. Secret files are created with mode 0600, and
-//! rejected if anyone but the owner can read them.
+//! A key file is one line of text: a tag and octets in hexadecimal digits. Secret files are created with mode 0600, and rejected if
+//! anyone but the owner can read them.
 
 use std::fmt;
 use std::fs;
@@ -15,7 +16,7 @@ use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use chappe_live::GroupKey;
+use chappe_live::Secret;
 use ed25519_dalek::{Signature, Signer, SigningKey, VerifyingKey};
 
 use crate::error::{Error, Result};
@@ -25,67 +26,135 @@ const LENGTH: usize = 32;
 /// Largest size of a key file in octets.
 const FILE_MAX: u64 = 1024;
 
+/// The BLAKE3 contexts of what is derived from a member's key.
+const SIGNS: &str = "chappe cast 2026-11 signatures of a member";
+const AGREES: &str = "chappe cast 2026-11 agreements of a member";
+
 /// The kind of key in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Purpose {
-    Group,
-    Sign,
-    Verify,
+    Owner,
+    Member,
 }
 
-/// The secret key with which a sender signs its tickets.
+/// A secret key that signs: the owner's, or a member's.
 #[derive(Clone)]
 pub struct SignKey(SigningKey);
 
-/// The public key with which receivers check tickets.
+/// The public key with which signatures are checked.
 #[derive(Clone, PartialEq, Eq)]
 pub struct VerifyKey(VerifyingKey);
 
-/// The paths of the files written by [`generate`].
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct KeyFiles {
-    /// The group key, for every member.
-    pub group: PathBuf,
-    /// The signing key, for senders.
-    pub sign: PathBuf,
-    /// The verification key, for receivers.
-    pub verify: PathBuf,
+/// The secret key of a member.
+#[derive(Clone)]
+pub struct MemberKey {
+    octets: [u8; LENGTH],
+    sign: SignKey,
+    agree: Secret,
 }
 
-/// Generates the keys of a new group in three files whose names begin with `name`. If one of them exists, nothing is
-/// written.
-pub fn generate(name: &Path) -> Result<KeyFiles> {
-    let [group, sign, verify] =
-        [Purpose::Group, Purpose::Sign, Purpose::Verify].map(|purpose| with(name, purpose));
-    for path in [&group, &sign, &verify] {
-        if path.symlink_metadata().is_ok() {
-            let what = format!("{} exists, so no key was written", path.display());
-            return Err(Error::input(
-                what,
-                "choose another name, or rename the file",
-            ));
+/// The public keys of a member.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Public {
+    /// Checks the signatures of the member.
+    pub sign: VerifyKey,
+    /// Agrees on keys with it (X25519).
+    pub agree: [u8; LENGTH],
+}
+
+impl MemberKey {
+    /// The key that follows from 32 secret random octets.
+    pub fn new(octets: [u8; LENGTH]) -> MemberKey {
+        MemberKey {
+            sign: SignKey::new(&blake3::derive_key(SIGNS, &octets)),
+            agree: Secret::new(blake3::derive_key(AGREES, &octets)),
+            octets,
         }
     }
-    let signing = SigningKey::from_bytes(&random()?);
-    write(&group, Purpose::Group, &random()?)?;
-    write(&sign, Purpose::Sign, signing.as_bytes())?;
-    write(&verify, Purpose::Verify, signing.verifying_key().as_bytes())?;
-    Ok(KeyFiles {
-        group,
-        sign,
-        verify,
-    })
+
+    /// Makes a new key and writes it to `NAME.key`, and its public half to `NAME.pub`. If one of them exists, nothing is written.
+    pub fn generate(name: &Path) -> Result<[PathBuf; 2]> {
+        let with = |suffix: &str| {
+            let mut path = name.as_os_str().to_owned();
+            path.push(suffix);
+            PathBuf::from(path)
+        };
+        let files = [with(".key"), with(".pub")];
+        refuse_existing(&files)?;
+        let key = MemberKey::new(random()?);
+        key.write(&files[0])?;
+        let named = name
+            .file_name()
+            .map_or_else(String::new, |name| name.to_string_lossy().into());
+        let public = key.public();
+        let line = format!(
+            "chappe-public-1 {named} {} {}\n",
+            hex(public.sign.octets()),
+            hex(&public.agree)
+        );
+        chappe_sys::write_new(&files[1], 0o644, line.as_bytes()).map_err(|error| {
+            let _ = fs::remove_file(&files[0]);
+            unwritable(&files[1], &error)
+        })?;
+        Ok(files)
+    }
+
+    /// Reads the key from its file.
+    pub fn read(path: &Path) -> Result<MemberKey> {
+        read(path, Purpose::Member).map(MemberKey::new)
+    }
+
+    /// Writes the key to a new file.
+    pub fn write(&self, path: &Path) -> Result<()> {
+        write(path, Purpose::Member, &self.octets)
+    }
+
+    /// The key that signs for this member.
+    pub fn sign(&self) -> &SignKey {
+        &self.sign
+    }
+
+    /// The key that agrees on keys with other members.
+    pub fn agree(&self) -> &Secret {
+        &self.agree
+    }
+
+    /// The public halves of the key.
+    pub fn public(&self) -> Public {
+        Public {
+            sign: self.sign.verify_key(),
+            agree: self.agree.public(),
+        }
+    }
 }
 
-/// Reads a group key from its file.
-pub fn group(path: &Path) -> Result<GroupKey> {
-    read(path, Purpose::Group).map(GroupKey::new)
+/// Reads the name and the public keys of a member from its `.pub` file.
+pub fn read_public(path: &Path) -> Result<(String, Public)> {
+    let named = path.display();
+    let todo = "run `chappe cast key NAME` on the new member's host, and give the owner NAME.pub";
+    let text = fs::read_to_string(path)
+        .map_err(|error| Error::input(format!("cannot read {named}: {error}"), todo))?;
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let public = match words[..] {
+        ["chappe-public-1", name, sign, agree] => unhex(sign)
+            .as_ref()
+            .and_then(VerifyKey::of)
+            .zip(unhex(agree))
+            .map(|(sign, agree)| (name.to_owned(), Public { sign, agree })),
+        _ => None,
+    };
+    public.ok_or_else(|| Error::input(format!("{named} is not the public key of a member"), todo))
 }
 
 impl SignKey {
-    /// Reads the key from its file.
-    pub fn read(path: &Path) -> Result<SignKey> {
-        read(path, Purpose::Sign).map(|octets| SignKey::new(&octets))
+    /// Reads the key of a group's owner from its file.
+    pub fn read_owner(path: &Path) -> Result<SignKey> {
+        read(path, Purpose::Owner).map(|octets| SignKey::new(&octets))
+    }
+
+    /// Writes the key of a group's owner to a new file.
+    pub fn write_owner(&self, path: &Path) -> Result<()> {
+        write(path, Purpose::Owner, self.0.as_bytes())
     }
 
     /// A key from its 32 secret octets.
@@ -105,17 +174,17 @@ impl SignKey {
 }
 
 impl VerifyKey {
-    /// Reads the key from its file.
-    pub fn read(path: &Path) -> Result<VerifyKey> {
-        let octets = read(path, Purpose::Verify)?;
-        let key = VerifyingKey::from_bytes(&octets).map_err(|_| {
-            let what = format!("{} contains no valid verification key", path.display());
-            Error::input(what, "copy the file again from the sender")
-        });
-        key.map(VerifyKey)
+    /// The key with these octets, if there is one.
+    pub fn of(octets: &[u8; LENGTH]) -> Option<VerifyKey> {
+        VerifyingKey::from_bytes(octets).ok().map(VerifyKey)
     }
 
-    /// The first octets of the key, which tell signers apart.
+    /// The octets of the key.
+    pub fn octets(&self) -> &[u8; LENGTH] {
+        self.0.as_bytes()
+    }
+
+    /// The first octets of the key, which tell owners apart.
     pub(crate) fn mark(&self) -> [u8; 8] {
         let mut mark = [0; 8];
         mark.copy_from_slice(&self.0.as_bytes()[..8]);
@@ -135,6 +204,12 @@ impl fmt::Debug for SignKey {
     }
 }
 
+impl fmt::Debug for MemberKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("MemberKey(..)")
+    }
+}
+
 impl fmt::Debug for VerifyKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "VerifyKey({})", hex(self.0.as_bytes()))
@@ -144,29 +219,21 @@ impl fmt::Debug for VerifyKey {
 impl Purpose {
     fn tag(self) -> &'static str {
         match self {
-            Purpose::Group => "chappe-group-1",
-            Purpose::Sign => "chappe-sign-1",
-            Purpose::Verify => "chappe-verify-1",
+            Purpose::Owner => "chappe-owner-1",
+            Purpose::Member => "chappe-member-1",
         }
     }
 
     fn suffix(self) -> &'static str {
         match self {
-            Purpose::Group => "group",
-            Purpose::Sign => "sign",
-            Purpose::Verify => "verify",
+            Purpose::Owner => "owner",
+            Purpose::Member => "key",
         }
     }
 }
 
-fn with(name: &Path, purpose: Purpose) -> PathBuf {
-    let mut path = name.as_os_str().to_owned();
-    path.push(".");
-    path.push(purpose.suffix());
-    path.into()
-}
-
-fn random() -> Result<[u8; LENGTH]> {
+/// 32 random octets of the kernel.
+pub(crate) fn random() -> Result<[u8; LENGTH]> {
     let mut octets = [0; LENGTH];
     for eight in octets.chunks_exact_mut(8) {
         eight.copy_from_slice(&chappe_sys::random_u64()?.to_ne_bytes());
@@ -174,26 +241,40 @@ fn random() -> Result<[u8; LENGTH]> {
     Ok(octets)
 }
 
+/// An error if one of these files exists.
+pub(crate) fn refuse_existing(files: &[PathBuf]) -> Result<()> {
+    let there = files.iter().find(|path| path.symlink_metadata().is_ok());
+    there.map_or(Ok(()), |path| {
+        let what = format!("{} exists, so no key was written", path.display());
+        Err(Error::input(
+            what,
+            "choose another name, or rename the file",
+        ))
+    })
+}
+
+/// The error for a file that cannot be written.
+pub(crate) fn unwritable(path: &Path, error: &io::Error) -> Error {
+    let what = format!("cannot write {}: {error}", path.display());
+    Error::environment(what, "choose another folder")
+}
+
 fn write(path: &Path, purpose: Purpose, octets: &[u8; LENGTH]) -> Result<()> {
-    let failed = |error: io::Error| {
-        let what = format!("cannot write {}: {error}", path.display());
-        Error::environment(what, "choose another folder")
-    };
-    let mode = match purpose {
-        Purpose::Verify => 0o644,
-        _ => 0o600,
-    };
-    let text = format!("{} {}\n", purpose.tag(), hex(octets));
-    chappe_sys::write_new(path, mode, text.as_bytes()).map_err(failed)
+    let line = format!("{} {}\n", purpose.tag(), hex(octets));
+    chappe_sys::write_new(path, 0o600, line.as_bytes()).map_err(|error| unwritable(path, &error))
 }
 
 fn read(path: &Path, purpose: Purpose) -> Result<[u8; LENGTH]> {
     let named = path.display();
     let unreadable = |error: io::Error| {
-        let todo = format!(
-            "run `chappe cast keygen NAME` to create NAME.{}",
-            purpose.suffix()
-        );
+        let todo = match purpose {
+            Purpose::Owner => {
+                "the .owner file is on the host where the group was made: name it with --owner"
+            }
+            Purpose::Member => {
+                "run `chappe cast key NAME` to make a key, or `chappe cast keygen` to make a whole group"
+            }
+        };
         Error::input(format!("cannot read the key {named}: {error}"), todo)
     };
     let about = fs::metadata(path).map_err(unreadable)?;
@@ -205,7 +286,14 @@ fn read(path: &Path, purpose: Purpose) -> Result<[u8; LENGTH]> {
     let mut words = text.split_whitespace();
     let (tag, digits) = (words.next().unwrap_or(""), words.next().unwrap_or(""));
     if tag != purpose.tag() {
-        let kinds = [Purpose::Group, Purpose::Sign, Purpose::Verify];
+        if ["chappe-group-1", "chappe-sign-1", "chappe-verify-1"].contains(&tag) {
+            let what =
+                format!("{named} is of a former version, in which all members shared one key");
+            let todo =
+                "make a group with a key for each member: `chappe cast keygen NAME MEMBER...`";
+            return Err(Error::input(what, todo));
+        }
+        let kinds = [Purpose::Owner, Purpose::Member];
         let kind = kinds.iter().find(|kind| kind.tag() == tag);
         let what = kind.map_or("is not a key file".into(), |kind| {
             format!(
@@ -219,7 +307,7 @@ fn read(path: &Path, purpose: Purpose) -> Result<[u8; LENGTH]> {
     // Checked only for the right kind of key, since restricting access to a wrong file would not help.
     let mode = about.permissions().mode() & 0o777;
     let credentials = std::env::var_os("CREDENTIALS_DIRECTORY").map(PathBuf::from);
-    if purpose != Purpose::Verify && is_open(mode, path, credentials.as_deref()) {
+    if is_open(mode, path, credentials.as_deref()) {
         let what = format!("{named} can be read by others (mode {mode:03o})");
         return Err(Error::input(what, format!("run `chmod 600 {named}`")));
     }
@@ -241,9 +329,11 @@ pub(crate) fn hex(octets: &[u8]) -> String {
     octets.iter().map(|octet| format!("{octet:02x}")).collect()
 }
 
-fn unhex(digits: &str) -> Option<[u8; LENGTH]> {
-    let mut octets = [0; LENGTH];
-    if digits.len() != 2 * LENGTH || !digits.is_ascii() {
+/// The octets of hexadecimal digits in small letters, of which there must be the right number.
+pub(crate) fn unhex<const N: usize>(digits: &str) -> Option<[u8; N]> {
+    let mut octets = [0; N];
+    let plain = |c: u8| c.is_ascii_digit() || (b'a'..=b'f').contains(&c);
+    if digits.len() != 2 * N || !digits.bytes().all(plain) {
         return None;
     }
     for (octet, at) in octets.iter_mut().zip((0..).step_by(2)) {
@@ -261,10 +351,10 @@ mod tests {
     fn service_credentials_are_readable() {
         let (folder, path) = (
             Path::new("/run/credentials/a"),
-            Path::new("/run/credentials/a/group"),
+            Path::new("/run/credentials/a/key"),
         );
         assert!(!is_open(0o440, path, Some(folder)));
-        assert!(is_open(0o440, path, None) && is_open(0o440, Path::new("group"), Some(folder)));
+        assert!(is_open(0o440, path, None) && is_open(0o440, Path::new("key"), Some(folder)));
         assert!(is_open(0o444, path, Some(folder)) && is_open(0o460, path, Some(folder)));
         assert!(!is_open(0o600, path, None));
     }
@@ -272,53 +362,49 @@ mod tests {
     #[test]
     fn keys_round_trip_and_are_never_overwritten() {
         let place = Scratch::new("keys");
-        let files = generate(&place.path("lab")).unwrap();
-        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
-        assert_eq!((mode(&files.group), mode(&files.sign)), (0o600, 0o600));
-        group(&files.group).unwrap();
-        let (sign, verify) = (SignKey::read(&files.sign), VerifyKey::read(&files.verify));
-        let (sign, verify) = (sign.unwrap(), verify.unwrap());
-        let signature = sign.sign(b"a file");
-        assert!(verify.verifies(b"a file", &signature));
-        assert!(!verify.verifies(b"b file", &signature));
-        let again = generate(&place.path("lab")).unwrap_err();
+        let [secret, public] = MemberKey::generate(&place.path("hill")).unwrap();
+        let mode = fs::metadata(&secret).unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode, 0o600);
+        let key = MemberKey::read(&secret).unwrap();
+        let (name, public) = read_public(&public).unwrap();
+        assert_eq!((&name[..], &public), ("hill", &key.public()));
+        let signature = key.sign().sign(b"a file");
+        assert!(public.sign.verifies(b"a file", &signature));
+        assert!(!public.sign.verifies(b"b file", &signature));
+        let other = MemberKey::new([3; 32]);
+        assert_eq!(
+            key.agree().shared_with(other.public().agree),
+            other.agree().shared_with(public.agree)
+        );
+        let again = MemberKey::generate(&place.path("hill")).unwrap_err();
         assert!(again.what.contains("exists"), "{again}");
-        // The existing keys were left alone.
-        assert!(verify.verifies(
-            b"a file",
-            &SignKey::read(&files.sign).unwrap().sign(b"a file")
-        ));
+        assert_eq!(MemberKey::read(&secret).unwrap().public(), public);
     }
 
     #[test]
-    fn keys_readable_by_others_are_rejected() {
-        let place = Scratch::new("modes");
-        let files = generate(&place.path("lab")).unwrap();
-        fs::set_permissions(&files.group, fs::Permissions::from_mode(0o640)).unwrap();
-        let error = group(&files.group).unwrap_err();
+    fn wrong_key_files_are_explained() {
+        let place = Scratch::new("wrong");
+        let [secret, _] = MemberKey::generate(&place.path("hill")).unwrap();
+        fs::set_permissions(&secret, fs::Permissions::from_mode(0o640)).unwrap();
+        let error = MemberKey::read(&secret).unwrap_err();
         assert!(error.to_string().contains("mode 640"), "{error}");
         assert!(error.todo.starts_with("run `chmod 600 "), "{error}");
-    }
-
-    #[test]
-    fn a_wrong_key_file_is_named() {
-        let place = Scratch::new("wrong");
-        let files = generate(&place.path("lab")).unwrap();
-        let error = group(&files.sign).unwrap_err();
+        let error = SignKey::read_owner(&secret).unwrap_err();
         assert!(
-            error
-                .what
-                .ends_with("is a .sign key, a .group key is needed"),
+            error.what.contains("is a .key key, a .owner key is needed"),
             "{error}"
         );
-        let path = place.path("torn");
-        fs::write(&path, "chappe-verify-1 00112233").unwrap();
-        assert!(VerifyKey::read(&path).unwrap_err().what.contains("damaged"));
-        assert!(
-            VerifyKey::read(&place.path("none"))
-                .unwrap_err()
-                .what
-                .contains("cannot read")
-        );
+        for (text, expected) in [
+            ("chappe-member-1 77", "64 hexadecimal digits"),
+            ("chappe-sign-1 77", "former version"),
+            ("hello", "is not a key file"),
+        ] {
+            fs::write(place.path("bent"), text).unwrap();
+            fs::set_permissions(place.path("bent"), fs::Permissions::from_mode(0o600)).unwrap();
+            let error = MemberKey::read(&place.path("bent")).unwrap_err();
+            assert!(error.what.contains(expected), "{error}");
+        }
+        let error = MemberKey::read(&place.path("absent")).unwrap_err();
+        assert!(error.todo.contains("chappe cast key "), "{error}");
     }
 }

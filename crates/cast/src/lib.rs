@@ -1,8 +1,9 @@
 //! File distribution to many hosts over lossy multi-hop networks: the library of `chappe cast`.
 //!
-//! A *group* is a set of hosts that share a key. Each host runs a *member*: a sender, a receiver or a relay. Members
-//! discover each other, measure their links, and spread records of all members. The sender signs a *ticket*, which names a
-//! *manifest* by its digest. The manifest has the digest of every batch. Pacifier then carries the batches.
+//! A *group* is a list of members, each with a key pair, that the group's owner signs. Each host runs a *member*: a sender, a
+//! receiver or a relay. Members discover each other, measure their links, and spread records of all members, which each
+//! member signs. The sender signs a *ticket*, which names a *manifest* by its digest. The manifest has the digest of every batch.
+//! Pacifier then carries the batches. A receiver that has the files signs a *receipt*.
 //!
 //! Received batches are checked and stored before they are acknowledged. This is what sender and receiver do with a file,
 //! without the network between them:
@@ -10,7 +11,7 @@
 //! ```
 //! use chappe_cast::Protocol;
 //! use chappe_cast::disk::{Incoming, Policy, Put, Sent};
-//! use chappe_cast::key::{SignKey, generate};
+//! use chappe_cast::key::SignKey;
 //! use chappe_cast::manifest::{Manifest, Ticket, Validity};
 //! use chappe_pacifier::Object;
 //!
@@ -19,7 +20,7 @@
 //! # let _ = std::fs::remove_dir_all(&folder);
 //! std::fs::create_dir_all(folder.join("received"))?;
 //! std::fs::write(folder.join("image.bin"), [7; 5000])?;
-//! let key = SignKey::read(&generate(&folder.join("lab"))?.sign)?;
+//! let key = SignKey::new(&[7; 32]);
 //!
 //! // The sender cuts the files into batches of 4 packets of 1000 octets, and signs what it has cut.
 //! let sent = Sent::open(&[folder.join("image.bin")], 4, 1000)?;
@@ -49,7 +50,8 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`key`] | keys and key files |
+//! | [`key`], [`group`] | keys and key files; the list of members |
+//! | [`receipt`] | what a receiver signs when it has the files |
 //! | [`manifest`] | tickets and manifests: what a sender signs |
 //! | [`disk`] | files being sent; files being received |
 //! | [`roster`] | the members' records |
@@ -58,10 +60,10 @@
 //! | [`session`] | a member on an interface |
 //! | [`event`] | progress events |
 //!
-//! **Trust.** The link (`chappe-live`) drops frames that were not sealed with the group's key. Members are trusted to
-//! forward frames and not to lie about who they are. They are *not* trusted with file contents: a receiver installs only
-//! what the owner of the signing key has signed. A member that pollutes batches costs time, because receivers discard
-//! wrong batches and collect them again, but wrong octets never reach an installed file.
+//! **Trust.** The link (`chappe-live`) drops frames of strangers. Members are trusted to forward frames and not to jam. They are
+//! *not* trusted with file contents, nor with what other members say: a receiver installs only what a member that may send has
+//! signed, and a sender counts only what a receiver has signed. A member that pollutes batches costs time, because receivers
+//! discard wrong batches and collect them again, but wrong octets never reach an installed file.
 //!
 //! **Architecture invariant:** [`member`] and its parts read no clock and do no I/O, like every node. Only [`disk`] and
 //! [`key`] touch files.
@@ -71,10 +73,12 @@ mod error;
 pub mod event;
 pub mod fetch;
 mod frame;
+pub mod group;
 pub mod key;
 pub mod manifest;
 pub mod member;
 mod reason;
+pub mod receipt;
 mod receiver;
 mod rolling;
 pub mod roster;
@@ -82,11 +86,13 @@ pub mod roster;
 mod scratch;
 mod sender;
 pub mod session;
+mod then;
 
-pub use chappe_live::{Carrier, Group, GroupKey, Loss};
+pub use chappe_live::{Carrier, Group as Audience, Loss};
 pub use error::{Error, Kind, Result};
 pub use manifest::Protocol;
 pub use reason::{Reason, Withdrawal};
 pub use receiver::{Receiving, receive, relay};
 pub use sender::{Sending, headers, send};
 pub use session::{Channel, Ending, Options, Watch};
+pub use then::Then;

@@ -36,21 +36,18 @@ use self::offer::Offer;
 use self::outbox::Outbox;
 use crate::fetch::Fetch;
 use crate::frame;
-use crate::key::VerifyKey;
+use crate::group::Seat;
 use crate::manifest::Ticket;
+use crate::receipt::Receipt;
 use crate::roster::{LIFETIME, MEMBER_MAX, Roles, Roster, State};
 
 /// The configuration of a member.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// The member's number, 0 to [`MEMBER_MAX`].
-    pub node: u16,
-    /// The name of the host, which other members show.
-    pub name: String,
+    /// The member's number and key, and the list of members. It decides whose tickets are accepted.
+    pub seat: Seat,
     /// The roles in addition to relaying.
     pub roles: Roles,
-    /// The key that tickets must be signed with. Without one (relays), all tickets are accepted.
-    pub verify: Option<VerifyKey>,
     /// The largest SDU of the link in octets.
     pub frame_max: usize,
     /// Memory for incomplete batches in octets.
@@ -64,6 +61,8 @@ pub struct Settings {
 /// The protocol state of a member.
 pub struct Member {
     settings: Settings,
+    /// The member's number.
+    node: u16,
     random: Stream,
     roster: Roster,
     /// The delivery ratios that plans are based on.
@@ -91,6 +90,8 @@ struct Transfer {
     joined: Option<Joined>,
     /// The sender's side, if this member is the sender.
     offer: Option<Offer>,
+    /// This member's receipt, when it is sent next, and how often it was.
+    receipt: Option<(Receipt, Instant, u32)>,
     /// When this member learnt that the sender has taken the offer back.
     withdrawn: Option<Instant>,
 }
@@ -108,8 +109,12 @@ impl Transfer {
 pub struct Counts {
     /// Malformed frames of members.
     pub malformed: u64,
-    /// Tickets without a valid signature of the trusted key.
+    /// Tickets without a valid signature of their sender.
     pub unsigned: u64,
+    /// Tickets of members that may not send.
+    pub unauthorised: u64,
+    /// Records, reports of batches and receipts that their members have not signed.
+    pub forged: u64,
     /// Control frames and tickets dropped because a queue or table was full.
     pub crowded: u64,
     /// Of these, tickets of a sender beyond those that this member takes part in at a time.
@@ -129,7 +134,8 @@ impl Member {
     /// A member that knows no other member yet.
     pub fn new(settings: Settings, random: Stream) -> Member {
         Member {
-            roster: Roster::new(settings.node, &settings.name, settings.roles),
+            roster: Roster::new(settings.seat.clone(), settings.roles),
+            node: settings.seat.node,
             settings,
             random,
             links: None,
@@ -183,8 +189,22 @@ impl Member {
         let crowded = self.counts.crowded.saturating_add(self.outbox.crowded());
         Counts {
             crowded,
+            forged: self.counts.forged.saturating_add(self.roster.forged()),
             ..self.counts
         }
+    }
+
+    /// Takes over a newer list of members. Transfers of senders that it does not allow end.
+    pub fn join_group(&mut self, now: Instant, seat: Seat) {
+        self.roster.join(seat.clone());
+        let group = &seat.group.members;
+        let may = |source: &u16| {
+            *source == seat.node || group.get(source).is_some_and(|entry| entry.sends)
+        };
+        self.transfers.retain(|source, _| may(source));
+        self.settings.seat = seat;
+        self.changed = true;
+        self.announce_soon(now);
     }
 
     /// The tickets of all known transfers.
@@ -293,6 +313,7 @@ impl LinkNode for Member {
         self.send_news(now);
         self.exchange_manifests(now);
         self.send_holdings(now);
+        self.send_receipts(now);
     }
 
     fn poll_timeout(&self) -> Option<Wake> {
@@ -308,7 +329,12 @@ impl LinkNode for Member {
             let give = give.filter(|_| self.outbox.takes_pieces());
             let joined = transfer.joined.as_ref().filter(|_| node.is_some());
             let tell = joined.map(|joined| joined.tell_at);
-            for at in [transfer.fetch.ask_at(), give, tell].into_iter().flatten() {
+            let receipt = transfer.receipt.as_ref().filter(|_| node.is_some());
+            let receipt = receipt.map(|receipt| receipt.1);
+            for at in [transfer.fetch.ask_at(), give, tell, receipt]
+                .into_iter()
+                .flatten()
+            {
                 let why = "manifests and holdings";
                 wake = Wake::earlier(wake, Some(Wake { at, why }));
             }

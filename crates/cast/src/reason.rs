@@ -20,7 +20,7 @@ pub enum Reason {
     Disk,
     /// Stored data changed on the disk before the transfer was complete.
     Changed,
-    /// The transfer is not signed with the key that the receiver trusts.
+    /// The list of members does not let the sender send.
     Unsigned,
     /// A later version of the files was installed before.
     Older,
@@ -123,7 +123,7 @@ impl fmt::Display for Reason {
             Reason::Disk => "its disk or folder cannot be read or written",
             Reason::Changed => "another program changed the files while they were received",
             Reason::Unsigned => {
-                "it trusts another signing key; start it with the .verify file that belongs to the sender's .sign file"
+                "its list of members does not let this sender send; the owner allows it by `chappe cast admit --sends`"
             }
             Reason::Older => {
                 "a later version was installed there; start it with --allow-rollback to go back"

@@ -8,23 +8,22 @@ use std::thread::JoinHandle;
 use chappe_core::{Duration, Instant};
 use chappe_live::Statistics;
 
-use crate::disk::{self, Finished, Incoming, Policy, Put};
+use crate::disk::{self, Finished, Incoming, Policy, Put, unix_ms};
 use crate::error::{Error, Kind, Result};
 use crate::event::{Event, Progress, Summary};
-use crate::key::VerifyKey;
 use crate::manifest::{Digest, Kind as EntryKind, Manifest, Ticket};
 use crate::member::Member;
 use crate::reason::Reason;
+use crate::receipt::{Command, Receipt};
 use crate::roster::{Roles, State};
 use crate::session::{Ending, Options, Role, Session, Watch};
+use crate::then::{Arrival, Then};
 
 /// The options of a receiver.
 #[derive(Clone, Debug)]
 pub struct Receiving {
     /// The folder for received files.
     pub folder: PathBuf,
-    /// The key that transfers must be signed with.
-    pub verify: VerifyKey,
     /// Whether to replace existing files.
     pub overwrite: bool,
     /// Whether to continue after the first transfer.
@@ -33,6 +32,8 @@ pub struct Receiving {
     pub whole: bool,
     /// Whether to accept versions that were signed before those that are installed.
     pub rollback: bool,
+    /// The command that runs after each verified arrival.
+    pub then: Option<Then>,
     /// How long the data of an unfinished transfer stay on the disk after the last of them arrived.
     pub keep_parts: Duration,
 }
@@ -63,7 +64,7 @@ pub fn receive(options: &Options, receiving: &Receiving, watch: &mut dyn Watch) 
         receives: true,
         ..Roles::default()
     };
-    let mut session = Session::open(options, roles, Some(receiving.verify.clone()))?;
+    let mut session = Session::open(options, roles)?;
     watch.event(session.started(options));
     let mut receiver = Receiver {
         receiving,
@@ -71,15 +72,17 @@ pub fn receive(options: &Options, receiving: &Receiving, watch: &mut dyn Watch) 
         frame_max: session.frame_max(),
         opening: BTreeMap::new(),
         active: BTreeMap::new(),
+        working: Vec::new(),
         ended: Vec::new(),
         cleaned: None,
         cleaning: None,
         foreign: false,
         buffer: Vec::new(),
         failure: None,
+        command_failure: None,
     };
     let end = session.play(&mut receiver, watch)?;
-    match receiver.failure {
+    match receiver.failure.or(receiver.command_failure) {
         Some(error) if !receiving.keep => Err(error),
         _ => Ok(end),
     }
@@ -99,7 +102,7 @@ pub fn relay(options: &Options, watch: &mut dyn Watch) -> Result<Ending> {
             Ok(ControlFlow::Continue(()))
         }
     }
-    let mut session = Session::open(options, Roles::default(), None)?;
+    let mut session = Session::open(options, Roles::default())?;
     watch.event(session.started(options));
     session.play(&mut Relay, watch)
 }
@@ -111,6 +114,8 @@ struct Receiver<'a> {
     /// Transfers whose stored data are being checked, by sender.
     opening: BTreeMap<u16, Opening>,
     active: BTreeMap<u16, Active>,
+    /// Complete transfers whose command runs.
+    working: Vec<(Ticket, JoinHandle<Command>)>,
     /// Complete and refused transfers: sender and identifier.
     ended: Vec<(u16, u64)>,
     /// When abandoned data were last searched for.
@@ -120,6 +125,8 @@ struct Receiver<'a> {
     foreign: bool,
     buffer: Vec<u8>,
     failure: Option<Error>,
+    /// How a command has failed. It does not end the session before the sender has the receipt.
+    command_failure: Option<Error>,
 }
 
 /// A transfer whose stored data are checked on a separate thread. Reading large files takes a while, and a member that is
@@ -178,8 +185,9 @@ impl Role for Receiver<'_> {
                 self.refuse(now, member, source, error, watch);
             }
         }
+        self.take_worked(now, member, watch);
         // A complete receiver keeps forwarding until the sender has finished.
-        let idle = self.active.is_empty() && self.opening.is_empty();
+        let idle = self.active.is_empty() && self.opening.is_empty() && self.working.is_empty();
         let lasts = |of: &(u16, u64)| is_offered(now, member, *of);
         let over = idle && !self.ended.is_empty() && !self.ended.iter().any(lasts);
         // A member takes part in few transfers at a time, so past ones are forgotten.
@@ -279,11 +287,14 @@ impl Receiver<'_> {
             return self.refuse_ticket(now, member, &ticket, error, watch);
         }
         let folder = self.receiving.folder.clone();
+        let group = member.roster().seat().group.clone();
+        let entry = group.members.get(&ticket.source);
         let policy = Policy {
             overwrite: self.receiving.overwrite,
             whole: self.receiving.whole,
             rollback: self.receiving.rollback,
-            key: Some(self.receiving.verify.clone()),
+            key: entry.map(|entry| entry.public.sign.clone()),
+            owner: Some(group.owner.clone()),
         };
         let open = move || open(&folder, &ticket, &manifest, &policy);
         let opened = std::thread::spawn(open);
@@ -339,7 +350,7 @@ impl Receiver<'_> {
             let transfer = ticket.name();
             watch.event(Event::Present { transfer });
             self.end(ticket.source, ticket.id());
-            return member.report(now, ticket.id(), State::Complete, ticket.cut.batches());
+            return complete(now, member, &ticket, (true, Command::None));
         }
         if let Some(error) = incoming.refused() {
             let what = format!("{}; the other files are received", error.what);
@@ -417,18 +428,56 @@ impl Receiver<'_> {
         let Some(active) = self.active.remove(&source) else {
             return Ok(());
         };
-        for path in finished.installed {
-            let bytes = active.sizes.get(&path).copied().unwrap_or(0);
+        for path in &finished.installed {
+            let bytes = active.sizes.get(path).copied().unwrap_or(0);
+            let path = path.clone();
             watch.event(Event::Installed { path, bytes });
         }
         match finished.refused {
             Some(error) => self.refuse_ticket(now, member, &active.ticket, error, watch),
             None => {
-                active.installed(now, self.node, member, watch);
+                active.installed(now, self.node, watch);
                 self.end(source, active.ticket.id());
+                self.work(now, member, active.ticket, finished.installed);
             }
         }
         Ok(())
+    }
+
+    /// Runs the command for what has arrived on a separate thread; without one, the transfer is complete.
+    fn work(&mut self, now: Instant, member: &mut Member, ticket: Ticket, files: Vec<PathBuf>) {
+        let Some(then) = self.receiving.then.clone() else {
+            return complete(now, member, &ticket, (false, Command::None));
+        };
+        let arrival = Arrival {
+            transfer: ticket.name(),
+            sender: member.roster().seat().group.name_of(ticket.source),
+            folder: self.receiving.folder.clone(),
+            files,
+        };
+        member.report(now, ticket.id(), State::Working, ticket.cut.batches());
+        let run = std::thread::spawn(move || then.run(&arrival));
+        self.working.push((ticket, run));
+    }
+
+    /// Reports the commands that have ended.
+    fn take_worked(&mut self, now: Instant, member: &mut Member, watch: &mut dyn Watch) {
+        let (done, rest) = std::mem::take(&mut self.working)
+            .into_iter()
+            .partition(|(_, run)| run.is_finished());
+        self.working = rest;
+        let done: Vec<(Ticket, JoinHandle<Command>)> = done;
+        for (ticket, run) in done {
+            let end = run.join().unwrap_or(Command::NotStarted);
+            let words = end.words().unwrap_or_default();
+            let what = format!("transfer {}: {words}", ticket.name());
+            if !end.is_good() {
+                let todo = "the files are there; run the command by hand to see why";
+                self.command_failure = Some(Error::failed(what.clone(), todo));
+            }
+            watch.event(Event::Warning { what });
+            complete(now, member, &ticket, (false, end));
+        }
     }
 
     /// Remembers a transfer as ended. If it drops out of the memory and is offered again, it is checked again.
@@ -494,10 +543,9 @@ impl Active {
     }
 
     /// Reports that the files are installed.
-    fn installed(&self, now: Instant, node: u16, member: &mut Member, watch: &mut dyn Watch) {
+    fn installed(&self, now: Instant, node: u16, watch: &mut dyn Watch) {
         let batches = self.ticket.cut.batches();
         watch.event(self.progress(node, State::Complete, batches));
-        member.report(now, self.ticket.id(), State::Complete, batches);
         let seconds = now.saturating_since(self.begun).as_secs_f64();
         let bytes = self.ticket.cut.len;
         let lacked = bytes.saturating_sub(self.held_before);
@@ -548,6 +596,15 @@ impl Active {
     }
 }
 
+/// Announces that this member has the files of a transfer, and gives the sender a receipt.
+fn complete(now: Instant, member: &mut Member, ticket: &Ticket, end: (bool, Command)) {
+    member.report(now, ticket.id(), State::Complete, ticket.cut.batches());
+    let seat = member.roster().seat();
+    let who = (seat.node, seat.key.sign());
+    let receipt = Receipt::sign(&seat.group, ticket, who, unix_ms(), end);
+    member.give_receipt(now, ticket.source, receipt);
+}
+
 /// Whether a sender's record offers a transfer.
 fn is_offered(now: Instant, member: &Member, (source, id): (u16, u64)) -> bool {
     let record = member.roster().get(now, source);
@@ -575,6 +632,7 @@ fn open(folder: &Path, ticket: &Ticket, manifest: &[u8], policy: &Policy) -> Res
 mod tests {
     use super::*;
     use crate::frame;
+    use crate::group::Seat;
     use crate::key::SignKey;
     use crate::manifest::{Cut, Protocol, Validity};
     use crate::member::Settings;
@@ -616,10 +674,8 @@ mod tests {
 
     fn member() -> Member {
         let settings = Settings {
-            node: 1,
-            name: "here".into(),
+            seat: Seat::example(1, 9, 1),
             roles: Roles::default(),
-            verify: None,
             frame_max: 1400,
             memory: 1_000_000,
             rate: Bitrate(1_000_000),
@@ -630,7 +686,7 @@ mod tests {
 
     /// The sender's record, which offers a transfer.
     fn offer(member: &mut Member, now: Instant, id: u64) {
-        let mut theirs = Roster::new(SENDER, "there", Roles::default());
+        let mut theirs = Roster::new(Seat::example(SENDER, 9, 1), Roles::default());
         theirs.own().number = (now.nanos() / 1_000_000_000) as u32;
         theirs.own().transfers.push((id, State::Offering, 0));
         let mut sdu = vec![0; 400];
@@ -650,7 +706,7 @@ mod tests {
     fn a_gone_sender_frees_its_place() {
         let receiving = Receiving {
             folder: PathBuf::new(),
-            verify: SignKey::new(&[1; 32]).verify_key(),
+            then: None,
             overwrite: false,
             keep: true,
             whole: false,
@@ -663,12 +719,14 @@ mod tests {
             frame_max: 1400,
             opening: BTreeMap::new(),
             active: BTreeMap::from([(SENDER, active())]),
+            working: Vec::new(),
             ended: Vec::new(),
             cleaned: None,
             cleaning: None,
             foreign: false,
             buffer: Vec::new(),
             failure: None,
+            command_failure: None,
         };
         let mut member = member();
         let id = active().ticket.id();

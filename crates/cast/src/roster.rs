@@ -1,6 +1,7 @@
 //! The roster of the group: one record for each member, flooded from neighbour to neighbour.
 //!
 //! A record contains its member's role, its progress in each transfer, and the delivery ratios of its incoming links.
+//! Each record is signed by its member, so that no other can say anything in its name, such as that it has received the files.
 //! Flooding works as in link-state routing. Members forward new records at once and all records from time to time. A
 //! higher sequence number replaces a lower one, and a record that is not renewed expires. A restarted member that receives
 //! its own former record continues with a higher number (RFC 2328, 13.4).
@@ -10,14 +11,16 @@ use std::collections::BTreeMap;
 use chappe_core::{Duration, Instant};
 use chappe_pacifier::Links;
 
+pub use crate::group::MEMBER_MAX;
+use crate::group::Seat;
 use crate::reason::Reason;
 
-/// Largest member number: Pacifier's frames have one octet for it.
-pub const MEMBER_MAX: u16 = 255;
 /// Lifetime of a record without renewal. Members renew theirs each second.
 pub const LIFETIME: Duration = Duration::from_secs(10);
-/// Longest name in octets.
-const NAME_MAX: usize = 32;
+/// Domain separation: a member's signatures for other purposes differ.
+const SIGNED: &[u8] = b"chappe cast record v3\0";
+/// Octets of a signature.
+const SIGNATURE: usize = 64;
 /// Largest number of transfers and of links in a record.
 pub const TRANSFERS_MAX: usize = 8;
 const LINKS_MAX: usize = 255;
@@ -42,7 +45,9 @@ pub enum State {
     Preparing,
     /// It has the manifest and receives batches.
     Receiving,
-    /// It has all files.
+    /// It has all files, and their command runs.
+    Working,
+    /// It has all files, and their command has ended if there is one.
     Complete,
     /// It cannot receive the files.
     Failed(Reason),
@@ -69,20 +74,32 @@ pub struct Record {
     pub links: Vec<(u16, f64)>,
 }
 
+/// A record that has arrived, not checked yet.
+#[derive(Clone, Copy, Debug)]
+pub struct Received<'a> {
+    /// The record and its signature.
+    raw: &'a [u8],
+    /// When it was written, before now.
+    age: Duration,
+}
+
 /// The records of all known members.
-#[derive(Debug)]
 pub struct Roster {
     own: Record,
+    seat: Seat,
     others: BTreeMap<u16, Known>,
     /// The member with which the next round of forwarding starts.
     next: u16,
     /// Records received under this member's number, of another life and with a higher sequence number.
     contested: u32,
+    /// Records without a valid signature of their member.
+    forged: u64,
 }
 
-#[derive(Debug)]
 struct Known {
     record: Record,
+    /// The record as it arrived, with its signature.
+    raw: Vec<u8>,
     /// When the member wrote it.
     born: Instant,
     /// Whether it has been forwarded.
@@ -101,26 +118,44 @@ pub enum News {
 }
 
 impl Roster {
-    /// A roster with this member only. Longer names are cut to 32 octets.
-    pub fn new(node: u16, name: &str, roles: Roles) -> Roster {
-        let mut name = name.to_owned();
-        while name.len() > NAME_MAX {
-            name.pop();
-        }
+    /// A roster with this member only.
+    pub fn new(seat: Seat, roles: Roles) -> Roster {
+        let own = Record {
+            node: seat.node,
+            life: 0,
+            number: 0,
+            name: seat.name(),
+            roles,
+            transfers: Vec::new(),
+            links: Vec::new(),
+        };
         Roster {
-            own: Record {
-                node,
-                life: 0,
-                number: 1,
-                name,
-                roles,
-                transfers: Vec::new(),
-                links: Vec::new(),
-            },
+            own,
+            seat,
             others: BTreeMap::new(),
             next: 0,
             contested: 0,
+            forged: 0,
         }
+    }
+
+    /// The list of members and this member's key.
+    pub fn seat(&self) -> &Seat {
+        &self.seat
+    }
+
+    /// Takes over a newer list of members: records of those who are not in it are forgotten.
+    pub fn join(&mut self, seat: Seat) {
+        self.others
+            .retain(|node, _| seat.group.members.contains_key(node));
+        self.own.name = seat.name();
+        self.seat = seat;
+        self.renew();
+    }
+
+    /// Received records that their members have not signed.
+    pub fn forged(&self) -> u64 {
+        self.forged
     }
 
     /// This member's record. After a change, call [`renew`](Self::renew).
@@ -158,28 +193,47 @@ impl Roster {
         self.contested
     }
 
-    /// Handles a received record that was written `age` ago.
-    pub fn learn(&mut self, now: Instant, record: Record, age: Duration) -> News {
+    /// Handles a received record; `None` if it is malformed. Its signature is checked if it says anything new.
+    pub fn learn(&mut self, now: Instant, received: Received<'_>) -> Option<News> {
+        let (raw, age) = (received.raw, received.age);
+        let (body, signature) = raw.split_last_chunk::<SIGNATURE>()?;
+        let record = Record::decode(body)?;
+        let message = self.message(body);
+        let group = self.seat.group.clone();
+        let signed = || group.verifies(record.node, &message, signature);
         if record.node == self.own.node {
             if record.life != self.own.life && record.number >= self.own.number {
+                if !signed() {
+                    self.forged = self.forged.saturating_add(1);
+                    return Some(News::None);
+                }
                 // Most likely a record of a former life. Two members with one number would contradict each other forever.
                 self.own.number = record.number.saturating_add(1);
                 self.contested = self.contested.saturating_add(1);
-                return News::Member;
+                return Some(News::Member);
             }
-            return News::None;
+            return Some(News::None);
         }
         if record.node > MEMBER_MAX || age >= LIFETIME {
-            return News::None;
+            return Some(News::None);
         }
         let born = now.saturating_before(age);
+        let known = self.others.get(&record.node);
+        let old = |known: &Known| {
+            // An expired record no longer blocks lower numbers: a restarted member begins at 1.
+            let dead = now.saturating_since(known.born) >= LIFETIME;
+            record.number <= known.record.number && !dead
+        };
+        if known.is_some_and(old) {
+            return Some(News::None);
+        }
+        if !signed() {
+            self.forged = self.forged.saturating_add(1);
+            return Some(News::None);
+        }
         let news = match self.others.get(&record.node) {
             Some(known) => {
-                // An expired record no longer blocks lower numbers: a restarted member begins at 1.
                 let dead = now.saturating_since(known.born) >= LIFETIME;
-                if record.number <= known.record.number && !dead {
-                    return News::None;
-                }
                 let known = &known.record;
                 let states = |record: &Record| -> Vec<(u64, State)> {
                     record
@@ -200,14 +254,33 @@ impl Roster {
             None => News::Member,
         };
         let node = record.node;
-        let told = false;
-        self.others.insert(node, Known { record, born, told });
-        news
+        let (told, raw) = (false, raw.to_vec());
+        let known = Known {
+            record,
+            raw,
+            born,
+            told,
+        };
+        self.others.insert(node, known);
+        Some(news)
+    }
+
+    /// The octets that a member signs.
+    fn message(&self, body: &[u8]) -> Vec<u8> {
+        [SIGNED, self.seat.group.owner.octets(), body].concat()
+    }
+
+    /// This member's record with its signature.
+    fn sign_own(&self) -> Vec<u8> {
+        let mut raw = self.own.encode();
+        let signature = self.seat.key.sign().sign(&self.message(&raw));
+        raw.extend_from_slice(&signature);
+        raw
     }
 
     /// Writes records to `to`: this member's, then those not forwarded yet, then the others in turn. Returns the length.
     pub fn write(&mut self, now: Instant, to: &mut [u8]) -> usize {
-        let mut len = self.own.write(Duration::ZERO, to).unwrap_or(0);
+        let mut len = put(&self.sign_own(), Duration::ZERO, to).unwrap_or(0);
         self.others
             .retain(|_, known| now.saturating_since(known.born) < LIFETIME);
         let after = self
@@ -223,7 +296,7 @@ impl Roster {
             let age = now.saturating_since(known.born);
             let Some(written) = to
                 .get_mut(len..)
-                .and_then(|rest| known.record.write(age, rest))
+                .and_then(|rest| put(&known.raw, age, rest))
             else {
                 break;
             };
@@ -285,6 +358,7 @@ impl State {
             State::Complete => (2, batches),
             State::Failed(reason) => (3, reason.code()),
             State::Offering => (4, batches),
+            State::Working => (5, batches),
         }
     }
 
@@ -296,6 +370,7 @@ impl State {
             2 => State::Complete,
             3 => return Some((State::Failed(Reason::of(number)), 0)),
             4 => State::Offering,
+            5 => State::Working,
             _ => return None,
         };
         Some((state, number))
@@ -312,16 +387,13 @@ impl Record {
         found.map(|(_, state, batches)| (*state, *batches))
     }
 
-    /// `node 2, life 8, number 4, age 1 (tenths of a second), roles 1`, then name, transfers (`transfer 8, state 1, batches 4`; of
-    /// one that has failed, why in place of the batches) and links (`from 2, share 1`), each with its count before it. `None` if
-    /// there is no room.
-    fn write(&self, age: Duration, to: &mut [u8]) -> Option<usize> {
+    /// `node 2, life 8, number 4, roles 1`, then name, transfers (`transfer 8, state 1, batches 4`; of one that has failed, why in
+    /// place of the batches) and links (`from 2, share 1`), each with its count before it.
+    fn encode(&self) -> Vec<u8> {
         let mut octets = Vec::with_capacity(128);
         octets.extend_from_slice(&self.node.to_be_bytes());
         octets.extend_from_slice(&self.life.to_be_bytes());
         octets.extend_from_slice(&self.number.to_be_bytes());
-        let tenths = age.nanos() / 100_000_000;
-        octets.push(tenths.min(255) as u8);
         octets.push(self.roles.encode());
         octets.push(self.name.len() as u8);
         octets.extend_from_slice(self.name.as_bytes());
@@ -339,12 +411,11 @@ impl Record {
             octets.extend_from_slice(&from.to_be_bytes());
             octets.push((share * 255.0).round().clamp(0.0, 255.0) as u8);
         }
-        to.get_mut(..octets.len())?.copy_from_slice(&octets);
-        Some(octets.len())
+        octets
     }
 
-    /// The record at the front of `octets`, its age, and the rest.
-    pub fn read(octets: &[u8]) -> Option<(Record, Duration, &[u8])> {
+    /// The record in these octets; `None` if they are malformed or too many.
+    fn decode(octets: &[u8]) -> Option<Record> {
         fn take<const N: usize>(octets: &mut &[u8]) -> Option<[u8; N]> {
             let (head, rest) = octets.split_first_chunk::<N>()?;
             *octets = rest;
@@ -354,7 +425,7 @@ impl Record {
         let node = u16::from_be_bytes(take(&mut rest)?);
         let life = u64::from_be_bytes(take(&mut rest)?);
         let number = u32::from_be_bytes(take(&mut rest)?);
-        let [tenths, roles, name] = take(&mut rest)?;
+        let [roles, name] = take(&mut rest)?;
         let (name, after) = rest.split_at_checked(usize::from(name))?;
         rest = after;
         // Names appear on terminals, so control characters are removed.
@@ -385,121 +456,26 @@ impl Record {
             transfers,
             links,
         };
-        Some((record, Duration::from_millis(u64::from(tenths) * 100), rest))
+        rest.is_empty().then_some(record)
     }
+}
+
+/// Writes `age 1 (tenths of a second), length 2`, and a record with its signature. `None` if there is no room.
+fn put(raw: &[u8], age: Duration, to: &mut [u8]) -> Option<usize> {
+    let tenths = (age.nanos() / 100_000_000).min(255) as u8;
+    let length = u16::try_from(raw.len()).ok()?.to_be_bytes();
+    let whole = [&[tenths][..], &length, raw].concat();
+    to.get_mut(..whole.len())?.copy_from_slice(&whole);
+    Some(whole.len())
+}
+
+/// The record at the front of `octets`, and the rest.
+pub fn read(octets: &[u8]) -> Option<(Received<'_>, &[u8])> {
+    let (&[tenths, l0, l1], rest) = octets.split_first_chunk()?;
+    let (raw, rest) = rest.split_at_checked(u16::from_be_bytes([l0, l1]).into())?;
+    let age = Duration::from_millis(u64::from(tenths) * 100);
+    Some((Received { raw, age }, rest))
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use chappe_core::{Purpose, Seed};
-
-    fn record(node: u16, number: u32) -> Record {
-        Record {
-            node,
-            life: 5,
-            number,
-            name: "router".into(),
-            roles: Roles {
-                receives: true,
-                ..Roles::default()
-            },
-            transfers: vec![
-                (9, State::Receiving, 100),
-                (10, State::Failed(Reason::NameTaken), 0),
-            ],
-            links: vec![(0, 1.0), (7, 0.2)],
-        }
-    }
-
-    #[test]
-    fn records_round_trip_and_noise_never_panics() {
-        let mut octets = [0; 300];
-        let age = Duration::from_millis(1200);
-        let len = record(3, 4).write(age, &mut octets).unwrap();
-        let (read, read_age, rest) = Record::read(&octets[..len]).unwrap();
-        assert_eq!((read, read_age, rest.len()), (record(3, 4), age, 0));
-        assert!((0..len).all(|len| Record::read(&octets[..len]).is_none()));
-        let mut random = Seed(1).stream(Purpose::Trial(0));
-        for _ in 0..5000 {
-            let mut noise = [0; 100];
-            random.fill(&mut noise);
-            Record::read(&noise);
-        }
-    }
-
-    /// Records travel along a line of members, the newest wins, and a record that is not renewed expires.
-    #[test]
-    fn records_spread_and_expire() {
-        let members = 6;
-        let mut line: Vec<Roster> = (0..members)
-            .map(|node| Roster::new(node, "x", Roles::default()))
-            .collect();
-        let at = |millis| Instant::from_millis(1000 + millis);
-        let mut frame = [0; 1400];
-        for round in 0..members {
-            for member in 0..usize::from(members) {
-                line[member].renew();
-                let now = at(u64::from(round) * 100);
-                let len = line[member].write(now, &mut frame);
-                for near in [member.wrapping_sub(1), member + 1] {
-                    let mut rest = &frame[..len];
-                    while let (Some(listener), Some((record, age, after))) =
-                        (line.get_mut(near), Record::read(rest))
-                    {
-                        listener.learn(now, record, age);
-                        rest = after;
-                    }
-                }
-            }
-        }
-        for (node, roster) in (0..).zip(&line) {
-            assert_eq!(roster.others(at(600)).count(), 5);
-            assert!(roster.get(at(600), node).is_none());
-            assert_eq!(roster.others(at(11_500)).count(), 0);
-        }
-    }
-
-    /// Goal: a neighbour whose frames arrive is not declared gone because its records got lost. One that is only heard of
-    /// expires, and so does one of which only another life is heard.
-    #[test]
-    fn a_neighbour_that_is_heard_lives() {
-        for (life, there) in [(5, true), (6, false)] {
-            let mut roster = Roster::new(1, "x", Roles::default());
-            roster.learn(Instant::ZERO, record(3, 1), Duration::ZERO);
-            roster.learn(Instant::ZERO, record(4, 1), Duration::ZERO);
-            roster.hear(3, life, Instant::from_millis(9000));
-            let now = Instant::from_millis(12_000);
-            assert_eq!(roster.get(now, 3).is_some(), there);
-            assert!(roster.get(now, 4).is_none());
-        }
-    }
-
-    #[test]
-    fn a_restarted_member_supersedes_its_former_record() {
-        let mut roster = Roster::new(3, "x", Roles::default());
-        roster.own().life = 6;
-        assert_eq!(
-            roster.learn(Instant::ZERO, record(3, 50), Duration::ZERO),
-            News::Member
-        );
-        assert_eq!((roster.own().number, roster.contested()), (51, 1));
-        assert_eq!(
-            roster.learn(Instant::ZERO, record(3, 50), Duration::ZERO),
-            News::None
-        );
-    }
-
-    #[test]
-    fn links_are_what_receivers_report() {
-        let mut roster = Roster::new(1, "x", Roles::default());
-        roster.own().links = vec![(3, 0.5), (9, 0.9)];
-        roster.learn(Instant::ZERO, record(3, 1), Duration::ZERO);
-        let links = roster.links(Instant::ZERO).unwrap();
-        assert_eq!(links.nodes(), 4);
-        assert_eq!(
-            (links.ratio(3, 1), links.ratio(0, 3), links.ratio(1, 3)),
-            (0.5, 1.0, 0.0)
-        );
-    }
-}
+mod tests;

@@ -13,9 +13,10 @@ use chappe_pacifier::improved::header::{TIMES, overhead};
 use crate::disk::{Sent, unix_ms};
 use crate::error::{Error, Result};
 use crate::event::{Event, Progress, Summary};
-use crate::key::SignKey;
+use crate::key::{SignKey, hex};
 use crate::manifest::{Kind, Protocol, Ticket, Validity};
 use crate::member::{DATA_STATES, Member, TRANSFERS_MAX};
+use crate::receipt::Receipt;
 use crate::roster::{Record, Roles, State};
 use crate::session::{Ending, Options, Role, Session, Watch};
 
@@ -24,8 +25,6 @@ use crate::session::{Ending, Options, Role, Session, Watch};
 pub struct Sending {
     /// The files to send.
     pub files: Vec<PathBuf>,
-    /// The key that signs the transfer.
-    pub sign: SignKey,
     /// The number of receivers to wait for.
     pub receivers: usize,
     /// The longest wait for receivers.
@@ -48,6 +47,8 @@ const PACIFIER_HEADER: usize = 17;
 /// Octets of a forwarder in a frame, and the number of forwarders that have room.
 const FORWARDER: usize = 3;
 const FORWARDERS: usize = 4;
+/// How long the sender waits for receipts when all receivers are complete. They are repeated at short intervals.
+const RECEIPTS: Duration = Duration::from_secs(5);
 /// The longest wait for known receivers that have not asked for data yet.
 const LATECOMERS: Duration = Duration::from_secs(3);
 
@@ -65,12 +66,29 @@ pub fn send(
         sends: true,
         ..Roles::default()
     };
-    let mut session = Session::open(options, roles, None)?;
+    let mut session = Session::open(options, roles)?;
+    let seat = &options.seat;
+    if !seat
+        .group
+        .members
+        .get(&seat.node)
+        .is_some_and(|entry| entry.sends)
+    {
+        let what = format!(
+            "member {} ({}) may not send in this group",
+            seat.node,
+            seat.name()
+        );
+        let todo = "the owner allows it: `chappe cast admit GROUP FILE.pub --sends`";
+        return Err(Error::input(what, todo));
+    }
     let payload = payload(session.frame_max(), sending)?;
     watch.event(session.started(options));
     let (files, k) = (sending.files.clone(), sending.k);
     let mut sender = Sender {
         sending,
+        key: seat.key.sign().clone(),
+        receipts: BTreeMap::new(),
         node: session.node(),
         measured: Instant::ZERO + options.measuring,
         opening: Some(std::thread::spawn(move || Sent::open(&files, k, payload))),
@@ -136,6 +154,9 @@ fn eights(nodes: usize) -> u8 {
 
 struct Sender<'a> {
     sending: &'a Sending,
+    key: SignKey,
+    /// The receipts that have arrived.
+    receipts: BTreeMap<u16, Receipt>,
     node: u16,
     measured: Instant,
     opening: Option<JoinHandle<Result<Sent>>>,
@@ -175,7 +196,7 @@ impl Role for Sender<'_> {
         }
         if let Some(fault) = sent.fault() {
             // The receivers would wait for the rest.
-            member.revoke(now, ticket.withdraw(fault.why, &self.sending.sign));
+            member.revoke(now, ticket.withdraw(fault.why, &self.key));
             let todo = "send the files again while no program writes to them";
             return Err(Error::failed(fault.what, todo));
         }
@@ -194,7 +215,12 @@ impl Role for Sender<'_> {
         self.count_others(statistics);
         // The time on the clock, which also runs while this member stands still.
         self.sum_up(now + statistics.still, member, &ticket);
-        let over = self.begun.is_some() && self.is_over() && !self.sending.keep;
+        self.take_receipts(member, watch);
+        let waits = self.lacks_receipts()
+            && self
+                .finished
+                .is_none_or(|at| now + statistics.still < at + RECEIPTS);
+        let over = self.begun.is_some() && self.is_over() && !waits && !self.sending.keep;
         if over {
             member.withdraw(now);
             return Ok(ControlFlow::Break(()));
@@ -215,7 +241,7 @@ impl Sender<'_> {
         let sent = sent?;
         let manifest = sent.manifest().encode()?;
         let terms = (self.sending.protocol, room(self.sending));
-        let key = &self.sending.sign;
+        let key = &self.key;
         let signed = unix_ms();
         let until = self.sending.expires.map_or(0, |span| {
             signed.saturating_add(span.nanos() / 1_000_000).max(1)
@@ -238,6 +264,39 @@ impl Sender<'_> {
         member.announce(now, ticket, manifest);
         (self.sent, self.announced) = (Some((Arc::new(sent), ticket)), now);
         Ok(())
+    }
+
+    /// Reports new receipts.
+    fn take_receipts(&mut self, member: &Member, watch: &mut dyn Watch) {
+        for receipt in member.receipts() {
+            if self.receipts.get(&receipt.receiver) == Some(receipt) {
+                continue;
+            }
+            self.receipts.insert(receipt.receiver, *receipt);
+            watch.event(Event::Receipt {
+                transfer: hex(&receipt.manifest[..8]),
+                node: receipt.receiver,
+                name: member.roster().seat().group.name_of(receipt.receiver),
+                at_ms: receipt.at_ms,
+                present: receipt.present,
+                command: receipt.command.words(),
+                ok: receipt.command.is_good(),
+                receipt: receipt.text(),
+            });
+        }
+        self.summary.receipts = self.receipts.keys().copied().collect();
+        let failed = self
+            .receipts
+            .values()
+            .filter(|receipt| !receipt.command.is_good());
+        self.summary.commands_failed = failed.map(|receipt| receipt.receiver).collect();
+    }
+
+    /// Whether a receiver that says it is complete has given no receipt yet.
+    fn lacks_receipts(&self) -> bool {
+        let complete = |receiver: &&Progress| receiver.state == State::Complete.word();
+        let mut complete = self.receivers.values().filter(complete);
+        complete.any(|receiver| !self.receipts.contains_key(&receiver.node))
     }
 
     /// Updates the receivers' progress from their records and acknowledgements.
@@ -269,7 +328,7 @@ impl Sender<'_> {
                 _ => None,
             };
             known.batches_done = match state {
-                State::Complete => batches,
+                State::Complete | State::Working => batches,
                 // What a late receiver acknowledges does not tell how much it has: it begins in the middle.
                 _ if ticket.protocol == Protocol::Improved => done,
                 _ => done.max(asked.unwrap_or(0)),
@@ -437,7 +496,7 @@ fn no_receiver(wait: Duration, statistics: &Statistics, others: &[&Record]) -> E
     };
     let todo = if forged > 0 {
         format!(
-            "{forged} frames were sealed with another key: give all members the same .group file"
+            "{forged} frames were of another group or sealed with another key: give all members the same .group file"
         )
     } else if receivers.clone().any(|record| busy(&record)) {
         format!(
@@ -456,6 +515,7 @@ fn no_receiver(wait: Duration, statistics: &Statistics, others: &[&Record]) -> E
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::group::Seat;
     use crate::roster::Roster;
 
     /// Goal: a sender that no receiver asks says why. Method: what it may have heard of the others.
@@ -466,7 +526,7 @@ mod tests {
                 receives,
                 ..Roles::default()
             };
-            let mut roster = Roster::new(7, "x", roles);
+            let mut roster = Roster::new(Seat::example(7, 8, 1), roles);
             let transfers = (0..active).map(|id| (id, State::Receiving, 0));
             roster.own().transfers.extend(transfers);
             roster.own().clone()

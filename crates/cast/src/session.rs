@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use chappe_core::{Address, Bitrate, Duration, Instant, Purpose, Seed};
-use chappe_live::{Carrier, Config, GroupKey, Hellos, Live, Loss, Pace, Port, Statistics};
+use chappe_live::{Carrier, Config, Group as Audience, Hellos, Live, Loss, Pace, Port, Statistics};
 use chappe_sys::wireless;
 
 use crate::error::{Error, Result};
 use crate::event::{Event, Link};
-use crate::key::VerifyKey;
+use crate::group::Seat;
 use crate::member::{Counts, Member, Settings};
-use crate::roster::{MEMBER_MAX, Record, Roles};
+use crate::roster::{Record, Roles};
 
 /// The options of a member's link.
 #[derive(Clone, Debug)]
@@ -20,12 +20,8 @@ pub struct Options {
     pub interfaces: Vec<String>,
     /// The encapsulation of frames.
     pub carrier: Carrier,
-    /// The group's key, which seals every frame.
-    pub key: GroupKey,
-    /// The member's number. Default: the last octet of the first interface's IPv4 address, or of its link-layer address.
-    pub node: Option<u16>,
-    /// The name that other members show. Default: the host's name.
-    pub name: Option<String>,
+    /// The list of members, and this member's number and key.
+    pub seat: Seat,
     /// The pace of frames, headers of all layers included.
     pub rate: Bitrate,
     /// Whether members share airtime. Default: shared if one of the interfaces leads to a radio ([`wireless::is_radio`]).
@@ -118,13 +114,13 @@ pub struct Session {
     /// The largest SDU in octets.
     frame_max: usize,
     channel: Channel,
-    node: u16,
+    seat: Seat,
     known: BTreeMap<u16, (u64, String)>,
     links_reported: Option<Instant>,
     looked: Instant,
     conflict: bool,
     /// The counts at the last look, so that a warning comes once.
-    warned: Counts,
+    warned: Warned,
 }
 
 /// How long a leaving member stays, so that it can repeat its goodbye a few times.
@@ -138,29 +134,20 @@ const FRAME_MIN: usize = 400;
 
 impl Session {
     /// Opens the interfaces and creates the member. Fails if an interface is missing or its MTU too small.
-    pub fn open(options: &Options, roles: Roles, verify: Option<VerifyKey>) -> Result<Session> {
-        let node = match options.node {
-            Some(node) if node > MEMBER_MAX => {
-                let what = format!("{node} is not a valid member number");
-                return Err(Error::input(what, format!("use --node 0 to {MEMBER_MAX}")));
-            }
-            Some(node) => node,
-            None => number_of(options.interfaces.first().map_or("", String::as_str))?,
-        };
+    pub fn open(options: &Options, roles: Roles) -> Result<Session> {
+        let seat = options.seat.clone();
+        let node = seat.node;
         let names = options.interfaces.iter();
         let ports = names.map(|name| port(name, node, options.carrier));
         let ports: Vec<Port> = ports.collect::<Result<_>>()?;
         let frames = ports.iter().map(|port| port.caps().frame_max);
         let frame_max = frames.min().unwrap_or(0);
-        let name = options.name.clone().unwrap_or_else(host_name);
         let usual = || Channel::of(&options.interfaces);
         let channel = options.channel.unwrap_or_else(usual);
         let settings = Settings {
             shared: channel == Channel::Shared,
-            node,
-            name,
+            seat: seat.clone(),
             roles,
-            verify,
             frame_max,
             memory: options.memory,
             rate: options.rate,
@@ -174,26 +161,26 @@ impl Session {
                 ..Hellos::default()
             },
             observe_every: Duration::from_millis(100),
-            ..Config::new(Pace::Rate(options.rate), options.key.clone())
+            ..Config::new(Pace::Rate(options.rate), seat.membership())
         };
         Ok(Session {
             live: Live::with_ports(config, ports, Box::new(member))?,
             frame_max,
             channel,
-            node,
+            seat,
             known: BTreeMap::new(),
             links_reported: None,
             looked: Instant::ZERO,
             conflict: false,
-            warned: Counts::default(),
+            warned: Warned::default(),
         })
     }
 
     /// The first event of a session.
     pub(crate) fn started(&self, options: &Options) -> Event {
         Event::Started {
-            node: self.node,
-            name: options.name.clone().unwrap_or_else(host_name),
+            node: self.seat.node,
+            name: self.seat.name(),
             interface: options.interfaces.join(", "),
             frame_max_bytes: self.frame_max,
             channel: self.channel.word(),
@@ -202,7 +189,7 @@ impl Session {
 
     /// The number of this member.
     pub fn node(&self) -> u16 {
-        self.node
+        self.seat.node
     }
 
     /// The largest SDU of the link in octets.
@@ -212,48 +199,70 @@ impl Session {
 
     /// Runs a role until it is done, then leaves the group.
     pub(crate) fn play(&mut self, role: &mut dyn Role, watch: &mut dyn Watch) -> Result<Ending> {
-        let Session {
-            live,
-            known,
-            links_reported,
-            looked,
-            conflict,
-            warned,
-            node,
-            ..
-        } = self;
         let (mut failure, mut stopped) = (None, false);
-        let ending = live.run(|member, now, statistics| {
-            member.observe(now, statistics);
-            // One that has named this member's fresh challenge is alive.
-            if !*conflict && (statistics.address_conflicts > 0 || member.roster().contested() > 20)
-            {
-                *conflict = true;
-                failure = Some(conflicting(*node));
+        let ending = loop {
+            let mut list = None;
+            let Session {
+                live,
+                known,
+                links_reported,
+                looked,
+                conflict,
+                warned,
+                seat,
+                ..
+            } = self;
+            let ending = live.run(|member, now, statistics| {
+                if let Some(text) = &statistics.notice
+                    && let Some(renewed) = seat.renew(text)
+                {
+                    match renewed {
+                        Ok(()) => member.join_group(now, seat.clone()),
+                        Err(error) => failure = Some(error),
+                    }
+                    let (serial, members) = (seat.group.serial, seat.group.members.len());
+                    list = Some((serial, members));
+                    return ControlFlow::Break(());
+                }
+                member.observe(now, statistics);
+                // One that has agreed on keys under this member's number has its key.
+                let contested =
+                    statistics.address_conflicts > 0 || member.roster().contested() > 20;
+                if !*conflict && contested {
+                    *conflict = true;
+                    failure = Some(conflicting(seat));
+                }
+                report_refused(member.counts(), statistics, warned, watch);
+                report_members(now, member, known, watch);
+                report_links(now, member, links_reported, watch);
+                match role.step(now, member, statistics, watch) {
+                    Ok(flow) if flow.is_break() => return flow,
+                    Ok(_) => {}
+                    Err(error) => failure = Some(error),
+                }
+                if now >= *looked + LOOK {
+                    *looked = now;
+                    let view = View {
+                        now,
+                        member,
+                        statistics,
+                    };
+                    watch.look(&view);
+                    stopped = watch.is_over();
+                }
+                match failure.is_some() || stopped {
+                    true => ControlFlow::Break(()),
+                    false => ControlFlow::Continue(()),
+                }
+            })?;
+            match list {
+                Some((serial, members)) if failure.is_none() => {
+                    live.join(seat.membership())?;
+                    watch.event(Event::List { serial, members });
+                }
+                _ => break ending,
             }
-            report_refused(member.counts(), warned, watch);
-            report_members(now, member, known, watch);
-            report_links(now, member, links_reported, watch);
-            match role.step(now, member, statistics, watch) {
-                Ok(flow) if flow.is_break() => return flow,
-                Ok(_) => {}
-                Err(error) => failure = Some(error),
-            }
-            if now >= *looked + LOOK {
-                *looked = now;
-                let view = View {
-                    now,
-                    member,
-                    statistics,
-                };
-                watch.look(&view);
-                stopped = watch.is_over();
-            }
-            match failure.is_some() || stopped {
-                true => ControlFlow::Break(()),
-                false => ControlFlow::Continue(()),
-            }
-        })?;
+        };
         self.say_goodbye()?;
         match (failure, ending) {
             (Some(error), _) => Err(error),
@@ -287,6 +296,33 @@ impl Session {
     }
 }
 
+/// The name of the only interface that can carry frames of this kind. If there is none, or more than one, the error names them.
+pub fn only_interface(carrier: Carrier) -> Result<String> {
+    let needs_address = matches!(
+        carrier,
+        Carrier::Udp {
+            group: Audience::Broadcast | Audience::Ipv4(_),
+            ..
+        }
+    );
+    let fits = |found: &chappe_sys::Interface| {
+        found.running && found.name != "lo" && (found.ipv4.is_some() || !needs_address)
+    };
+    let all = chappe_sys::Interface::all()?;
+    let names: Vec<String> = all
+        .into_iter()
+        .filter(fits)
+        .map(|found| found.name)
+        .collect();
+    let why = match &names[..] {
+        [only] => return Ok(only.clone()),
+        [] if needs_address => "no interface is up and has an IPv4 address".to_owned(),
+        [] => "no interface is up".to_owned(),
+        names => format!("several interfaces are up: {}", names.join(", ")),
+    };
+    Err(Error::input(why, "name the interface: --interface NAME"))
+}
+
 /// Opens an interface whose frames are long enough.
 fn port(interface: &str, node: u16, carrier: Carrier) -> Result<Port> {
     let port = Port::open(interface, Address::node(node), carrier)?;
@@ -300,10 +336,14 @@ fn port(interface: &str, node: u16, carrier: Carrier) -> Result<Port> {
     Ok(port)
 }
 
-fn conflicting(node: u16) -> Error {
+fn conflicting(seat: &Seat) -> Error {
     Error::input(
-        format!("another member also has the number {node}"),
-        "give each member a different number: --node N",
+        format!(
+            "another host runs with the key of member {} ({})",
+            seat.node,
+            seat.name()
+        ),
+        "give each host a key of its own: `chappe cast key NAME`, then `chappe cast admit`",
     )
 }
 
@@ -316,17 +356,54 @@ pub fn role_word(record: &Record) -> &'static str {
     }
 }
 
-/// Warns once of transfers that this member does not take part in, and why.
-fn report_refused(counts: Counts, warned: &mut Counts, watch: &mut dyn Watch) {
-    if counts.unsigned > 0 && warned.unsigned == 0 {
-        let what = "a transfer is signed with another key than the one that --verify names; give this receiver the .verify file that belongs to the sender's .sign file";
-        watch.event(Event::Warning { what: what.into() });
+/// What has been counted when a warning was last considered, so that each comes once.
+#[derive(Clone, Copy, Debug, Default)]
+struct Warned {
+    counts: Counts,
+    former: u64,
+}
+
+/// Warns once of what others do that needs the user's attention.
+fn report_refused(
+    counts: Counts,
+    statistics: &Statistics,
+    warned: &mut Warned,
+    watch: &mut dyn Watch,
+) {
+    let before = warned.counts;
+    let cases = [
+        (
+            counts.unsigned,
+            before.unsigned,
+            "a ticket is not signed by the sender that it names: a member may be lying, or lists of members differ",
+        ),
+        (
+            counts.unauthorised,
+            before.unauthorised,
+            "a member offers files, but may not send; the owner allows it by `chappe cast admit --sends`",
+        ),
+        (
+            counts.forged,
+            before.forged,
+            "a member has said something in another member's name; it was ignored",
+        ),
+        (
+            counts.refused,
+            before.refused,
+            "a further transfer has to wait: a member takes part in at most four at a time",
+        ),
+        (
+            statistics.former,
+            warned.former,
+            "a member runs a former version of chappe cast, in which all shared one key; install the same version on all members",
+        ),
+    ];
+    for (now, before, what) in cases {
+        if now > 0 && before == 0 {
+            watch.event(Event::Warning { what: what.into() });
+        }
     }
-    if counts.refused > 0 && warned.refused == 0 {
-        let what = "a further transfer has to wait: a member takes part in at most four at a time";
-        watch.event(Event::Warning { what: what.into() });
-    }
-    *warned = counts;
+    (warned.counts, warned.former) = (counts, statistics.former);
 }
 
 fn report_members(
@@ -376,19 +453,4 @@ fn report_links(now: Instant, member: &Member, told: &mut Option<Instant>, watch
         *told = Some(now);
         watch.event(Event::Links { links });
     }
-}
-
-/// The default member number for an interface.
-fn number_of(interface: &str) -> Result<u16> {
-    let found = chappe_sys::Interface::find(interface)?;
-    let octet = match found.ipv4 {
-        Some(address) => address.octets()[3],
-        None => found.hardware[5],
-    };
-    Ok(octet.into())
-}
-
-fn host_name() -> String {
-    let name = std::fs::read_to_string("/proc/sys/kernel/hostname");
-    name.map_or_else(|_| "host".into(), |name| name.trim().to_owned())
 }

@@ -238,7 +238,7 @@ fn flood(done: &AtomicBool) -> (u64, f64) {
     (sent, begun.elapsed().as_secs_f64())
 }
 
-/// A relay with the group's key that alters an octet of many frames that it forwards.
+/// A member of the group that relays and alters an octet of many frames that it forwards.
 struct Liar {
     member: Member,
     bent: u32,
@@ -313,10 +313,8 @@ fn a_polluting_relay_only_costs_time() {
 fn lie(place: &Place, done: &AtomicBool) {
     let port = Port::open("eth0", Address::node(1), Carrier::UDP).unwrap();
     let settings = Settings {
-        node: 1,
-        name: "liar".into(),
+        seat: place.options(1, 1_000_000, &[]).seat,
         roles: Roles::default(),
-        verify: None,
         frame_max: port.caps().frame_max,
         memory: 8_000_000,
         rate: Bitrate(8_000_000),
@@ -328,7 +326,7 @@ fn lie(place: &Place, done: &AtomicBool) {
         observe_every: Duration::from_millis(50),
         ..Config::new(
             Pace::Rate(Bitrate(8_000_000)),
-            place.options(1, 1_000_000, &[]).key,
+            place.options(1, 1_000_000, &[]).seat.membership(),
         )
     };
     let mut live = Live::new(config, port, Box::new(Liar { member, bent: 0 })).unwrap();

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use chappe_cast::group::Seat;
 use chappe_cast::key::SignKey;
 use chappe_cast::manifest::{Cut, Protocol, Ticket, Validity};
 use chappe_cast::member::{Member, Settings};
@@ -65,7 +66,7 @@ fn a_signed_withdrawal_reaches_receivers() {
     };
     assert_eq!(line.members[2].tickets().count(), 1);
     let forged = ticket.withdraw(Withdrawal::Changed, &SignKey::new(&[2; 32]));
-    let news = [&[0xc5, 2, 1][..], &forged.encode()].concat();
+    let news = [&[0xc5, 3, 1][..], &forged.encode()].concat();
     let now = line.now;
     let arrival = Arrival {
         from: Address::node(1),
@@ -79,7 +80,7 @@ fn a_signed_withdrawal_reaches_receivers() {
         (withdrawn(&line), line.members[2].counts().unsigned),
         (None, 1)
     );
-    let real = ticket.withdraw(Withdrawal::Unreadable, &SignKey::new(&[1; 32]));
+    let real = ticket.withdraw(Withdrawal::Unreadable, Seat::example(0, 3, 1).key.sign());
     line.member(0).revoke(now, real);
     line.run(Duration::from_secs(1));
     assert_eq!(withdrawn(&line), Some(Withdrawal::Unreadable));
@@ -97,7 +98,7 @@ fn a_signed_withdrawal_reaches_receivers() {
 #[test]
 fn another_version_is_noticed() {
     let mut member = member(2);
-    for news in [&[0xc1, 0, 0, 7, 1][..], &[0xc5, 3, 0]] {
+    for news in [&[0xc1, 0, 0, 7, 1][..], &[0xc5, 4, 0]] {
         let arrival = Arrival {
             from: Address::node(1),
             to: Address::BROADCAST,
@@ -144,14 +145,12 @@ const MANIFEST: &[u8] = &[7; 2000];
 /// Member `node`; 0 sends, 2 receives, others relay.
 fn member(node: u16) -> Member {
     let settings = Settings {
-        node,
-        name: format!("host{node}"),
+        seat: Seat::example(node, 3, 1),
         roles: Roles {
             sends: node == 0,
             receives: node == 2,
             leaves: false,
         },
-        verify: (node == 2).then(|| SignKey::new(&[1; 32]).verify_key()),
         frame_max: FRAME_MAX,
         memory: 8_000_000,
         rate: Bitrate(10_000_000),
@@ -184,7 +183,7 @@ fn ticket(payload: u16) -> Ticket {
         k: 32,
         payload,
     };
-    let key = SignKey::new(&[1; 32]);
+    let key = Seat::example(0, 3, 1).key.sign().clone();
     Ticket::sign(
         0,
         (Protocol::Pacifier, 32),

@@ -9,8 +9,10 @@ use std::fs;
 use std::thread;
 
 use chappe_cast::event::{Event, Progress};
+use chappe_cast::group::{Group, Seat};
+use chappe_cast::key::SignKey;
 use chappe_cast::session::View;
-use chappe_cast::{Ending, Reason, Watch, receive, relay, send};
+use chappe_cast::{Ending, Reason, Then, Watch, receive, relay, send};
 use chappe_core::Duration;
 use chappe_sys::Links;
 use common::{Network, Notes, Place, same};
@@ -33,9 +35,11 @@ fn main() {
         ("small_mtus_are_reported", small_mtus_are_reported),
         ("another_group_is_ignored", another_group_is_ignored),
         (
-            "another_signing_key_is_reported",
-            another_signing_key_is_reported,
+            "a_sender_without_the_right_is_refused",
+            a_sender_without_the_right_is_refused,
         ),
+        ("a_revoked_member_is_shut_out", a_revoked_member_is_shut_out),
+        ("commands_report_their_end", commands_report_their_end),
         (
             "two_members_of_one_number_are_told",
             two_members_of_one_number_are_told,
@@ -71,6 +75,7 @@ fn two_files_to_three_receivers() {
             let run = || send(&options, &sending, &mut notes);
             let (end, summary) = network.hosts[0].run(run).unwrap().unwrap();
             assert_eq!((end, &summary.complete[..]), (Ending::Done, &[1, 2, 3][..]));
+            assert_eq!(summary.receipts, [1, 2, 3]);
             println!(
                 "  {:.2} s, {:.2} times the file",
                 summary.seconds, summary.redundancy
@@ -391,7 +396,11 @@ fn small_mtus_are_reported() {
 
 /// A receiver with another group's key receives nothing, and the sender reports why it finds no receiver.
 fn another_group_is_ignored() {
-    let (network, place, other) = (Network::new(2), Place::new("ours"), Place::new("theirs"));
+    let (network, place, other) = (
+        Network::new(2),
+        Place::new("ours"),
+        Place::new("theirs").of_group(2),
+    );
     let file = place.file("a.bin", 10_000);
     thread::scope(|scope| {
         let notes = Notes::default();
@@ -422,16 +431,15 @@ fn another_group_is_ignored() {
     });
 }
 
-/// Goal: a receiver that trusts another signing key says so, and its sender gets to know it. (The sender once advised to start a
-/// receiver.)
-fn another_signing_key_is_reported() {
-    let (network, place, other) = (Network::new(2), Place::new("signed"), Place::new("trusted"));
+/// Goal: a member that may not send is refused by receivers, and gets to know why. Method: its own list, a wrong one, lets it send.
+fn a_sender_without_the_right_is_refused() {
+    let (network, place) = (Network::new(2), Place::new("rights"));
     let file = place.file("a.bin", 10_000);
     thread::scope(|scope| {
         let notes = Notes::default();
         let folder = place.folder("r1");
-        let (options, mut receiving) = (place.options(1, 5_000_000, &[]), place.receiving(&folder));
-        receiving.verify = other.receiving(&folder).verify;
+        let (mut options, receiving) = (place.options(1, 5_000_000, &[]), place.receiving(&folder));
+        options.seat = Seat::example_of(1, 24, 1, |node| node != 0);
         let (at, mut watch) = (&network.hosts[1], notes.clone());
         let receiver = scope.spawn(move || {
             at.run(|| receive(&options, &receiving, &mut watch))
@@ -451,10 +459,105 @@ fn another_signing_key_is_reported() {
             _ => false,
         });
         assert!(told > 0, "the sender gets the reason");
-        let warned = |event: &Event| matches!(event, Event::Warning { what } if what.contains("another key"));
+        let warned = |event: &Event| matches!(event, Event::Warning { what } if what.contains("may not send"));
         assert_eq!(notes.count(warned), 1);
         notes.stop();
         assert_eq!(receiver.join().unwrap(), Ok(Ending::Stopped));
+    });
+}
+
+/// Goal: a new list reaches running members from the sender; a revoked one reports it, and gets nothing. Method: receivers 1 and 2 run
+/// with the first list, and the sender starts with a second one without 2.
+fn a_revoked_member_is_shut_out() {
+    let (network, place) = (Network::new(3), Place::new("revoked"));
+    let file = place.file("a.bin", 100_000);
+    thread::scope(|scope| {
+        let start = |node: u16| {
+            let (network, place, notes) = (&network, &place, Notes::default());
+            let mut watch = notes.clone();
+            let thread = scope.spawn(move || {
+                let folder = place.folder(&format!("r{node}"));
+                let (options, receiving) = (
+                    place.options(node, 5_000_000, &[]),
+                    place.receiving(&folder),
+                );
+                let run = || receive(&options, &receiving, &mut watch);
+                network.hosts[usize::from(node)].run(run).unwrap()
+            });
+            (thread, notes)
+        };
+        let (stays, goes) = (start(1), start(2));
+        for (_, notes) in [&stays, &goes] {
+            notes.wait_for("the other", |event| matches!(event, Event::Joined { .. }));
+        }
+        let mut options = place.options(0, 5_000_000, &[]);
+        let mut members = options.seat.group.candidates();
+        members.retain(|member| member.node != 2);
+        let list = Group::sign("example", 2, &members, &SignKey::new(&[1; 32])).unwrap();
+        options.seat = Seat::new(list, (*options.seat.key).clone()).unwrap();
+        let sending = place.sending(std::slice::from_ref(&file), 1);
+        let run = || send(&options, &sending, &mut Notes::default());
+        let (_, summary) = network.hosts[0].run(run).unwrap().unwrap();
+        assert_eq!(
+            (&summary.complete[..], &summary.receipts[..]),
+            (&[1][..], &[1][..])
+        );
+        assert_eq!(stays.0.join().unwrap(), Ok(Ending::Done));
+        let renewed = |event: &Event| matches!(event, Event::List { serial: 2, .. });
+        assert_eq!(stays.1.count(renewed), 1);
+        let error = goes.0.join().unwrap().unwrap_err();
+        assert!(error.what.contains("has revoked this member"), "{error}");
+    });
+    assert!(same(&file, &place.path("r1/a.bin")) && !place.path("r2/a.bin").exists());
+}
+
+/// Goal: the sender learns how the commands of its receivers have ended, also over losses. Method: one succeeds, one fails; half of all
+/// frames are lost.
+fn commands_report_their_end() {
+    let (network, place) = (Network::new(3), Place::new("then"));
+    let file = place.file("a.bin", 50_000);
+    let lose: Vec<(u16, f64)> = (0..3).map(|node| (node, 0.5)).collect();
+    thread::scope(|scope| {
+        let receivers = [1u16, 2].map(|node| {
+            let (network, place, lose) = (&network, &place, &lose);
+            scope.spawn(move || {
+                let folder = place.folder(&format!("r{node}"));
+                let options = place.options(node, 5_000_000, lose);
+                let mut receiving = place.receiving(&folder);
+                let script = format!("cp \"$CHAPPE_FILES\" copy{node} && test {node} = 1");
+                let words = ["sh", "-c", &script];
+                receiving.then = Some(Then {
+                    command: words.iter().map(Into::into).collect(),
+                    limit: std::time::Duration::from_secs(5),
+                });
+                let run = || receive(&options, &receiving, &mut Notes::default());
+                let end = network.hosts[usize::from(node)].run(run).unwrap();
+                assert!(same(
+                    &place.path("a.bin"),
+                    std::path::Path::new(&format!("copy{node}"))
+                ));
+                std::fs::remove_file(format!("copy{node}")).unwrap();
+                end
+            })
+        });
+        let (options, sending) = (
+            place.options(0, 5_000_000, &lose),
+            place.sending(std::slice::from_ref(&file), 2),
+        );
+        let run = || send(&options, &sending, &mut Notes::default());
+        let (_, summary) = network.hosts[0].run(run).unwrap().unwrap();
+        assert_eq!(summary.complete, [1, 2]);
+        assert_eq!(
+            (&summary.receipts[..], &summary.commands_failed[..]),
+            (&[1, 2][..], &[2][..])
+        );
+        let [good, bad] = receivers.map(|receiver| receiver.join().unwrap());
+        assert_eq!(good, Ok(Ending::Done));
+        assert!(
+            bad.unwrap_err()
+                .what
+                .contains("its command failed with code 1")
+        );
     });
 }
 
@@ -476,7 +579,7 @@ fn two_members_of_one_number_are_told() {
             sent.unwrap().unwrap_err(),
             receiver.join().unwrap().unwrap_err(),
         ] {
-            assert!(error.what.contains("also has the number 5"), "{error}");
+            assert!(error.what.contains("key of member 5 (host5)"), "{error}");
         }
     });
 }

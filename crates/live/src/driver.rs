@@ -7,65 +7,24 @@ use chappe_core::{
     Address, Arrival, Class, DropReason, Duration, Instant, LinkEvent, LinkNode, LinkSend, Mode,
     Outcome, Purpose, Seed, TraceEvent,
 };
-use chappe_sys::{
-    BATCH, Clock, Endpoint, Error, EventLoop, Ready, Received, Result, Signal, Socket,
-};
+use chappe_sys::{BATCH, Clock, Endpoint, Error, EventLoop, Ready, Received, Result, Socket};
 
-use crate::confirm::{Outstanding, Retries};
-use crate::frame::{EPOCH, HEADER, Header, Kind, TAG};
-use crate::hello::{Hellos, Schedule};
+use crate::config::{Config, Ending};
+use crate::confirm::Outstanding;
+use crate::exchange::{Progress, RENEW};
+use crate::frame::{EPOCH, HEADER, Header, Kind, STAMP, TAG, is_former};
+use crate::hello::Schedule;
 use crate::loss::Loss;
+use crate::membership::Membership;
 use crate::neighbours::{HelloOutcome, Neighbours};
-use crate::pace::{Pace, Pacer};
+use crate::notice;
+use crate::pace::Pacer;
 use crate::port::Port;
 use crate::presence::Presence;
 use crate::queue::{Location, Queue, Target};
-use crate::seal::{GroupKey, Novelty, Sealer};
+use crate::seal::{Novelty, Sealer, is_undamaged};
 use crate::statistics::Statistics;
 use crate::throttle::{Backlog, Throttle};
-
-/// How to drive a node.
-#[derive(Clone, Debug)]
-pub struct Config {
-    /// The group's key. It seals every frame.
-    pub key: GroupKey,
-    /// The intervals between hellos.
-    pub hellos: Hellos,
-    /// The limit on the rate of outgoing frames.
-    pub pace: Pace,
-    /// How often the driver repeats an unconfirmed unicast frame.
-    pub retries: Retries,
-    /// Received frames to drop at random, for tests. Default: none.
-    pub loss: Option<Loss>,
-    /// Whether SIGINT and SIGTERM end [`Live::run`]. Default: yes.
-    pub signals: bool,
-    /// The longest time between two calls of the application. Default 250 ms.
-    pub observe_every: Duration,
-}
-
-impl Config {
-    /// The defaults. Pace and key have none: no pace suits all links, and no frame leaves unsealed.
-    pub fn new(pace: Pace, key: GroupKey) -> Config {
-        Config {
-            key,
-            hellos: Hellos::default(),
-            pace,
-            retries: Retries::default(),
-            loss: None,
-            signals: true,
-            observe_every: Duration::from_millis(250),
-        }
-    }
-}
-
-/// Why a run ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ending {
-    /// The application's closure broke the loop.
-    Asked,
-    /// SIGINT or SIGTERM arrived.
-    Signal(Signal),
-}
 
 /// A link node on one or several network interfaces.
 ///
@@ -87,6 +46,13 @@ pub struct Live<N: LinkNode + ?Sized> {
     pacer: Pacer,
     throttle: Throttle,
     neighbours: Neighbours,
+    /// When this node's key of broadcasts was last renewed.
+    renewed: Instant,
+    /// The next piece of the list of members to be sent, if it is being sent, and when it may be sent again.
+    notice: (Option<u16>, Instant),
+    assembly: notice::Assembly,
+    /// When the application last got a list of members.
+    noticed: Option<Instant>,
     outstanding: Outstanding,
     queue: Queue,
     /// Whether the node announced a frame and then had none: it is asked again only after the next input.
@@ -132,6 +98,7 @@ enum Seal {
     Broadcast(Kind),
     Unicast { to: u16, number: u32, attempt: u8 },
     Confirmation { to: u16 },
+    Notice,
 }
 
 impl Outgoing {
@@ -157,6 +124,12 @@ const WATCHED: u64 = PORTS_MAX as u64;
 const ETHERNET: usize = 14;
 /// Octets of a confirmation: the frame's number (4) and the epoch of its sender (8).
 const CONFIRMATION: usize = 12;
+/// The list of members is sent to those who have an older one at most this often, however many ask or pretend to.
+const NOTICE: Duration = Duration::from_secs(2);
+/// Lists of members reach the application at most this often, because it checks a signature.
+const NOTICED: Duration = Duration::from_millis(100);
+/// Neighbours that have not confirmed a new key of broadcasts after this time miss some frames.
+const SWITCH: Duration = Duration::from_secs(1);
 /// A node that sent no broadcast for this long is silent.
 const SILENT: Duration = Duration::from_secs(1);
 /// Batches received, or sent, before the other direction gets its turn.
@@ -187,7 +160,7 @@ impl<N: LinkNode + ?Sized> Live<N> {
         }
         // The epoch is part of the key: if it repeated, so would the nonces.
         let epoch = chappe_sys::random_u64()?;
-        // Separate seeds: an observer of the hello times must learn nothing about the challenges.
+        // Separate seeds: an observer of the hello times must learn nothing about other choices.
         let secret = Seed(chappe_sys::random_u64()?).stream(Purpose::Node(0));
         let times = Seed(chappe_sys::random_u64()?).stream(Purpose::Node(0));
         let clock = Clock::start();
@@ -198,6 +171,8 @@ impl<N: LinkNode + ?Sized> Live<N> {
         for (token, port) in (0..).zip(&ports) {
             events.add(&port.socket, token)?;
         }
+        let membership = config.membership;
+        let first = random_key()?;
         let frame_max = ports.iter().map(Port::frame_max).min().unwrap_or(0);
         let overhead = ports.iter().map(|port| port.overhead).max().unwrap_or(0);
         let me = address.and_then(Address::node_number).unwrap_or_default();
@@ -211,11 +186,11 @@ impl<N: LinkNode + ?Sized> Live<N> {
             backlog: Backlog::default(),
         };
         Ok(Live {
-            sealer: Sealer::new(&config.key, me, epoch),
+            sealer: Sealer::new((&membership.key, membership.serial), me, epoch, first),
             schedule: Schedule::new(config.hellos, times),
             number: 0,
             broadcast_at: None,
-            scratch: vec![0; HEADER + EPOCH + frame_max + TAG],
+            scratch: vec![0; HEADER + frame_max + TAG],
             throttle: Throttle::new(pacer.rate()),
             pacer,
             queue: Queue::new(frame_max, ports.len()),
@@ -226,7 +201,11 @@ impl<N: LinkNode + ?Sized> Live<N> {
             // The driver waits for `observe_every` by itself. A busy host may take half the time between two hellos.
             presence: Presence::new(config.observe_every + config.hellos.later / 2),
             events,
-            neighbours: Neighbours::new(config.key, me, secret),
+            neighbours: Neighbours::new(membership, me, epoch, secret),
+            renewed: Instant::ZERO,
+            notice: (None, Instant::ZERO),
+            assembly: notice::Assembly::default(),
+            noticed: None,
             outstanding: Outstanding::new(config.retries),
             declined: false,
             loss: config.loss,
@@ -267,6 +246,20 @@ impl<N: LinkNode + ?Sized> Live<N> {
         self.node
     }
 
+    /// Takes over a newer list of members, between two runs. Those who are not in it are no neighbours any more, and get no key
+    /// from now on.
+    pub fn join(&mut self, membership: Membership) -> Result<()> {
+        let now = self.now();
+        self.sealer
+            .join((&membership.key, membership.serial), random_key()?);
+        self.neighbours.join(membership);
+        self.neighbours.give_anew(now);
+        (self.renewed, self.statistics.notice) = (now, None);
+        // Others may have the old list: a hello shows them that there is a newer one.
+        self.schedule.answer_soon();
+        Ok(())
+    }
+
     /// The counters since the start.
     pub fn statistics(&self) -> &Statistics {
         &self.statistics
@@ -278,7 +271,7 @@ impl<N: LinkNode + ?Sized> Live<N> {
         &mut self,
         mut observe: impl FnMut(&mut N, Instant, &Statistics) -> ControlFlow<()>,
     ) -> Result<Ending> {
-        let mut received = Received::new(HEADER + EPOCH + self.frame_max + TAG);
+        let mut received = Received::new(HEADER + self.frame_max + TAG);
         let mut ready = Vec::new();
         loop {
             let now = self.now();
@@ -286,7 +279,9 @@ impl<N: LinkNode + ?Sized> Live<N> {
             if observe(&mut self.node, now, &self.statistics).is_break() {
                 return Ok(Ending::Asked);
             }
+            self.statistics.notice = None;
             self.run_timers();
+            self.renew_keys()?;
             self.transmit()?;
             self.wait(now, &mut ready)?;
             for event in ready.drain(..) {
@@ -336,8 +331,20 @@ impl<N: LinkNode + ?Sized> Live<N> {
         let waiting = open().filter(|(port, _)| self.queue.waits_for(*port));
         let send = waiting.map(|(_, state)| state.held_until).min();
         let hello = held.map(|held| held.max(self.schedule.next()));
+        let keys = self.neighbours.deadline(now, self.sealer.newest().0);
+        let keys = held.zip(keys).map(|(held, due)| held.max(due));
+        let piece = held.filter(|_| self.notice.0.is_some());
+        let piece = piece.map(|held| held.max(self.pacer.free_at()));
         let observe = now + self.observe_every;
-        let times = [node, ask, send, hello, self.outstanding.deadline()];
+        let times = [
+            node,
+            ask,
+            send,
+            hello,
+            keys,
+            piece,
+            self.outstanding.deadline(),
+        ];
         let at = times.into_iter().flatten().fold(observe, Instant::min);
         self.events.set_deadline(Some(self.presence.on_clock(at)))?;
         self.events.wait(ready)
@@ -358,6 +365,52 @@ impl<N: LinkNode + ?Sized> Live<N> {
             self.report_outcome(now, token, Outcome::Failed { attempts });
         }
         self.repeat_unconfirmed(now);
+    }
+
+    /// Renews this node's key of broadcasts, and uses it when the neighbours have it.
+    fn renew_keys(&mut self) -> Result<()> {
+        let now = self.now();
+        let newest = self.sealer.newest().0;
+        self.neighbours.tick(now, newest);
+        if self.sealer.is_renewing() {
+            if self.neighbours.all_have(now, newest) || now >= self.renewed + SWITCH {
+                self.sealer.switch();
+            }
+        } else if now >= self.renewed + RENEW {
+            self.renewed = now;
+            self.sealer.renew(random_key()?);
+            self.neighbours.give_anew(now);
+        }
+        Ok(())
+    }
+
+    /// Queues handshakes, keys, and a piece of the list of members if a node needs it.
+    fn send_keys(&mut self, now: Instant) {
+        while let Some(slot) = self.queue.vacant() {
+            let written = self
+                .neighbours
+                .write_next(&mut self.sealer, &mut slot.frame);
+            let Some((len, at)) = written else {
+                break;
+            };
+            (slot.len, slot.to) = (len, Target::Neighbour(at));
+            (slot.class, slot.broadcast) = (Class::Control, None);
+            self.queue.push();
+            self.pacer.spend(now, len, None);
+        }
+        while let (Some(index), true) = (self.notice.0, self.pacer.free_at() <= now) {
+            let Some(slot) = self.queue.vacant() else {
+                return;
+            };
+            let body = slot.frame.get_mut(HEADER..HEADER + self.frame_max);
+            let of = &self.neighbours.membership;
+            let len = body.and_then(|body| notice::emit(of.serial, &of.notice, index, body));
+            let frame = Outgoing::control(Seal::Notice, Target::Broadcast);
+            self.notice.0 = len.map(|_| index + 1);
+            if len.is_some_and(|len| self.seal_and_queue(now, len, frame)) {
+                self.statistics.notices_sent += 1;
+            }
+        }
     }
 
     /// Repeats the unicast frames whose confirmation is overdue.
@@ -381,10 +434,10 @@ impl<N: LinkNode + ?Sized> Live<N> {
                 token: None,
                 mode: None,
             };
-            if !self.seal_and_queue(now, len, frame) {
-                return;
+            // Without a session no node gets it now; a later attempt may.
+            if self.seal_and_queue(now, len, frame) {
+                self.statistics.retries += 1;
             }
-            self.statistics.retries += 1;
         }
     }
 
@@ -398,11 +451,12 @@ impl<N: LinkNode + ?Sized> Live<N> {
             return;
         };
         let clear = Kind::Hello.clear();
-        let room = self.frame_max.saturating_sub(EPOCH);
+        let room = self.frame_max.saturating_sub(EPOCH + STAMP);
         let Some(body) = slot.frame.get_mut(clear..clear + room) else {
             return;
         };
-        let len = self.neighbours.write_hello(now, body);
+        let counter = self.sealer.next_broadcast();
+        let len = self.neighbours.write_hello(now, counter, body);
         let silent = |last: Instant| now.saturating_since(last) > SILENT;
         let len = match self.broadcast_at.is_none_or(silent) {
             true => {
@@ -434,6 +488,7 @@ impl<N: LinkNode + ?Sized> Live<N> {
                 return Ok(());
             }
             self.send_hello(now);
+            self.send_keys(now);
             self.poll_node(now, most);
             if self.queue.is_empty() {
                 return Ok(());
@@ -519,6 +574,15 @@ impl<N: LinkNode + ?Sized> Live<N> {
             }
             _ => None,
         };
+        // A unicast to a node without a session yet waits for one, and is repeated like a lost frame.
+        if let Some(Outgoing {
+            seal: Seal::Unicast { to, .. },
+            ..
+        }) = frame
+            && self.neighbours.session(to).is_none()
+        {
+            return;
+        }
         let queued = frame.is_some_and(|frame| self.seal_and_queue(now, send.len, frame));
         if !queued {
             // More octets than there was room for, or an address that is no node's.
@@ -527,10 +591,10 @@ impl<N: LinkNode + ?Sized> Live<N> {
         }
     }
 
-    /// Where a unicast goes. A neighbour that was never heard is reached by broadcast; all others drop the frame.
+    /// Where a unicast goes.
     fn target(&self, to: u16) -> Target {
-        let location = self.neighbours.endpoint(to);
-        location.map_or(Target::Broadcast, Target::Neighbour)
+        let session = self.neighbours.session(to);
+        session.map_or(Target::Broadcast, |(_, at)| Target::Neighbour(at))
     }
 
     /// Seals the frame whose body of `len` octets stands in the vacant slot, queues it, and charges it to the pace.
@@ -542,12 +606,19 @@ impl<N: LinkNode + ?Sized> Live<N> {
         let octets = &mut slot.frame;
         let sealed = match frame.seal {
             Seal::Broadcast(kind) => self.sealer.seal(kind, len, octets),
-            Seal::Confirmation { to } => self.sealer.seal_confirmation(to, len, octets),
+            Seal::Notice => self.sealer.finish_notice(len, octets),
+            Seal::Confirmation { to } => self
+                .neighbours
+                .session(to)
+                .and_then(|(pair, _)| self.sealer.seal_confirmation((to, pair), len, octets)),
             Seal::Unicast {
                 to,
                 number,
                 attempt,
-            } => self.sealer.seal_unicast(to, (number, attempt), len, octets),
+            } => self.neighbours.session(to).and_then(|(pair, _)| {
+                self.sealer
+                    .seal_unicast((to, pair), (number, attempt), len, octets)
+            }),
         };
         let Some(len) = sealed else {
             return false;
@@ -653,11 +724,16 @@ impl<N: LinkNode + ?Sized> Live<N> {
                 }
             }
             for frame in received.iter() {
-                match frame.and_then(|(at, frame)| Some((at, frame, Header::parse(frame)?))) {
+                let parsed = frame.and_then(|(at, frame)| Some((at, frame, Header::parse(frame)?)));
+                match parsed {
                     Some((at, frame, header)) => {
                         self.on_frame(Location { port, at }, header, frame);
                     }
-                    None => self.statistics.drops.count(DropReason::Malformed),
+                    None => {
+                        self.statistics.drops.count(DropReason::Malformed);
+                        let former = frame.is_some_and(|(_, frame)| is_former(frame));
+                        self.statistics.former += u64::from(former);
+                    }
                 }
                 // Confirmations do not wait: there must be room for that of the next frame.
                 if self.queue.is_full() {
@@ -710,17 +786,26 @@ impl<N: LinkNode + ?Sized> Live<N> {
         frame: &mut [u8],
     ) -> std::result::Result<(), DropReason> {
         let from = Address::node(header.from);
-        if header.kind == Kind::Hello {
-            return self.on_hello(now, at, header, frame);
-        }
-        let for_all = header.kind == Kind::Broadcast;
+        let for_all = matches!(header.kind, Kind::Broadcast | Kind::Hello | Kind::Notice);
         if !for_all && header.to != self.me {
             return Err(DropReason::NotForUs);
         }
-        if header.from == self.me {
-            return Err(DropReason::Stale);
+        match header.kind {
+            Kind::Hello => return self.on_hello(now, at, header, frame),
+            Kind::Handshake => {
+                let progress = self.neighbours.handshake(now, at, header, frame)?;
+                return self.on_progress(header.from, progress);
+            }
+            Kind::Key => {
+                let newest = self.sealer.newest().0;
+                let progress = self.neighbours.key(now, at, header, frame, newest)?;
+                return self.on_progress(header.from, progress);
+            }
+            Kind::Notice => return self.on_notice(now, header, frame),
+            _ if header.from == self.me => return Err(DropReason::Stale),
+            _ => {}
         }
-        let (sdu, novelty) = self.neighbours.open(now, at, header, frame)?;
+        let (sdu, novelty) = self.neighbours.open(now, header, frame)?;
         let arrival = |to| Arrival {
             from,
             to,
@@ -736,7 +821,7 @@ impl<N: LinkNode + ?Sized> Live<N> {
             Kind::Broadcast => return Err(DropReason::Duplicate),
             Kind::Unicast => {
                 let number = (header.counter >> 8) as u32;
-                match self.neighbours.note(header.from, number) {
+                match self.neighbours.note(now, at, header.from, number) {
                     Novelty::New => {
                         self.confirm(now, at, header.from, number);
                         self.deliver(now, arrival(Address::node(self.me)));
@@ -749,7 +834,7 @@ impl<N: LinkNode + ?Sized> Live<N> {
                     Novelty::Forgotten => return Err(DropReason::Stale),
                 }
             }
-            Kind::Confirmation | Kind::Hello => {
+            _ => {
                 let number = sdu.first_chunk().map(|number| u32::from_be_bytes(*number));
                 let epoch = sdu.last_chunk().map(|epoch| u64::from_be_bytes(*epoch));
                 if sdu.len() != CONFIRMATION || epoch != Some(self.sealer.epoch()) {
@@ -775,19 +860,63 @@ impl<N: LinkNode + ?Sized> Live<N> {
                 self.statistics.pressed += u64::from(header.pressed);
                 Ok(())
             }
-            HelloOutcome::Unproved => {
+            HelloOutcome::Unproved { waits } => {
                 self.statistics.unproved += 1;
-                let answers = self.schedule.answer_stranger(now);
+                let answers = !waits || self.schedule.answer_stranger(now);
                 self.statistics.unanswered += u64::from(!answers);
                 Ok(())
             }
-            HelloOutcome::Proved { .. } => {
-                self.statistics.address_conflicts += u64::from(header.from == self.me);
-                // The neighbour has no proof of us yet: our next hello carries it.
-                self.schedule.answer_soon();
-                Ok(())
+            HelloOutcome::Behind => {
+                let known = self
+                    .neighbours
+                    .membership
+                    .members
+                    .contains_key(&header.from);
+                let idle = self.notice.0.is_none() && now >= self.notice.1;
+                if known && idle && !self.neighbours.membership.notice.is_empty() {
+                    self.notice = (Some(0), now + NOTICE);
+                }
+                Err(DropReason::Stale)
             }
         }
+    }
+
+    fn on_progress(
+        &mut self,
+        from: u16,
+        progress: Progress,
+    ) -> std::result::Result<(), DropReason> {
+        if let Progress::Proved { new } = progress {
+            self.statistics.sessions += 1;
+            self.statistics.address_conflicts += u64::from(from == self.me);
+            if new {
+                self.schedule.answer_soon();
+            }
+        }
+        Ok(())
+    }
+
+    /// A piece of a list of members. The application checks its signature.
+    fn on_notice(
+        &mut self,
+        now: Instant,
+        header: &Header,
+        frame: &[u8],
+    ) -> std::result::Result<(), DropReason> {
+        let whole = frame
+            .get(..header.frame_len())
+            .ok_or(DropReason::Malformed)?;
+        let end = whole.len().saturating_sub(TAG);
+        let body = whole.get(HEADER..end).filter(|_| is_undamaged(whole));
+        let body = body.ok_or(DropReason::Unauthentic)?;
+        if self.noticed.is_some_and(|at| now < at + NOTICED) {
+            return Err(DropReason::QueueFull);
+        }
+        let list = self.assembly.put(self.neighbours.membership.serial, body);
+        if list.is_some() {
+            (self.noticed, self.statistics.notice) = (Some(now), list);
+        }
+        Ok(())
     }
 
     fn deliver(&mut self, now: Instant, arrival: Arrival<'_>) {
@@ -844,4 +973,13 @@ impl PortState {
     fn is_shut(&self, now: Instant) -> bool {
         self.blocked || now < self.held_until
     }
+}
+
+/// 32 random octets of the kernel.
+fn random_key() -> Result<[u8; 32]> {
+    let mut key = [0; 32];
+    for eight in key.chunks_exact_mut(8) {
+        eight.copy_from_slice(&chappe_sys::random_u64()?.to_ne_bytes());
+    }
+    Ok(key)
 }

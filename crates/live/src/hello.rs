@@ -1,15 +1,15 @@
-//! Hellos: discovery, proof of liveness, and link measurement.
+//! Hellos: discovery and link measurement.
 //!
 //! ```text
-//!  0           8             10                  21
-//!  +-----------+-------------+-------------------+----
-//!  | challenge | n neighbours| n times: node (2), its challenge (8), share heard of it (1) | padding
-//!  +-----------+-------------+-------------------+----
+//!  0             2
+//!  +-------------+----------------------------------------------------+----
+//!  | n neighbours| n times: node (2), proof (8), share heard of it (1) | padding
+//!  +-------------+----------------------------------------------------+----
 //! ```
 //!
-//! A recorded frame opens as well as a new one. So a node trusts a *life* of a neighbour (the time between two of its
-//! restarts) only after a hello of that life has named the node's own *challenge*. The challenge is a random number,
-//! drawn at the start and again whenever a neighbour's new life replaces an old one. A recording cannot contain it.
+//! All neighbours have the key that seals a hello, so each of them could write one. The *proof* in an entry is a keyed digest that
+//! only its neighbour and the sender can make. A neighbour believes its entry, and moves the sender's endpoint, only if the
+//! proof is right.
 
 use chappe_core::{Duration, Instant, Stream};
 
@@ -18,47 +18,45 @@ use chappe_core::{Duration, Instant, Stream};
 pub struct Entry {
     /// The neighbour's node number.
     pub node: u16,
-    /// The challenge in its latest hello.
-    pub challenge: u64,
+    /// Proves to the neighbour that the sender has written this entry in this very hello.
+    pub proof: [u8; 8],
     /// The share of its broadcasts that arrived, in units of 1/255.
     pub heard: u8,
 }
 
-const FIXED: usize = 10;
+const FIXED: usize = 2;
 const ENTRY: usize = 11;
 
 /// Writes the body of a hello with as many of `entries` as fit. Returns its length without padding.
-pub fn emit(challenge: u64, entries: impl Iterator<Item = Entry>, body: &mut [u8]) -> usize {
+pub fn emit(entries: impl Iterator<Item = Entry>, body: &mut [u8]) -> usize {
     let Some((head, rest)) = body.split_first_chunk_mut::<FIXED>() else {
         return 0;
     };
     let mut count = 0u16;
     for (place, entry) in rest.chunks_exact_mut(ENTRY).zip(entries) {
         place[..2].copy_from_slice(&entry.node.to_be_bytes());
-        place[2..10].copy_from_slice(&entry.challenge.to_be_bytes());
+        place[2..10].copy_from_slice(&entry.proof);
         place[10] = entry.heard;
         count += 1;
     }
-    head[..8].copy_from_slice(&challenge.to_be_bytes());
-    head[8..].copy_from_slice(&count.to_be_bytes());
+    *head = count.to_be_bytes();
     FIXED + usize::from(count) * ENTRY
 }
 
-/// Reads a hello's challenge and entries; `None` if it is cut short.
-pub fn parse(body: &[u8]) -> Option<(u64, impl Iterator<Item = Entry> + '_)> {
-    let (challenge, rest) = body.split_first_chunk::<8>()?;
-    let (count, rest) = rest.split_first_chunk::<2>()?;
+/// Reads a hello's entries; `None` if it is cut short.
+pub fn parse(body: &[u8]) -> Option<impl Iterator<Item = Entry> + '_> {
+    let (count, rest) = body.split_first_chunk::<FIXED>()?;
     let entries = rest.get(..usize::from(u16::from_be_bytes(*count)) * ENTRY)?;
     let entries = entries.chunks_exact(ENTRY).filter_map(|entry| {
         let (node, rest) = entry.split_first_chunk::<2>()?;
-        let (challenge, heard) = rest.split_first_chunk::<8>()?;
+        let (proof, heard) = rest.split_first_chunk::<8>()?;
         Some(Entry {
             node: u16::from_be_bytes(*node),
-            challenge: u64::from_be_bytes(*challenge),
+            proof: *proof,
             heard: *heard.first()?,
         })
     });
-    Some((u64::from_be_bytes(*challenge), entries))
+    Some(entries)
 }
 
 /// The intervals between hellos.
@@ -183,18 +181,17 @@ mod tests {
     fn hellos_round_trip_and_truncated_ones_are_rejected() {
         let entry = |node| Entry {
             node,
-            challenge: u64::from(node) << 40,
+            proof: [node as u8 + 40; 8],
             heard: node as u8,
         };
         let mut body = [0; 100];
-        let len = emit(77, (0..3).map(entry), &mut body);
-        assert_eq!(len, 10 + 33);
-        let (challenge, entries) = parse(&body).unwrap();
-        assert_eq!(challenge, 77);
+        let len = emit((0..3).map(entry), &mut body);
+        assert_eq!(len, 2 + 33);
+        let entries = parse(&body).unwrap();
         assert!(entries.eq((0..3).map(entry)));
         assert!((0..len).all(|len| parse(&body[..len]).is_none()));
         // Eight of twenty have room.
-        assert_eq!(emit(77, (0..20).map(entry), &mut body), 10 + 88);
+        assert_eq!(emit((0..20).map(entry), &mut body), 2 + 88);
         assert!(parse(&[0xff; 100]).is_none());
     }
 }

@@ -11,12 +11,14 @@
 //!   confirmation, and the sender repeats unconfirmed frames ([`Retries`]). `Outcome::Acknowledged` means that the
 //!   neighbour's driver delivered the frame to its node once. `Failed` means that no confirmation came; the node may
 //!   have received the frame even so.
-//! - **Sealing.** Every frame is encrypted, authenticated and accepted once, under a key that all members of a group
-//!   share ([`GroupKey`]). There is no mode without it. A member trusts a newcomer only after the newcomer has named
-//!   its fresh challenge, so replayed recordings gain nothing. Frames from outside the group cost a little computation
-//!   and no memory.
-//! - **Hellos** carry that proof and the measured delivery ratios. [`Statistics::neighbours`] has the ratio of each
-//!   link, measured over all broadcasts.
+//! - **Sealing.** Every frame is encrypted, authenticated and accepted once. There is no mode without it. Each member of a group
+//!   has a key pair ([`Membership`]). Neighbours agree on the keys of a session by a Noise handshake, and give each other the keys
+//!   of their broadcasts under it. Both kinds are renewed every two minutes and when the list of members changes; recordings gain
+//!   nothing, and later theft of a secret key opens no recording. Frames from outside the group cost a little computation and
+//!   no memory.
+//! - **Hellos** carry the measured delivery ratios, with a proof for each neighbour. [`Statistics::neighbours`] has the ratio of
+//!   each link, measured over all broadcasts.
+//! - **Notices.** Nodes with an older list of members get the newer one ([`Statistics::notice`]).
 //! - **[`Pace`]** replaces the card's back-pressure, which a UDP socket does not have. A rate is a ceiling: a host that cannot
 //!   read what arrives marks its frames, and those who hear the marks slow down.
 //! - **Classes** become priorities: traffic class, SO_PRIORITY, and so the 802.11 access category.
@@ -24,12 +26,12 @@
 //! ```no_run
 //! use std::ops::ControlFlow;
 //! use chappe_core::{Address, Bitrate, LinkNode};
-//! use chappe_live::{Carrier, Config, GroupKey, Live, Pace, Port};
+//! use chappe_live::{Carrier, Config, Live, Membership, Pace, Port};
 //!
-//! # fn example(key: GroupKey, make_node: fn(usize) -> Box<dyn LinkNode>) -> chappe_live::Result<()> {
+//! # fn example(membership: Membership, make_node: fn(usize) -> Box<dyn LinkNode>) -> chappe_live::Result<()> {
 //! let port = Port::open("mesh0", Address::node(1), Carrier::UDP)?;
 //! let node = make_node(port.caps().frame_max);
-//! let config = Config::new(Pace::Rate(Bitrate(5_000_000)), key);
+//! let config = Config::new(Pace::Rate(Bitrate(5_000_000)), membership);
 //! let mut live = Live::new(config, port, node)?;
 //! let ending = live.run(|_node, _now, _statistics| ControlFlow::Continue(()))?;
 //! println!("{ending:?}: {:?}", live.statistics());
@@ -39,11 +41,14 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | `driver` | [`Live`]: the loop over node, sockets, timers and signals |
+//! | `driver`, `config` | [`Live`]: the loop over node, sockets, timers and signals; [`Config`] |
 //! | `presence` | the node's time, which stops while the process stands still |
 //! | `port` | [`Port`]: an interface and its socket |
-//! | `frame`, `seal` | the frame format; keys, sealing and the replay window |
-//! | `hello`, `neighbours` | challenges and link measurements; the neighbour table |
+//! | `membership` | who belongs to the group; the node's own keys |
+//! | `frame`, `seal` | the frame format; sealing and the replay window |
+//! | `hello`, `neighbours` | link measurements; the neighbour table |
+//! | `handshake`, `sessions`, `exchange` | the keys of sessions and broadcasts |
+//! | `notice` | a newer list of members, in pieces |
 //! | `confirm` | unconfirmed unicast frames and their retries |
 //! | `queue`, `pace`, `loss` | frames on their way to the kernel; the rate limit; injected losses |
 //! | `throttle` | the pace below its ceiling, by what neighbours can take |
@@ -51,29 +56,36 @@
 //!
 //! **Architecture invariant:** this crate knows no protocol, and `chappe-sys` makes every system call.
 
+mod config;
 mod confirm;
 mod driver;
+mod exchange;
 mod frame;
+mod handshake;
 mod hello;
 mod loss;
+mod membership;
 mod neighbours;
+mod notice;
 mod pace;
 mod port;
 mod presence;
 mod queue;
 mod seal;
+mod sessions;
 mod statistics;
 mod throttle;
 
 pub use chappe_sys::udp::Group;
 pub use chappe_sys::{Error, Result, Signal};
+pub use config::{Config, Ending};
 pub use confirm::Retries;
-pub use driver::{Config, Ending, Live};
+pub use driver::Live;
 pub use frame::{HEADER, TAG};
 pub use hello::Hellos;
 pub use loss::Loss;
+pub use membership::{GroupKey, Membership, Secret};
 pub use neighbours::Neighbour;
 pub use pace::Pace;
 pub use port::{Carrier, Port};
-pub use seal::GroupKey;
 pub use statistics::Statistics;

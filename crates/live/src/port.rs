@@ -4,7 +4,7 @@ use chappe_core::{Address, Caps, Duration};
 use chappe_sys::udp::Group;
 use chappe_sys::{Endpoint, Error, Interface, Result, Socket, packet, udp};
 
-use crate::frame::{BROADCAST, HEADER, TAG};
+use crate::frame::{ALL, HEADER, TAG};
 
 /// The encapsulation of frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,11 +52,8 @@ impl Port {
     /// an address or a privilege that is missing, or if the port is in use.
     pub fn open(interface: &str, address: Address, carrier: Carrier) -> Result<Port> {
         let interface = Interface::find(interface)?;
-        if address
-            .node_number()
-            .is_none_or(|number| number == BROADCAST)
-        {
-            let why = "a link address must be a node number from 0 to 65534";
+        if address.node_number().is_none_or(|number| number >= ALL) {
+            let why = "a link address must be a node number from 0 to 65279";
             return Err(Error::invalid("open a link", why));
         }
         let (socket, broadcast, overhead) = match carrier {

@@ -3,7 +3,7 @@
 use chappe_core::Class;
 use chappe_sys::{BATCH, Endpoint, Socket};
 
-use crate::frame::{EPOCH, HEADER, TAG};
+use crate::frame::{HEADER, TAG};
 
 /// Sealed frames that wait for one system call. Their buffers are reused.
 #[derive(Debug)]
@@ -55,7 +55,7 @@ impl Queue {
     /// An empty queue for SDUs of up to `sdu_max` octets.
     pub fn new(sdu_max: usize, ports: usize) -> Queue {
         let slot = Slot {
-            frame: vec![0; HEADER + EPOCH + sdu_max + TAG],
+            frame: vec![0; HEADER + sdu_max + TAG],
             len: 0,
             to: Target::Broadcast,
             waits: 0,

@@ -1,106 +1,142 @@
-//! Encryption and authentication of frames: without the group's key a host can neither read nor forge them.
+//! Encryption and authentication of frames.
 //!
-//! Each sender has a separate key, derived from the group's key, its node number and its epoch, a 64-bit number that it
-//! draws from the kernel at its start. The nonce is the frame's counter. So no nonce is used twice with one key: within
-//! a life the counter only goes up, and another life has another key. (Two lives of one node draw the same epoch once
-//! in about 2^32 restarts.)
+//! A frame for one neighbour is sealed by the keys of a session with it ([`Pair`]), so no other node can read or forge it. A
+//! broadcast is sealed by the sender's key, random octets that the sender hands to its neighbours under those sessions and
+//! renews from time to time ([`Sealer::renew`]). All neighbours of a sender have that key, so one of them could forge a broadcast to
+//! another. What must come from one particular node carries a proof for each neighbour (hellos), or is signed above this layer.
 //!
-//! All members share the group's key, so each can send in another's name. Data that must come from one particular
-//! member is signed by it, above this layer.
+//! The nonce is the frame's counter. No nonce is used twice with one key: within a life counters only go up, and another life has
+//! other keys.
 
 use std::fmt;
 
 use chacha20poly1305::aead::AeadInOut;
 use chacha20poly1305::{ChaCha20Poly1305, KeyInit, Tag};
 
-use crate::frame::{BROADCAST, COUNTER_MAX, EPOCH, Header, Kind, TAG};
+use crate::frame::{ALL, COUNTER_MAX, HEADER, Header, Kind, STAMP, TAG};
+use crate::membership::GroupKey;
 
-/// The BLAKE3 context: keys derived from the group's key for other purposes differ.
-const CONTEXT: &str = "chappe live 2026-11 frame key of a sender and epoch";
+/// The BLAKE3 contexts of what is derived from the keys of a session.
+const FRAMES: &str = "chappe live 2026-11 frames of a session";
+const PROOFS: &str = "chappe live 2026-11 proofs of a session";
 
-/// The secret key of a group. Every host that has it is a member.
-#[derive(Clone, PartialEq, Eq)]
-pub struct GroupKey([u8; 32]);
+/// A cipher of frames.
+pub struct Cipher(ChaCha20Poly1305);
 
-impl GroupKey {
-    /// A key of 32 secret random octets.
-    pub fn new(octets: [u8; 32]) -> GroupKey {
-        GroupKey(octets)
+impl Cipher {
+    /// The cipher of a key.
+    pub fn new(key: &[u8; 32]) -> Cipher {
+        Cipher(ChaCha20Poly1305::new(key.into()))
     }
 
-    /// Derives the cipher of one sender in one life.
-    fn of(&self, from: u16, epoch: u64) -> ChaCha20Poly1305 {
-        let mut hasher = blake3::Hasher::new_derive_key(CONTEXT);
-        hasher.update(&self.0);
-        hasher.update(&from.to_be_bytes());
-        hasher.update(&epoch.to_be_bytes());
-        ChaCha20Poly1305::new(hasher.finalize().as_bytes().into())
-    }
-}
-
-impl fmt::Debug for GroupKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("GroupKey(..)")
-    }
-}
-
-/// Opens the frames of one sender in one life.
-pub struct Opener {
-    epoch: u64,
-    cipher: ChaCha20Poly1305,
-}
-
-impl Opener {
-    /// An opener for the frames of node `from` in its life `epoch`.
-    pub fn new(key: &GroupKey, from: u16, epoch: u64) -> Opener {
-        let cipher = key.of(from, epoch);
-        Opener { epoch, cipher }
-    }
-
-    /// The epoch of the sender's life.
-    pub fn epoch(&self) -> u64 {
-        self.epoch
-    }
-
-    /// Decrypts `frame` in place and returns the sealed octets; `None` if the frame is not authentic or cut short.
+    /// Decrypts `frame` in place and returns the sealed octets; `None` if the frame is not authentic or cut short. Then its
+    /// octets are as before, so another key may be tried.
     pub fn open<'a>(&self, header: &Header, frame: &'a mut [u8]) -> Option<&'a [u8]> {
         let frame = frame.get_mut(..header.frame_len())?;
         let (clear, rest) = frame.split_at_mut_checked(header.kind.clear())?;
-        let (sealed, tag) = rest.split_at_mut_checked(usize::from(header.length))?;
-        let tag = Tag::try_from(&*tag).ok()?;
+        let (sealed, trailer) = rest.split_at_mut_checked(usize::from(header.length))?;
+        let tag = Tag::try_from(trailer.get(..TAG)?).ok()?;
         let nonce = nonce(header.kind, header.counter);
         let opened =
-            self.cipher
+            self.0
                 .decrypt_inout_detached(&nonce.into(), clear, (&mut *sealed).into(), &tag);
         opened.ok().map(|()| &*sealed)
     }
+
+    /// Seals the octets behind the header that stands in `frame`; `None` if they do not fit.
+    fn seal(&self, header: &Header, frame: &mut [u8]) -> Option<()> {
+        let (clear, rest) = frame.split_at_mut_checked(header.kind.clear())?;
+        let (sealed, trailer) = rest.split_at_mut_checked(usize::from(header.length))?;
+        let nonce = nonce(header.kind, header.counter);
+        let tag = self
+            .0
+            .encrypt_inout_detached(&nonce.into(), clear, sealed.into());
+        trailer.get_mut(..TAG)?.copy_from_slice(&tag.ok()?);
+        Some(())
+    }
 }
 
-impl fmt::Debug for Opener {
+impl fmt::Debug for Cipher {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Opener({:016x})", self.epoch)
+        f.write_str("Cipher(..)")
     }
+}
+
+/// The keys of a session with one neighbour, one for each direction.
+#[derive(Debug)]
+pub struct Pair {
+    ours: Cipher,
+    theirs: Cipher,
+    our_proofs: [u8; 32],
+    their_proofs: [u8; 32],
+}
+
+impl Pair {
+    /// The session whose handshake gave the key `ours` for frames that this node sends, and `theirs` for those it gets.
+    pub fn new(ours: &[u8; 32], theirs: &[u8; 32]) -> Pair {
+        let cipher = |key: &[u8; 32]| Cipher::new(&blake3::derive_key(FRAMES, key));
+        Pair {
+            ours: cipher(ours),
+            theirs: cipher(theirs),
+            our_proofs: blake3::derive_key(PROOFS, ours),
+            their_proofs: blake3::derive_key(PROOFS, theirs),
+        }
+    }
+
+    /// Opens a frame that the neighbour sealed for this node.
+    pub fn open<'a>(&self, header: &Header, frame: &'a mut [u8]) -> Option<&'a [u8]> {
+        self.theirs.open(header, frame)
+    }
+
+    /// The proof that this node has put `heard` into its hello with this counter.
+    pub fn prove(&self, epoch: u64, counter: u64, heard: u8) -> [u8; 8] {
+        proof(&self.our_proofs, epoch, counter, heard)
+    }
+
+    /// Whether `given` is the neighbour's proof. It takes the same time for every wrong one.
+    pub fn has_proved(&self, given: [u8; 8], epoch: u64, counter: u64, heard: u8) -> bool {
+        let expected = proof(&self.their_proofs, epoch, counter, heard);
+        u64::from_be_bytes(expected) ^ u64::from_be_bytes(given) == 0
+    }
+}
+
+fn proof(key: &[u8; 32], epoch: u64, counter: u64, heard: u8) -> [u8; 8] {
+    let said = [&epoch.to_be_bytes()[..], &counter.to_be_bytes(), &[heard]].concat();
+    let mut proof = [0; 8];
+    proof.copy_from_slice(&blake3::keyed_hash(key, &said).as_bytes()[..8]);
+    proof
 }
 
 /// Seals the frames of this node in this life.
 pub struct Sealer {
     from: u16,
     epoch: u64,
-    cipher: ChaCha20Poly1305,
+    serial: u32,
+    key: GroupKey,
+    /// The generation of the key of broadcasts, the key, and its cipher.
+    current: (u8, [u8; 32], Cipher),
+    /// The next key, which neighbours get before it is used.
+    next: Option<(u8, [u8; 32], Cipher)>,
     broadcasts: u64,
     confirmations: u64,
+    others: u64,
     pressed: bool,
 }
 
 impl Sealer {
-    /// A sealer for node `from` in a life that begins now. `epoch` must be drawn anew: with an old one, nonces repeat.
-    pub fn new(key: &GroupKey, from: u16, epoch: u64) -> Sealer {
+    /// A sealer for node `from` in a life that begins now. `epoch` and `first`, the first key of its broadcasts, must be drawn
+    /// anew: with old ones, nonces repeat.
+    pub fn new((key, serial): (&GroupKey, u32), from: u16, epoch: u64, first: [u8; 32]) -> Sealer {
         Sealer {
             from,
             epoch,
-            cipher: key.of(from, epoch),
+            serial,
+            key: key.clone(),
+            current: (0, first, Cipher::new(&first)),
+            next: None,
             broadcasts: 0,
             confirmations: 0,
+            others: 0,
             pressed: false,
         }
     }
@@ -110,51 +146,131 @@ impl Sealer {
         self.epoch
     }
 
+    /// Takes over a newer list of members. Broadcasts from now on are sealed by `first`, which those who left the list do not get.
+    pub fn join(&mut self, (key, serial): (&GroupKey, u32), first: [u8; 32]) {
+        (self.key, self.serial) = (key.clone(), serial);
+        self.renew(first);
+        self.switch();
+    }
+
+    /// Makes the next key of broadcasts, `fresh` random octets.
+    pub fn renew(&mut self, fresh: [u8; 32]) {
+        let newest = self.next.as_ref().unwrap_or(&self.current).0;
+        self.next = Some((newest.wrapping_add(1), fresh, Cipher::new(&fresh)));
+    }
+
+    /// Seals by the next key from now on, and forgets the present one.
+    pub fn switch(&mut self) {
+        if let Some(next) = self.next.take() {
+            self.current = next;
+        }
+    }
+
+    /// Whether there is a key that is not used yet.
+    pub fn is_renewing(&self) -> bool {
+        self.next.is_some()
+    }
+
+    /// The newest key of broadcasts with its generation, which neighbours must get.
+    pub fn newest(&self) -> (u8, &[u8; 32]) {
+        let (generation, key, _) = self.next.as_ref().unwrap_or(&self.current);
+        (*generation, key)
+    }
+
+    /// The counter of the next broadcast or hello.
+    pub fn next_broadcast(&self) -> u64 {
+        self.broadcasts + 1
+    }
+
     /// Sets whether later frames carry the mark of a receive queue that stands.
     pub fn press(&mut self, pressed: bool) {
         self.pressed = pressed;
     }
 
-    /// Seals the `length` octets that stand in `frame` behind the room for the header of `kind`. Returns the length of the
-    /// whole frame; `None` if it does not fit or all counters are used up.
+    /// Seals the `length` octets that stand in `frame` behind the room for the header of a broadcast or hello. Returns the length
+    /// of the whole frame; `None` if it does not fit or all counters are used up.
     pub fn seal(&mut self, kind: Kind, length: usize, frame: &mut [u8]) -> Option<usize> {
-        let counter = match kind {
-            Kind::Broadcast | Kind::Hello => &mut self.broadcasts,
-            Kind::Confirmation => &mut self.confirmations,
-            Kind::Unicast => return None,
-        };
-        *counter += 1;
-        let counter = *counter;
-        self.seal_as(kind, BROADCAST, counter, length, frame)
+        self.broadcasts += 1;
+        let to = ALL | u16::from(self.current.0);
+        let header = self.head(kind, to, self.broadcasts, length, frame)?;
+        self.current.2.seal(&header, frame)?;
+        if kind == Kind::Hello {
+            self.stamp(&header, frame)?;
+        }
+        Some(header.frame_len())
     }
 
     /// Like [`seal`](Self::seal), for a confirmation to node `to`.
-    pub fn seal_confirmation(&mut self, to: u16, length: usize, frame: &mut [u8]) -> Option<usize> {
+    pub fn seal_confirmation(
+        &mut self,
+        to: (u16, &Pair),
+        length: usize,
+        frame: &mut [u8],
+    ) -> Option<usize> {
         self.confirmations += 1;
-        self.seal_as(Kind::Confirmation, to, self.confirmations, length, frame)
+        self.seal_for(Kind::Confirmation, to, self.confirmations, length, frame)
+    }
+
+    /// Like [`seal`](Self::seal), for a key to node `to`.
+    pub fn seal_key(&mut self, to: (u16, &Pair), length: usize, frame: &mut [u8]) -> Option<usize> {
+        self.others += 1;
+        self.seal_for(Kind::Key, to, self.others, length, frame)
     }
 
     /// Like [`seal`](Self::seal), for a unicast to node `to`. The pair of number and attempt is the nonce: the caller must
     /// never pass the same pair twice.
     pub fn seal_unicast(
         &self,
-        to: u16,
+        to: (u16, &Pair),
         (number, attempt): (u32, u8),
         length: usize,
         frame: &mut [u8],
     ) -> Option<usize> {
         let counter = u64::from(number) << 8 | u64::from(attempt);
-        self.seal_as(Kind::Unicast, to, counter, length, frame)
+        self.seal_for(Kind::Unicast, to, counter, length, frame)
     }
 
-    fn seal_as(
+    /// Stamps a message of a handshake to node `to`, which stands in `frame` behind the room for the header.
+    pub fn stamp_handshake(&mut self, to: u16, length: usize, frame: &mut [u8]) -> Option<usize> {
+        self.others += 1;
+        let header = self.head(Kind::Handshake, to, self.others, length, frame)?;
+        self.stamp(&header, frame)?;
+        Some(header.frame_len())
+    }
+
+    /// Finishes a notice, which stands in `frame` behind the room for the header.
+    pub fn finish_notice(&mut self, length: usize, frame: &mut [u8]) -> Option<usize> {
+        self.others += 1;
+        let header = self.head(Kind::Notice, u16::MAX, self.others, length, frame)?;
+        let (octets, digest) = frame
+            .get_mut(..header.frame_len())?
+            .split_last_chunk_mut::<TAG>()?;
+        digest.copy_from_slice(&blake3::hash(octets).as_bytes()[..TAG]);
+        Some(header.frame_len())
+    }
+
+    fn seal_for(
+        &self,
+        kind: Kind,
+        (to, pair): (u16, &Pair),
+        counter: u64,
+        length: usize,
+        frame: &mut [u8],
+    ) -> Option<usize> {
+        let header = self.head(kind, to, counter, length, frame)?;
+        pair.ours.seal(&header, frame)?;
+        Some(header.frame_len())
+    }
+
+    /// Writes the header.
+    fn head(
         &self,
         kind: Kind,
         to: u16,
         counter: u64,
         length: usize,
         frame: &mut [u8],
-    ) -> Option<usize> {
+    ) -> Option<Header> {
         if counter > COUNTER_MAX {
             return None;
         }
@@ -169,19 +285,19 @@ impl Sealer {
         };
         let frame = frame.get_mut(..header.frame_len())?;
         header.emit(frame);
-        let (clear, rest) = frame.split_at_mut_checked(kind.clear())?;
-        if kind == Kind::Hello {
-            let place = clear.len() - EPOCH;
-            clear[place..].copy_from_slice(&self.epoch.to_be_bytes());
+        if kind.clear() > HEADER {
+            let place = frame.get_mut(HEADER..kind.clear())?;
+            place[..8].copy_from_slice(&self.epoch.to_be_bytes());
+            place[8..].copy_from_slice(&self.serial.to_be_bytes());
         }
-        let (sealed, tag_place) = rest.split_at_mut_checked(length)?;
-        let nonce = nonce(kind, counter);
-        let tag = self
-            .cipher
-            .encrypt_inout_detached(&nonce.into(), clear, sealed.into())
-            .ok()?;
-        tag_place[..TAG].copy_from_slice(&tag);
-        Some(header.frame_len())
+        Some(header)
+    }
+
+    fn stamp(&self, header: &Header, frame: &mut [u8]) -> Option<()> {
+        let frame = frame.get_mut(..header.frame_len())?;
+        let (octets, place) = frame.split_last_chunk_mut::<STAMP>()?;
+        *place = self.key.stamp(octets);
+        Some(())
     }
 }
 
@@ -192,10 +308,10 @@ fn nonce(kind: Kind, counter: u64) -> [u8; 12] {
     nonce
 }
 
-/// The epoch in a hello, not yet authenticated; `None` if the frame is too short.
-pub fn hello_epoch(frame: &[u8]) -> Option<u64> {
-    let clear = frame.get(..Kind::Hello.clear())?;
-    clear.last_chunk().map(|epoch| u64::from_be_bytes(*epoch))
+/// Whether the digest of a notice is right: it protects from damage, not from forgery.
+pub fn is_undamaged(frame: &[u8]) -> bool {
+    let split = frame.split_last_chunk::<TAG>();
+    split.is_some_and(|(octets, digest)| blake3::hash(octets).as_bytes()[..TAG] == digest[..])
 }
 
 /// Counters that the window remembers. Frames that overtake each other are a few counters apart.
@@ -268,28 +384,29 @@ mod tests {
     use super::*;
     use chappe_core::{Purpose, Seed};
 
+    fn sealer(epoch: u64) -> Sealer {
+        Sealer::new((&GroupKey::new([7; 32]), 1), 3, epoch, [epoch as u8; 32])
+    }
+
     fn sealed(epoch: u64) -> ([u8; 64], usize) {
-        let mut sealer = Sealer::new(&GroupKey::new([7; 32]), 3, epoch);
         let mut frame = [0; 64];
         frame[14..19].copy_from_slice(b"hello");
-        let len = sealer.seal(Kind::Broadcast, 5, &mut frame).unwrap();
+        let len = sealer(epoch).seal(Kind::Broadcast, 5, &mut frame).unwrap();
         (frame, len)
     }
 
     #[test]
-    fn only_the_sealing_key_opens_a_frame() {
+    fn only_the_senders_key_opens_a_broadcast() {
         let (frame, len) = sealed(9);
         assert_eq!(len, 14 + 5 + 16);
         assert_ne!(frame[14..19], *b"hello");
         let header = Header::parse(&frame).unwrap();
-        let open = |key: [u8; 32], from, epoch| {
-            let opener = Opener::new(&GroupKey::new(key), from, epoch);
-            opener.open(&header, &mut frame.clone()).map(<[u8]>::to_vec)
+        let open = |key| {
+            Cipher::new(&[key; 32])
+                .open(&header, &mut frame.clone())
+                .map(<[u8]>::to_vec)
         };
-        assert_eq!(open([7; 32], 3, 9), Some(b"hello".to_vec()));
-        assert_eq!(open([6; 32], 3, 9), None);
-        assert_eq!(open([7; 32], 4, 9), None);
-        assert_eq!(open([7; 32], 3, 8), None);
+        assert_eq!((open(9), open(8)), (Some(b"hello".to_vec()), None));
     }
 
     /// A new life has a new key: the same counter and plaintext give another ciphertext.
@@ -299,29 +416,67 @@ mod tests {
         assert_ne!(first[14..len], second[14..len]);
     }
 
-    /// Every bit of a frame is authenticated.
+    /// Goal: a frame for one neighbour opens there and nowhere else, in one direction. Method: two sessions.
+    #[test]
+    fn a_session_opens_only_frames_of_the_other_end() {
+        let (a, b) = (Pair::new(&[1; 32], &[2; 32]), Pair::new(&[2; 32], &[1; 32]));
+        let stranger = Pair::new(&[3; 32], &[4; 32]);
+        let mut frame = [0; 64];
+        frame[14..19].copy_from_slice(b"hello");
+        sealer(9)
+            .seal_unicast((2, &a), (5, 1), 5, &mut frame)
+            .unwrap();
+        let header = Header::parse(&frame).unwrap();
+        let open = |pair: &Pair| pair.open(&header, &mut frame.clone()).map(<[u8]>::to_vec);
+        assert_eq!(
+            (open(&b), open(&a), open(&stranger)),
+            (Some(b"hello".to_vec()), None, None)
+        );
+        let proof = a.prove(9, 4, 200);
+        assert!(b.has_proved(proof, 9, 4, 200) && !a.has_proved(proof, 9, 4, 200));
+        for (epoch, counter, heard) in [(8, 4, 200), (9, 5, 200), (9, 4, 201)] {
+            assert!(!b.has_proved(proof, epoch, counter, heard));
+        }
+    }
+
+    /// Every bit of a frame is authenticated; a key that does not fit leaves the frame as it was.
     #[test]
     fn a_flipped_bit_is_rejected() {
         let (frame, len) = sealed(9);
-        let opener = Opener::new(&GroupKey::new([7; 32]), 3, 9);
         for bit in 0..len * 8 {
             let mut bent = frame;
             bent[bit / 8] ^= 1 << (bit % 8);
-            let opened = Header::parse(&bent)
-                .is_some_and(|header| opener.open(&header, &mut bent).is_some());
-            assert!(!opened, "bit {bit}");
+            let before = bent;
+            let opened = Header::parse(&bent).is_some_and(|header| {
+                // The generation says which key it is; here there is one.
+                header.to == ALL && Cipher::new(&[9; 32]).open(&header, &mut bent).is_some()
+            });
+            assert!(!opened && bent == before, "bit {bit}");
+        }
+        let mut hello = [1; 100];
+        let len = sealer(9).seal(Kind::Hello, 10, &mut hello).unwrap();
+        let key = GroupKey::new([7; 32]);
+        assert!(key.has_stamped(&hello[..len]));
+        for bit in 0..len * 8 {
+            let mut bent = hello;
+            bent[bit / 8] ^= 1 << (bit % 8);
+            assert!(!key.has_stamped(&bent[..len]), "bit {bit}");
         }
     }
 
     #[test]
-    fn a_hello_carries_its_epoch() {
-        let mut sealer = Sealer::new(&GroupKey::new([7; 32]), 3, 0x0102_0304_0506_0708);
-        let mut frame = [1; 80];
-        sealer.seal(Kind::Hello, 10, &mut frame).unwrap();
-        assert_eq!(hello_epoch(&frame), Some(0x0102_0304_0506_0708));
-        let header = Header::parse(&frame).unwrap();
-        let opener = Opener::new(&GroupKey::new([7; 32]), 3, 0x0102_0304_0506_0708);
-        assert_eq!(opener.open(&header, &mut frame), Some(&[1; 10][..]));
+    fn a_renewed_key_is_used_after_the_switch() {
+        let mut sealer = sealer(9);
+        sealer.renew([5; 32]);
+        assert_eq!(sealer.newest(), (1, &[5; 32]));
+        let generation = |sealer: &mut Sealer| {
+            let mut frame = [0; 64];
+            sealer.seal(Kind::Broadcast, 5, &mut frame).unwrap();
+            Header::parse(&frame).unwrap().generation()
+        };
+        assert_eq!(generation(&mut sealer), 0);
+        sealer.switch();
+        assert_eq!((generation(&mut sealer), sealer.is_renewing()), (1, false));
     }
 
     /// The window agrees with a list of everything seen.

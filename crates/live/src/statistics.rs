@@ -45,6 +45,14 @@ pub struct Statistics {
     pub unproved: u64,
     /// Hellos of such lives that brought no answer forward, because too many came.
     pub unanswered: u64,
+    /// Sessions with neighbours that were agreed on, renewed ones included.
+    pub sessions: u64,
+    /// Frames of the former version, in which all members shared one key.
+    pub former: u64,
+    /// Pieces of the list of members sent to nodes that have an older one.
+    pub notices_sent: u64,
+    /// A newer list of members that has arrived since the last call of the application. Its signature is not checked.
+    pub notice: Option<Vec<u8>>,
     /// Hellos this node sent.
     pub hellos_sent: u64,
     /// The neighbours and the delivery ratios, refreshed before each call of the application.

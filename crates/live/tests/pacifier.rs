@@ -84,7 +84,7 @@ fn transfer(carrier: Carrier, ratios: fn(usize, usize) -> f64, receivers: &[u16]
                     loss: Some(loss),
                     signals: false,
                     observe_every: Duration::from_millis(20),
-                    ..Config::new(Pace::Rate(Bitrate(20_000_000)), common::key())
+                    ..Config::new(Pace::Rate(Bitrate(20_000_000)), common::member(me))
                 };
                 let mut live = Live::new(config, port, Box::new(node)).unwrap();
                 let (mut counted, mut seconds) = (false, f64::NAN);

@@ -8,7 +8,7 @@ use std::time::SystemTime;
 
 use chappe_core::{Address, Duration, Instant, Seed};
 use chappe_live::{
-    Carrier, Config, Ending, GroupKey, Hellos, Live, Pace, Port, Retries, Statistics,
+    Carrier, Config, Ending, Hellos, Live, Membership, Pace, Port, Retries, Statistics,
 };
 use chappe_sys::tun::{Kind, Tun};
 use chappe_sys::{Error, Links};
@@ -27,8 +27,8 @@ pub const ETHER_TYPE: u16 = 0x88b6;
 pub struct MeshConfig {
     /// The configuration of the node.
     pub node: NodeConfig,
-    /// The key that all members of the mesh share.
-    pub key: GroupKey,
+    /// The members of the mesh, and this node's key.
+    pub membership: Membership,
     /// The TUN device's name, in which `%d` becomes a free number.
     pub device: String,
     /// The interfaces to neighbours.
@@ -165,7 +165,7 @@ fn driver(config: &MeshConfig) -> Config {
             ..Retries::default()
         },
         signals: config.signals,
-        ..Config::new(Pace::Unlimited, config.key.clone())
+        ..Config::new(Pace::Unlimited, config.membership.clone())
     }
 }
 

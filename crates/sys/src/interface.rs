@@ -49,6 +49,17 @@ impl Interface {
         })
     }
 
+    /// All interfaces in the namespace of the calling thread, the loopback interface included.
+    pub fn all() -> Result<Vec<Interface>> {
+        let table = std::fs::read_to_string("/proc/thread-self/net/dev");
+        let table = table.map_err(|error| Error::new("list interfaces", error))?;
+        let names = table.lines().filter_map(|line| line.split_once(':'));
+        // One that has gone meanwhile is left out.
+        Ok(names
+            .filter_map(|(name, _)| Interface::find(name.trim()).ok())
+            .collect())
+    }
+
     /// The name of the interface with this index.
     pub fn name_of(index: u32) -> Result<String> {
         let on = format!("number {index}");

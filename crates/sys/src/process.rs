@@ -97,6 +97,17 @@ pub fn in_environment(variable: &str) -> Vec<u32> {
         .collect()
 }
 
+/// Ends the processes of the group that `child` leads (`CommandExt::process_group(0)`), while it has not been waited for: by
+/// SIGTERM, or with `kill` by SIGKILL.
+pub fn end_group(child: &Child, kill: bool) {
+    let signal = match kill {
+        true => rustix::process::Signal::KILL,
+        false => rustix::process::Signal::TERM,
+    };
+    // It fails only if all of them have ended.
+    let _ = rustix::process::kill_process_group(Pid::from_child(child), signal);
+}
+
 /// Kills all processes whose environment holds `variable`; returns the number killed.
 pub fn kill_in_environment(variable: &str) -> usize {
     let mut killed = 0;

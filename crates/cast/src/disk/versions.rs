@@ -163,7 +163,11 @@ fn tops(manifest: &Manifest) -> BTreeSet<&str> {
 }
 
 fn key(policy: &Policy, name: &str) -> (String, String) {
-    let signer = policy.key.as_ref().map(VerifyKey::mark);
+    let signer = policy
+        .owner
+        .as_ref()
+        .or(policy.key.as_ref())
+        .map(VerifyKey::mark);
     (hex(&signer.unwrap_or_default()), name.into())
 }
 

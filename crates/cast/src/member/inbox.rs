@@ -4,11 +4,11 @@ use chappe_core::{Address, Duration, Instant};
 
 use super::{Member, TRANSFERS_MAX, Transfer, URGENT};
 use crate::fetch::{Fetch, POLITENESS};
-use crate::frame::{Frame, Holding};
-use crate::key::VerifyKey;
+use crate::frame::{Frame, Holding, RECEIPT};
 use crate::manifest::{TICKET, Ticket};
 use crate::reason::Reason;
-use crate::roster::{MEMBER_MAX, News, Record, State};
+use crate::receipt::Receipt;
+use crate::roster::{self, MEMBER_MAX, News, State};
 
 impl Member {
     /// Handles a control frame.
@@ -23,7 +23,7 @@ impl Member {
             Frame::Foreign => self.counts.foreign += 1,
             Frame::Ask { id, first, bits } => {
                 let wait = Duration::from_nanos(self.random.below(POLITENESS.nanos()));
-                let me = self.settings.node;
+                let me = self.node;
                 for (&source, transfer) in &mut self.transfers {
                     if transfer.ticket.id() == id {
                         let wait = if source == me {
@@ -43,6 +43,35 @@ impl Member {
                 }
             }
             Frame::Holding(holding) => self.pass_on(now, holding),
+            Frame::Receipt(receipt) => self.on_receipt(&receipt),
+        }
+    }
+
+    /// Forwards a receipt towards the sender of its transfer, or keeps it if this member is the sender.
+    fn on_receipt(&mut self, receipt: &Receipt) {
+        let transfer = self.transfers.get_mut(&receipt.source);
+        let Some(transfer) = transfer.filter(|transfer| transfer.ticket.id() == receipt.transfer)
+        else {
+            return;
+        };
+        if receipt.source != self.node {
+            let hop = transfer
+                .node
+                .as_mut()
+                .and_then(|node| node.route(receipt.source));
+            if let Some(hop) = hop.filter(|&hop| hop != receipt.receiver) {
+                let octets = [&[RECEIPT][..], &receipt.encode()].concat();
+                self.outbox.push(Address::node(hop), octets);
+            }
+            return;
+        }
+        let ours = receipt.manifest == transfer.ticket.manifest;
+        if !ours || !receipt.is_genuine(&self.settings.seat.group) {
+            self.counts.forged += 1;
+            return;
+        }
+        if let Some(offer) = &mut transfer.offer {
+            offer.receipts.insert(receipt.receiver, *receipt);
         }
     }
 
@@ -55,7 +84,7 @@ impl Member {
         let Some((&source, transfer)) = found else {
             return;
         };
-        if source == self.settings.node {
+        if source == self.node {
             return self.on_holding(now, &holding);
         }
         let hop = transfer.node.as_mut().and_then(|node| node.route(source));
@@ -71,15 +100,16 @@ impl Member {
     fn on_records(&mut self, now: Instant, mut records: &[u8]) {
         let mut news = News::None;
         while !records.is_empty() {
-            let Some((record, age, rest)) = Record::read(records) else {
+            let Some((record, rest)) = roster::read(records) else {
                 self.counts.malformed += 1;
                 break;
             };
             records = rest;
-            match self.roster.learn(now, record, age) {
-                News::Member => news = News::Member,
-                News::Renewed => self.changed = true,
-                News::None => {}
+            match self.roster.learn(now, record) {
+                Some(News::Member) => news = News::Member,
+                Some(News::Renewed) => self.changed = true,
+                Some(News::None) => {}
+                None => self.counts.malformed += 1,
             }
         }
         if news == News::Member {
@@ -97,10 +127,11 @@ impl Member {
             return;
         };
         let source = ticket.source;
-        if source > MEMBER_MAX || source == self.settings.node {
+        if source > MEMBER_MAX || source == self.node {
             return;
         }
         let known = self.transfers.get(&source);
+        let is_known = known.is_some();
         if known.is_some_and(|transfer| transfer.ticket == ticket) {
             return;
         }
@@ -115,9 +146,7 @@ impl Member {
         if !matches!(offers, Some((State::Offering, _))) {
             return;
         }
-        let trusted = |key: &VerifyKey| ticket.is_signed_by(key);
-        if !self.settings.verify.as_ref().is_none_or(trusted) {
-            self.counts.unsigned += 1;
+        if !self.is_trusted(&ticket) {
             // The sender gets to know it, unless the record has no room: it is the sender's mistake or this receiver's.
             let room = self.roster.own().transfers.len() < TRANSFERS_MAX;
             if self.settings.roles.receives && room {
@@ -126,9 +155,9 @@ impl Member {
             }
             return;
         }
-        let me = self.settings.node;
+        let me = self.node;
         let others = self.transfers.keys().filter(|&&of| of != me).count();
-        if known.is_none() && others >= TRANSFERS_MAX {
+        if !is_known && others >= TRANSFERS_MAX {
             self.counts.crowded += 1;
             self.counts.refused += 1;
             return;
@@ -150,6 +179,7 @@ impl Member {
                     life: None,
                     joined: None,
                     offer: None,
+                    receipt: None,
                     withdrawn: None,
                 };
                 self.transfers.insert(source, transfer);
@@ -163,19 +193,31 @@ impl Member {
         }
         self.make_nodes();
     }
+
+    /// Whether a ticket is signed by its sender, and that member may send.
+    fn is_trusted(&mut self, ticket: &Ticket) -> bool {
+        let entry = self.settings.seat.group.members.get(&ticket.source);
+        let signed = entry.is_some_and(|entry| ticket.is_signed_by(&entry.public.sign));
+        let may = entry.is_some_and(|entry| entry.sends);
+        self.counts.unsigned += u64::from(!signed);
+        self.counts.unauthorised += u64::from(signed && !may);
+        signed && may
+    }
+
     /// Handles a ticket by which a sender takes its offer back. Only the signer can make it, and it names one offer.
     fn on_withdrawal(&mut self, now: Instant, ticket: Ticket) {
-        let trusted = |key: &VerifyKey| ticket.is_signed_by(key);
         let Some(transfer) = self.transfers.get_mut(&ticket.source) else {
             return;
         };
         if transfer.ticket.id() != ticket.id() || transfer.withdrawn.is_some() {
             return;
         }
-        if !self.settings.verify.as_ref().is_none_or(trusted) {
-            self.counts.unsigned += 1;
+        if !self.is_trusted(&ticket) {
             return;
         }
+        let Some(transfer) = self.transfers.get_mut(&ticket.source) else {
+            return;
+        };
         (transfer.ticket, transfer.withdrawn) = (ticket, Some(now));
         transfer.node = None;
         self.announce_soon(now);

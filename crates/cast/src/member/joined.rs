@@ -4,8 +4,9 @@ use chappe_core::{Address, Duration, Instant};
 use chappe_pacifier::Node;
 
 use super::Member;
-use crate::frame::{HOLDING_BITS, Holding};
+use crate::frame::{HOLDING_BITS, Holding, RECEIPT};
 use crate::manifest::Ticket;
+use crate::receipt::Receipt;
 
 /// The receiver's side of a transfer.
 pub(super) struct Joined {
@@ -19,6 +20,9 @@ pub(super) struct Joined {
 
 /// Interval between reports of a receiver's batches.
 const HOLDING: Duration = Duration::from_secs(2);
+/// First interval between repetitions of a receipt, and how often it doubles: to a minute.
+const RECEIPT_AGAIN: Duration = Duration::from_millis(500);
+const RECEIPT_DOUBLINGS: u32 = 7;
 /// Interval between attempts while no route to the sender is known.
 const REROUTE: Duration = Duration::from_millis(100);
 
@@ -76,7 +80,7 @@ impl Member {
 
     /// Reports the batches to each sender from time to time, in case it has restarted or missed an acknowledgement.
     pub(super) fn send_holdings(&mut self, now: Instant) {
-        let me = self.settings.node;
+        let me = self.node;
         let life = self.roster.own().life;
         for (&source, transfer) in &mut self.transfers {
             let (Some(joined), Some(node)) = (&mut transfer.joined, &mut transfer.node) else {
@@ -100,15 +104,49 @@ impl Member {
                 if first > 0 && bits.iter().all(|octet| *octet == 0) {
                     continue;
                 }
-                let holding = Holding {
+                let mut holding = Holding {
                     id: transfer.ticket.id(),
                     receiver: me,
                     life,
                     first,
                     bits: &bits,
+                    signature: &[0; 64],
                 };
+                let seat = &self.settings.seat;
+                let message = holding.message(&seat.group.owner);
+                let signature = seat.key.sign().sign(&message);
+                holding.signature = &signature;
                 self.outbox.push(Address::node(hop), holding.emit());
             }
+        }
+    }
+}
+
+impl Member {
+    /// Sends the receipt for a sender's transfer, now and from time to time while it is offered: it may get lost.
+    pub fn give_receipt(&mut self, now: Instant, source: u16, receipt: Receipt) {
+        if let Some(transfer) = self.transfers.get_mut(&source) {
+            transfer.receipt = Some((receipt, now, 0));
+        }
+    }
+
+    pub(super) fn send_receipts(&mut self, now: Instant) {
+        for (&source, transfer) in &mut self.transfers {
+            let Some((receipt, at, times)) = &mut transfer.receipt else {
+                continue;
+            };
+            if *at > now {
+                continue;
+            }
+            let hop = transfer.node.as_mut().and_then(|node| node.route(source));
+            let Some(hop) = hop else {
+                *at = now + REROUTE;
+                continue;
+            };
+            *at = now + RECEIPT_AGAIN * (1 << *times);
+            *times = (*times + 1).min(RECEIPT_DOUBLINGS);
+            let octets = [&[RECEIPT][..], &receipt.encode()].concat();
+            self.outbox.push(Address::node(hop), octets);
         }
     }
 }

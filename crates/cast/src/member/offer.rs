@@ -11,6 +11,7 @@ use crate::error::Error;
 use crate::fetch::Fetch;
 use crate::frame::Holding;
 use crate::manifest::Ticket;
+use crate::receipt::Receipt;
 use crate::roster::{MEMBER_MAX, State};
 
 /// How often a sender says at the short interval that it takes its offer back. Of 20 frames at least one arrives in all but
@@ -28,6 +29,8 @@ pub(super) struct Offer {
     pub receivers: BTreeMap<u16, Receiver>,
     /// The receivers that the present plan serves.
     pub served: Vec<u16>,
+    /// The receipts that have arrived, by receiver.
+    pub receipts: BTreeMap<u16, Receipt>,
     /// Why the transfer can never be sent.
     pub obstacle: Option<Error>,
 }
@@ -48,9 +51,10 @@ impl Member {
             life: None,
             joined: None,
             offer: Some(Offer::default()),
+            receipt: None,
             withdrawn: None,
         };
-        self.transfers.insert(self.settings.node, transfer);
+        self.transfers.insert(self.node, transfer);
         // If the links settled while the files were read, no further change would trigger this.
         self.make_nodes();
         self.report(now, ticket.id(), State::Offering, 0);
@@ -67,7 +71,7 @@ impl Member {
 
     /// The receivers that have asked for the transfer, and the number of batches that each has acknowledged.
     pub fn receivers(&self) -> Vec<(u16, u32)> {
-        let Some(transfer) = self.transfers.get(&self.settings.node) else {
+        let Some(transfer) = self.transfers.get(&self.node) else {
             return Vec::new();
         };
         let receivers = transfer
@@ -84,15 +88,22 @@ impl Member {
         receivers.map(acknowledged).collect()
     }
 
+    /// The receipts for this member's transfer: signed by their receivers.
+    pub fn receipts(&self) -> impl Iterator<Item = &Receipt> + '_ {
+        let own = self.transfers.get(&self.node);
+        let offer = own.and_then(|own| own.offer.as_ref());
+        offer.into_iter().flat_map(|offer| offer.receipts.values())
+    }
+
     /// Why this member's transfer can never be sent, if so.
     pub fn obstacle(&self) -> Option<&Error> {
-        let own = self.transfers.get(&self.settings.node)?;
+        let own = self.transfers.get(&self.node)?;
         own.offer.as_ref()?.obstacle.as_ref()
     }
 
     /// Takes this member's offer back, and tells so: `ticket` is that of the offer, [withdrawn](Ticket::withdraw).
     pub fn revoke(&mut self, now: Instant, ticket: Ticket) {
-        if let Some(transfer) = self.transfers.get_mut(&self.settings.node) {
+        if let Some(transfer) = self.transfers.get_mut(&self.node) {
             (transfer.ticket, transfer.withdrawn) = (ticket, Some(now));
             (transfer.node, transfer.offer) = (None, None);
         }
@@ -106,13 +117,13 @@ impl Member {
 
     /// Whether this member has taken its offer back, and should stay for a moment to repeat that.
     pub fn has_revoked(&self) -> bool {
-        let own = self.transfers.get(&self.settings.node);
+        let own = self.transfers.get(&self.node);
         own.is_some_and(|transfer| transfer.withdrawn.is_some())
     }
 
     /// Ends this member's transfer.
     pub fn withdraw(&mut self, now: Instant) {
-        self.transfers.remove(&self.settings.node);
+        self.transfers.remove(&self.node);
         self.roster
             .own()
             .transfers
@@ -121,12 +132,12 @@ impl Member {
     }
 
     fn own_offer(&mut self) -> Option<&mut Offer> {
-        self.transfers.get_mut(&self.settings.node)?.offer.as_mut()
+        self.transfers.get_mut(&self.node)?.offer.as_mut()
     }
 
     /// Plans for the live receivers that lack batches.
     pub(super) fn serve(&mut self, now: Instant) {
-        let me = self.settings.node;
+        let me = self.node;
         let Some(transfer) = self.transfers.get_mut(&me) else {
             return;
         };
@@ -171,13 +182,19 @@ impl Member {
 
     /// Handles a receiver's report of its batches.
     pub(super) fn on_holding(&mut self, now: Instant, holding: &Holding<'_>) {
-        let Some(transfer) = self.transfers.get_mut(&self.settings.node) else {
+        let Some(transfer) = self.transfers.get_mut(&self.node) else {
             return;
         };
         let (Some(offer), true) = (&mut transfer.offer, transfer.ticket.id() == holding.id) else {
             return;
         };
-        if holding.receiver > MEMBER_MAX || holding.receiver == self.settings.node {
+        if holding.receiver > MEMBER_MAX || holding.receiver == self.node {
+            return;
+        }
+        let group = &self.settings.seat.group;
+        let message = holding.message(&group.owner);
+        if !group.verifies(holding.receiver, &message, holding.signature) {
+            self.counts.forged += 1;
             return;
         }
         let batches = transfer.ticket.cut.batches() as usize;

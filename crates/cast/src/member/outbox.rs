@@ -112,9 +112,9 @@ impl Member {
             offered || transfer.is_withdrawn(now)
         };
         // This member's ticket first: other members also spread theirs.
-        let own = self.transfers.get(&self.settings.node);
+        let own = self.transfers.get(&self.node);
         let others = self.transfers.iter();
-        let others = others.filter(|&(&of, _)| of != self.settings.node);
+        let others = others.filter(|&(&of, _)| of != self.node);
         let tickets: Vec<[u8; TICKET]> = own
             .into_iter()
             .chain(others.map(|(_, transfer)| transfer))

@@ -53,8 +53,8 @@ impl Member {
             }
             let config = config(&self.settings, &transfer.ticket);
             let seed = chappe_core::Seed(self.random.next_u64());
-            let random = seed.stream(chappe_core::Purpose::Node(self.settings.node.into()));
-            match Node::new(config, self.settings.node, links, random) {
+            let random = seed.stream(chappe_core::Purpose::Node(self.node.into()));
+            match Node::new(config, self.node, links, random) {
                 Ok(mut node) => {
                     if let Some(joined) = &transfer.joined {
                         joined.expect(&mut node, &transfer.ticket);
@@ -75,7 +75,7 @@ impl Member {
 
     /// Handles senders that have restarted or left.
     pub(super) fn watch_senders(&mut self, now: Instant) {
-        let me = self.settings.node;
+        let me = self.node;
         for (&source, transfer) in &mut self.transfers {
             let record = self.roster.get(now, source).filter(|_| source != me);
             let Some(life) = record.map(|record| record.life) else {

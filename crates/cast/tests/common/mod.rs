@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration as Pause, Instant as Moment};
 
 use chappe_cast::event::Event;
-use chappe_cast::key::{self, SignKey, VerifyKey};
+use chappe_cast::group::Seat;
 use chappe_cast::session::View;
 use chappe_cast::{Carrier, Loss, Options, Protocol, Receiving, Sending, Watch};
 use chappe_core::{Address, Bitrate, Duration, Purpose, Seed};
@@ -102,21 +102,26 @@ impl Network {
     }
 }
 
-/// A folder that is removed when the value goes, with the keys of a group in it.
-pub struct Place(PathBuf, bool);
+/// A folder that is removed when the value goes, for the members of a group.
+pub struct Place(PathBuf, bool, u8);
 
 impl Place {
     pub fn new(name: &str) -> Place {
         let path = std::env::temp_dir().join(format!("chappe-cast-{}-{name}", std::process::id()));
         let _ = fs::remove_dir_all(&path);
         fs::create_dir_all(&path).unwrap();
-        key::generate(&path.join("lab")).unwrap();
-        Place(path, true)
+        Place(path, true, 1)
+    }
+
+    /// The same place for members of another group.
+    pub fn of_group(self, seed: u8) -> Place {
+        let place = std::mem::ManuallyDrop::new(self);
+        Place(place.0.clone(), place.1, seed)
     }
 
     /// The place of another process.
     pub fn at(path: &str) -> Place {
-        Place(path.into(), false)
+        Place(path.into(), false, 1)
     }
 
     pub fn path(&self, name: &str) -> PathBuf {
@@ -143,7 +148,6 @@ impl Place {
     pub fn sending(&self, files: &[PathBuf], receivers: usize) -> Sending {
         Sending {
             files: files.to_vec(),
-            sign: SignKey::read(&self.path("lab.sign")).unwrap(),
             receivers,
             wait: Duration::from_secs(20),
             keep: false,
@@ -157,7 +161,7 @@ impl Place {
     pub fn receiving(&self, folder: &Path) -> Receiving {
         Receiving {
             folder: folder.to_owned(),
-            verify: VerifyKey::read(&self.path("lab.verify")).unwrap(),
+            then: None,
             overwrite: false,
             keep: false,
             whole: false,
@@ -175,9 +179,7 @@ impl Place {
         Options {
             interfaces: vec!["eth0".into()],
             carrier: Carrier::UDP,
-            key: key::group(&self.path("lab.group")).unwrap(),
-            node: Some(node),
-            name: Some(format!("host{node}")),
+            seat: Seat::example(node, 24, self.2),
             rate: Bitrate(rate),
             channel: None,
             memory: 8_000_000,

@@ -24,8 +24,7 @@ const UNIT: &str = include_str!("mesh/file/chappe-mesh.service");
 
 pub fn run(options: &Options) -> Result<u8, Failure> {
     match &options.action {
-        Action::Key(options) => key(&options.file),
-        Action::New(options) => new(&options.file, options.number),
+        Action::New(options) => new(&options.file, &options.member),
         Action::Unit => terminal::print(UNIT).map(|()| 0),
         Action::Run(options) => serve(&options.file),
         Action::Status(options) => question(&options.socket, options.question()),
@@ -33,22 +32,8 @@ pub fn run(options: &Options) -> Result<u8, Failure> {
     }
 }
 
-fn key(path: &Path) -> Result<u8, Failure> {
-    let mut text = String::from(file::KEY_TAG);
-    for _ in 0..4 {
-        let drawn = chappe_sys::random_u64()?;
-        text += &format!("{drawn:016x}");
-    }
-    write_new(path, &(text + "\n"), 0o600)?;
-    terminal::print(&format!(
-        "{}  for all nodes of one mesh: it makes a host a member; copy it over a secure channel\n",
-        path.display()
-    ))?;
-    Ok(0)
-}
-
-fn new(path: &Path, number: u16) -> Result<u8, Failure> {
-    let text = file::TEMPLATE.replace("number = 1 ", &format!("number = {number} "));
+fn new(path: &Path, member: &str) -> Result<u8, Failure> {
+    let text = file::TEMPLATE.replace("NAME.key", &format!("{member}.key"));
     write_new(path, &text, 0o644)?;
     terminal::print(&format!(
         "{}  edit it, then: chappe mesh run {}\n",

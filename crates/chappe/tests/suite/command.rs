@@ -435,7 +435,8 @@ fn a_full_disk_leaves_nothing_behind() {
     let folder = Scratch::new("full-disk");
     let script = format!(
         "mount -t tmpfs -o size=4k none {0} && head -c 4096 /dev/zero > {0}/full || exit 77; \
-         for make in 'new' 'link key new' 'link new' 'cast keygen'; do {1} $make {0}/made && exit 1; done; \
+         for make in 'new' 'link key new' 'link new' 'cast key'; do {1} $make {0}/made && exit 1; done; \
+         {1} cast keygen {0}/made base && exit 1; \
          ls -A {0}",
         folder.0.display(),
         env!("CARGO_BIN_EXE_chappe")
@@ -471,18 +472,22 @@ fn the_crash_of_the_example_strikes_a_relay() {
     assert!(told.contains("node 3 sent no frame"), "{told}");
 }
 
-/// A mesh's key is secret and never replaced, the written configuration names the node, mistakes have a place, and a question without
-/// a router says what to do.
+/// A written configuration is never replaced and names the member's key, mistakes have a place, and a question without a router
+/// says what to do.
 #[test]
 fn mesh_files_are_written_and_checked() {
     let scratch = Scratch::new("mesh-files");
-    let (key, file) = (scratch.path("mesh.key"), scratch.path("mesh.toml"));
-    assert_eq!(chappe(&["mesh", "key", &key]).status.code(), Some(0));
-    assert_eq!(chappe(&["mesh", "key", &key]).status.code(), Some(4));
-    let written = chappe(&["mesh", "new", &file, "--number", "7"]);
+    let (group, file) = (scratch.path("mesh"), scratch.path("mesh.toml"));
+    let made = chappe(&["cast", "keygen", &group, "7:hill", "base"]);
+    assert_eq!(made.status.code(), Some(0), "{made:?}");
+    let written = chappe(&["mesh", "new", &file, "--member", "hill"]);
     assert_eq!(written.status.code(), Some(0));
+    assert_eq!(chappe(&["mesh", "new", &file]).status.code(), Some(4));
     let text = std::fs::read_to_string(&file).unwrap();
-    assert!(text.contains("number = 7 "));
+    let stranger = text.replace("hill.key", "none.key");
+    std::fs::write(&file, stranger).unwrap();
+    let refused = chappe(&["mesh", "run", &file]);
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("none.key"));
     let wrong = text.replace("10.77.0.0/16", "10.77.0.0/30");
     std::fs::write(&file, wrong).unwrap();
     let refused = chappe(&["mesh", "run", &file]);

@@ -316,10 +316,10 @@ fn a_file_is_cast_over_emulated_hops() {
     let place = Place::new("cast");
     let folder = place.0.display();
     let script = format!(
-        "cd {folder}; c={}; head -c 60000 /dev/urandom > file; mkdir to; $c cast keygen lab >&2; \
-         $c emu exec 3 -- $c cast receive to -i radio0 --key lab.group --verify lab.verify -q & \
-         for n in 1 2; do $c emu exec $n -- $c cast relay -i radio0 --key lab.group -q & done; \
-         $c cast send file -i radio0 --key lab.group --sign lab.sign --rate '1 Mbit/s' -q >&2 || exit 1; \
+        "cd {folder}; c={}; head -c 60000 /dev/urandom > file; mkdir to; $c cast keygen lab 0=n0 1=n1 2=n2 3=n3 >&2; \
+         $c emu exec 3 -- $c cast receive to -i radio0 --group lab.group --key n3.key -q & \
+         for n in 1 2; do $c emu exec $n -- $c cast relay -i radio0 --group lab.group --key n$n.key -q & done; \
+         $c cast send file -i radio0 --group lab.group --key n0.key --rate '1 Mbit/s' -q >&2 || exit 1; \
          cmp file to/file >&2",
         env!("CARGO_BIN_EXE_chappe")
     );

@@ -6,7 +6,7 @@ use std::net::Ipv4Addr;
 use std::time::Duration as Pause;
 
 use chappe_core::{Address, Class, Classes, Instant, LinkEvent, LinkNode, LinkSend, Outcome, Wake};
-use chappe_live::{Carrier, GroupKey, Port};
+use chappe_live::{Carrier, Membership, Port};
 use chappe_sys::namespace::{NetworkNamespace, isolate};
 use chappe_sys::{Interface, Links};
 
@@ -22,9 +22,9 @@ pub fn run(cases: &[(&str, fn())]) {
     }
 }
 
-/// The key of all members.
-pub fn key() -> GroupKey {
-    GroupKey::new([17; 32])
+/// The membership of node `me` in the group of all tests.
+pub fn member(me: u16) -> Membership {
+    Membership::example(me, 12, 17)
 }
 
 /// Hosts on one bridge, each with an interface `eth0` and an address. Dropping the value removes all of them.

@@ -3,7 +3,8 @@
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
-use chappe_cast::{Carrier, Channel, Group, Loss, Options, key};
+use chappe_cast::group::Seat;
+use chappe_cast::{Audience, Carrier, Channel, Loss, Options};
 use chappe_core::{Bitrate, Duration, Seed};
 use chappe_scenario::quantity::{Rate, Size, Time};
 use clap::{Args, Subcommand};
@@ -12,12 +13,13 @@ use crate::failure::Failure;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Every member needs the group's key: make one with `chappe cast keygen lab` and copy lab.group to all members.
+Every member has a key of its own, and all have the list of members: `chappe cast keygen lab base hill barn` makes them.
+Copy lab.group and one .key file to each member.
 
 Examples, each on a host of its own:
-  chappe cast receive /srv/files --interface wlan0 --key lab.group --verify lab.verify
-  chappe cast relay --interface wlan0 --key lab.group
-  chappe cast send image.bin --interface wlan0 --key lab.group --sign lab.sign --rate '5 Mbit/s'")]
+  chappe cast receive /srv/files --group lab.group --key hill.key
+  chappe cast relay --interface wlan0 --group lab.group --key barn.key
+  chappe cast send image.bin --group lab.group --key base.key --rate '5 Mbit/s'")]
 pub struct Cast {
     #[command(subcommand)]
     pub action: Action,
@@ -31,17 +33,77 @@ pub enum Action {
     Receive(Box<Receive>),
     /// Forward what other members send.
     Relay(Box<Relay>),
-    /// Make the keys of a new group.
+    /// Make a new group: the owner's key, the list of members, and a key for each member.
     Keygen(Keygen),
+    /// Make a member's key on its own host.
+    Key(Key),
+    /// Add a member to a group, or change its rights.
+    Admit(Admit),
+    /// Remove a member from a group. The others get the new list from each other.
+    Revoke(Revoke),
+    /// Show the members of a group.
+    Members(Members),
 }
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Example:  chappe cast keygen lab   (writes lab.group, lab.sign and lab.verify)"
+    after_help = "Example:  chappe cast keygen lab base hill barn\n          (writes lab.owner, lab.group, base.key, hill.key and barn.key; base may send)"
 )]
 pub struct Keygen {
-    /// First part of the names of the key files. Existing files are not overwritten.
-    pub name: String,
+    /// The group, and first part of the names of lab.owner and lab.group. Existing files are not overwritten.
+    pub name: PathBuf,
+    /// The members' names, or NUMBER=NAME. Numbers begin at 1.
+    #[arg(required = true, value_name = "MEMBER", value_parser = member)]
+    pub members: Vec<(Option<u16>, String)>,
+    /// A member that may send; can be given several times. Default: the first member.
+    #[arg(long, value_name = "NAME")]
+    pub sender: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Example:  chappe cast key hill   (writes hill.key and hill.pub; give the owner hill.pub)"
+)]
+pub struct Key {
+    /// The member's name, and first part of the names of the files.
+    pub name: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub struct Admit {
+    /// The list of members (.group).
+    pub group: PathBuf,
+    /// The member's public key (.pub).
+    pub public: PathBuf,
+    /// Its number; default: the lowest free one from 1 on.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(0..=255))]
+    pub node: Option<u16>,
+    /// Its name; default: the one in the .pub file.
+    #[arg(long)]
+    pub name: Option<String>,
+    /// Let it send files.
+    #[arg(long)]
+    pub sends: bool,
+    /// The owner's key; default: the .owner file beside the list.
+    #[arg(long, value_name = "FILE")]
+    pub owner: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub struct Revoke {
+    /// The list of members (.group).
+    pub group: PathBuf,
+    /// The member's name or number.
+    pub member: String,
+    /// The owner's key; default: the .owner file beside the list.
+    #[arg(long, value_name = "FILE")]
+    pub owner: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub struct Members {
+    /// The list of members (.group).
+    pub group: PathBuf,
 }
 
 #[derive(Debug, Args)]
@@ -49,9 +111,6 @@ pub struct Send {
     /// The files and folders to send. All arrive in one folder, under their base names.
     #[arg(required = true)]
     pub files: Vec<PathBuf>,
-    /// The key that signs the files (.sign).
-    #[arg(long, value_name = "FILE")]
-    pub sign: PathBuf,
     /// Begin when this number of receivers has joined, or when --wait is over.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=255))]
     pub receivers: u16,
@@ -82,9 +141,6 @@ pub struct Send {
 pub struct Receive {
     /// The folder for received files; it must exist.
     pub folder: PathBuf,
-    /// The key that checks the signature (.verify).
-    #[arg(long, value_name = "FILE")]
-    pub verify: PathBuf,
     /// Replace existing files of the same name.
     #[arg(long)]
     pub overwrite: bool,
@@ -98,6 +154,13 @@ pub struct Receive {
     /// Accept versions of files that were signed before those that were installed here.
     #[arg(long)]
     pub allow_rollback: bool,
+    /// Run this command after each verified arrival, without a shell; CHAPPE_FILES, CHAPPE_FOLDER and others are in its
+    /// environment. Its end is reported to the sender. Must be the last option.
+    #[arg(long, value_name = "CMD", num_args = 1.., allow_hyphen_values = true)]
+    pub then: Vec<std::ffi::OsString>,
+    /// How long the command may run.
+    #[arg(long, value_name = "TIME", default_value = "60 s", value_parser = span)]
+    pub then_limit: Duration,
     /// How long the data of an unfinished transfer are kept after the last of them arrived.
     #[arg(long, value_name = "TIME", default_value = "168 h", value_parser = age)]
     pub keep_parts: Duration,
@@ -114,18 +177,15 @@ pub struct Relay {
 /// How a member reaches the others.
 #[derive(Debug, Args)]
 pub struct Link {
-    /// The network interface; give several for a router between networks.
-    #[arg(long, short, value_name = "NAME", required = true)]
+    /// The network interface; give several for a router between networks. Default: the only one that fits.
+    #[arg(long, short, value_name = "NAME")]
     pub interface: Vec<String>,
-    /// The key of the group (.group).
+    /// The list of the group's members (.group).
+    #[arg(long, value_name = "FILE")]
+    pub group: PathBuf,
+    /// This member's own key (.key).
     #[arg(long, value_name = "FILE")]
     pub key: PathBuf,
-    /// This member's node number, 0 to 255; default: the last octet of the interface's address.
-    #[arg(long, value_name = "N")]
-    pub node: Option<u16>,
-    /// The name shown to other members; default: the host's name.
-    #[arg(long)]
-    pub name: Option<String>,
     /// Sending rate with all headers. On a radio, the share of its broadcast rate that is free.
     #[arg(long, value_name = "RATE", default_value = "10 Mbit/s", value_parser = rate)]
     pub rate: Bitrate,
@@ -174,18 +234,19 @@ impl Link {
             multicast => Carrier::Udp {
                 port: self.port,
                 group: match multicast {
-                    None => Group::Broadcast,
-                    Some(IpAddr::V4(group)) => Group::Ipv4(group),
-                    Some(IpAddr::V6(group)) => Group::Ipv6(group),
+                    None => Audience::Broadcast,
+                    Some(IpAddr::V4(group)) => Audience::Ipv4(group),
+                    Some(IpAddr::V6(group)) => Audience::Ipv6(group),
                 },
             },
         };
         Ok(Options {
-            interfaces: self.interface.clone(),
+            seat: Seat::open(&self.group, &self.key)?,
+            interfaces: match self.interface.is_empty() {
+                true => vec![chappe_cast::session::only_interface(carrier)?],
+                false => self.interface.clone(),
+            },
             carrier,
-            key: key::group(&self.key)?,
-            node: self.node,
-            name: self.name.clone(),
             rate: self.rate,
             channel: self.channel.as_deref().map(|kind| match kind {
                 "shared" => Channel::Shared,
@@ -208,6 +269,15 @@ impl Link {
         let loss = self.lose.iter().fold(Loss::new(seed, ratio), lose);
         (!self.lose.is_empty()).then_some(loss)
     }
+}
+
+fn member(text: &str) -> Result<(Option<u16>, String), String> {
+    let Some((number, name)) = text.split_once('=') else {
+        return Ok((None, text.into()));
+    };
+    let node = number.parse().ok().filter(|node| *node <= 255);
+    let wrong = || format!("`{number}` is not a number from 0 to 255");
+    Ok((Some(node.ok_or_else(wrong)?), name.into()))
 }
 
 /// Joins the mistake and the right form, which `chappe-scenario` separates by a control character.

@@ -214,6 +214,16 @@ impl Screen {
                 self.say(&format!("  transfer {transfer} is complete already"));
             }
             Event::Refused { why, todo, .. } => self.say(&format!("  refused: {why}; {todo}")),
+            Event::List { serial, members } => {
+                self.say(&format!(
+                    "  list {serial} of the group's members has arrived: {members} members"
+                ));
+            }
+            Event::Receipt { node, command, .. } => {
+                if let Some(command) = command {
+                    self.say(&format!("  {}: {command}", self.name(*node)));
+                }
+            }
             Event::Warning { what } => self.say(&format!("  note: {what}")),
             Event::Done(summary) => {
                 self.finish();
@@ -340,6 +350,19 @@ impl Screen {
                     "  at this pace the measured links carry at most {} to all of them: {share:.0} % of it",
                     speed(bound)
                 );
+            }
+        }
+        if self.sends && !summary.complete.is_empty() {
+            let lacking = summary
+                .complete
+                .len()
+                .saturating_sub(summary.receipts.len());
+            let _ = match lacking {
+                0 => writeln!(text, "  signed receipts of all {}", summary.complete.len()),
+                lacking => writeln!(text, "  {lacking} of them gave no signed receipt"),
+            };
+            for node in &summary.commands_failed {
+                let _ = writeln!(text, "  the command of {} failed", self.name(*node));
             }
         }
         if self.sends {

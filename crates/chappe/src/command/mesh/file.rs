@@ -1,12 +1,12 @@
 //! The configuration file of `chappe mesh run`.
 
 use std::ops::Range;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use chappe_cast::group::Seat;
 use chappe_core::Bitrate;
-use chappe_live::{Carrier, Group, GroupKey};
+use chappe_live::{Carrier, Group};
 use chappe_mesh::air::Air;
 use chappe_mesh::announce::NETS_MAX;
 use chappe_mesh::daemon::{ETHER_TYPE, MeshConfig};
@@ -21,8 +21,6 @@ use super::options::SOCKET;
 
 /// The commented configuration that `chappe mesh new` writes.
 pub const TEMPLATE: &str = include_str!("file/template.toml");
-/// What a key file begins with.
-pub const KEY_TAG: &str = "chappe-mesh-key ";
 /// The UDP port of frames; `chappe cast` has 1794, `chappe link` 1795.
 const PORT: u16 = 1796;
 
@@ -35,9 +33,9 @@ struct File {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Table {
-    number: Spanned<u16>,
     networks: Spanned<Vec<String>>,
     key_file: Spanned<PathBuf>,
+    group_file: Spanned<PathBuf>,
     interfaces: Spanned<Vec<String>>,
     medium: MediumName,
     rate: Spanned<Rate>,
@@ -104,7 +102,7 @@ pub struct Configuration {
     pub addresses: Vec<String>,
 }
 
-/// Reads a configuration with the key that it names.
+/// Reads a configuration with the key and the list of members that it names.
 pub fn read(path: &Path) -> Result<Configuration, InputError> {
     let text =
         std::fs::read_to_string(path).map_err(|error| InputError::unreadable(path, &error))?;
@@ -114,14 +112,15 @@ pub fn read(path: &Path) -> Result<Configuration, InputError> {
         folder: path.parent().unwrap_or(Path::new(".")),
     };
     let table = source.parse()?.mesh;
-    let node = table.node(&source)?;
+    let seat = table.seat(&source)?;
+    let node = table.node(&source, &seat)?;
     let addresses = node.networks.iter().filter_map(|net| net.nth(node.number));
     let addresses = addresses.map(|address| address.to_string()).collect();
     Ok(Configuration {
         addresses,
         mesh: MeshConfig {
             node,
-            key: table.key(&source)?,
+            membership: seat.membership(),
             device: table.device(&source)?,
             interfaces: table.interfaces(&source)?,
             carrier: table.carrier(),
@@ -172,11 +171,15 @@ impl Source<'_> {
 }
 
 impl Table {
-    fn node(&self, source: &Source<'_>) -> Result<NodeConfig, InputError> {
-        let number = *self.number.get_ref();
-        if !(1..=65_534).contains(&number) {
-            let message = format!("{number} is not a node number");
-            return Err(source.wrong(self.number.span(), message, "numbers are 1 to 65534"));
+    fn node(&self, source: &Source<'_>, seat: &Seat) -> Result<NodeConfig, InputError> {
+        let number = seat.node;
+        if number == 0 {
+            let message = format!("{} has the number 0 in the list", seat.name());
+            return Err(source.wrong(
+                self.group_file.span(),
+                message,
+                "the members of a mesh have numbers from 1 on",
+            ));
         }
         let rate = self.rate.get_ref().value();
         if !(1e3..=1e11).contains(&rate) {
@@ -290,40 +293,15 @@ impl Table {
         }
     }
 
-    fn key(&self, source: &Source<'_>) -> Result<GroupKey, InputError> {
-        let path = source.folder.join(self.key_file.get_ref());
-        let wrong = |message: String, help: &str| source.wrong(self.key_file.span(), message, help);
-        let text = std::fs::read_to_string(&path).map_err(|error| {
-            wrong(
-                format!("cannot read {}: {error}", path.display()),
-                "`chappe mesh key mesh.key` makes one; all nodes have the same",
-            )
-        })?;
-        let mode = std::fs::metadata(&path).map_or(0, |data| data.permissions().mode());
-        if mode & 0o077 != 0 {
-            let help = format!("chmod 600 {}", path.display());
-            return Err(wrong(format!("others can read {}", path.display()), &help));
-        }
-        parse_key(&text).ok_or_else(|| {
-            wrong(
-                format!("{} holds no key of a mesh", path.display()),
-                "it is one line that `chappe mesh key` writes",
-            )
+    /// This host's place in the list of members.
+    fn seat(&self, source: &Source<'_>) -> Result<Seat, InputError> {
+        let [group, key] = [&self.group_file, &self.key_file].map(Spanned::get_ref);
+        let (group, key) = (source.folder.join(group), source.folder.join(key));
+        Seat::open(&group, &key).map_err(|error| {
+            let span = self.key_file.span();
+            source.wrong(span, error.what, &error.todo)
         })
     }
-}
-
-fn parse_key(text: &str) -> Option<GroupKey> {
-    let digits = text.trim().strip_prefix(KEY_TAG)?;
-    let mut octets = [0; 32];
-    let (pairs, rest) = digits.as_bytes().as_chunks::<2>();
-    if pairs.len() != octets.len() || !rest.is_empty() {
-        return None;
-    }
-    for (octet, pair) in octets.iter_mut().zip(pairs) {
-        *octet = u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()?;
-    }
-    Some(GroupKey::new(octets))
 }
 
 fn nets(of: &Spanned<Vec<String>>, source: &Source<'_>) -> Result<Vec<Net>, InputError> {

@@ -10,9 +10,9 @@ pub const SOCKET: &str = "/run/chappe-mesh.sock";
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Example, on each node (with another number, and the same key):
-  chappe mesh key mesh.key
-  chappe mesh new mesh.toml --number 1
+Example: once, on one host, and then on each node with its own key and the list:
+  chappe cast keygen mesh base hill mill
+  chappe mesh new mesh.toml --member base
   chappe mesh run mesh.toml
   chappe mesh status
   chappe mesh why 10.77.0.4")]
@@ -23,8 +23,6 @@ pub struct Mesh {
 
 #[derive(Debug, Subcommand)]
 pub enum Action {
-    /// Generate the key of a mesh, in a new file.
-    Key(File),
     /// Write a commented configuration to start from.
     New(New),
     /// Print a systemd unit.
@@ -38,18 +36,12 @@ pub enum Action {
 }
 
 #[derive(Debug, Args)]
-pub struct File {
-    /// The file to write; it must not exist yet.
-    pub file: PathBuf,
-}
-
-#[derive(Debug, Args)]
 pub struct New {
     /// The file to write; it must not exist yet.
     pub file: PathBuf,
-    /// The number of this node; no other node of the mesh has it.
-    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=65_534))]
-    pub number: u16,
+    /// The name of this member: its key is NAME.key.
+    #[arg(long, value_name = "NAME", default_value = "NAME")]
+    pub member: String,
 }
 
 #[derive(Debug, Args)]

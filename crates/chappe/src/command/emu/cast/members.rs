@@ -88,7 +88,9 @@ pub fn emulate(options: &EmuCast, setting: &Setting) -> Result<Seen, Failure> {
         .ok_or_else(|| Failure::Defect("a plan without a transfer".into()))?;
     let place = Place::new()?;
     fs::write(place.0.join("file"), &transfer.object)?;
-    chappe_cast::key::generate(&place.0.join("lab"))?;
+    let named = (0..emulation.nodes() as u16).map(|node| (node, format!("n{node}"), true));
+    let named: Vec<(u16, String, bool)> = named.collect();
+    chappe_cast::group::create(&place.0.join("lab"), &named)?;
     let mut live = Live::start(&emulation, Capture::default(), true)?;
     let nodes = emulation.nodes();
     let mut members = Vec::new();
@@ -236,23 +238,20 @@ impl Place {
                     _ => "pacifier",
                 };
                 let k = setting.with()?.protocol.config.common().k;
-                command
-                    .arg(self.0.join("file"))
-                    .arg("--sign")
-                    .arg(key("lab.sign"));
+                command.arg(self.0.join("file"));
                 command.args(["--receivers", &receivers.to_string()]);
                 command.args(["--variant", variant, "--k", &k.to_string()]);
             }
             "receive" => {
                 let folder = self.0.join(format!("r{node}"));
                 fs::create_dir_all(&folder)?;
-                command.arg(folder).arg("--verify").arg(key("lab.verify"));
+                command.arg(folder);
             }
             _ => {}
         }
-        command.arg("--key").arg(key("lab.group"));
+        command.arg("--group").arg(key("lab.group"));
+        command.arg("--key").arg(key(&format!("n{node}.key")));
         command.args(["--interface", chappe_emu::INTERFACE, "--json"]);
-        command.args(["--node", &node.to_string(), "--name", &format!("n{node}")]);
         command.args(["--rate", &format!("{} bit/s", setting.rate.0)]);
         // The emulated radios share airtime, whatever their interfaces look like.
         command.args(["--channel", "shared"]);

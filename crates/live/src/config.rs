@@ -1,0 +1,53 @@
+//! The configuration of a driver, and how its runs end.
+
+use chappe_core::Duration;
+use chappe_sys::Signal;
+
+use crate::confirm::Retries;
+use crate::hello::Hellos;
+use crate::loss::Loss;
+use crate::membership::Membership;
+use crate::pace::Pace;
+
+/// How to drive a node.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// The members of the group, and this node's key.
+    pub membership: Membership,
+    /// The intervals between hellos.
+    pub hellos: Hellos,
+    /// The limit on the rate of outgoing frames.
+    pub pace: Pace,
+    /// How often the driver repeats an unconfirmed unicast frame.
+    pub retries: Retries,
+    /// Received frames to drop at random, for tests. Default: none.
+    pub loss: Option<Loss>,
+    /// Whether SIGINT and SIGTERM end [`Live::run`]. Default: yes.
+    pub signals: bool,
+    /// The longest time between two calls of the application. Default 250 ms.
+    pub observe_every: Duration,
+}
+
+impl Config {
+    /// The defaults. Pace and membership have none: no pace suits all links, and no frame leaves unsealed.
+    pub fn new(pace: Pace, membership: Membership) -> Config {
+        Config {
+            membership,
+            hellos: Hellos::default(),
+            pace,
+            retries: Retries::default(),
+            loss: None,
+            signals: true,
+            observe_every: Duration::from_millis(250),
+        }
+    }
+}
+
+/// Why a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// The application's closure broke the loop.
+    Asked,
+    /// SIGINT or SIGTERM arrived.
+    Signal(Signal),
+}

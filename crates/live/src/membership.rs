@@ -1,0 +1,127 @@
+//! What a node knows of its group: who belongs to it, and the keys.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use crate::frame::STAMP;
+
+/// A secret that all present members of a group share. It is renewed when a member is revoked.
+///
+/// It keeps strangers out cheaply: hellos and handshakes carry a keyed digest under it. It is mixed into every handshake. It
+/// encrypts nothing, so who learns it can read nothing.
+#[derive(Clone, PartialEq, Eq)]
+pub struct GroupKey([u8; 32]);
+
+/// The BLAKE3 context of stamps.
+const STAMPS: &str = "chappe live 2026-11 stamp of a hello or handshake";
+/// The BLAKE3 context of the secret that handshakes mix in.
+const MIXED: &str = "chappe live 2026-11 pre-shared key of a handshake";
+
+impl GroupKey {
+    /// A key of 32 secret random octets.
+    pub fn new(octets: [u8; 32]) -> GroupKey {
+        GroupKey(octets)
+    }
+
+    /// The keyed digest of the octets of a frame.
+    pub(crate) fn stamp(&self, octets: &[u8]) -> [u8; STAMP] {
+        let key = blake3::derive_key(STAMPS, &self.0);
+        let mut stamp = [0; STAMP];
+        stamp.copy_from_slice(&blake3::keyed_hash(&key, octets).as_bytes()[..STAMP]);
+        stamp
+    }
+
+    /// Whether the last octets of `frame` are the stamp of those before. It takes the same time for every wrong stamp.
+    pub(crate) fn has_stamped(&self, frame: &[u8]) -> bool {
+        let Some((octets, stamp)) = frame.split_last_chunk::<STAMP>() else {
+            return false;
+        };
+        let differing = |(a, b): (&u8, &u8)| a ^ b;
+        let expected = self.stamp(octets);
+        expected
+            .iter()
+            .zip(stamp)
+            .map(differing)
+            .fold(0, |all, one| all | one)
+            == 0
+    }
+
+    /// The secret that handshakes mix in.
+    pub(crate) fn mixed(&self) -> [u8; 32] {
+        blake3::derive_key(MIXED, &self.0)
+    }
+}
+
+impl fmt::Debug for GroupKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("GroupKey(..)")
+    }
+}
+
+/// The secret X25519 key of a node (RFC 7748).
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret([u8; 32]);
+
+impl Secret {
+    /// A key of 32 secret random octets.
+    pub fn new(octets: [u8; 32]) -> Secret {
+        Secret(octets)
+    }
+
+    /// The public half of the key.
+    pub fn public(&self) -> [u8; 32] {
+        curve25519_dalek::MontgomeryPoint::mul_base_clamped(self.0).to_bytes()
+    }
+
+    /// The secret shared with the owner of `public`. All zeros for some public keys that no node owns.
+    pub fn shared_with(&self, public: [u8; 32]) -> [u8; 32] {
+        curve25519_dalek::MontgomeryPoint(public)
+            .mul_clamped(self.0)
+            .to_bytes()
+    }
+
+    pub(crate) fn octets(&self) -> &[u8; 32] {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret(..)")
+    }
+}
+
+/// A node's membership in a group.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Membership {
+    /// Which list of members this is. A later one has a higher serial.
+    pub serial: u32,
+    /// The secret of that list.
+    pub key: GroupKey,
+    /// This node's secret key.
+    pub secret: Secret,
+    /// The public X25519 key of each member, by node number, this node included.
+    pub members: BTreeMap<u16, [u8; 32]>,
+    /// The list of members as the application writes it. Nodes that have a list with a lower serial get it.
+    pub notice: Arc<[u8]>,
+}
+
+impl Membership {
+    /// A group for tests and examples, of nodes 0 to `nodes` - 1, whose keys follow from `seed`.
+    pub fn example(me: u16, nodes: u16, seed: u8) -> Membership {
+        let secret = |node: u16| {
+            let octets = [&[seed][..], &node.to_be_bytes()].concat();
+            Secret::new(*blake3::hash(&octets).as_bytes())
+        };
+        Membership {
+            serial: 1,
+            key: GroupKey::new([seed; 32]),
+            secret: secret(me),
+            members: (0..nodes)
+                .map(|node| (node, secret(node).public()))
+                .collect(),
+            notice: Arc::new([]),
+        }
+    }
+}
