@@ -254,7 +254,7 @@ fn name(variant: Variant) -> &'static str {
 fn one(plan: &Plan, site: &Site, seed: u64) -> Result<Outcome, RunError> {
     let mut prepared = prepare(plan.network(seed)?);
     let nodes = prepared.truth.nodes();
-    let mut random = Seed(seed).child(0x676f_616c_73).stream(Purpose::Topology);
+    let mut random = Seed(seed).child(0x0067_6f61_6c73).stream(Purpose::Topology);
     let transfer = &mut prepared.network.transfers[0];
     let (source, destination) = if site.ends {
         (nodes - 1, 0)

@@ -85,6 +85,10 @@ pub struct Gateway<S, P> {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(
+    clippy::large_enum_variant,
+    reason = "there is one state per gateway, and no allocator to box it with"
+)]
 enum State {
     Idle,
     /// After a restart: begins at once.
