@@ -41,6 +41,8 @@ pub enum Command {
     Cast(crate::command::cast::Cast),
     /// Recover losses between two hosts: a TUN device on each side, encrypted frames between them.
     Link(crate::command::link::Link),
+    /// Show recorded runs and figures in a browser: the network, a lane for each node, why each frame was lost.
+    View(crate::command::view::View),
     /// Compare two results, paired by seed: better, worse or the same, and by how much.
     Compare(Compare),
     /// Report what this machine can run, and how to enable what it cannot.
@@ -95,6 +97,14 @@ pub struct Sim {
     /// Write every frame of the first seed to this file, for Wireshark.
     #[arg(long, value_name = "FILE")]
     pub pcap: Option<PathBuf>,
+    /// Write each seed's events (frames, losses with their causes, what nodes held) to a folder in this one, as Parquet;
+    /// `chappe view` shows them. Of long runs it holds the last quarter of a million receptions.
+    #[arg(long, value_name = "DIR")]
+    pub record: Option<PathBuf>,
+    /// With `--record`: all events of the run, however long, and also frames that a receiver could not have received (too
+    /// weak, or while it slept). They are in memory until the run is over.
+    #[arg(long, requires = "record")]
+    pub record_all: bool,
     /// Print the JSON Schema of scenario files.
     #[arg(long)]
     pub schema: bool,

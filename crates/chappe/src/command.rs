@@ -11,3 +11,4 @@ pub mod link;
 pub mod new;
 pub mod sim;
 pub mod systems;
+pub mod view;

@@ -53,6 +53,7 @@ fn run(cli: &Cli) -> Result<u8, Failure> {
         Command::Border(options) => command::border::run(options),
         Command::Cast(options) => command::cast::run(options),
         Command::Link(options) => command::link::run(options),
+        Command::View(options) => command::view::run(options),
         Command::Compare(options) => command::compare::run(options),
         Command::Doctor(options) => command::doctor::run(options),
         Command::Systems(options) => command::systems::run(options),

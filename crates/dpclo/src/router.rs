@@ -363,6 +363,11 @@ impl Router {
         queue.map_or(0, |queue| queue.list.len())
     }
 
+    /// The destinations that this node knows.
+    pub fn destinations(&self) -> impl Iterator<Item = u16> + '_ {
+        (0..self.queues.len() as u16).filter_map(|place| Some(self.routes.get(place)?.node))
+    }
+
     /// The number of packets that wait here for any destination or that the link holds.
     pub fn waiting(&self) -> u64 {
         let waits = |queue: &Queue| u64::from(queue.list.len()) + u64::from(queue.in_flight);

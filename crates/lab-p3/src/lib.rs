@@ -51,6 +51,7 @@ mod energy;
 mod figure5;
 mod figure6;
 mod figure7;
+mod label;
 mod large;
 mod overhead;
 mod paper;

@@ -24,6 +24,7 @@ fn run(plan: &Plan) -> chappe_results::Run {
         network: plan.network(1).unwrap(),
         copies: true,
         pcap: None,
+        traces: None,
     };
     let outcome = (crate::WILDNET.carry)(job, &Meter::default()).unwrap();
     for (copy, flow) in outcome.copies.iter().zip(&outcome.run.flows) {

@@ -18,6 +18,8 @@
 //! A file's name is the hash of scenario, seed and program ([`Provenance::key`]). It is written under a temporary name
 //! and renamed, so a file that is there is complete. Provenance, counters and bounds are in the file's key-value metadata.
 
+pub mod trace;
+
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
