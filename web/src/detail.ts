@@ -73,7 +73,7 @@ function reception(model: Model, row: number): string {
   const jumps = [sent >= 0 ? link("frame", sent, "the frame everywhere") : ""];
   const culprit = of("culprit");
   if (culprit >= 0) jumps.push(link("frame", culprit, "the frame to blame"));
-  return `<h3>${received ? "" : "Lost: "}${escape(title)}</h3>${rows(pairs)}<p>${jumps.filter(Boolean).join(" ")}</p>`;
+  return `<h2>${received ? "" : "Lost: "}${escape(title)}</h2>${rows(pairs)}<p>${jumps.filter(Boolean).join(" ")}</p>`;
 }
 
 function link(kind: string, row: number, text: string): string {
@@ -102,5 +102,5 @@ function frame(model: Model, row: number): string {
     )}</td><td>${decibel(receptions.column("sinr_db").at(reception), "dB")}</td></tr>`;
   });
   const table = `<table><thead><tr><th scope="col">node</th><th scope="col">outcome</th><th scope="col">SINR</th></tr></thead><tbody>${lines.join("")}</tbody></table>`;
-  return `<h3>${escape(frameTitle(model, row))}</h3>${rows(pairs)}${lines.length > 0 ? table : "<p>No one was in reach.</p>"}`;
+  return `<h2>${escape(frameTitle(model, row))}</h2>${rows(pairs)}${lines.length > 0 ? table : "<p>No one was in reach.</p>"}`;
 }

@@ -475,6 +475,8 @@ class Page {
     this.timeline.draw();
     if (this.second) {
       Object.assign(this.second, { cursor: this.cursor, node: this.node, window: this.timeline.window, top: this.timeline.top });
+      // Its canvas is lower by its heading, so the chosen lane may need a scroll of its own.
+      this.second.scrollTo(this.node);
       this.second.draw();
     }
     Object.assign(this.map, { node: this.node, at: this.cursor });

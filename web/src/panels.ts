@@ -67,7 +67,7 @@ export class Panels {
     const palette = colours();
     const own = this.model.series.filter((series) => series.name === name && series.node === node);
     if (own.length === 0) {
-      this.say(context, `Node ${node} has no ${plain(name)}. Choose another node.`);
+      this.say(context, `Node ${node} has no ${plain(name)}. Choose another node, or all nodes (m).`);
       return;
     }
     const readings = this.model.run.readings;
@@ -187,7 +187,7 @@ export class Panels {
       context.fillRect(x + 0.5, y + 0.5, Math.max(1, cellX - 1), Math.max(1, cellY - 1));
       if (cellX > 34 && cellY > 13) {
         context.globalAlpha = 1;
-        context.fillStyle = palette.text;
+        context.fillStyle = values[place] > 0.5 * high ? palette.ground : palette.text;
         context.fillText(number(values[place]), x + cellX / 2, y + cellY / 2);
       }
     });

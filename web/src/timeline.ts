@@ -275,6 +275,8 @@ export class Timeline {
       const y = AXIS + (node - this.top + 0.5) * lane;
       if (y > this.canvas.clientHeight) break;
       if (node % every !== 0 && node !== this.node) continue;
+      // The chosen node's name takes the place of those beside it.
+      if (node !== this.node && Math.abs(node - this.node) * lane < 11) continue;
       context.font = node === this.node ? "600 11px system-ui, sans-serif" : "11px system-ui, sans-serif";
       context.fillStyle = node === this.node ? palette.text : palette.quiet;
       context.fillText(`node ${node}`, GUTTER - 8, y);

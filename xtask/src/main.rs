@@ -40,6 +40,7 @@ Usage: cargo xtask COMMAND
                       docs/benchmarks
   bench [PACKAGE...]  Run the benchmarks and record the results under docs/benchmarks
   page [--check]      Build the page of `chappe view` from web/ (needs Node 20), or compare it
+  picture             Draw the README's picture of `chappe view` (needs Node 20 and Chromium)
   readme              Write the demo's output into README.md
   help                Print this text
 ";
@@ -64,6 +65,7 @@ fn main() -> ExitCode {
         ("words", [folder]) => rules::words::list(folder),
         ("page", []) => page::alone(false),
         ("page", [flag]) if flag == "--check" => page::alone(true),
+        ("picture", []) => page::picture(),
         ("readme", []) => demo::write_readme(),
         ("help" | "--help" | "-h", []) => {
             print!("{HELP}");

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use crate::process;
 use crate::report::Outcome;
@@ -10,10 +10,12 @@ use crate::workspace::{self, Workspace};
 
 /// The built page.
 const PAGE: &str = "crates/view/page/view.html";
+/// The README's picture.
+const PICTURE: &str = "docs/view.png";
 /// The scenario whose runs the browser shows: collisions, sleep and readings in a second.
 const SCENARIO: &str = "examples/mesh-multicast.toml";
 /// Figures that take seconds.
-const FIGURES: [&str; 4] = ["lab", "p3", "table2", "--quick"];
+const FIGURES: [&str; 5] = ["lab", "p3", "table2", "--quick", "--quiet"];
 /// The browser of Debian, unless `CHAPPE_CHROMIUM` names another.
 const CHROMIUM: &str = "/usr/bin/chromium";
 
@@ -55,7 +57,9 @@ fn made(root: &Path, check: bool) -> Outcome {
     if check {
         return match fs::read(&kept) {
             Ok(old) if old == page => Outcome::Passed(format!("{} octets", page.len())),
-            _ => Outcome::Failed(format!("{PAGE} is not what web/ makes: run `cargo xtask page`")),
+            _ => Outcome::Failed(format!(
+                "{PAGE} is not what web/ makes: run `cargo xtask page`"
+            )),
         };
     }
     match fs::write(&kept, &page) {
@@ -105,39 +109,70 @@ fn prepared(root: &Path) -> Result<PathBuf, Outcome> {
 
 /// Drives the page in a browser: two runs and figures.
 pub fn browser(workspace: &Workspace) -> Outcome {
-    let root = &workspace.root;
-    let chromium = std::env::var("CHAPPE_CHROMIUM").unwrap_or_else(|_| CHROMIUM.to_owned());
-    if !Path::new(&chromium).exists() {
-        return Outcome::Skipped(format!("no {chromium}: `apt-get install chromium`"));
-    }
-    let folder = match prepared(root) {
-        Ok(folder) => folder,
+    let (folder, chromium) = match ready(&workspace.root) {
+        Ok(ready) => ready,
         Err(outcome) => return outcome,
     };
-    let chappe = workspace.target.join("release/chappe");
-    let shown = root.join("target/web-test");
-    let trace = |variant: &str| shown.join(variant);
-    let done = (|| {
-        for variant in ["paper", "improved"] {
-            let mut record = Command::new(&chappe);
-            record.args(["sim", SCENARIO, "--seed", "1", "--quiet", "--set"]);
-            record.arg(format!("protocol.variant={variant}"));
-            record.arg("--record").arg(trace(variant));
-            process::show(record.current_dir(root).stdout(std::process::Stdio::null()))?;
-        }
-        let mut figures = Command::new(&chappe);
-        figures.args(FIGURES).arg("--quiet").arg("--out").arg(trace("figures"));
-        process::show(figures.current_dir(root).stdout(std::process::Stdio::null()))?;
-        let page = shown.join("page.html");
-        let mut view = Command::new(&chappe);
-        view.arg("view").args(["paper", "improved", "figures"].map(trace));
-        process::show(view.arg("--quiet").arg("--out").arg(&page).current_dir(root))?;
+    let done = shown(workspace).and_then(|page| {
         let mut test = Command::new("node");
-        test.arg("test.mjs").arg(&page).arg(shown.join("screenshots"));
+        test.arg("test.mjs").arg(&page);
+        test.arg(page.with_file_name("screenshots"));
         process::show(test.env("CHAPPE_CHROMIUM", &chromium).current_dir(&folder))
-    })();
+    });
     match done {
         Ok(()) => Outcome::Passed("screenshots are in target/web-test".to_owned()),
         Err(why) => Outcome::Failed(why),
     }
+}
+
+/// `cargo xtask picture`: draws the README's picture of the page.
+pub fn picture() -> Result<(), String> {
+    let workspace = Workspace::load()?;
+    let (folder, chromium) = match ready(&workspace.root) {
+        Ok(ready) => ready,
+        Err(Outcome::Failed(why) | Outcome::Skipped(why) | Outcome::Passed(why)) => {
+            return Err(why);
+        }
+    };
+    let page = shown(&workspace)?;
+    let mut draw = Command::new("node");
+    draw.arg("picture.mjs")
+        .arg(page)
+        .arg(workspace.root.join(PICTURE));
+    process::show(draw.env("CHAPPE_CHROMIUM", &chromium).current_dir(&folder))
+}
+
+/// The folder with Node's packages, and the browser.
+fn ready(root: &Path) -> Result<(PathBuf, String), Outcome> {
+    let chromium = std::env::var("CHAPPE_CHROMIUM").unwrap_or_else(|_| CHROMIUM.to_owned());
+    if !Path::new(&chromium).exists() {
+        let why = format!("no {chromium}: `apt-get install chromium`");
+        return Err(Outcome::Skipped(why));
+    }
+    Ok((prepared(root)?, chromium))
+}
+
+/// Records two runs, makes figures, and writes a page of them.
+fn shown(workspace: &Workspace) -> Result<PathBuf, String> {
+    let (root, chappe) = (&workspace.root, workspace.target.join("release/chappe"));
+    let folder = root.join("target/web-test");
+    let run = |command: &mut Command| {
+        // What the runs print is of no interest here.
+        process::show(command.current_dir(root).stdout(Stdio::null()))
+    };
+    for variant in ["paper", "improved"] {
+        let mut record = Command::new(&chappe);
+        record.args(["sim", SCENARIO, "--seed", "1", "--quiet", "--set"]);
+        record.arg(format!("protocol.variant={variant}"));
+        run(record.arg("--record").arg(folder.join(variant)))?;
+    }
+    let mut figures = Command::new(&chappe);
+    figures.args(FIGURES).arg("--out");
+    run(figures.arg(folder.join("figures")))?;
+    let page = folder.join("page.html");
+    let mut view = Command::new(&chappe);
+    view.arg("view");
+    view.args(["paper", "improved", "figures"].map(|part| folder.join(part)));
+    run(view.arg("--quiet").arg("--out").arg(&page))?;
+    Ok(page)
 }
