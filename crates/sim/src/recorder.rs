@@ -43,11 +43,11 @@ pub trait Recorder {
 /// What a radio was switched to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Switched {
-    /// It listens again.
+    /// It listens to the channel again.
     On,
     /// Its node put it to sleep to save energy.
     Asleep,
-    /// Its node crashed.
+    /// Its node crashed, and it with it.
     Down,
 }
 
@@ -58,7 +58,7 @@ pub struct Reading {
     pub name: &'static str,
     /// Which one of them: the batch, the destination, the connection. 0 where there is one.
     pub part: u32,
-    /// Its value.
+    /// Its value at that moment.
     pub value: Value,
 }
 
@@ -72,7 +72,7 @@ pub enum Value {
 }
 
 impl Reading {
-    /// A number.
+    /// A reading that is a number.
     pub fn number(name: &'static str, part: u32, value: f64) -> Reading {
         let value = Value::Number(value);
         Reading { name, part, value }

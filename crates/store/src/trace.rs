@@ -73,7 +73,7 @@ pub fn write(folder: &Path, tables: &Tables) -> Result<(), StoreError> {
     fs::rename(&part, folder).map_err(failed)
 }
 
-/// Reads a trace.
+/// Reads the trace in a folder, all its tables.
 pub fn read(folder: &Path) -> Result<Tables, StoreError> {
     let mut tables = Tables::default();
     for name in TABLES {
@@ -357,8 +357,8 @@ mod tests {
             write(&run, &tables()).unwrap();
             assert_eq!(read(&run).unwrap(), tables());
         }
-        assert_eq!(find(&folder).unwrap(), [run.clone()]);
-        assert_eq!(find(&run).unwrap(), [run.clone()]);
+        assert_eq!(find(&folder).unwrap(), std::slice::from_ref(&run));
+        assert_eq!(find(&run).unwrap(), std::slice::from_ref(&run));
         fs::write(run.join("links.parquet"), "no parquet").unwrap();
         assert!(read(&run).is_err());
         fs::remove_dir_all(folder).unwrap();

@@ -10,6 +10,7 @@
 //! receiver could not have received (too weak, or while it slept) are not kept unless asked for: they are most of all.
 //! They still count in a ratio, by their power at the moment when the outcome was known.
 
+mod event;
 mod label;
 mod recording;
 mod resolve;

@@ -3,21 +3,22 @@
 use chappe_core::{Duration, Mode, Rate};
 use chappe_sim::{AirTime, Heard, Loss, Medium, Power, Reading, Recorder, Rule, Sent, Switched};
 
-use crate::label::{HEAD, Label, Labeller};
+use crate::event::{Meeting, Sending};
+use crate::label::{HEAD, Labeller};
 use crate::resolve::{dbm, resolve};
 use crate::ring::Ring;
-use crate::rows::{About, Frame, Link, NodeReading, Reception, Switch, Trace};
+use crate::rows::{About, Link, NodeReading, Reception, Switch, Trace};
 
 /// Receptions that a recording keeps unless it is asked for all: at 64 octets, 16 MiB, and worked out and written in about 0.2 s.
 pub const RECEPTIONS: usize = 1 << 18;
 
 /// How often nodes are read, in simulated time.
-const EVERY: Duration = Duration::from_millis(10);
+const EVERY: Duration = Duration::from_millis(40);
 
 /// Links of each node that a trace names: the best. More of them would hide one another in a drawing.
 const LINKS: usize = 24;
 
-/// Records a run.
+/// Records the events of one run, in bounded memory.
 #[derive(Debug)]
 pub struct Recording {
     sent: Ring<Sending>,
@@ -33,54 +34,6 @@ pub struct Recording {
     end: AirTime,
     labeller: Labeller,
     about: About,
-}
-
-/// A frame as it was sent.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Sending {
-    pub(crate) node: u32,
-    pub(crate) number: u32,
-    pub(crate) at: AirTime,
-    pub(crate) airtime: Duration,
-    /// Stands for the octets where identical frames may add up; 0 elsewhere.
-    pub(crate) content: u32,
-    octets: u32,
-    mode: Mode,
-    channel: u8,
-    len: u8,
-    head: [u8; HEAD],
-}
-
-impl Default for Sending {
-    fn default() -> Sending {
-        Sending {
-            node: 0,
-            number: 0,
-            at: AirTime::ZERO,
-            airtime: Duration::ZERO,
-            content: 0,
-            octets: 0,
-            mode: Mode::long(Rate::Dsss1),
-            channel: 0,
-            len: 0,
-            head: [0; HEAD],
-        }
-    }
-}
-
-/// A frame at one receiver, as the simulator reported it.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Meeting {
-    pub(crate) node: u32,
-    pub(crate) from: u32,
-    pub(crate) number: u32,
-    pub(crate) started: AirTime,
-    pub(crate) at: AirTime,
-    /// In nanoseconds: 4 s at most.
-    pub(crate) airtime: u32,
-    pub(crate) power: Power,
-    pub(crate) others: Power,
-    pub(crate) outcome: Result<(), Loss>,
 }
 
 impl Recording {
@@ -150,22 +103,6 @@ impl Recording {
             switches: self.switches.into_rows(),
             readings: self.readings.into_rows(),
             about: self.about,
-        }
-    }
-}
-
-impl Sending {
-    fn row(&self, labeller: Labeller) -> Frame {
-        let head = &self.head[..usize::from(self.len)];
-        let label: Label = labeller(self.mode.rate, head);
-        Frame {
-            node: self.node,
-            number: self.number,
-            start: self.at,
-            airtime: self.airtime,
-            octets: self.octets,
-            channel: self.channel,
-            label,
         }
     }
 }

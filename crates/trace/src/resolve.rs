@@ -4,7 +4,7 @@
 use chappe_core::Duration;
 use chappe_sim::{AirTime, Loss, Power};
 
-use crate::recording::{Meeting, Sending};
+use crate::event::{Meeting, Sending};
 use crate::rows::NO_FRAME;
 
 /// Identical frames that begin within this time add up at a receiver: the simulator's window (`chappe_sim`'s `joint`).

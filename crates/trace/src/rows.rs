@@ -26,17 +26,17 @@ pub struct Trace {
 /// What the rows of a [`Trace`] are about.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct About {
-    /// The scenario's title.
+    /// The title of the run's scenario.
     pub scenario: String,
     /// The system, as scenarios name it.
     pub system: String,
-    /// The system's variant.
+    /// The system's variant, as reports name it.
     pub variant: String,
-    /// The run's seed.
+    /// The seed of the run.
     pub seed: u64,
     /// The end of the run.
     pub end: AirTime,
-    /// Number of nodes.
+    /// The number of nodes, which are counted from zero.
     pub nodes: usize,
     /// Where nodes stand, in metres; empty for networks without geometry.
     pub positions: Vec<(f64, f64)>,
@@ -59,9 +59,9 @@ pub struct Frame {
     pub airtime: Duration,
     /// Octets with the check sequence.
     pub octets: u32,
-    /// The channel.
+    /// The channel that it was sent on.
     pub channel: u8,
-    /// What it is.
+    /// What it is, by its first octets.
     pub label: crate::Label,
 }
 
@@ -70,7 +70,7 @@ pub struct Frame {
 pub struct Reception {
     /// The frame's place among the trace's frames; [`NO_FRAME`] if the ring dropped it.
     pub frame: u32,
-    /// The receiver.
+    /// The node that received or lost it.
     pub node: u32,
     /// The node that sent it.
     pub from: u32,
@@ -91,9 +91,9 @@ pub struct Reception {
 /// A radio that was switched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Switch {
-    /// When.
+    /// When it was switched.
     pub at: AirTime,
-    /// Whose radio.
+    /// The node whose radio it is.
     pub node: u32,
     /// What it was switched to.
     pub to: Switched,
@@ -104,22 +104,22 @@ pub struct Switch {
 pub struct NodeReading {
     /// When it was read.
     pub at: AirTime,
-    /// The node.
+    /// The node that held it.
     pub node: u32,
-    /// What it is.
+    /// What it is, in `snake_case`.
     pub name: &'static str,
     /// Which one of them.
     pub part: u32,
-    /// Its value.
+    /// Its value from that moment on.
     pub value: Value,
 }
 
-/// A directed link.
+/// A directed link between two nodes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Link {
-    /// The sender.
+    /// The node that sends on it.
     pub from: u32,
-    /// The receiver.
+    /// The node that it leads to.
     pub to: u32,
     /// The share of frames that arrive without interference.
     pub delivery: f32,

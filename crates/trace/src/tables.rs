@@ -26,16 +26,16 @@ pub const TABLES: [&str; 5] = ["frames", "receptions", "switches", "readings", "
 pub struct Table {
     /// Its name, one of [`TABLES`].
     pub name: String,
-    /// Its columns.
+    /// Its columns, all of one length.
     pub columns: Vec<Column>,
 }
 
-/// A named column.
+/// A column with its name.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Column {
     /// Its name, with the unit at its end where it has one.
     pub name: String,
-    /// Its values.
+    /// Its values, one for each row.
     pub data: Data,
 }
 

@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 /// What a page shows.
 #[derive(Debug, Default)]
 pub struct Contents {
-    /// The page's heading.
+    /// What the page has as its heading.
     pub title: String,
     /// Recorded runs, with the names that the page gives them.
     pub runs: Vec<(String, Tables)>,

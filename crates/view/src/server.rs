@@ -53,7 +53,7 @@ impl Server {
         format!("http://{}/{}", self.own, query.unwrap_or_default())
     }
 
-    /// Serves until `stopped`.
+    /// Answers requests until `stopped` says true; asked every 20 ms.
     pub fn run(&self, stopped: impl Fn() -> bool) -> io::Result<()> {
         self.listener.set_nonblocking(true)?;
         let open = Arc::new(AtomicUsize::new(0));

@@ -51,7 +51,7 @@ pub struct View {
     /// Of scenario files: change a key; can be given several times.
     #[arg(long, value_name = "KEY=VALUE")]
     pub set: Vec<String>,
-    /// Print no remarks.
+    /// Print no remarks on standard error.
     #[arg(long, short)]
     pub quiet: bool,
 }
