@@ -172,7 +172,8 @@ fn shown(workspace: &Workspace) -> Result<PathBuf, String> {
     let page = folder.join("page.html");
     let mut view = Command::new(&chappe);
     view.arg("view");
-    view.args(["paper", "improved", "figures"].map(|part| folder.join(part)));
-    run(view.arg("--quiet").arg("--out").arg(&page))?;
+    // Names relative to the folder, so that no path of this machine is in the picture.
+    view.args(["paper", "improved", "figures", "--quiet", "--out"]);
+    process::show(view.arg(&page).current_dir(&folder))?;
     Ok(page)
 }
