@@ -36,6 +36,11 @@ const TOOLS: &[Tool] = &[
         used_for: "packets over emulated links",
     },
     Tool {
+        program: "chromium",
+        package: "chromium",
+        used_for: "driving that page",
+    },
+    Tool {
         program: "curl",
         package: "curl",
         used_for: "kernel TCP against simulated motes",

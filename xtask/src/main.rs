@@ -12,6 +12,7 @@ mod elf;
 mod firmware;
 mod modules;
 mod no_std;
+mod page;
 mod process;
 mod report;
 mod rules;
@@ -38,6 +39,8 @@ Usage: cargo xtask COMMAND
   sizes               Measure what TCP costs a Cortex-M4 (code, memory, instructions) and record it under
                       docs/benchmarks
   bench [PACKAGE...]  Run the benchmarks and record the results under docs/benchmarks
+  page [--check]      Build the page of `chappe view` from web/ (needs Node 20), or compare it
+  picture             Draw the README's picture of `chappe view` (needs Node 20 and Chromium)
   readme              Write the demo's output into README.md
   help                Print this text
 ";
@@ -60,6 +63,9 @@ fn main() -> ExitCode {
         ("circles", []) => rules::circles::list(),
         ("words", []) => rules::words::list(""),
         ("words", [folder]) => rules::words::list(folder),
+        ("page", []) => page::alone(false),
+        ("page", [flag]) if flag == "--check" => page::alone(true),
+        ("picture", []) => page::picture(),
         ("readme", []) => demo::write_readme(),
         ("help" | "--help" | "-h", []) => {
             print!("{HELP}");

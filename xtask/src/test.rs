@@ -6,7 +6,7 @@ use std::sync::Mutex;
 
 use crate::report::{Outcome, Report};
 use crate::workspace::{self, Workspace};
-use crate::{debian, demo, firmware, no_std, process, rules, sizes, suites, targets};
+use crate::{debian, demo, firmware, no_std, page, process, rules, sizes, suites, targets};
 
 /// Everything that CI runs. What cannot run here is skipped with its reason; all steps run even if one fails.
 pub fn everything(install: bool) -> Result<(), String> {
@@ -24,12 +24,14 @@ pub fn everything(install: bool) -> Result<(), String> {
         no_std::on_other_processors(&workspace)
     });
     report.step("firmware", || firmware::firmware(&workspace));
+    report.step("page", || page::current(&workspace));
     report.step("sizes", || sizes::sizes(&workspace, false));
     if report.step("build", || build(&root)) {
         report.step("demo", || demo::demo(&workspace));
         report.step("systems", || demo::systems(&workspace));
         report.step("example", || demo::example(&workspace));
         report.step("capture", || demo::capture(&workspace));
+        report.step("browser", || page::browser(&workspace));
     }
     report.step("cargo test", || cargo_test(&workspace));
     report.close()

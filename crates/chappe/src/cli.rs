@@ -45,6 +45,8 @@ pub enum Command {
     Link(crate::command::link::Link),
     /// Run a router of a wireless mesh: a TUN device, routes and prices of airtime, encrypted frames to neighbours.
     Mesh(crate::command::mesh::Options),
+    /// Show recorded runs and figures in a browser: the network, a lane for each node, why each frame was lost.
+    View(crate::command::view::View),
     /// Compare results, paired by seed: what differs between them, which is better, and by how much.
     Compare(Compare),
     /// Report what this machine can run, and how to enable what it cannot.
@@ -99,6 +101,14 @@ pub struct Sim {
     /// Write every frame of the first seed to this file, for Wireshark.
     #[arg(long, value_name = "FILE")]
     pub pcap: Option<PathBuf>,
+    /// Write each seed's events (frames, losses with their causes, what nodes held) to a folder in this one, as Parquet;
+    /// `chappe view` shows them. Of long runs it holds the last quarter of a million receptions.
+    #[arg(long, value_name = "DIR")]
+    pub record: Option<PathBuf>,
+    /// With `--record`: all events of the run, however long, and also frames that a receiver could not have received (too
+    /// weak, or while it slept). They are in memory until the run is over.
+    #[arg(long, requires = "record")]
+    pub record_all: bool,
     /// Print the JSON Schema of scenario files.
     #[arg(long)]
     pub schema: bool,

@@ -13,3 +13,4 @@ pub mod new;
 pub mod sim;
 pub mod sweep;
 pub mod systems;
+pub mod view;

@@ -3,12 +3,14 @@
 use std::io::Write as _;
 use std::path::PathBuf;
 
+use chappe_lab::job::TraceKeeper;
 use chappe_lab::run::{Outcome, RunError};
 use chappe_lab::session::{Archive, copy_path};
 use chappe_results::Run;
 use chappe_results::provenance::Provenance;
 use chappe_scenario::Plan;
 use chappe_store::{self as store, StoreError};
+use chappe_trace::{RECEPTIONS, Trace};
 
 /// The folder that `--out` names.
 pub struct Folder(pub PathBuf);
@@ -35,5 +37,29 @@ impl Archive for Folder {
         }
         store::write(&self.0, &plan.title, from, &outcome.run).map_err(unwritable)?;
         Ok(())
+    }
+}
+
+/// The folder that `--record` names: a folder in it for each seed.
+#[derive(Debug)]
+pub struct TraceFolder {
+    pub folder: PathBuf,
+    /// Whether nothing makes room for later events.
+    pub all: bool,
+}
+
+impl TraceKeeper for TraceFolder {
+    fn limit(&self) -> usize {
+        if self.all { usize::MAX } else { RECEPTIONS }
+    }
+
+    fn unheard(&self) -> bool {
+        self.all
+    }
+
+    fn keep(&self, trace: &Trace) -> Result<(), RunError> {
+        let folder = self.folder.join(format!("seed-{}", trace.about.seed));
+        store::trace::write(&folder, &trace.tables())
+            .map_err(|error| RunError::Write(format!("cannot write {error}")))
     }
 }

@@ -57,6 +57,7 @@ fn run(cli: &Cli) -> Result<u8, Failure> {
         Command::Cast(options) => command::cast::run(options),
         Command::Link(options) => command::link::run(options),
         Command::Mesh(options) => command::mesh::run(options),
+        Command::View(options) => command::view::run(options),
         Command::Compare(options) => command::compare::run(options),
         Command::Doctor(options) => command::doctor::run(options),
         Command::Systems(options) => command::systems::run(options),

@@ -7,7 +7,7 @@ use chappe_lab::run::{Meter, Outcome, RunError, WORK};
 use chappe_lab::system::{Job, settings};
 use chappe_results::{Bound, DATA_TRANSMISSIONS, Delay, Fairness, Flow};
 use chappe_scenario::Settings;
-use chappe_sim::{Medium, Recorder, Simulator, World};
+use chappe_sim::{Medium, Reading, Recorder, Simulator, World};
 
 use super::load::Pace;
 use super::mesh::{MeshSpec, Node, Stream, StreamKind, StreamResult, measure, router_counters};
@@ -39,14 +39,14 @@ pub(super) fn carry(with: &Dpclo, job: &Job<'_>, meter: &Meter) -> Result<Outcom
     let mut world = World::new(medium.clone());
     let begin = streams.begin.saturating_since(Instant::ZERO);
     world.faults = carry::faults(job.plan, &job.network, begin);
-    let watch = Watch::new(medium.nodes(), job.pcap)?;
+    let watch = Watch::new(job.spec(), medium, chappe_trace::standard)?;
     let seed = Seed(job.network.seed);
     let mut simulator = streams.mesh.launch(world, &mut memory, true, seed, watch)?;
     revive(&mut simulator, with, &streams, job);
     drive(&mut simulator, &streams, meter)?;
     report_run(&mut report, &simulator, job, (&streams, optimum.as_ref()));
     let (_, watch, _) = simulator.into_parts();
-    watch.finish()?;
+    watch.finish(job.spec(), medium)?;
     Ok(report.finish())
 }
 
@@ -209,6 +209,21 @@ fn received<'n, R: Recorder>(
     own.map_or(&[][..], |own| &own.copy)
 }
 
+/// What a router holds: packets for each destination, its rates as a source, and its distances in ETX.
+fn observe(node: &Node<'_>, show: &mut dyn FnMut(Reading)) {
+    let router = &node.link.router;
+    for to in router.destinations() {
+        let part = u32::from(to);
+        show(Reading::number("queue", part, router.queue(to).into()));
+        if let Some(price) = router.price(node.link.now(), to) {
+            show(Reading::number("price", part, price));
+        }
+        if let Some(rate) = router.rate(to) {
+            show(Reading::number("rate", part, rate));
+        }
+    }
+}
+
 fn drive<R: Recorder>(
     simulator: &mut Simulator<Node<'_>, R>,
     streams: &ScenarioStreams,
@@ -226,7 +241,10 @@ fn drive<R: Recorder>(
         simulator,
         (STEP, limits),
         |simulator| simulator.now(),
-        |simulator, until| simulator.run_until(until),
+        |simulator, until| {
+            simulator.run_until(until);
+            simulator.read(observe);
+        },
         |simulator| {
             let done = |&(stream, octets): &(usize, usize)| {
                 received(simulator, streams, stream).len() >= octets

@@ -63,6 +63,7 @@ fn network(plans: &[Plan], seed: u64, order: &Order<'_>) -> Result<Vec<Run>, Run
             network: plan.network(seed)?,
             copies: false,
             pcap: None,
+            traces: None,
         };
         let with: &Dpclo = settings(plan)?;
         Ok(super::carry::carry(with, &job, order.meter)?.run)

@@ -46,6 +46,11 @@ struct Segment {
 }
 
 impl<'a> Station<'a> {
+    /// The time of the latest event.
+    pub fn now(&self) -> Instant {
+        self.now
+    }
+
     /// Creates a station without traffic. `limit` is the length of the router's queue for a destination.
     pub fn new(router: Router, limit: u16) -> Station<'a> {
         Station {

@@ -20,6 +20,7 @@ fn outcome(plan: &Plan) -> Outcome {
         network: plan.network(1).unwrap(),
         copies: true,
         pcap: None,
+        traces: None,
     };
     (crate::DPCLO.carry)(job, &Meter::default()).unwrap()
 }

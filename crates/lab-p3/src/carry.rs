@@ -10,8 +10,10 @@ use chappe_lab::system::Job;
 use chappe_p3::{Config, Destination, Ended, Gateway, Relay, Source};
 use chappe_results::{DATA_TRANSMISSIONS, Run};
 use chappe_scenario::{Plan, System, Transfer, Variant, Variants};
-use chappe_sim::{NodeCounters, Recorder};
+use chappe_sim::{NodeCounters, Reading, Recorder};
+use chappe_trace::Labeller;
 
+use super::label::label;
 use super::plan::{CAPS, P3, SYSTEM, radio_bound_bps};
 use super::prepare::{Knowledge, Prepared, prepare};
 use super::replan::Replan;
@@ -53,6 +55,7 @@ pub fn run(job: Job<'_>, meter: &Meter) -> Result<Outcome, RunError> {
         network: &prepared.network,
         copies: job.copies,
         pcap: job.pcap,
+        traces: job.traces,
     };
     let outcome = carry(P3::of(job.plan)?, &prepared, spec, meter)?;
     check(&outcome.run)?;
@@ -79,12 +82,12 @@ pub fn carry(
     spec: RunSpec<'_>,
     meter: &Meter,
 ) -> Result<Outcome, RunError> {
-    let watch = Watch::new(prepared.network.medium.nodes(), spec.pcap)?;
+    let watch = Watch::new(spec, &prepared.network.medium, label)?;
     let (mut outcome, watch) = watched(with, prepared, spec, watch, meter)?;
     for flow in &mut outcome.run.flows {
         flow.delay_s = watch.delay(flow.sink);
     }
-    watch.finish()?;
+    watch.finish(spec, &prepared.network.medium)?;
     Ok(outcome)
 }
 
@@ -294,6 +297,25 @@ impl Carry for P3Run {
         };
         started.map_err(|error| RunError::Defect(error.to_string()))?;
         Ok(Begun::default())
+    }
+
+    const LABELLER: Labeller = label;
+
+    fn observe(&self, role: &Role, show: &mut dyn FnMut(Reading)) {
+        let (state, counted) = match role {
+            Role::Source(node, _) => (node.state(), ("sent", node.counts().data)),
+            Role::Relay(node) => (node.state(), ("forwarded", node.forwarded())),
+            Role::Destination(node) => {
+                let packets = node.progress().packets.into();
+                (node.state(), ("arrived", packets))
+            }
+            Role::Gateway(node, _) => {
+                let packets = node.progress().packets.into();
+                (node.destination().state(), ("arrived", packets))
+            }
+        };
+        show(Reading::word("state", 0, state));
+        show(Reading::number(counted.0, 0, counted.1 as f64));
     }
 
     fn completed(&self, role: &Role) -> Option<Instant> {

@@ -44,6 +44,7 @@ pub mod carry;
 pub mod correlation;
 mod demo;
 pub mod ends;
+mod label;
 mod plan;
 mod prepare;
 mod replan;

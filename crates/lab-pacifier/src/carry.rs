@@ -11,6 +11,7 @@ use chappe_pacifier::paper::{self, Variant, more};
 use chappe_pacifier::{Config, Links, Node, Offered};
 use chappe_results::{DATA_TRANSMISSIONS, Run};
 use chappe_scenario::{self as scenario, Plan, Settings, System, Transfer};
+use chappe_sim::Reading;
 
 use super::{Depth, Pacifier, Prepared, SYSTEM, TransferBound, prepare};
 
@@ -37,6 +38,7 @@ pub(super) fn run(job: Job<'_>, meter: &Meter) -> Result<Outcome, RunError> {
         network: &prepared.network,
         copies: job.copies,
         pcap: job.pcap,
+        traces: job.traces,
     };
     let outcome = carry(with, &prepared, spec, meter)?;
     check(with, &prepared, &outcome.run)?;
@@ -188,6 +190,17 @@ impl Carry for PacifierRun {
             unreachable: offered.unreachable.into_iter().map(usize::from).collect(),
             notes,
         })
+    }
+
+    fn observe(&self, station: &Station, show: &mut dyn FnMut(Reading)) {
+        let received = station.link.received();
+        if received.batches > 0 {
+            let done = f64::from(received.batches_done);
+            show(Reading::number("batches_done", 0, done));
+        }
+        station
+            .link
+            .ranks(|batch, rank| show(Reading::number("rank", batch, rank as f64)));
     }
 
     fn completed(&self, station: &Station) -> Option<Instant> {

@@ -6,13 +6,15 @@ use chappe_lab::run::{Meter, Outcome, RunError, WORK};
 use chappe_lab::system::Job;
 use chappe_results::DATA_TRANSMISSIONS;
 use chappe_scenario::{Plan, Settings};
-use chappe_sim::Recorder;
+use chappe_sim::{Reading, Recorder};
+use chappe_tcplp::tcp::State;
 
 use super::experiment::{Air, Experiment};
 use super::lln::Lln;
 use super::plan::{SYSTEM, Tcplp};
 use super::role::{Incoming, Role};
 use super::socket_memory::SocketMemory;
+use super::station::Node;
 use super::transport::Transport;
 use super::tree::{hops, leaves, tree};
 
@@ -49,7 +51,7 @@ pub fn run(job: Job<'_>, meter: &Meter) -> Result<Outcome, RunError> {
 pub fn carry(with: &Tcplp, job: &Job<'_>, meter: &Meter) -> Result<Outcome, RunError> {
     meter.expect(WORK);
     let mut report = Report::begin((&SYSTEM, with.variant()), job.network.seed);
-    let watch = Watch::new(job.network.medium.nodes(), job.pcap)?;
+    let watch = Watch::new(job.spec(), &job.network.medium, chappe_trace::standard)?;
     let parents = tree(job.network.medium.nodes(), &job.network.delivery);
     let experiment = set_up(with, job, &parents);
     let paths = paths(job, &parents);
@@ -74,7 +76,10 @@ pub fn carry(with: &Tcplp, job: &Job<'_>, meter: &Meter) -> Result<Outcome, RunE
         &mut lln,
         (STEP, limits(with, job.plan, &paths)),
         |lln| lln.simulator.now(),
-        |lln, until| lln.simulator.run_until(until),
+        |lln, until| {
+            lln.simulator.run_until(until);
+            lln.simulator.read(observe);
+        },
         |lln| {
             let arrived = paths.iter().filter_map(|path| received(lln, path));
             let arrived: usize = arrived.map(|object| object.octets.len()).sum();
@@ -86,8 +91,29 @@ pub fn carry(with: &Tcplp, job: &Job<'_>, meter: &Meter) -> Result<Outcome, RunE
     )?;
     report_run(&mut report, &lln, with, job, (&paths, &parents));
     let (_, watch, _) = lln.simulator.into_parts();
-    watch.finish()?;
+    watch.finish(job.spec(), &job.network.medium)?;
     Ok(report.finish())
+}
+
+/// What each connection of a node holds: octets, and times in milliseconds.
+fn observe(node: &Node<'_, Role>, show: &mut dyn FnMut(Reading)) {
+    for (part, socket) in (0u32..).zip(node.link.host().host.sockets()) {
+        let info = socket.info();
+        if info.state == State::Closed {
+            continue;
+        }
+        let millis = |span: Duration| span.as_secs_f64() * 1e3;
+        for (name, value) in [
+            ("sequence", info.sequence.into()),
+            ("in_flight", info.in_flight.into()),
+            ("congestion_window", info.cwnd.into()),
+            ("send_window", info.send_window.into()),
+            ("round_trip_ms", millis(info.srtt)),
+            ("timeout_ms", millis(info.rto)),
+        ] {
+            show(Reading::number(name, part, value));
+        }
+    }
 }
 
 /// The experiment that a scenario describes: its medium, its tree and its settings.

@@ -67,6 +67,7 @@ fn network(plans: &[Plan], seed: u64, order: &Order<'_>) -> Result<Vec<Run>, Run
             network: plan.network(seed)?,
             copies: false,
             pcap: None,
+            traces: None,
         };
         let run = super::carry::carry(super::Tcplp::of(plan)?, &job, order.meter)?.run;
         if order.meter.stopped() {

@@ -6,14 +6,14 @@ use chappe_lab::run::{Meter, Outcome, RunError, WORK};
 use chappe_lab::system::{Job, settings};
 use chappe_results::DATA_TRANSMISSIONS;
 use chappe_scenario::{Settings, Transfer};
-use chappe_sim::Recorder;
+use chappe_sim::{Reading, Recorder};
 
 use crate::faults::{LineFaults, mast, radios};
 use crate::hosts::{BulkApp, HostMemory};
 use crate::masts::Masts;
 use crate::plan::{SYSTEM, WildNet};
 use crate::running_line::RunningLine;
-use crate::station::Station;
+use crate::station::{Station, TunedStation};
 
 /// Interval at which the run checks whether everything has arrived.
 const STEP: Duration = Duration::from_millis(20);
@@ -59,9 +59,11 @@ pub fn carry(with: &WildNet, job: &Job<'_>, meter: &Meter) -> Result<Outcome, Ru
             ..BulkApp::default()
         }
     };
-    let watch = Watch::new(masts.radios(), job.pcap)?;
-    let mut memory = HostMemory::new(masts.radios(), masts.tcp);
     let seed = Seed(job.network.seed);
+    let medium = masts.medium(seed);
+    let medium = medium.map_err(|error| RunError::Defect(error.to_string()))?;
+    let watch = Watch::new(job.spec(), &medium, chappe_trace::standard)?;
+    let mut memory = HostMemory::new(masts.radios(), masts.tcp);
     let mut line = RunningLine::launch(&masts, &mut memory, seed, app, watch)?;
     let total: usize = ends.iter().map(|ends| ends.transfer.object.len()).sum();
     let least_s = total as f64 * 8.0 / with.bound_bps(ends.len() > 1);
@@ -69,7 +71,10 @@ pub fn carry(with: &WildNet, job: &Job<'_>, meter: &Meter) -> Result<Outcome, Ru
         &mut line,
         (STEP, Limits::of(job.plan, least_s)),
         |line| line.simulator.now(),
-        |line, until| line.advance_to(until),
+        |line, until| {
+            line.advance_to(until);
+            line.simulator.read(observe);
+        },
         |line| {
             let arrived: usize = ends.iter().map(|ends| received(line, ends).len()).sum();
             (arrived as u64, total as u64, arrived >= total)
@@ -78,7 +83,7 @@ pub fn carry(with: &WildNet, job: &Job<'_>, meter: &Meter) -> Result<Outcome, Ru
     )?;
     report_run(&mut report, &line, with, (job, &masts, &ends));
     let (_, watch, _) = line.simulator.into_parts();
-    watch.finish()?;
+    watch.finish(job.spec(), &medium)?;
     Ok(report.finish())
 }
 
@@ -103,6 +108,32 @@ fn ends(transfers: &[Transfer], last: usize) -> Result<Vec<Ends<'_>>, RunError> 
         return Err(RunError::Defect("two transfers in one direction".into()));
     }
     Ok(ends)
+}
+
+/// What a radio holds: its slot, and what it has sent of each kind.
+fn observe(node: &TunedStation<'_>, show: &mut dyn FnMut(Reading)) {
+    if let Station::Slots(slots) = &node.station {
+        let (turn, link) = (slots.radio.turn(), slots.radio.link.counters());
+        for (name, value) in [
+            ("slot", turn.index),
+            ("slot_us", turn.length.nanos() / 1000),
+            ("bodies", link.bodies),
+            ("repeats", link.repeats),
+            ("repairs", link.repairs + link.fills),
+            ("recovered", link.recovered),
+            ("waiting", slots.radio.link.waiting() as u64),
+        ] {
+            show(Reading::number(name, 0, value as f64));
+        }
+    }
+    if let Some(host) = node.station.traffic().host() {
+        for (part, socket) in (0u32..).zip(host.sockets()) {
+            let info = socket.info();
+            let window = f64::from(info.cwnd);
+            show(Reading::number("congestion_window", part, window));
+            show(Reading::number("in_flight", part, info.in_flight.into()));
+        }
+    }
 }
 
 /// The octets that a transfer's receiver has so far.

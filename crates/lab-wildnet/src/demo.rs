@@ -65,6 +65,7 @@ fn network(plan: &Plan, seed: u64, order: &Order<'_>) -> Result<Vec<Run>, RunErr
             network: plan.network(seed)?,
             copies: false,
             pcap: None,
+            traces: None,
         };
         Ok(super::carry::carry(&with, &job, order.meter)?.run)
     };

@@ -154,6 +154,7 @@ fn run(text: &str) -> Run {
         network: plan.network(1).unwrap(),
         copies: false,
         pcap: None,
+        traces: None,
     };
     (crate::WILDNET.carry)(job, &Meter::default()).unwrap().run
 }

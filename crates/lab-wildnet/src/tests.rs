@@ -22,6 +22,7 @@ fn run(plan: &Plan) -> chappe_results::Run {
         network: plan.network(1).unwrap(),
         copies: true,
         pcap: None,
+        traces: None,
     };
     let outcome = (crate::WILDNET.carry)(job, &Meter::default()).unwrap();
     for (copy, flow) in outcome.copies.iter().zip(&outcome.run.flows) {
@@ -73,6 +74,7 @@ fn late_faults_are_reported() {
     let notes = |faults: &str| {
         let plan = plan(LINK, "", &format!("{FORWARD}{faults}")).unwrap();
         let job = Job {
+            traces: None,
             plan: &plan,
             network: plan.network(1).unwrap(),
             copies: false,

@@ -16,7 +16,8 @@ mod watch;
 
 use chappe_core::{Duration, Instant, RadioNode, Seed};
 use chappe_scenario::{Network, Plan, System, Transfer, Variant};
-use chappe_sim::{AirTime, Counters, Fault, Recorder, Simulator, World};
+use chappe_sim::{AirTime, Counters, Fault, Reading, Recorder, Simulator, World};
+use chappe_trace::Labeller;
 
 use crate::job::Job;
 use crate::run::{Meter, Outcome, RunError, WORK};
@@ -94,6 +95,15 @@ pub trait Carry: Clone + Send + 'static {
         Limits::of(plan, 0.0)
     }
 
+    /// Tells what a frame is, for traces. The default knows the headers of 802.11 and 802.15.4.
+    const LABELLER: Labeller = chappe_trace::standard;
+
+    /// Shows what a station holds at this moment, for traces: ranks, queues, windows, states. The engine asks every few
+    /// milliseconds of simulated time while a run is recorded, and keeps what changed. Showing changes nothing.
+    fn observe(&self, node: &Self::Node, show: &mut dyn FnMut(Reading)) {
+        let _ = (node, show);
+    }
+
     /// Adds what the stations and the system counted.
     fn count(&self, running: &dyn Running<Self::Node>, report: &mut Report);
 
@@ -140,12 +150,12 @@ impl<N: RadioNode, R: Recorder> Running<N> for Simulator<N, R> {
 
 /// Carries the transfers of one seed.
 pub fn carry<C: Carry>(run: C, spec: RunSpec<'_>, meter: &Meter) -> Result<Outcome, RunError> {
-    let watch = Watch::new(spec.network.medium.nodes(), spec.pcap)?;
+    let watch = Watch::new(spec, &spec.network.medium, C::LABELLER)?;
     let (mut outcome, watch) = carry_with(run, spec, watch, meter)?;
     for flow in &mut outcome.run.flows {
         flow.delay_s = flow.delay_s.or_else(|| watch.delay(flow.sink));
     }
-    watch.finish()?;
+    watch.finish(spec, &spec.network.medium)?;
     Ok(outcome)
 }
 
@@ -260,7 +270,8 @@ fn drive<C: Carry, R: Recorder>(
         {
             waiting.pop();
         }
-        if run.is_over(simulator, waiting.is_empty()) || progress.stopped() {
+        simulator.read(|node, show| run.observe(node, show));
+        if run.is_over(&*simulator, waiting.is_empty()) || progress.stopped() {
             return false;
         }
         let now = simulator.now().as_secs_f64();

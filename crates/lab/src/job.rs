@@ -1,8 +1,26 @@
 //! One run to make: the plan, one seed's network, and what to keep.
 
+use std::fmt::Debug;
 use std::path::Path;
 
 use chappe_scenario::{Network, Plan};
+use chappe_trace::Trace;
+
+use crate::run::RunError;
+
+/// Where the events of runs are kept.
+pub trait TraceKeeper: Sync + Debug {
+    /// The most receptions of a run to keep; older ones make room.
+    fn limit(&self) -> usize;
+
+    /// Whether to keep frames that a receiver could not have received as well.
+    fn unheard(&self) -> bool {
+        false
+    }
+
+    /// Keeps the events of a finished run.
+    fn keep(&self, trace: &Trace) -> Result<(), RunError>;
+}
 
 /// One run to make: what [`carry`](crate::carry::carry) takes.
 #[derive(Clone, Copy, Debug)]
@@ -15,6 +33,8 @@ pub struct RunSpec<'a> {
     pub copies: bool,
     /// Where to write every frame, if anywhere.
     pub pcap: Option<&'a Path>,
+    /// Where to keep the run's events, if anywhere.
+    pub traces: Option<&'a dyn TraceKeeper>,
 }
 
 impl<'a> RunSpec<'a> {
@@ -33,6 +53,7 @@ impl<'a> RunSpec<'a> {
             network,
             copies: false,
             pcap: None,
+            traces: None,
         }
     }
 }
@@ -48,6 +69,8 @@ pub struct Job<'a> {
     pub copies: bool,
     /// Where to write every frame, if anywhere.
     pub pcap: Option<&'a Path>,
+    /// Where to keep the run's events, if anywhere.
+    pub traces: Option<&'a dyn TraceKeeper>,
 }
 
 impl Job<'_> {
@@ -58,6 +81,7 @@ impl Job<'_> {
             network: &self.network,
             copies: self.copies,
             pcap: self.pcap,
+            traces: self.traces,
         }
     }
 }

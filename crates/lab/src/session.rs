@@ -7,6 +7,7 @@ use chappe_results::{Document, Run};
 use chappe_scenario::Plan;
 use chappe_scenario::plan::Payload;
 
+use crate::job::TraceKeeper;
 use crate::run::{Meter, Outcome, RunError, WORK};
 use crate::seeds;
 use crate::system::{Job, System};
@@ -29,6 +30,8 @@ pub struct Options<'a> {
     pub archive: Option<&'a dyn Archive>,
     /// Where to write the frames of the first seed.
     pub pcap: Option<&'a Path>,
+    /// Where to keep the events of every seed.
+    pub traces: Option<&'a dyn TraceKeeper>,
 }
 
 /// The result of a session.
@@ -90,8 +93,9 @@ fn one(
     meter: &Meter,
 ) -> Result<(Run, Vec<String>, bool), RunError> {
     let pcap = options.pcap.filter(|_| plan.seeds.first() == Some(&seed));
-    // A capture needs the run itself.
-    let archive = options.archive.filter(|_| pcap.is_none());
+    // A capture and a trace need the run itself.
+    let records = pcap.is_some() || options.traces.is_some();
+    let archive = options.archive.filter(|_| !records);
     if let Some(run) = archive.and_then(|archive| archive.find(from, seed)) {
         meter.advance(2 * WORK);
         return Ok((run, Vec::new(), true));
@@ -101,6 +105,7 @@ fn one(
         network: plan.network(seed)?,
         copies: options.archive.is_some(),
         pcap,
+        traces: options.traces,
     };
     let outcome = (system.carry)(job, meter)?;
     if let Some(archive) = options.archive {
@@ -175,7 +180,7 @@ mod tests {
         let options = Options {
             threads: 2,
             archive: Some(archive),
-            pcap: None,
+            ..Options::default()
         };
         run(&[&SILENT], &plan, Program::unknown("test"), options, meter)
     }

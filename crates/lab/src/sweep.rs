@@ -111,6 +111,7 @@ fn one(sweep: &Sweep, task: Task, meter: &Meter) -> Result<Outcome, RunError> {
         )));
     };
     let job = Job {
+        traces: None,
         plan,
         network: plan.network(task.seed)?,
         copies: sweep.copies,

@@ -222,6 +222,15 @@ impl Node {
         }
     }
 
+    /// The batches of the latest [`expect`](Self::expect) that have begun and are not decoded: their numbers and how many
+    /// independent packets of them are here.
+    pub fn ranks(&self, mut each: impl FnMut(u32, usize)) {
+        match self {
+            Paper(node) => node.ranks(&mut each),
+            Improved(node) => node.ranks(&mut each),
+        }
+    }
+
     /// The object of the latest [`expect`](Self::expect), once it is complete. The application checks whether it is
     /// the right one: a digest is not part of the protocol.
     pub fn object(&self) -> Option<&[u8]> {

@@ -261,6 +261,7 @@ impl<R: Recorder> Air<R> {
                     at: edge.at,
                     started: edge.at,
                     power,
+                    others: radio.energy.minus(power),
                 };
                 self.ledger.lose(self.frames.get(edge.slot), meeting, why);
             }
@@ -311,6 +312,7 @@ impl<R: Recorder> Air<R> {
             at,
             started,
             power,
+            others: radio.energy,
         };
         match completed.outcome {
             Ok(_) if frame.foreign => {
@@ -364,6 +366,7 @@ impl<R: Recorder> Air<R> {
             at,
             started: lost.started,
             power: lost.power,
+            others: self.radios[node.index()].energy.minus(lost.power),
         };
         self.ledger.lose(self.frames.get(lost.slot), meeting, why);
     }

@@ -48,7 +48,7 @@ pub(crate) fn scan_starts<R: Recorder>(
     } else {
         rules.examined
     };
-    let reports = frame.counts() && ledger.reports_frames();
+    let reports = frame.counts() && ledger.reports_unheard();
     let first = frame.started as usize;
     let (mut place, mut away) = (first, 0);
     let mut stop = Stop::End;
@@ -74,6 +74,7 @@ pub(crate) fn scan_starts<R: Recorder>(
                 at,
                 started: at,
                 power: arrival.power,
+                others: Power::ZERO,
             };
             ledger.pass(frame, meeting, radio.away_why());
             continue;
@@ -94,6 +95,7 @@ pub(crate) fn scan_starts<R: Recorder>(
                 at,
                 started: at,
                 power: arrival.power,
+                others: Power::ZERO,
             };
             ledger.report_weak(frame, meeting);
         }

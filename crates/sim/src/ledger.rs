@@ -3,7 +3,7 @@
 use crate::digest::Digest;
 use crate::frame::Frame;
 use crate::id::NodeId;
-use crate::{AirTime, Counters, Heard, Loss, NodeCounters, Power, Recorder, Sent};
+use crate::{AirTime, Counters, Heard, Loss, NodeCounters, Power, Recorder, Sent, Switched};
 
 /// Where all outcomes are booked.
 #[derive(Debug)]
@@ -21,6 +21,8 @@ pub(crate) struct Meeting {
     pub(crate) at: AirTime,
     pub(crate) started: AirTime,
     pub(crate) power: Power,
+    /// All other power there when the outcome was known.
+    pub(crate) others: Power,
 }
 
 impl<R: Recorder> Ledger<R> {
@@ -57,6 +59,19 @@ impl<R: Recorder> Ledger<R> {
     #[inline]
     pub(crate) fn reports_frames(&self) -> bool {
         R::FRAMES && self.recorder.wants_frames()
+    }
+
+    /// A radio was switched.
+    pub(crate) fn report_switched(&mut self, at: AirTime, node: NodeId, to: Switched) {
+        if self.reports_frames() {
+            self.recorder.switched(at, node.index(), to);
+        }
+    }
+
+    /// Whether frames that a receiver could not have received are reported too.
+    #[inline]
+    pub(crate) fn reports_unheard(&self) -> bool {
+        self.reports_frames() && self.recorder.wants_unheard()
     }
 
     /// An idle radio missed a frame that is too weak to lock on to. The caller counts it.
@@ -115,7 +130,7 @@ impl<R: Recorder> Ledger<R> {
     pub(crate) fn pass(&mut self, frame: &Frame, meeting: Meeting, why: Loss) {
         if frame.counts() {
             self.counters.lost.count(why);
-            if self.reports_frames() {
+            if self.reports_unheard() {
                 self.report(frame, meeting, Err(why));
             }
         }
@@ -132,6 +147,7 @@ impl<R: Recorder> Ledger<R> {
             channel: frame.channel,
             started: meeting.started,
             power: meeting.power,
+            interference: meeting.others,
             outcome,
         });
     }

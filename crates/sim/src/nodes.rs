@@ -10,7 +10,7 @@ use crate::engine::Engine;
 use crate::event::{Key, Kind};
 use crate::id::{NodeId, Slot};
 use crate::radio::flag::*;
-use crate::{AirTime, Clock, Loss, Power, Recorder};
+use crate::{AirTime, Clock, Loss, Power, Recorder, Switched};
 
 /// A node that meets this many deadlines without time moving has broken its contract.
 const STREAK_MAX: u32 = 100_000;
@@ -346,6 +346,8 @@ impl<N: RadioNode + ?Sized> Nodes<N> {
             return;
         }
         engine.air.switch(node, engine.now, ASLEEP, !on);
+        let to = if on { Switched::On } else { Switched::Asleep };
+        engine.air.ledger.report_switched(engine.now, node, to);
         if !on {
             engine.air.give_up(node, engine.now, Loss::Asleep);
             self.update_carrier_now(engine, node);
@@ -523,6 +525,8 @@ impl<N: RadioNode + ?Sized> Nodes<N> {
             engine.air.frame_mut(flying).truncated = true;
         }
         engine.air.crash(node, engine.now);
+        let ledger = &mut engine.air.ledger;
+        ledger.report_switched(engine.now, node, Switched::Down);
     }
 
     /// A crashed node starts again as a fresh one from the reviver, if there is one.
@@ -554,6 +558,8 @@ impl<N: RadioNode + ?Sized> Nodes<N> {
     /// The radio of a restarted node listens on the profile's channel again.
     fn rise<R: Recorder>(&mut self, engine: &mut Engine<R>, node: NodeId) {
         engine.air.switch(node, engine.now, DOWN, false);
+        let ledger = &mut engine.air.ledger;
+        ledger.report_switched(engine.now, node, Switched::On);
         let channel = engine.air.medium().profile().channel.0;
         // A crash loses the tuning with all other state of the radio.
         engine.air.tune(node, engine.now, channel);

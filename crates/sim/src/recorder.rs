@@ -16,6 +16,12 @@ pub trait Recorder {
         Self::FRAMES
     }
 
+    /// Whether it also wants frames that a receiver could not have received: too weak for an idle radio, or while the radio was
+    /// off or on another channel. On large networks they are most of all.
+    fn wants_unheard(&self) -> bool {
+        self.wants_frames()
+    }
+
     /// A frame's first bit left an antenna.
     fn sent(&mut self, _frame: &Sent<'_>) {}
     /// A frame was received or lost at one receiver. Losses that are known at a frame's start are reported then.
@@ -24,6 +30,59 @@ pub trait Recorder {
     fn traced(&mut self, _at: AirTime, _node: usize, _event: TraceEvent) {}
     /// A node's deadline fired, for the stated reason.
     fn woken(&mut self, _at: AirTime, _node: usize, _why: &'static str) {}
+    /// A radio was switched off or on. Reported where frames are.
+    fn switched(&mut self, _at: AirTime, _node: usize, _to: Switched) {}
+    /// Whether the recorder wants readings of all nodes now; it is asked in [`Simulator::read`](crate::Simulator::read).
+    fn wants_readings(&mut self, _at: AirTime) -> bool {
+        false
+    }
+    /// One reading of a node's inside.
+    fn read(&mut self, _at: AirTime, _node: usize, _reading: Reading) {}
+}
+
+/// What a radio was switched to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Switched {
+    /// It listens to the channel again.
+    On,
+    /// Its node put it to sleep to save energy.
+    Asleep,
+    /// Its node crashed, and it with it.
+    Down,
+}
+
+/// One value of a node's inside: a rank, a queue, a window, the name of a state.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Reading {
+    /// What it is, in `snake_case`: `rank`, `queue`, `congestion_window`.
+    pub name: &'static str,
+    /// Which one of them: the batch, the destination, the connection. 0 where there is one.
+    pub part: u32,
+    /// Its value at that moment.
+    pub value: Value,
+}
+
+/// The value of a [`Reading`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Value {
+    /// A number, in the unit that the reading's name or its system's page says.
+    Number(f64),
+    /// The name of a state.
+    Word(&'static str),
+}
+
+impl Reading {
+    /// A reading that is a number.
+    pub fn number(name: &'static str, part: u32, value: f64) -> Reading {
+        let value = Value::Number(value);
+        Reading { name, part, value }
+    }
+
+    /// The name of a state.
+    pub fn word(name: &'static str, part: u32, value: &'static str) -> Reading {
+        let value = Value::Word(value);
+        Reading { name, part, value }
+    }
 }
 
 impl Recorder for () {
@@ -69,6 +128,8 @@ pub struct Heard<'a> {
     pub started: AirTime,
     /// Its power at the receiver.
     pub power: Power,
+    /// All other power at the receiver at that moment, from whatever source; not for frames that it could not have received.
+    pub interference: Power,
     /// Received, or why not.
     pub outcome: Result<(), Loss>,
 }

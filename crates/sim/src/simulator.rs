@@ -11,7 +11,7 @@ use crate::nodes::{NodeState, Nodes};
 use crate::queue::Queue;
 use crate::radio::Radio;
 use crate::scenario::Scenario;
-use crate::{AirTime, Clock, Counters, Error, Medium, Recorder, World};
+use crate::{AirTime, Clock, Counters, Error, Medium, Reading, Recorder, World};
 
 /// A run: the nodes, the air between them, and the events to come.
 ///
@@ -121,6 +121,19 @@ impl<N: RadioNode + ?Sized, R: Recorder> Simulator<N, R> {
         &mut self.engine.air.ledger.recorder
     }
 
+    /// Reads every node for the recorder, if it wants that now. `show` passes on each reading of one node. The run is not
+    /// changed.
+    pub fn read(&mut self, show: impl Fn(&N, &mut dyn FnMut(Reading))) {
+        let now = self.engine.now;
+        let recorder = &mut self.engine.air.ledger.recorder;
+        if !recorder.wants_readings(now) {
+            return;
+        }
+        for (place, node) in self.nodes.all().iter().enumerate() {
+            show(node, &mut |reading| recorder.read(now, place, reading));
+        }
+    }
+
     /// Ends the run: the nodes, the recorder and the counters.
     pub fn into_parts(self) -> (Vec<Box<N>>, R, Counters) {
         let ledger = self.engine.air.ledger;
@@ -157,7 +170,7 @@ impl<N: RadioNode + ?Sized, R: Recorder> Simulator<N, R> {
 
     /// Runs until `limit` or until `keep_going` returns false. It is called before every millisecond of air time in
     /// which something happens.
-    pub fn run_while(&mut self, limit: AirTime, mut keep_going: impl FnMut(&Self) -> bool) {
+    pub fn run_while(&mut self, limit: AirTime, mut keep_going: impl FnMut(&mut Self) -> bool) {
         while self.now() < limit && keep_going(self) {
             // Silence is skipped: nothing can change in it.
             let next = self.engine.queue.top().at().max(self.now());

@@ -27,6 +27,7 @@
 mod columns;
 pub mod sweep;
 pub mod table;
+pub mod trace;
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};

@@ -2,6 +2,7 @@
 
 use chappe::systems::{self, SYSTEMS};
 use chappe_figures::table::{Table, count, digits, kbit, with_interval};
+use chappe_lab::job::TraceKeeper;
 use chappe_lab::run::Meter;
 use chappe_lab::session::{self, Archive, Session};
 use chappe_results::{DATA_TRANSMISSIONS, Delay, Document, Fairness, Flow, Range, Run};
@@ -13,7 +14,7 @@ use chappe_store::try_folder;
 
 use crate::cli::Sim;
 use crate::failure::{FAILED, Failure, INTERRUPTED};
-use crate::folder::Folder;
+use crate::folder::{Folder, TraceFolder};
 use crate::terminal::{self, Stream};
 
 pub fn run(options: &Sim) -> Result<u8, Failure> {
@@ -45,10 +46,18 @@ pub fn run(options: &Sim) -> Result<u8, Failure> {
         try_folder(out)?;
     }
     let folder = options.out.clone().map(Folder);
+    let traces = options.record.as_ref().map(|folder| TraceFolder {
+        folder: folder.clone(),
+        all: options.record_all,
+    });
+    if let Some(traces) = &traces {
+        try_folder(&traces.folder)?;
+    }
     let how = session::Options {
         threads: options.shared.threads(),
         archive: folder.as_ref().map(|folder| folder as &dyn Archive),
         pcap: options.pcap.as_deref(),
+        traces: traces.as_ref().map(|traces| traces as &dyn TraceKeeper),
     };
     let command = terminal::command_line();
     let quiet = options.shared.quiet;
@@ -115,6 +124,13 @@ fn remarks(options: &Sim, session: &Session) {
         terminal::remark(
             quiet,
             &format!("results and copies are in {}", out.display()),
+        );
+    }
+    if let Some(folder) = &options.record {
+        let shown = folder.display();
+        terminal::remark(
+            quiet,
+            &format!("events are in {shown}; to see them: chappe view {shown}"),
         );
     }
     if let Some(pcap) = &options.pcap {

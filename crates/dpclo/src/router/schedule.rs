@@ -90,6 +90,17 @@ impl Router {
         best
     }
 
+    /// The price of the best next hop for a destination: how many more packets wait here than
+    /// there, per transmission. `None` if nothing waits or no price is positive.
+    pub fn price(&self, now: Instant, destination: u16) -> Option<f64> {
+        let place = self.routes.find(destination)?;
+        if self.queue(destination) == 0 {
+            return None;
+        }
+        let offer = self.best_offer(now, place, self.routes.get(place)?)?;
+        Some(offer.price)
+    }
+
     /// The next hop for the first packet of a queue, if there is one with a price above 0.
     fn best_offer(&self, now: Instant, place: u16, destination: &Destination) -> Option<Offer> {
         let own = self.backlog(now, place);

@@ -1,4 +1,4 @@
-//! The recorder of a run: when each batch arrived and, on request, every frame in a capture.
+//! The recorder of a run: when each batch arrived and, on request, every frame in a capture and all events in a trace.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter};
@@ -7,8 +7,10 @@ use std::path::{Path, PathBuf};
 use chappe_core::TraceEvent;
 use chappe_results::Delay;
 use chappe_sim::capture::{Losses, Pcapng};
-use chappe_sim::{AirTime, Heard, Recorder, Sent};
+use chappe_sim::{AirTime, Heard, Medium, Reading, Recorder, Sent, Switched};
+use chappe_trace::{Labeller, Recording};
 
+use crate::job::RunSpec;
 use crate::run::RunError;
 
 /// Records arrivals and, on request, frames.
@@ -17,6 +19,7 @@ pub struct Watch {
     /// For each node the seconds at which batches arrived.
     arrivals: Vec<Vec<f64>>,
     capture: Option<Capture>,
+    recording: Option<Box<Recording>>,
 }
 
 /// A capture that appears under its name when it is complete.
@@ -30,14 +33,20 @@ struct Capture {
 }
 
 impl Watch {
-    /// A recorder for nodes `0..nodes`, which writes every frame to `pcap` if that is given.
-    pub fn new(nodes: usize, pcap: Option<&Path>) -> Result<Watch, RunError> {
-        let capture = pcap.map(|path| {
+    /// A recorder for the nodes of `medium`, which keeps what `spec` asks for. `labeller` tells what a frame is.
+    pub fn new(spec: RunSpec<'_>, medium: &Medium, labeller: Labeller) -> Result<Watch, RunError> {
+        let nodes = medium.nodes();
+        let capture = spec.pcap.map(|path| {
             Capture::create(path, nodes).map_err(|error| RunError::unwritable(path, &error))
+        });
+        let recording = spec.traces.map(|traces| {
+            let recording = Recording::new(medium, traces.limit(), labeller);
+            Box::new(recording.with_unheard(traces.unheard()))
         });
         Ok(Watch {
             arrivals: vec![Vec::new(); nodes],
             capture: capture.transpose()?,
+            recording,
         })
     }
 
@@ -46,8 +55,17 @@ impl Watch {
         self.arrivals.get(node).and_then(|at| Delay::of(at))
     }
 
-    /// Completes the capture and gives it its name.
-    pub fn finish(self) -> Result<(), RunError> {
+    /// Completes the capture and gives it its name, and hands over the trace.
+    pub fn finish(self, spec: RunSpec<'_>, medium: &Medium) -> Result<(), RunError> {
+        if let (Some(recording), Some(traces)) = (self.recording, spec.traces) {
+            let trace = recording.finish(medium, |about| {
+                about.scenario = spec.plan.title.clone();
+                about.system = spec.plan.system.name.to_string();
+                about.variant = spec.plan.settings.label();
+                about.seed = spec.network.seed;
+            });
+            traces.keep(&trace)?;
+        }
         let Some(capture) = self.capture else {
             return Ok(());
         };
@@ -91,27 +109,36 @@ impl Drop for Capture {
     }
 }
 
+impl Watch {
+    fn frames(&mut self) -> Option<&mut Pcapng<BufWriter<File>>> {
+        self.capture.as_mut()?.frames.as_mut()
+    }
+}
+
 impl Recorder for Watch {
     fn wants_frames(&self) -> bool {
-        self.capture.is_some()
+        self.capture.is_some() || self.recording.is_some()
+    }
+
+    fn wants_unheard(&self) -> bool {
+        let recording = self.recording.as_ref();
+        self.capture.is_some() || recording.is_some_and(|recording| recording.wants_unheard())
     }
 
     fn sent(&mut self, frame: &Sent<'_>) {
-        if let Some(frames) = self
-            .capture
-            .as_mut()
-            .and_then(|capture| capture.frames.as_mut())
-        {
+        if let Some(recording) = &mut self.recording {
+            recording.sent(frame);
+        }
+        if let Some(frames) = self.frames() {
             frames.sent(frame);
         }
     }
 
     fn heard(&mut self, frame: &Heard<'_>) {
-        if let Some(frames) = self
-            .capture
-            .as_mut()
-            .and_then(|capture| capture.frames.as_mut())
-        {
+        if let Some(recording) = &mut self.recording {
+            recording.heard(frame);
+        }
+        if let Some(frames) = self.frames() {
             frames.heard(frame);
         }
     }
@@ -119,6 +146,23 @@ impl Recorder for Watch {
     fn traced(&mut self, at: AirTime, node: usize, event: TraceEvent) {
         if let (TraceEvent::Delivered { .. }, Some(times)) = (event, self.arrivals.get_mut(node)) {
             times.push(at.as_secs_f64());
+        }
+    }
+
+    fn switched(&mut self, at: AirTime, node: usize, to: Switched) {
+        if let Some(recording) = &mut self.recording {
+            recording.switched(at, node, to);
+        }
+    }
+
+    fn wants_readings(&mut self, at: AirTime) -> bool {
+        let recording = self.recording.as_mut();
+        recording.is_some_and(|recording| recording.wants_readings(at))
+    }
+
+    fn read(&mut self, at: AirTime, node: usize, reading: Reading) {
+        if let Some(recording) = &mut self.recording {
+            recording.read(at, node, reading);
         }
     }
 }

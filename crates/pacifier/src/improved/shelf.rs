@@ -183,6 +183,15 @@ impl Shelf {
         }
     }
 
+    /// Batches of which some packets are here and that are not decoded, with their ranks.
+    pub fn ranks(&self, each: &mut dyn FnMut(u32, usize)) {
+        for batch in self.base..self.end() {
+            if let Some(Slot::Held(store)) = self.slot(batch) {
+                each(batch, store.rank());
+            }
+        }
+    }
+
     /// Independent packets of a batch that combinations can be made of.
     pub fn rank(&self, batch: u32) -> usize {
         match (self.slot(batch), &self.whole) {

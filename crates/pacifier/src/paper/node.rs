@@ -225,6 +225,12 @@ impl Node {
         self.trace.on(on);
     }
 
+    pub fn ranks(&self, each: &mut dyn FnMut(u32, usize)) {
+        if let Some(receiver) = self.receiver() {
+            receiver.ranks(each);
+        }
+    }
+
     fn receiver(&self) -> Option<&Receiver> {
         self.group(self.expected?)?.receiver.as_ref()
     }

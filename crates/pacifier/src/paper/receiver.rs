@@ -118,6 +118,15 @@ impl Receiver {
         (self.done, self.batches.len() as u32)
     }
 
+    /// Batches that have begun and are not decoded, with their ranks.
+    pub fn ranks(&self, each: &mut dyn FnMut(u32, usize)) {
+        for (batch, state) in (0u32..).zip(&self.batches) {
+            if let State::Partial(store) | State::Full(store) = state {
+                each(batch, store.rank());
+            }
+        }
+    }
+
     /// Octets of the object in decoded batches, padding not counted.
     pub fn octets(&self) -> usize {
         self.octets

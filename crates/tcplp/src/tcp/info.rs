@@ -64,6 +64,8 @@ pub struct TcpInfo {
     pub ecn: bool,
     /// Window scaling is in use.
     pub window_scale: bool,
+    /// The next sequence number to be sent.
+    pub sequence: u32,
     /// Retransmissions, timeouts and other events so far.
     pub counters: Counters,
 }
@@ -99,6 +101,7 @@ impl<C: Congestion> Socket<'_, C> {
             timestamps: self.bits.has(bits::TIMESTAMPS),
             ecn: self.bits.has(bits::ECN),
             window_scale: self.bits.has(bits::WINDOW_SCALE),
+            sequence: self.snd_nxt.bits(),
             counters: self.counters,
         }
     }

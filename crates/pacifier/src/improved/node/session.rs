@@ -221,6 +221,15 @@ impl Node {
         latest.map(|expected| expected.progress).unwrap_or_default()
     }
 
+    pub fn ranks(&self, each: &mut dyn FnMut(u32, usize)) {
+        let group = self
+            .latest_expected()
+            .and_then(|expected| self.group_of(expected.source));
+        if let Some(group) = group {
+            group.shelf.ranks(each);
+        }
+    }
+
     fn latest_expected(&self) -> Option<&Expected> {
         let latest = self.latest?;
         self.expected

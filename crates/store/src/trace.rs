@@ -1,0 +1,366 @@
+//! Traces on disk: a folder with a Parquet file for each table. Any reader of Parquet opens them; `docs/view.md` describes
+//! the columns.
+//!
+//! The folder is filled under a temporary name and renamed, so a folder that is there is complete.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use chappe_sim::AirTime;
+use chappe_trace::{About, Column, Data, NONE, TABLES, Table, Tables};
+use parquet::basic::{Compression, LogicalType, Repetition, Type as Physical};
+use parquet::column::reader::ColumnReader;
+use parquet::column::writer::ColumnWriter;
+use parquet::data_type::ByteArray;
+use parquet::errors::ParquetError;
+use parquet::file::metadata::KeyValue;
+use parquet::file::properties::{EnabledStatistics, WriterProperties};
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::file::writer::SerializedFileWriter;
+use parquet::schema::types::{ColumnPath, Type, TypePtr};
+
+use crate::StoreError;
+
+const ABOUT: &str = "chappe.trace";
+
+/// Rows that are read at a time.
+const ROWS: usize = 1 << 16;
+
+/// Rows of a table that is read at most: a file from elsewhere must not exhaust the memory.
+const ROWS_MAX: i64 = 200_000_000;
+
+/// Whether a folder holds a trace.
+pub fn is_trace(folder: &Path) -> bool {
+    folder.join("receptions.parquet").is_file()
+}
+
+/// The traces in a folder: itself, or those in it, sorted by name.
+pub fn find(folder: &Path) -> Result<Vec<PathBuf>, StoreError> {
+    if is_trace(folder) {
+        return Ok(vec![folder.to_path_buf()]);
+    }
+    let entries = fs::read_dir(folder).map_err(|error| StoreError::io(folder, error))?;
+    let mut found: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+    found.retain(|path| is_trace(path));
+    // Seeds by number: seed-2 before seed-10.
+    found.sort_by_key(|path| (path.as_os_str().len(), path.clone()));
+    Ok(found)
+}
+
+/// Writes a trace to `folder`. An older trace there is replaced, other files are not touched.
+pub fn write(folder: &Path, tables: &Tables) -> Result<(), StoreError> {
+    let failed = |error| StoreError::io(folder, error);
+    let mut part = folder.as_os_str().to_owned();
+    part.push(format!(".{}.part", std::process::id()));
+    let part = PathBuf::from(part);
+    fs::create_dir_all(&part).map_err(failed)?;
+    for table in &tables.tables {
+        let path = part.join(format!("{}.parquet", table.name));
+        let file = File::create(&path).map_err(failed)?;
+        encode(&file, &tables.about, table)
+            .map_err(|error| StoreError::format(&path, error.to_string()))?;
+        file.sync_all().map_err(failed)?;
+    }
+    if is_trace(folder) {
+        for name in TABLES {
+            let old = folder.join(format!("{name}.parquet"));
+            fs::remove_file(old).map_err(failed)?;
+        }
+        // It stays, with a clear message, if it holds something else.
+        fs::remove_dir(folder).map_err(failed)?;
+    }
+    fs::rename(&part, folder).map_err(failed)
+}
+
+/// Reads the trace in a folder, all its tables.
+pub fn read(folder: &Path) -> Result<Tables, StoreError> {
+    let mut tables = Tables::default();
+    for name in TABLES {
+        let path = folder.join(format!("{name}.parquet"));
+        let file = File::open(&path).map_err(|error| StoreError::io(&path, error))?;
+        let (about, table) =
+            decode(file, name).map_err(|error| StoreError::format(&path, error.to_string()))?;
+        tables.about = about;
+        tables.tables.push(table);
+    }
+    Ok(tables)
+}
+
+fn wrong(why: impl Into<String>) -> ParquetError {
+    ParquetError::General(why.into())
+}
+
+fn schema(table: &Table) -> Result<TypePtr, ParquetError> {
+    let mut fields = Vec::new();
+    for column in &table.columns {
+        let (physical, text) = match column.data {
+            Data::Whole(_) => (Physical::INT64, None),
+            Data::Real(_) => (Physical::DOUBLE, None),
+            Data::Word { .. } => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
+        };
+        let field = Type::primitive_type_builder(&column.name, physical)
+            .with_repetition(match column.data.has_gaps() {
+                true => Repetition::OPTIONAL,
+                false => Repetition::REQUIRED,
+            })
+            .with_logical_type(text)
+            .build()?;
+        fields.push(Arc::new(field));
+    }
+    let group = Type::group_type_builder(&table.name).with_fields(fields);
+    Ok(Arc::new(group.build()?))
+}
+
+fn encode(file: &File, about: &About, table: &Table) -> Result<(), ParquetError> {
+    let note = KeyValue::new(ABOUT.to_string(), about_json(about).to_string());
+    let mut properties = WriterProperties::builder()
+        .set_compression(Compression::SNAPPY)
+        .set_key_value_metadata(Some(vec![note]))
+        // Nobody searches by them, and they cost as much as the rest.
+        .set_statistics_enabled(EnabledStatistics::None)
+        .set_dictionary_enabled(false);
+    for column in &table.columns {
+        if let Data::Word { .. } = column.data {
+            let path = ColumnPath::from(column.name.as_str());
+            properties = properties.set_column_dictionary_enabled(path, true);
+        }
+    }
+    let properties = properties.build();
+    let mut writer = SerializedFileWriter::new(file, schema(table)?, Arc::new(properties))?;
+    let mut group = writer.next_row_group()?;
+    for column in &table.columns {
+        let mut out = group
+            .next_column()?
+            .ok_or_else(|| wrong("a column too many"))?;
+        write_column(out.untyped(), &column.data)?;
+        out.close()?;
+    }
+    group.close()?;
+    writer.close().map(|_| ())
+}
+
+fn write_column(out: &mut ColumnWriter<'_>, data: &Data) -> Result<(), ParquetError> {
+    match (out, data) {
+        (ColumnWriter::Int64ColumnWriter(out), Data::Whole(values)) if !data.has_gaps() => {
+            out.write_batch(values, None, None)?;
+        }
+        (ColumnWriter::Int64ColumnWriter(out), Data::Whole(values)) => {
+            let there = |value: &i64| *value != NONE;
+            let levels: Vec<i16> = values.iter().map(|value| there(value).into()).collect();
+            let given: Vec<i64> = values.iter().copied().filter(there).collect();
+            out.write_batch(&given, Some(&levels), None)?;
+        }
+        (ColumnWriter::DoubleColumnWriter(out), Data::Real(values)) if !data.has_gaps() => {
+            out.write_batch(values, None, None)?;
+        }
+        (ColumnWriter::DoubleColumnWriter(out), Data::Real(values)) => {
+            let there = |value: &f64| !value.is_nan();
+            let levels: Vec<i16> = values.iter().map(|value| there(value).into()).collect();
+            let given: Vec<f64> = values.iter().copied().filter(there).collect();
+            out.write_batch(&given, Some(&levels), None)?;
+        }
+        (ColumnWriter::ByteArrayColumnWriter(out), Data::Word { codes, words }) => {
+            let words: Vec<ByteArray> = words.iter().map(|word| word.as_str().into()).collect();
+            let word = |&code: &u32| words.get(code as usize).cloned().unwrap_or_default();
+            // In parts: an array of references to all rows would be larger than the column.
+            for codes in codes.chunks(ROWS) {
+                let given: Vec<ByteArray> = codes.iter().map(word).collect();
+                out.write_batch(&given, None, None)?;
+            }
+        }
+        _ => return Err(wrong("a column of an unexpected type")),
+    }
+    Ok(())
+}
+
+fn decode(file: File, name: &str) -> Result<(About, Table), ParquetError> {
+    let reader = SerializedFileReader::new(file)?;
+    let metadata = reader.metadata().file_metadata();
+    if !(0..=ROWS_MAX).contains(&metadata.num_rows()) {
+        return Err(wrong("more rows than chappe reads"));
+    }
+    let notes = metadata.key_value_metadata();
+    let note = notes.and_then(|notes| notes.iter().find(|note| note.key == ABOUT));
+    let text = note.and_then(|note| note.value.as_deref());
+    let about = text
+        .and_then(about_of)
+        .ok_or_else(|| wrong("not a trace of chappe"))?;
+    let names: Vec<String> = metadata
+        .schema_descr()
+        .columns()
+        .iter()
+        .map(|column| column.name().to_string())
+        .collect();
+    let mut columns = Vec::new();
+    for (place, column) in names.into_iter().enumerate() {
+        let mut data: Option<Data> = None;
+        for group in 0..reader.num_row_groups() {
+            let group = reader.get_row_group(group)?;
+            read_column(group.get_column_reader(place)?, &mut data)?;
+        }
+        columns.push(Column {
+            name: column,
+            data: data.unwrap_or(Data::Whole(Vec::new())),
+        });
+    }
+    let table = Table {
+        name: name.to_string(),
+        columns,
+    };
+    Ok((about, table))
+}
+
+/// Appends a column of one row group.
+fn read_column(reader: ColumnReader, data: &mut Option<Data>) -> Result<(), ParquetError> {
+    // Values are given where the level is 1.
+    fn spread<T: Clone>(levels: &[i16], given: Vec<T>, none: T) -> Vec<T> {
+        let mut given = given.into_iter();
+        // A column without gaps has no levels.
+        if levels.is_empty() {
+            return given.collect();
+        }
+        let each = levels.iter().map(|&level| match level {
+            0 => none.clone(),
+            _ => given.next().unwrap_or_else(|| none.clone()),
+        });
+        each.collect()
+    }
+    macro_rules! all {
+        ($reader:ident, $none:expr, $each:expr) => {
+            loop {
+                let (mut levels, mut given) = (Vec::new(), Vec::new());
+                let (rows, _, _) =
+                    $reader.read_records(ROWS, Some(&mut levels), None, &mut given)?;
+                if rows == 0 {
+                    break;
+                }
+                #[allow(clippy::redundant_closure_call)]
+                ($each)(spread(&levels, given, $none));
+            }
+        };
+    }
+    match reader {
+        ColumnReader::Int64ColumnReader(mut reader) => {
+            let Data::Whole(values) = data.get_or_insert(Data::Whole(Vec::new())) else {
+                return Err(wrong("a column of two types"));
+            };
+            all!(reader, NONE, |more: Vec<i64>| values.extend(more));
+        }
+        ColumnReader::DoubleColumnReader(mut reader) => {
+            let Data::Real(values) = data.get_or_insert(Data::Real(Vec::new())) else {
+                return Err(wrong("a column of two types"));
+            };
+            all!(reader, f64::NAN, |more: Vec<f64>| values.extend(more));
+        }
+        ColumnReader::ByteArrayColumnReader(mut reader) => {
+            let mut text: Vec<String> = Vec::new();
+            if let Some(Data::Word { codes, words }) = &*data {
+                text.extend(codes.iter().map(|&code| words[code as usize].clone()));
+            }
+            all!(reader, ByteArray::default(), |more: Vec<ByteArray>| {
+                text.extend(
+                    more.iter()
+                        .map(|word| word.as_utf8().unwrap_or("?").to_string()),
+                );
+            });
+            *data = Some(Data::of_words(text.iter().map(String::as_str)));
+        }
+        _ => return Err(wrong("a column of an unexpected type")),
+    }
+    Ok(())
+}
+
+/// What a trace is about, as JSON: also what the page gets.
+pub fn about_json(about: &About) -> serde_json::Value {
+    serde_json::json!({
+        "format": 1,
+        "scenario": about.scenario,
+        "system": about.system,
+        "variant": about.variant,
+        "seed": about.seed,
+        "end_ns": about.end.nanos(),
+        "nodes": about.nodes,
+        "positions_m": about.positions,
+        "noise_dbm": about.noise_dbm,
+        "dropped": { "frames": about.dropped[0], "receptions": about.dropped[1], "readings": about.dropped[2] },
+    })
+}
+
+fn about_of(text: &str) -> Option<About> {
+    let json: serde_json::Value = serde_json::from_str(text).ok()?;
+    let word = |key: &str| Some(json.get(key)?.as_str()?.to_string());
+    let number = |key: &str| json.get(key)?.as_u64();
+    let dropped = |key: &str| json.get("dropped")?.get(key)?.as_u64();
+    let pair = |at: &serde_json::Value| Some((at.get(0)?.as_f64()?, at.get(1)?.as_f64()?));
+    if number("format")? != 1 {
+        return None;
+    }
+    Some(About {
+        scenario: word("scenario")?,
+        system: word("system")?,
+        variant: word("variant")?,
+        seed: number("seed")?,
+        end: AirTime::from_nanos(number("end_ns")?),
+        nodes: number("nodes")? as usize,
+        positions: json
+            .get("positions_m")?
+            .as_array()?
+            .iter()
+            .map(pair)
+            .collect::<Option<_>>()?,
+        noise_dbm: json.get("noise_dbm")?.as_f64(),
+        dropped: [
+            dropped("frames")?,
+            dropped("receptions")?,
+            dropped("readings")?,
+        ],
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tables() -> Tables {
+        let column = |name: &str, data| Column {
+            name: name.into(),
+            data,
+        };
+        let table = |name: &str| Table {
+            name: name.into(),
+            columns: vec![
+                column("whole", Data::Whole(vec![1, NONE, -3])),
+                column("real", Data::Real(vec![f64::NAN, 0.5, f64::INFINITY])),
+                column("word", Data::of_words(["data", "ack", "data"].into_iter())),
+            ],
+        };
+        Tables {
+            about: About {
+                scenario: "a \"quoted\" title".into(),
+                positions: vec![(1.5, -2.0)],
+                noise_dbm: Some(-93.6),
+                nodes: 1,
+                end: AirTime::from_nanos(7),
+                ..About::default()
+            },
+            tables: TABLES.into_iter().map(table).collect(),
+        }
+    }
+
+    /// What is written is read again, twice into one folder; and a file of another kind is refused.
+    #[test]
+    fn traces_survive_the_disk() {
+        let folder = std::env::temp_dir().join(format!("chappe-trace-{}", std::process::id()));
+        let run = folder.join("seed-1");
+        for _ in 0..2 {
+            write(&run, &tables()).unwrap();
+            assert_eq!(read(&run).unwrap(), tables());
+        }
+        assert_eq!(find(&folder).unwrap(), std::slice::from_ref(&run));
+        assert_eq!(find(&run).unwrap(), std::slice::from_ref(&run));
+        fs::write(run.join("links.parquet"), "no parquet").unwrap();
+        assert!(read(&run).is_err());
+        fs::remove_dir_all(folder).unwrap();
+    }
+}

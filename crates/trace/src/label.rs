@@ -1,0 +1,107 @@
+//! What a frame is, from its first octets.
+
+use chappe_core::{Address, Rate};
+
+/// Octets of each frame that are kept to tell what it is.
+pub const HEAD: usize = 48;
+
+/// What a frame is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Label {
+    /// Its kind in `snake_case`: `data`, `ack`, `rts`, or the name that the protocol gives it.
+    pub kind: &'static str,
+    /// The node that it is addressed to; `None` for all.
+    pub to: Option<u16>,
+    /// The part of the transfer: a batch, a stage of a pipeline, a slot.
+    pub part: Option<u32>,
+    /// Its number: a packet, a sequence number.
+    pub number: Option<u32>,
+}
+
+/// Tells what a frame is from its first [`HEAD`] octets.
+pub type Labeller = fn(Rate, &[u8]) -> Label;
+
+/// What the standards' headers say: 802.15.4 at 250 kbit/s, 802.11 at all other rates.
+pub fn standard(rate: Rate, head: &[u8]) -> Label {
+    match rate {
+        Rate::Oqpsk250 => dot15d4(head),
+        _ => dot11(head),
+    }
+}
+
+/// Frame control and the first address (IEEE 802.11-2020, 9.2.4.1).
+fn dot11(head: &[u8]) -> Label {
+    let Some((&control, &[a, b, c, d, e, f])) = head
+        .first()
+        .zip(head.get(4..10).and_then(|octets| octets.first_chunk::<6>()))
+    else {
+        return Label {
+            kind: "unknown",
+            ..Label::default()
+        };
+    };
+    let kind = match (control >> 2 & 3, control >> 4) {
+        (0, _) => "management",
+        (1, 11) => "rts",
+        (1, 12) => "cts",
+        (1, 13) => "ack",
+        (1, _) => "control",
+        (2, _) => "data",
+        _ => "unknown",
+    };
+    Label {
+        kind,
+        to: Address::from_eui48([a, b, c, d, e, f]).node_number(),
+        ..Label::default()
+    }
+}
+
+/// Frame type and a short destination address (IEEE 802.15.4-2015, 7.2.2).
+fn dot15d4(head: &[u8]) -> Label {
+    let (&first, &second) = match head {
+        [first, second, ..] => (first, second),
+        _ => (&0xff, &0),
+    };
+    let kind = match first & 7 {
+        0 => "beacon",
+        1 => "data",
+        2 => "ack",
+        3 => "command",
+        _ => "unknown",
+    };
+    // Control, sequence number, PAN, then the address if it is short.
+    let to = match (second >> 2 & 3, head.get(5..7)) {
+        (2, Some(&[low, high])) => Some(u16::from_le_bytes([low, high])),
+        _ => None,
+    };
+    Label {
+        kind,
+        to: to.filter(|&to| to != 0xffff),
+        ..Label::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn standards_headers_are_named() {
+        let mut ack = vec![0xd4, 0, 0, 0];
+        ack.extend(Address::node(3).to_eui48());
+        let label = standard(Rate::Dsss2, &ack);
+        assert_eq!((label.kind, label.to), ("ack", Some(3)));
+        let mut data = vec![0x08, 0, 0, 0];
+        data.extend([0xff; 6]);
+        let label = standard(Rate::Dsss2, &data);
+        assert_eq!((label.kind, label.to), ("data", None));
+        let label = standard(Rate::Oqpsk250, &[0x41, 0x88, 1, 0, 0, 7, 0]);
+        assert_eq!((label.kind, label.to), ("data", Some(7)));
+        for len in 0..12 {
+            for octet in 0..=255 {
+                standard(Rate::Dsss2, &vec![octet; len]);
+                standard(Rate::Oqpsk250, &vec![octet; len]);
+            }
+        }
+    }
+}

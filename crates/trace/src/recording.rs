@@ -1,0 +1,253 @@
+//! The recorder: a few stores for each event, and bounded memory.
+
+use chappe_core::{Duration, Mode, Rate};
+use chappe_sim::{AirTime, Heard, Loss, Medium, Power, Reading, Recorder, Rule, Sent, Switched};
+
+use crate::event::{Meeting, Sending};
+use crate::label::{HEAD, Labeller};
+use crate::resolve::{dbm, resolve};
+use crate::ring::Ring;
+use crate::rows::{About, Link, NodeReading, Reception, Switch, Trace};
+
+/// Receptions that a recording keeps unless it is asked for all: at 64 octets, 16 MiB, and worked out and written in about 0.2 s.
+pub const RECEPTIONS: usize = 1 << 18;
+
+/// How often nodes are read, in simulated time.
+const EVERY: Duration = Duration::from_millis(40);
+
+/// Links of each node that a trace names: the best. More of them would hide one another in a drawing.
+const LINKS: usize = 24;
+
+/// Records the events of one run, in bounded memory.
+#[derive(Debug)]
+pub struct Recording {
+    sent: Ring<Sending>,
+    met: Ring<Meeting>,
+    switches: Ring<Switch>,
+    readings: Ring<NodeReading>,
+    /// For each node its last readings: only changes are kept.
+    last: Vec<Shown>,
+    next_read: AirTime,
+    noise: Option<Power>,
+    /// Whether frames are kept that no radio could have received.
+    unheard: bool,
+    end: AirTime,
+    labeller: Labeller,
+    about: About,
+}
+
+impl Recording {
+    /// Records a run on `medium`. It keeps the newest `limit` receptions, and a quarter as many frames and readings.
+    pub fn new(medium: &Medium, limit: usize, labeller: Labeller) -> Recording {
+        let profile = medium.profile();
+        let powers = profile.rule != Rule::Overlap;
+        let noise = powers.then(|| Power::from_dbm(profile.noise));
+        let positions = medium.positions().iter();
+        Recording {
+            sent: Ring::new(limit / 4),
+            met: Ring::new(limit),
+            switches: Ring::new(limit / 4),
+            readings: Ring::new(limit / 4),
+            last: vec![Shown::default(); medium.nodes()],
+            next_read: AirTime::ZERO,
+            noise,
+            unheard: false,
+            end: AirTime::ZERO,
+            labeller,
+            about: About {
+                nodes: medium.nodes(),
+                positions: positions.map(|at| (at.x, at.y)).collect(),
+                noise_dbm: powers.then_some(profile.noise.0),
+                ..About::default()
+            },
+        }
+    }
+
+    /// Also keeps frames that a receiver could not have received: too weak for an idle radio, or while it was off or on another
+    /// channel.
+    pub fn with_unheard(self, unheard: bool) -> Recording {
+        Recording { unheard, ..self }
+    }
+
+    /// Ends the recording and works out who destroyed what. `name` completes what the trace says about itself.
+    pub fn finish(mut self, medium: &Medium, name: impl FnOnce(&mut About)) -> Trace {
+        name(&mut self.about);
+        self.about.end = self.end;
+        self.about.dropped = [
+            self.sent.dropped(),
+            self.met.dropped(),
+            self.readings.dropped(),
+        ];
+        let sent = self.sent.into_rows();
+        let mut met = self.met.into_rows();
+        // Outcomes are reported when they are known, so frames that are lost at once come first.
+        met.sort_by_key(|meeting| meeting.started);
+        let noise = self.noise.map(|noise| noise.zeptowatts() as f64);
+        let found = resolve(self.about.nodes, &sent, &met, noise);
+        let receptions = met.iter().zip(found).map(|(meeting, found)| Reception {
+            frame: found.frame,
+            node: meeting.node,
+            from: meeting.from,
+            start: meeting.started,
+            at: meeting.at,
+            power_dbm: dbm(meeting.power),
+            sinr_db: found.sinr_db,
+            outcome: meeting.outcome,
+            culprit: found.culprit,
+        });
+        let labeller = self.labeller;
+        Trace {
+            links: links(medium, &sent),
+            receptions: receptions.collect(),
+            frames: sent.iter().map(|frame| frame.row(labeller)).collect(),
+            switches: self.switches.into_rows(),
+            readings: self.readings.into_rows(),
+            about: self.about,
+        }
+    }
+}
+
+/// The best links of each node, for the largest frame that was sent.
+fn links(medium: &Medium, sent: &[Sending]) -> Vec<Link> {
+    let Some(largest) = sent.iter().max_by_key(|frame| frame.octets) else {
+        return Vec::new();
+    };
+    let mut links = Vec::new();
+    // A medium may have interferers beyond the nodes, which send to no one.
+    for from in 0..medium.nodes() {
+        let to = medium.hearers(from).map(|to| Link {
+            from: from as u32,
+            to: to as u32,
+            delivery: medium.prr(from, to, largest.mode, largest.octets as usize) as f32,
+        });
+        let mut own: Vec<Link> = to.filter(|link| link.delivery >= 0.01).collect();
+        own.sort_by(|a, b| b.delivery.total_cmp(&a.delivery));
+        own.truncate(LINKS);
+        links.append(&mut own);
+    }
+    links
+}
+
+/// Octets on the air of a PSDU without check sequence: 4 more in 802.11, 2 in 802.15.4.
+fn octets(psdu: &[u8], mode: Mode) -> usize {
+    psdu.len() + if mode.rate == Rate::Oqpsk250 { 2 } else { 4 }
+}
+
+/// A number other than zero that stands for a frame's octets.
+fn content(psdu: &[u8]) -> u32 {
+    let (words, rest) = psdu.as_chunks::<8>();
+    let mix =
+        |sum: u64, word: u64| (sum.rotate_left(23) ^ word).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let sum = words.iter().fold(psdu.len() as u64, |sum, word| {
+        mix(sum, u64::from_le_bytes(*word))
+    });
+    let sum = rest.iter().fold(sum, |sum, &octet| mix(sum, octet.into()));
+    (sum >> 32) as u32 | 1
+}
+
+/// The last readings of one node. A node shows the same ones in the same order most of the time, so the next one is usually
+/// the one expected.
+#[derive(Clone, Debug, Default)]
+struct Shown {
+    rows: Vec<Reading>,
+    next: usize,
+}
+
+impl Shown {
+    /// Whether a reading is new or has changed.
+    fn changes(&mut self, reading: Reading) -> bool {
+        let same = |row: &Reading| row.part == reading.part && row.name == reading.name;
+        let expected = self.rows.get(self.next).is_some_and(same);
+        let place = match expected {
+            true => Some(self.next),
+            false => self.rows.iter().position(same),
+        };
+        let Some(place) = place else {
+            self.rows.push(reading);
+            self.next = 0;
+            return true;
+        };
+        self.next = place + 1;
+        let known = &mut self.rows[place];
+        let changed = known.value != reading.value;
+        known.value = reading.value;
+        changed
+    }
+}
+
+impl Recorder for Recording {
+    fn wants_unheard(&self) -> bool {
+        self.unheard
+    }
+
+    #[inline]
+    fn sent(&mut self, frame: &Sent<'_>) {
+        let octets = octets(frame.psdu, frame.mode);
+        let mut head = [0; HEAD];
+        let len = frame.psdu.len().min(HEAD);
+        head[..len].copy_from_slice(&frame.psdu[..len]);
+        self.end = self.end.max(frame.at);
+        self.sent.push(Sending {
+            node: frame.node as u32,
+            number: frame.number as u32,
+            at: frame.at,
+            airtime: frame.mode.airtime(octets),
+            content: match frame.mode.rate {
+                // Only 802.15.4 radios add up identical frames.
+                Rate::Oqpsk250 => content(frame.psdu),
+                _ => 0,
+            },
+            octets: octets as u32,
+            mode: frame.mode,
+            channel: frame.channel,
+            len: len as u8,
+            head,
+        });
+    }
+
+    #[inline]
+    fn heard(&mut self, frame: &Heard<'_>) {
+        if frame.outcome == Err(Loss::TooWeak) && !self.unheard {
+            return;
+        }
+        self.end = self.end.max(frame.at);
+        self.met.push(Meeting {
+            node: frame.node as u32,
+            from: frame.from as u32,
+            number: frame.number as u32,
+            started: frame.started,
+            at: frame.at,
+            airtime: frame.mode.airtime(octets(frame.psdu, frame.mode)).nanos() as u32,
+            power: frame.power,
+            others: frame.interference,
+            outcome: frame.outcome,
+        });
+    }
+
+    fn switched(&mut self, at: AirTime, node: usize, to: Switched) {
+        let node = node as u32;
+        self.switches.push(Switch { at, node, to });
+    }
+
+    fn wants_readings(&mut self, at: AirTime) -> bool {
+        let due = at >= self.next_read;
+        if due {
+            self.next_read = at + EVERY;
+        }
+        due
+    }
+
+    fn read(&mut self, at: AirTime, node: usize, reading: Reading) {
+        let shown = self.last.get_mut(node);
+        if shown.is_some_and(|shown| shown.changes(reading)) {
+            let Reading { name, part, value } = reading;
+            self.readings.push(NodeReading {
+                at,
+                node: node as u32,
+                name,
+                part,
+                value,
+            });
+        }
+    }
+}
