@@ -237,12 +237,13 @@ mod tests {
     use super::*;
 
     fn sending(node: u32, at: u64, content: u32) -> Sending {
-        let mut frame = Sending::default();
-        frame.node = node;
-        frame.at = AirTime::from_nanos(at);
-        frame.airtime = Duration::from_nanos(100);
-        frame.content = content;
-        frame
+        Sending {
+            node,
+            at: AirTime::from_nanos(at),
+            airtime: Duration::from_nanos(100),
+            content,
+            ..Sending::default()
+        }
     }
 
     fn meeting(from: u32, start: u64, at: u64, power: u64, outcome: Result<(), Loss>) -> Meeting {

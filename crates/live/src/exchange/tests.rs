@@ -286,7 +286,7 @@ fn a_member_cannot_write_anothers_hello() {
     let key = *a.sealer.newest().1;
     let mut forger = Sealer::new((&group.key, group.serial), 1, 10, key);
     for _ in 0..1000 {
-        forger.seal(Kind::Broadcast, 9, &mut vec![0; 100]).unwrap();
+        forger.seal(Kind::Broadcast, 9, &mut [0; 100]).unwrap();
     }
     let mut frame = vec![0; 400];
     let clear = Kind::Hello.clear();
