@@ -56,13 +56,18 @@ pub mod streams;
 pub use demo::DEMO;
 pub use plan::{Dpclo, SYSTEM, Variant};
 
+use chappe_lab::system::RunsOn;
+
 /// DPCLO's entry in the table of systems.
 pub static DPCLO: chappe_lab::system::System = chappe_lab::system::System {
     scenario: &SYSTEM,
     carry: carry::run,
     demo: Some(&DEMO),
     page: "docs/dpclo.md",
-    runs_on: &[],
+    runs_on: &[RunsOn {
+        what: "real networks: `chappe mesh`",
+        page: "docs/mesh.md",
+    }],
 };
 
 #[cfg(test)]

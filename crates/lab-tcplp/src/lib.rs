@@ -81,5 +81,9 @@ pub static TCPLP: chappe_lab::system::System = chappe_lab::system::System {
             what: "Cortex-M4 (QEMU): two sockets",
             page: "proof/README.md",
         },
+        RunsOn {
+            what: "nRF52840 (QEMU, no radio yet): an HTTP and CoAP thermometer",
+            page: "firmware/README.md",
+        },
     ],
 };
