@@ -53,10 +53,10 @@ pub mod plan;
 mod station;
 pub mod streams;
 
+use chappe_lab::system::RunsOn;
+
 pub use demo::DEMO;
 pub use plan::{Dpclo, SYSTEM, Variant};
-
-use chappe_lab::system::RunsOn;
 
 /// DPCLO's entry in the table of systems.
 pub static DPCLO: chappe_lab::system::System = chappe_lab::system::System {
