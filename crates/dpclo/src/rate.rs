@@ -80,7 +80,7 @@ impl Rate {
         Err(now + missing.max(Duration::from_nanos(1)))
     }
 
-    /// Takes a token for a packet that goes first: up to [`AHEAD`] more than there are.
+    /// Takes a token for a packet that goes first: up to `AHEAD` more than there are.
     pub fn take_ahead(&mut self, now: Instant) -> Result<(), Instant> {
         if self.overheard.is_some() || self.law == RateLaw::Unlimited {
             return self.take(now);

@@ -22,7 +22,7 @@ pub struct Config {
     pub retries: Retries,
     /// Received frames to drop at random, for tests. Default: none.
     pub loss: Option<Loss>,
-    /// Whether SIGINT and SIGTERM end [`Live::run`]. Default: yes.
+    /// Whether SIGINT and SIGTERM end [`Live::run`](crate::Live::run). Default: yes.
     pub signals: bool,
     /// The longest time between two calls of the application. Default 250 ms.
     pub observe_every: Duration,
