@@ -478,7 +478,7 @@ fn the_crash_of_the_example_strikes_a_relay() {
 fn mesh_files_are_written_and_checked() {
     let scratch = Scratch::new("mesh-files");
     let (group, file) = (scratch.path("mesh"), scratch.path("mesh.toml"));
-    let made = chappe(&["cast", "keygen", &group, "7:hill", "base"]);
+    let made = chappe(&["cast", "keygen", &group, "7=hill", "base"]);
     assert_eq!(made.status.code(), Some(0), "{made:?}");
     let written = chappe(&["mesh", "new", &file, "--member", "hill"]);
     assert_eq!(written.status.code(), Some(0));
