@@ -1,38 +1,19 @@
 //! `chappe lab` and `chappe compare` as users and CI run them.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
+
+use crate::scratch::Scratch;
 
 /// Four nodes in a line, 10 kB: a run takes milliseconds.
 const SMALL: &str = "tests/mistakes/right.toml";
 
 /// A figure that takes a fraction of a second.
 const FIGURE: [&str; 4] = ["lab", "wildnet", "figure15", "--quick"];
-
-/// A temporary folder of one test, removed at its end.
-struct Scratch(PathBuf);
-
-impl Scratch {
-    fn new(name: &str) -> Scratch {
-        let path = std::env::temp_dir().join(format!("chappe-bench-{name}-{}", std::process::id()));
-        fs::create_dir_all(&path).unwrap();
-        Scratch(path)
-    }
-
-    fn path(&self, name: &str) -> String {
-        self.0.join(name).display().to_string()
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
 
 fn chappe(arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_chappe"));

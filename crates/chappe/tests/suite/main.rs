@@ -5,4 +5,5 @@ mod border;
 mod command;
 mod emulation;
 mod mistakes;
+mod scratch;
 mod sweep;

@@ -1,12 +1,14 @@
 //! `chappe sweep` as users and array jobs run it: interrupted, resumed, killed, sharded, with equal rows each time.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use chappe_results::Run;
 use serde_json::Value;
+
+use crate::scratch::Scratch;
 
 /// Four nodes in a line, 10 kB: a run takes milliseconds.
 const SMALL: &str = "tests/mistakes/right.toml";
@@ -19,27 +21,6 @@ const GRID: [&str; 5] = [
     "--grid",
     "radio.tx_power=10..20 dBm/10",
 ];
-
-/// A temporary folder of one test, removed at its end.
-struct Scratch(PathBuf);
-
-impl Scratch {
-    fn new(name: &str) -> Scratch {
-        let path = std::env::temp_dir().join(format!("chappe-sweep-{name}-{}", std::process::id()));
-        fs::create_dir_all(&path).unwrap();
-        Scratch(path)
-    }
-
-    fn path(&self, name: &str) -> String {
-        self.0.join(name).display().to_string()
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
 
 fn command(arguments: &[&str], out: &str) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_chappe"));
