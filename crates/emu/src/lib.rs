@@ -21,6 +21,7 @@
 //! | [`Network`] | the hosts: namespaces, interfaces, addresses, routes |
 //! | [`Emulator`] | the loop that keeps the simulated air in step with the clock |
 //! | [`Lateness`] | how late the loop was; a run that was too late is invalid |
+//! | [`Path`], [`Line`] | two hosts with a lossy path between them that is described by a few numbers instead of radios |
 //!
 //! ```no_run
 //! use chappe_core::{Address, Duration, OverMac, Purpose, Rate, Seed};
@@ -69,7 +70,9 @@ mod emulator;
 mod ethernet;
 mod interface;
 mod lateness;
+mod line;
 mod network;
+mod path;
 mod port;
 mod ring;
 
@@ -77,5 +80,7 @@ pub use bridge::{Bridge, BridgeCounters, Lost, Station};
 pub use emulator::{Emulator, Ending};
 pub use interface::INTERFACE;
 pub use lateness::Lateness;
+pub use line::{ADDRESSES, Carried, Line};
 pub use network::{Host, Joint, Network, Shape};
+pub use path::{Confirm, Crossing, Fates, Path};
 pub use ring::Ring;

@@ -26,10 +26,12 @@
 //! | this one | the network's stations, hosts and routes ([`Emulation`]) |
 //! | `capture` | an optional file for Wireshark ([`Capture`]) |
 //! | `predict` | goodput of UDP and TCP in the simulator ([`Load`], [`Flow`]) |
+//! | `named` | paths between two hosts by name ([`NamedPath`]) |
 //! | [`model`] | simulated hosts: forwarding, a saturating UDP sender, Linux's TCP |
 
 mod capture;
 pub mod model;
+mod named;
 mod predict;
 
 use std::net::Ipv4Addr;
@@ -45,6 +47,7 @@ use chappe_scenario::plan::NetworkPlan;
 
 pub use capture::Capture;
 pub use chappe_scenario::routes::Routes;
+pub use named::NamedPath;
 pub use predict::{Flow, Load};
 
 /// Channel access with a host's interface on it.
