@@ -178,7 +178,10 @@ impl Group {
 
     /// Makes and signs a list with a new secret.
     pub fn sign(name: &str, serial: u32, members: &[Candidate], owner: &SignKey) -> Result<Group> {
-        let drawn = (key::random()?, Secret::new(key::random()?));
+        let drawn = (
+            chappe_sys::random_key()?,
+            Secret::new(chappe_sys::random_key()?),
+        );
         Group::sign_with(name, serial, members, owner, drawn)
     }
 
@@ -422,14 +425,14 @@ pub fn create(name: &Path, members: &[(u16, String, bool)]) -> Result<Vec<PathBu
         .chain(keys)
         .collect();
     key::refuse_existing(&files)?;
-    let own = SignKey::new(&key::random()?);
+    let own = SignKey::new(&chappe_sys::random_key()?);
     let named = name
         .file_name()
         .map_or_else(String::new, |name| name.to_string_lossy().into());
     let mut candidates: Vec<Candidate> = Vec::new();
     let mut made = Vec::new();
     for (node, name, sends) in members {
-        let key = MemberKey::new(key::random()?);
+        let key = MemberKey::new(chappe_sys::random_key()?);
         let twice = |other: &Candidate| other.node == *node || other.name == *name;
         if !is_name(name) || *node > MEMBER_MAX || candidates.iter().any(twice) {
             return Err(Error::input(

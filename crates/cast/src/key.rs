@@ -81,7 +81,7 @@ impl MemberKey {
         };
         let files = [with(".key"), with(".pub")];
         refuse_existing(&files)?;
-        let key = MemberKey::new(random()?);
+        let key = MemberKey::new(chappe_sys::random_key()?);
         key.write(&files[0])?;
         let named = name
             .file_name()
@@ -230,15 +230,6 @@ impl Purpose {
             Purpose::Member => "key",
         }
     }
-}
-
-/// 32 random octets of the kernel.
-pub(crate) fn random() -> Result<[u8; LENGTH]> {
-    let mut octets = [0; LENGTH];
-    for eight in octets.chunks_exact_mut(8) {
-        eight.copy_from_slice(&chappe_sys::random_u64()?.to_ne_bytes());
-    }
-    Ok(octets)
 }
 
 /// An error if one of these files exists.

@@ -153,7 +153,11 @@ impl Tunnel {
         } else {
             1 << 14
         };
-        let gate = Gate::new(crate::PROTOCOL, config.secret.clone(), seed()?);
+        let gate = Gate::new(
+            crate::PROTOCOL,
+            config.secret.clone(),
+            chappe_sys::random_key()?,
+        );
         let mut places = Vec::new();
         for (number, peer) in peers.into_iter().take(crate::PEERS_MAX).enumerate() {
             places.push(Some(Place::new(peer, &gate, number)?));
@@ -494,15 +498,6 @@ impl UnmatchedTraffic {
             Reason::Strange | Reason::Repeated => {}
         }
     }
-}
-
-/// Unpredictable octets from the operating system.
-fn seed() -> chappe_sys::Result<[u8; 32]> {
-    let mut seed = [0; 32];
-    for part in seed.chunks_exact_mut(8) {
-        part.copy_from_slice(&chappe_sys::random_u64()?.to_be_bytes());
-    }
-    Ok(seed)
 }
 
 /// Passes a packet from a peer to the host if its source is in the peer's networks. Returns the source otherwise.

@@ -172,7 +172,7 @@ impl<N: LinkNode + ?Sized> Live<N> {
             events.add(&port.socket, token)?;
         }
         let membership = config.membership;
-        let first = random_key()?;
+        let first = chappe_sys::random_key()?;
         let frame_max = ports.iter().map(Port::frame_max).min().unwrap_or(0);
         let overhead = ports.iter().map(|port| port.overhead).max().unwrap_or(0);
         let me = address.and_then(Address::node_number).unwrap_or_default();
@@ -250,8 +250,10 @@ impl<N: LinkNode + ?Sized> Live<N> {
     /// from now on.
     pub fn join(&mut self, membership: Membership) -> Result<()> {
         let now = self.now();
-        self.sealer
-            .join((&membership.key, membership.serial), random_key()?);
+        self.sealer.join(
+            (&membership.key, membership.serial),
+            chappe_sys::random_key()?,
+        );
         self.neighbours.join(membership);
         self.neighbours.give_anew(now);
         (self.renewed, self.statistics.notice) = (now, None);
@@ -378,7 +380,7 @@ impl<N: LinkNode + ?Sized> Live<N> {
             }
         } else if now >= self.renewed + RENEW {
             self.renewed = now;
-            self.sealer.renew(random_key()?);
+            self.sealer.renew(chappe_sys::random_key()?);
             self.neighbours.give_anew(now);
         }
         Ok(())
@@ -973,13 +975,4 @@ impl PortState {
     fn is_shut(&self, now: Instant) -> bool {
         self.blocked || now < self.held_until
     }
-}
-
-/// 32 random octets of the kernel.
-fn random_key() -> Result<[u8; 32]> {
-    let mut key = [0; 32];
-    for eight in key.chunks_exact_mut(8) {
-        eight.copy_from_slice(&chappe_sys::random_u64()?.to_ne_bytes());
-    }
-    Ok(key)
 }

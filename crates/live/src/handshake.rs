@@ -14,12 +14,13 @@
 //!
 //! `which` is 1 for the first message and 2 for the answer, and the number ties the answer to the first one.
 
+use chappe_session::Primitives;
 use snow::{Builder, HandshakeState};
 
 use crate::membership::Membership;
 use crate::seal::Pair;
 
-const PATTERN: &str = "Noise_KKpsk0_25519_ChaChaPoly_BLAKE2s";
+const PATTERN: &str = "Noise_KKpsk0_25519_ChaChaPoly_SHA256";
 /// Octets of a message: a public key, and an epoch with its tag.
 const MESSAGE: usize = 32 + 8 + 16;
 /// Octets of the body of a frame.
@@ -67,7 +68,8 @@ fn builder<'a>(
     prologue: &'a [u8],
 ) -> Option<Builder<'a>> {
     let theirs = membership.members.get(&with)?;
-    let built = Builder::new(PATTERN.parse().ok()?)
+    let primitives = Box::new(Primitives::new(chappe_sys::random_key().ok()?));
+    let built = Builder::with_resolver(PATTERN.parse().ok()?, primitives)
         .local_private_key(membership.secret.octets())
         .and_then(|builder| builder.remote_public_key(theirs))
         .and_then(|builder| builder.psk(0, mixed))
@@ -78,7 +80,7 @@ fn builder<'a>(
 /// What both must agree on: the version, the list of members, and who begins with whom.
 fn prologue(serial: u32, from: u16, to: u16) -> Vec<u8> {
     let numbers = [from.to_be_bytes(), to.to_be_bytes()].concat();
-    [&b"chappe live 2"[..], &serial.to_be_bytes(), &numbers].concat()
+    [&b"chappe live 3"[..], &serial.to_be_bytes(), &numbers].concat()
 }
 
 fn body(which: u8, number: u32, noise: &[u8; MESSAGE]) -> [u8; BODY] {

@@ -49,6 +49,7 @@
 //! | [`Stamp`] | the caller's time, by which repeated calls are recognised |
 //! | [`Reason`] | why a datagram was dropped |
 //! | [`Drawer`] | unpredictable numbers |
+//! | [`Primitives`] | the cryptography of a handshake with another pattern, for the crate `snow` |
 //!
 //! **Architecture invariant:** a datagram that is not authentic changes no state but the count of handshakes opened in a second.
 
@@ -74,7 +75,7 @@ mod stamp;
 pub use gate::{Gate, Initiation, Verdict};
 pub use keys::{Psk, Public, Secret};
 pub use message::{HANDSHAKE_MAX, HEAD, OVERHEAD, Protocol, Reason, SAID_MAX, addressed};
-pub use noise::NOISE;
+pub use noise::{NOISE, Primitives};
 pub use random::Drawer;
 pub use replay::REPLAY;
 pub use session::Said;

@@ -59,19 +59,30 @@ fn builder<'a>(
 ) -> Result<Builder<'a>, Error> {
     let primitives = Primitives {
         known: Some(*public.octets()),
-        ephemeral,
+        ..Primitives::new(ephemeral)
     };
     Builder::with_resolver(NOISE.parse()?, Box::new(primitives))
         .prologue(prologue)?
         .local_private_key(secret.octets())
 }
 
-/// What one handshake draws on.
-struct Primitives {
+/// X25519, ChaCha20-Poly1305 and SHA-256 for one handshake of `snow`, whatever its pattern.
+pub struct Primitives {
     /// The public key of the secret that is set, so that it is not computed again in each handshake.
     known: Option<[u8; 32]>,
     /// The only random octets of the handshake.
     ephemeral: [u8; 32],
+}
+
+impl Primitives {
+    /// For a handshake whose own ephemeral secret is `ephemeral`. The caller draws it from the operating system for each
+    /// handshake anew: forward secrecy rests on it.
+    pub fn new(ephemeral: [u8; 32]) -> Primitives {
+        Primitives {
+            known: None,
+            ephemeral,
+        }
+    }
 }
 
 impl CryptoResolver for Primitives {

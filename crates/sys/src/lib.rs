@@ -101,3 +101,12 @@ pub fn random_u64() -> Result<u64> {
         .map_err(|error| Error::new("draw a random number", error))?;
     Ok(u64::from_ne_bytes(octets))
 }
+
+/// 32 unpredictable octets from the kernel's generator: a secret key, or the seed of a generator.
+pub fn random_key() -> Result<[u8; 32]> {
+    let mut octets = [0; 32];
+    for eight in octets.chunks_exact_mut(8) {
+        eight.copy_from_slice(&random_u64()?.to_ne_bytes());
+    }
+    Ok(octets)
+}

@@ -37,7 +37,7 @@ fn key(action: &options::KeyAction) -> Result<u8, Failure> {
     use options::KeyAction;
     match action {
         KeyAction::New(at) => {
-            let secret = Secret::new(draw()?);
+            let secret = Secret::new(chappe_sys::random_key()?);
             write_new(&at.file, &(secret.to_text() + "\n"), 0o600)?;
             terminal::print(&format!(
                 "{}  the secret key of this host; keep it here\npublic key: {}\n",
@@ -59,7 +59,11 @@ fn key(action: &options::KeyAction) -> Result<u8, Failure> {
             terminal::print(&format!("{}\n", secret.public()))?;
         }
         KeyAction::Shared(at) => {
-            write_new(&at.file, &(Psk::new(draw()?).to_text() + "\n"), 0o600)?;
+            write_new(
+                &at.file,
+                &(Psk::new(chappe_sys::random_key()?).to_text() + "\n"),
+                0o600,
+            )?;
             terminal::print(&format!(
                 "{}  for both hosts, besides their keys: copy it over a secure channel\n",
                 at.file.display()
@@ -67,16 +71,6 @@ fn key(action: &options::KeyAction) -> Result<u8, Failure> {
         }
     }
     Ok(0)
-}
-
-/// Unpredictable octets.
-fn draw() -> Result<[u8; 32], Failure> {
-    let mut octets = [0; 32];
-    for part in octets.chunks_exact_mut(8) {
-        let drawn = chappe_sys::random_u64()?;
-        part.copy_from_slice(&drawn.to_be_bytes());
-    }
-    Ok(octets)
 }
 
 fn new(path: &Path) -> Result<u8, Failure> {

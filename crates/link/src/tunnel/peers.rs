@@ -3,7 +3,7 @@
 use chappe_session::Gate;
 use chappe_sys::{Endpoint, Error, Links};
 
-use super::{Coverage, Place, Routes, Tunnel, seed};
+use super::{Coverage, Place, Routes, Tunnel};
 use crate::classify::Net;
 use crate::peer::{Peer, PeerConfig};
 
@@ -12,7 +12,7 @@ impl Place {
         let name = config.name.clone();
         // A peer that is removed and added again has lost its memory, as after a restart.
         let life = chappe_sys::random_u64()?;
-        let peer = Peer::new(config, gate, number, life, seed()?);
+        let peer = Peer::new(config, gate, number, life, chappe_sys::random_key()?);
         let failed = |error| Error::unusable(&format!("set up the peer {name}"), &error);
         Ok(Place {
             peer: peer.map_err(failed)?,
