@@ -35,6 +35,8 @@ pub enum Command {
     Lab(Lab),
     /// Write a commented scenario file to start from.
     New(New),
+    /// Run a command over a lossy path, plainly and through `chappe link`: what it gains, beside the bound. No root, no file.
+    Try(crate::command::trial::Try),
     /// Run real programs over a scenario's network: namespaces, the simulated radios in real time, no root.
     Emu(Emu),
     /// Connect real programs to motes: a 6LoWPAN border router with a network behind it that is simulated in real time.

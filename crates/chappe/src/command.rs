@@ -13,4 +13,5 @@ pub mod new;
 pub mod sim;
 pub mod sweep;
 pub mod systems;
+pub mod trial;
 pub mod view;

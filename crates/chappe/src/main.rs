@@ -52,6 +52,7 @@ fn run(cli: &Cli) -> Result<u8, Failure> {
         Command::Sweep(options) => command::sweep::run(options),
         Command::Lab(options) => command::lab::run(options),
         Command::New(options) => command::new::run(options),
+        Command::Try(options) => command::trial::run(options),
         Command::Emu(options) => command::emu::run(options),
         Command::Border(options) => command::border::run(options),
         Command::Cast(options) => command::cast::run(options),

@@ -179,7 +179,7 @@ impl Carrier {
             let late = late.saturating_sub(PUNCTUAL);
             if late > Duration::ZERO {
                 let mut sum = self.late.lock().unwrap_or_else(PoisonError::into_inner);
-                *sum = *sum + late;
+                *sum += late;
             }
         }
         Ok(())

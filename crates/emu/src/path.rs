@@ -127,13 +127,13 @@ impl Path {
             let lost = fates.frame_is_lost();
             crossing.frames += 1;
             crossing.lost += u32::from(lost);
-            crossing.takes = crossing.takes + self.contention + self.on_air(share);
+            crossing.takes += self.contention + self.on_air(share);
             arrived |= !lost;
             let Some(confirm) = self.confirm else {
                 break;
             };
             // Without an acknowledgement the sender waits for as long as one would take.
-            crossing.takes = crossing.takes + confirm.takes + confirm.growth(attempt);
+            crossing.takes += confirm.takes + confirm.growth(attempt);
             if !lost && !fates.confirmation_is_lost() {
                 break;
             }
@@ -223,7 +223,7 @@ mod tests {
         let (mut takes, mut arrived, mut frames, mut lost) = (Duration::ZERO, 0u32, 0u32, 0u32);
         for _ in 0..packets {
             let one = path.cross(path.mtu, &mut fates);
-            takes = takes + one.takes;
+            takes += one.takes;
             arrived += u32::from(one.arrives);
             (frames, lost) = (frames + one.frames, lost + one.lost);
         }

@@ -1,13 +1,15 @@
 //! User and network namespaces.
 //!
-//! Only its descriptor keeps a network namespace alive. Nothing is mounted, so nothing stays behind when the program
-//! ends, however it ends. [`isolate`] creates namespaces without root.
+//! Only its descriptor keeps a network namespace alive. Nothing is mounted outside of the program's own mount
+//! namespace, so nothing stays behind when it ends, however it ends. [`isolate`] creates namespaces without root.
 
 use std::fs;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::path::Path;
 use std::thread;
 
 use rustix::fs::{Mode, OFlags};
+use rustix::mount::{MountPropagationFlags, mount_bind, mount_change};
 use rustix::process::{getegid, geteuid};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
@@ -148,6 +150,21 @@ pub fn isolate_by_any_means() -> Result<Isolation> {
     }
     Links::open()?.up("lo")?;
     Ok(Isolation::Root)
+}
+
+/// Shows `shown` in the place of `file` to this program and to those that it starts. Other programs do not see it, and it ends with this one and its children.
+///
+/// Call it after [`isolate`] and before any thread is started.
+pub fn cover(file: &Path, shown: &Path) -> Result<()> {
+    let failed = |error: std::io::Error| {
+        Error::new("show other contents", error)
+            .on(&file.to_string_lossy())
+            .needs(NEEDS_SYS_ADMIN)
+    };
+    raw::unshare_mounts().map_err(failed)?;
+    let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
+    mount_change("/", private).map_err(|error| failed(error.into()))?;
+    mount_bind(shown, file).map_err(|error| failed(error.into()))
 }
 
 /// Moves the program into the user namespace of process `pid`, with the rights that it has there. Does nothing if the

@@ -23,6 +23,7 @@ pub(crate) use device::{
 pub(crate) use options::{bind_packet, get_option, set_option};
 pub(crate) use process::{
     Signals, enter_before_exec, open_signals, schedule_first, unshare, unshare_in_child,
+    unshare_mounts,
 };
 pub(crate) use wait::wait_events;
 

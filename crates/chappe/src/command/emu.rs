@@ -132,7 +132,7 @@ fn node_of(text: &str, nodes: usize) -> Result<usize, Failure> {
 }
 
 /// The exit code of a program; 128 plus the signal's number if a signal ended it, as in shells.
-fn code(status: ExitStatus) -> u8 {
+pub fn code(status: ExitStatus) -> u8 {
     let code = status.code().or(status.signal().map(|signal| 128 + signal));
     code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1)
 }

@@ -7,3 +7,4 @@ mod emulation;
 mod mistakes;
 mod scratch;
 mod sweep;
+mod trial;

@@ -79,7 +79,7 @@ fn mistakes_in_scenarios_are_reported_in_full() {
 
 #[test]
 fn mistakes_in_options_are_reported_in_full() {
-    let cases: [(&str, &[&str]); 6] = [
+    let cases: [(&str, &[&str]); 10] = [
         (
             "set-unknown-key",
             &["sim", "right.toml", "--set", "radio.tx_pwoer=15 dBm"],
@@ -101,6 +101,16 @@ fn mistakes_in_options_are_reported_in_full() {
             "no-such-object",
             &["sim", "right.toml", "--object", "nowhere.bin"],
         ),
+        ("try-no-such-path", &["try", "--over", "wify 60 km"]),
+        (
+            "try-foreign-number",
+            &["try", "--over", "wifi 60 km, 3 hops"],
+        ),
+        (
+            "try-out-of-range",
+            &["try", "--over", "mesh, 95 % loss", "--", "true"],
+        ),
+        ("try-no-size", &["try", "--size", "large"]),
     ];
     for (name, arguments) in cases {
         let output = chappe(arguments);

@@ -86,6 +86,12 @@ pub(crate) fn unshare(user: bool, network: bool) -> io::Result<()> {
     Ok(unsafe { unshare_unsafe(flags) }?)
 }
 
+/// Leaves the shared mount namespace for a copy of it.
+pub(crate) fn unshare_mounts() -> io::Result<()> {
+    // SAFETY: as in `unshare`.
+    Ok(unsafe { unshare_unsafe(UnshareFlags::NEWNS) }?)
+}
+
 /// Whether a child of this process could do that. Leaves nothing behind.
 pub(crate) fn unshare_in_child(user: bool, network: bool) -> io::Result<()> {
     let flags = flags(user, network);
