@@ -53,6 +53,8 @@ pub enum Command {
     Compare(Compare),
     /// Report what this machine can run, and how to enable what it cannot.
     Doctor(Doctor),
+    /// Generate shell completions and manual pages.
+    Generate(crate::command::generate::Generate),
     /// List the systems that a scenario may name, their variants, and where each one runs.
     Systems(Systems),
 }

@@ -6,6 +6,7 @@ pub mod compare;
 pub mod demo;
 pub mod doctor;
 pub mod emu;
+pub mod generate;
 pub mod lab;
 pub mod link;
 pub mod mesh;

@@ -61,6 +61,7 @@ fn run(cli: &Cli) -> Result<u8, Failure> {
         Command::View(options) => command::view::run(options),
         Command::Compare(options) => command::compare::run(options),
         Command::Doctor(options) => command::doctor::run(options),
+        Command::Generate(options) => command::generate::run(options),
         Command::Systems(options) => command::systems::run(options),
     }
 }

@@ -10,6 +10,14 @@ use super::check;
 use super::options::link_address;
 use crate::frames::{BATCH, Endpoint, Run};
 
+/// The C libraries disagree about the type: `i32` in glibc, `u32` in musl.
+#[allow(clippy::unnecessary_cast, reason = "of one type only in one library")]
+const FLAGS: Flags = libc::MSG_DONTWAIT as Flags;
+#[cfg(target_env = "musl")]
+type Flags = u32;
+#[cfg(not(target_env = "musl"))]
+type Flags = i32;
+
 /// Room for control messages in octets: the segment size (4) and the headers.
 const CONTROL: usize = 64;
 
@@ -60,13 +68,7 @@ pub(crate) fn receive_many(
     // which outlive the call; the parts cover disjoint pieces of `buffer`, which is borrowed mutably.
     let result = unsafe {
         let first = headers.as_mut_ptr();
-        libc::recvmmsg(
-            fd.as_raw_fd(),
-            first,
-            count as u32,
-            libc::MSG_DONTWAIT,
-            ptr::null_mut(),
-        )
+        libc::recvmmsg(fd.as_raw_fd(), first, count as u32, FLAGS, ptr::null_mut())
     };
     let received = check(result)? as usize;
     for (header, name) in headers.iter().zip(&names).take(received) {
@@ -131,7 +133,7 @@ pub(crate) fn send_runs<'a>(
     // which outlive the call; the kernel only reads them and the frames.
     let result = unsafe {
         let first = headers.as_mut_ptr();
-        libc::sendmmsg(fd.as_raw_fd(), first, count as u32, libc::MSG_DONTWAIT)
+        libc::sendmmsg(fd.as_raw_fd(), first, count as u32, FLAGS)
     };
     check(result).map(|sent| sent as usize)
 }

@@ -133,10 +133,23 @@ pub(crate) fn enter_before_exec(command: &mut Command, namespace: BorrowedFd<'_>
 
 /// Puts the calling thread into SCHED_FIFO at the lowest priority. Its children get the ordinary class.
 pub(crate) fn schedule_first() -> io::Result<()> {
-    let param = libc::sched_param { sched_priority: 1 };
+    // The kernel's sched_param. That of musl is longer, and its sched_setscheduler always fails.
+    let priority: libc::c_int = 1;
     let policy = libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK;
-    // SAFETY: the kernel reads one sched_param that outlives the call; 0 is the calling thread.
-    check(unsafe { libc::sched_setscheduler(0, policy, &raw const param) }).map(drop)
+    let this_thread = 0;
+    // SAFETY: the kernel reads one integer that outlives the call.
+    let result = unsafe {
+        libc::syscall(
+            libc::SYS_sched_setscheduler,
+            this_thread,
+            policy,
+            &raw const priority,
+        )
+    };
+    match result {
+        -1 => Err(io::Error::last_os_error()),
+        _ => Ok(()),
+    }
 }
 
 fn flags(user: bool, network: bool) -> UnshareFlags {

@@ -1,0 +1,112 @@
+//! `chappe generate`: shell completions and manual pages, made of the command line itself.
+
+use std::path::{Path, PathBuf};
+
+use clap::{Args, CommandFactory, Subcommand};
+use clap_complete::Shell;
+
+use crate::cli::Cli;
+use crate::failure::Failure;
+use crate::terminal;
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  chappe generate completions bash > ~/.local/share/bash-completion/completions/chappe
+  chappe generate man ~/.local/share/man/man1")]
+pub struct Generate {
+    #[command(subcommand)]
+    pub what: What,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum What {
+    /// Print the completions of a shell.
+    Completions {
+        /// The shell.
+        shell: Shell,
+    },
+    /// Write a manual page for each command into a folder. Pages that are there already are replaced.
+    Man {
+        /// The folder, which is made if it does not exist.
+        folder: PathBuf,
+    },
+}
+
+pub fn run(options: &Generate) -> Result<u8, Failure> {
+    match &options.what {
+        What::Completions { shell } => completions(*shell)?,
+        What::Man { folder } => {
+            let pages = man(folder)?;
+            terminal::tell(&format!(
+                "wrote {pages} manual pages to {}; read one with:  man -l {}",
+                folder.display(),
+                folder.join("chappe.1").display()
+            ));
+        }
+    }
+    Ok(0)
+}
+
+fn completions(shell: Shell) -> Result<(), Failure> {
+    let mut text = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), "chappe", &mut text);
+    terminal::print(&String::from_utf8_lossy(&text))
+}
+
+/// Writes `chappe.1`, `chappe-link.1`, `chappe-link-run.1` and so on; returns their number.
+fn man(folder: &Path) -> Result<usize, Failure> {
+    let mut command = Cli::command();
+    // Names of subcommands become `chappe-link` and their usage `chappe link`.
+    command.build();
+    let mut pages = 0;
+    let mut waiting = vec![command];
+    while let Some(command) = waiting.pop() {
+        let shown = command
+            .get_subcommands()
+            .filter(|one| !one.is_hide_set() && one.get_name() != "help");
+        waiting.extend(shown.cloned());
+        let name = command.get_display_name().unwrap_or(command.get_name());
+        let path = folder.join(format!("{name}.1"));
+        let page = clap_mangen::Man::new(command);
+        chappe_store::write_whole(&path, |file| page.render(file))?;
+        pages += 1;
+    }
+    Ok(pages)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Goal: every command has its page, with its options.
+    #[test]
+    fn every_command_has_a_manual_page() {
+        let folder = std::env::temp_dir().join(format!("chappe-man-{}", std::process::id()));
+        assert!(man(&folder).unwrap() > 30);
+        let read = |name: &str| std::fs::read_to_string(folder.join(name)).unwrap();
+        for command in Cli::command().get_subcommands() {
+            assert!(read(&format!("chappe-{}.1", command.get_name())).contains(".TH"));
+        }
+        assert!(read("chappe-link-run.1").contains("chappe\\-link\\-run"));
+        assert!(read("chappe-sim.1").contains("\\-\\-seeds"));
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn completions_of_every_shell_name_every_command() {
+        use clap::ValueEnum;
+        for shell in Shell::value_variants() {
+            let mut text = Vec::new();
+            clap_complete::generate(*shell, &mut Cli::command(), "chappe", &mut text);
+            let text = String::from_utf8(text).unwrap();
+            for command in Cli::command().get_subcommands() {
+                assert!(
+                    text.contains(command.get_name()),
+                    "{shell}: {}",
+                    command.get_name()
+                );
+            }
+        }
+    }
+}
