@@ -8,6 +8,7 @@
 mod bench;
 mod debian;
 mod demo;
+mod dist;
 mod elf;
 mod firmware;
 mod modules;
@@ -39,6 +40,9 @@ Usage: cargo xtask COMMAND
   sizes               Measure what TCP costs a Cortex-M4 (code, memory, instructions) and record it under
                       docs/benchmarks
   bench [PACKAGE...]  Run the benchmarks and record the results under docs/benchmarks
+  dist [--once]       Make what is shipped, under target/dist: static programs, a Debian package that is installed and
+                      removed in a copy of this system, a bill of materials, checksums. Half an hour on two cores;
+                      --once leaves out the comparison of two builds
   page [--check]      Build the page of `chappe view` from web/ (needs Node 20), or compare it
   picture             Draw the README's picture of `chappe view` (needs Node 20 and Chromium)
   readme              Write the demo's output into README.md
@@ -59,6 +63,8 @@ fn main() -> ExitCode {
         ("rules", []) => test::rules(),
         ("firmware", []) => firmware::alone(),
         ("sizes", []) => sizes::alone(),
+        ("dist", []) => dist::run(true),
+        ("dist", [flag]) if flag == "--once" => dist::run(false),
         ("bench", packages) => bench::run(packages),
         ("circles", []) => rules::circles::list(),
         ("words", []) => rules::words::list(""),

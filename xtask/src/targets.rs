@@ -43,6 +43,33 @@ pub fn install(root: &Path, may_install: bool) -> Outcome {
     }
 }
 
+/// Installs those of `targets` that rustup has and that are missing.
+pub fn add(root: &Path, targets: &[&str]) -> Outcome {
+    let missing: Vec<&str> = targets
+        .iter()
+        .copied()
+        .filter(|t| !is_installed(t, root))
+        .collect();
+    if missing.is_empty() {
+        return Outcome::Passed("all installed".to_owned());
+    }
+    if !process::exists("rustup") {
+        return Outcome::Skipped("needs rustup".to_owned());
+    }
+    // One by one: a target that is not to be had does not keep the others away.
+    let mut without = Vec::new();
+    for target in missing {
+        let mut rustup = Command::new("rustup");
+        if process::take(rustup.args(["target", "add", target]), LIMIT).is_err() {
+            without.push(target);
+        }
+    }
+    match without.is_empty() {
+        true => Outcome::Passed("installed".to_owned()),
+        false => Outcome::Skipped(format!("not to be had: {}", without.join(", "))),
+    }
+}
+
 /// Whether the compiler has the core library of a target.
 pub fn is_installed(target: &str, root: &Path) -> bool {
     let args = ["--print", "target-libdir", "--target", target];

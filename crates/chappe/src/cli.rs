@@ -26,36 +26,51 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Move a file over lossy networks by each system, beside its baselines and the bound: ten seconds, no setup.
+    #[cfg(feature = "full")]
     Demo(Demo),
     /// Simulate a scenario file.
+    #[cfg(feature = "full")]
     Sim(Sim),
     /// Simulate a scenario with several values of its keys: every combination, compared over the same seeds.
+    #[cfg(feature = "full")]
     Sweep(Sweep),
     /// Regenerate the papers' figures: published values, ours with intervals, and the bound.
+    #[cfg(feature = "full")]
     Lab(Lab),
     /// Write a commented scenario file to start from.
+    #[cfg(feature = "full")]
     New(New),
     /// Run a command over a lossy path, plainly and through `chappe link`: what it gains, beside the bound. No root, no file.
+    #[cfg(feature = "full")]
     Try(crate::command::trial::Try),
     /// Run real programs over a scenario's network: namespaces, the simulated radios in real time, no root.
+    #[cfg(feature = "full")]
     Emu(Emu),
     /// Connect real programs to motes: a 6LoWPAN border router with a network behind it that is simulated in real time.
+    #[cfg(feature = "full")]
     Border(crate::command::border::Border),
     /// Send files to many hosts over real, lossy, multi-hop networks.
+    #[cfg(any(feature = "full", feature = "cast"))]
     Cast(crate::command::cast::Cast),
     /// Recover losses between two hosts: a TUN device on each side, encrypted frames between them.
+    #[cfg(any(feature = "full", feature = "link"))]
     Link(crate::command::link::Link),
     /// Run a router of a wireless mesh: a TUN device, routes and prices of airtime, encrypted frames to neighbours.
+    #[cfg(feature = "full")]
     Mesh(crate::command::mesh::Options),
     /// Show recorded runs and figures in a browser: the network, a lane for each node, why each frame was lost.
+    #[cfg(feature = "full")]
     View(crate::command::view::View),
     /// Compare results, paired by seed: what differs between them, which is better, and by how much.
+    #[cfg(feature = "full")]
     Compare(Compare),
     /// Report what this machine can run, and how to enable what it cannot.
     Doctor(Doctor),
     /// Generate shell completions and manual pages.
+    #[cfg(feature = "full")]
     Generate(crate::command::generate::Generate),
     /// List the systems that a scenario may name, their variants, and where each one runs.
+    #[cfg(feature = "full")]
     Systems(Systems),
 }
 
@@ -329,7 +344,7 @@ pub struct EmuCast {
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u64).range(1..=100))]
     pub seeds: u64,
     /// Sending rate of each process; default: the rate of one station with the channel to itself.
-    #[arg(long, value_name = "RATE", value_parser = crate::command::cast::rate)]
+    #[arg(long, value_name = "RATE", value_parser = crate::argument::rate)]
     pub rate: Option<chappe_core::Bitrate>,
     /// Largest accepted difference of a receiver's goodput, in per cent of the simulator's.
     #[arg(long, value_name = "PERCENT", default_value_t = 20.0)]

@@ -12,6 +12,10 @@
 //! | 70 | a defect of Chappe |
 //! | 130 | interrupted; what was finished is kept |
 
+// A program with one command (`--no-default-features --features link`) leaves parts of the common modules unused.
+#![cfg_attr(not(feature = "full"), allow(dead_code, unused_imports))]
+
+mod argument;
 mod cli;
 mod command;
 mod diagnostic;
@@ -22,16 +26,32 @@ mod new_file;
 mod output;
 mod terminal;
 
+use std::ffi::OsString;
 use std::panic::AssertUnwindSafe;
+use std::path::Path;
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 
 use cli::{Cli, Command};
 use failure::Failure;
 
+/// The command line of a program whose name is that of a command, such as `chappe-link run FILE`, as `chappe link run FILE`. `doctor` is
+/// in every such program.
+fn with_command(mut arguments: Vec<OsString>) -> Vec<OsString> {
+    let program = arguments.first().map(Path::new);
+    let name = program.and_then(|path| path.file_name()?.to_str()?.strip_prefix("chappe-"));
+    let name = name.filter(|name| Cli::command().find_subcommand(name).is_some());
+    if let Some(name) = name.map(OsString::from)
+        && arguments.get(1).is_none_or(|first| first != "doctor")
+    {
+        arguments.insert(1, name);
+    }
+    arguments
+}
+
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = Cli::parse_from(with_command(std::env::args_os().collect()));
     diagnostic::report_panics();
     let done = std::panic::catch_unwind(AssertUnwindSafe(|| run(&cli)));
     match done {
@@ -47,21 +67,59 @@ fn main() -> ExitCode {
 
 fn run(cli: &Cli) -> Result<u8, Failure> {
     match &cli.command {
+        #[cfg(feature = "full")]
         Command::Demo(options) => command::demo::run(options),
+        #[cfg(feature = "full")]
         Command::Sim(options) => command::sim::run(options),
+        #[cfg(feature = "full")]
         Command::Sweep(options) => command::sweep::run(options),
+        #[cfg(feature = "full")]
         Command::Lab(options) => command::lab::run(options),
+        #[cfg(feature = "full")]
         Command::New(options) => command::new::run(options),
+        #[cfg(feature = "full")]
         Command::Try(options) => command::trial::run(options),
+        #[cfg(feature = "full")]
         Command::Emu(options) => command::emu::run(options),
+        #[cfg(feature = "full")]
         Command::Border(options) => command::border::run(options),
+        #[cfg(any(feature = "full", feature = "cast"))]
         Command::Cast(options) => command::cast::run(options),
+        #[cfg(any(feature = "full", feature = "link"))]
         Command::Link(options) => command::link::run(options),
+        #[cfg(feature = "full")]
         Command::Mesh(options) => command::mesh::run(options),
+        #[cfg(feature = "full")]
         Command::View(options) => command::view::run(options),
+        #[cfg(feature = "full")]
         Command::Compare(options) => command::compare::run(options),
         Command::Doctor(options) => command::doctor::run(options),
+        #[cfg(feature = "full")]
         Command::Generate(options) => command::generate::run(options),
+        #[cfg(feature = "full")]
         Command::Systems(options) => command::systems::run(options),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_may_have_the_name_of_its_command() {
+        let line = |words: &str| -> String {
+            let words = words.split(' ').map(OsString::from).collect();
+            with_command(words)
+                .join(" ".as_ref())
+                .into_string()
+                .unwrap()
+        };
+        assert_eq!(
+            line("/usr/sbin/chappe-link run l.toml"),
+            "/usr/sbin/chappe-link link run l.toml"
+        );
+        assert_eq!(line("chappe-link doctor"), "chappe-link doctor");
+        assert_eq!(line("chappe link run"), "chappe link run");
+        assert_eq!(line("chappe-1.0 demo"), "chappe-1.0 demo");
     }
 }

@@ -15,8 +15,8 @@ use chappe_cast::{Ending, Protocol, Receiving, Sending, Then, key};
 use crate::failure::{FAILED, Failure, INTERRUPTED};
 use crate::terminal;
 
+pub use options::Cast;
 use options::{Action, Admit, Key, Keygen, Members, Receive, Relay, Revoke, Send};
-pub use options::{Cast, rate};
 use screen::Screen;
 
 pub fn run(cast: &Cast) -> Result<u8, Failure> {

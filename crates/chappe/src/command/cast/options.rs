@@ -6,9 +6,10 @@ use std::path::PathBuf;
 use chappe_cast::group::Seat;
 use chappe_cast::{Audience, Carrier, Channel, Loss, Options};
 use chappe_core::{Bitrate, Duration, Seed};
-use chappe_scenario::quantity::{Rate, Size, Time};
+use chappe_scenario::quantity::{Size, Time};
 use clap::{Args, Subcommand};
 
+use crate::argument::one_line;
 use crate::failure::Failure;
 
 #[derive(Debug, Args)]
@@ -187,7 +188,7 @@ pub struct Link {
     #[arg(long, value_name = "FILE")]
     pub key: PathBuf,
     /// Sending rate with all headers. On a radio, the share of its broadcast rate that is free.
-    #[arg(long, value_name = "RATE", default_value = "10 Mbit/s", value_parser = rate)]
+    #[arg(long, value_name = "RATE", default_value = "10 Mbit/s", value_parser = crate::argument::rate)]
     pub rate: Bitrate,
     /// Whether members share airtime (`shared`: radios) or each has its full rate (`separate`: a switch). Default: shared
     /// if an interface is a radio: a wireless card, or one whose alias begins with `radio`.
@@ -280,11 +281,6 @@ fn member(text: &str) -> Result<(Option<u16>, String), String> {
     Ok((Some(node.ok_or_else(wrong)?), name.into()))
 }
 
-/// Joins the mistake and the right form, which `chappe-scenario` separates by a control character.
-fn one_line(message: String) -> String {
-    message.replace('\u{1f}', "; ")
-}
-
 fn span(text: &str) -> Result<Duration, String> {
     let seconds = Time::parse(text).map_err(one_line)?.value();
     match (0.0..=1e6).contains(&seconds) {
@@ -299,15 +295,6 @@ fn age(text: &str) -> Result<Duration, String> {
     match (0.0..=3.2e9).contains(&seconds) {
         true => Ok(Duration::from_nanos((seconds * 1e9) as u64)),
         false => Err("0 to 800,000 hours".into()),
-    }
-}
-
-/// Parses a rate, 10 kbit/s to 100 Gbit/s.
-pub fn rate(text: &str) -> Result<Bitrate, String> {
-    let rate = Rate::parse(text).map_err(one_line)?.value();
-    match (1e4..=1e11).contains(&rate) {
-        true => Ok(Bitrate(rate as u64)),
-        false => Err("10 kbit/s to 100 Gbit/s".into()),
     }
 }
 

@@ -18,7 +18,7 @@ pub struct Try {
     #[arg(long, value_name = "SIZE")]
     pub size: Option<String>,
     /// Give the link the rate of the path, as `rate` in its file; default: it finds one.
-    #[arg(long, value_name = "RATE", value_parser = crate::command::cast::rate)]
+    #[arg(long, value_name = "RATE", value_parser = crate::argument::rate)]
     pub rate: Option<chappe_core::Bitrate>,
     /// Which frames are lost. Both runs lose the same ones.
     #[arg(long, default_value_t = 1)]
