@@ -130,12 +130,16 @@ impl Cell {
         let begun = Instant::now();
         let mut routers = Routers((0..nodes).map(start).collect());
         let (from, to) = self.place.flows()[0];
-        let ping = Ping::start(&hosts[from], &self.router.address(to), 0.1);
-        let first = || ping.since(begun).first().map(|(at, _)| *at);
-        while first().is_none() && begun.elapsed() < Duration::from_secs(self.patience_s) {
+        let start = || Ping::start(&hosts[from], &self.router.address(to), 0.1);
+        let (mut ping, mut first) = (start(), None);
+        while first.is_none() && begun.elapsed() < Duration::from_secs(self.patience_s) {
             thread::sleep(Duration::from_millis(20));
+            if ping.is_over() {
+                ping = start();
+            }
+            first = ping.since(begun).first().map(|(at, _)| *at);
         }
-        let Some(first) = first() else {
+        let Some(first) = first else {
             return Seen {
                 first_s: f64::INFINITY,
                 ..Seen::default()

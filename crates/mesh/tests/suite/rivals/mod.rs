@@ -6,11 +6,13 @@
 mod cell;
 mod routers;
 mod traffic;
+mod wire;
 
 use std::process::{Command, Stdio};
 
 pub use cell::{Cell, Seen};
 pub use routers::Router;
+pub use wire::wire;
 
 /// A network, and the flows that are measured on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,6 +73,12 @@ pub fn called() -> Called {
         Some((first, rest)) if first == "--cell" => {
             chappe_sys::namespace::isolate().expect("network namespaces");
             println!("{}", Cell::parse(rest).expect("a cell").run());
+            Called::Done
+        }
+        Some((first, rest)) if first == "--wire" => {
+            chappe_sys::namespace::isolate().expect("network namespaces");
+            let rate = rest.first().and_then(|rate| rate.parse().ok());
+            println!("{}", wire(rate.expect("Mbit/s")));
             Called::Done
         }
         Some((first, rest)) if first == "--router" => {

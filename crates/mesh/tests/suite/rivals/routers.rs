@@ -85,8 +85,10 @@ pub fn socket(folder: &Path, node: usize) -> PathBuf {
     folder.join(format!("{node}.sock"))
 }
 
-/// The daemon of one node, until a signal comes.
+/// The daemon of one node, until a signal comes. The words are its number, how many nodes there are, its socket, and `wired` for
+/// Ethernet of 1 Gbit/s.
 pub fn serve(words: &[String]) {
+    let wired = words.get(3).is_some_and(|word| word == "wired");
     let number = |at: usize| words[at].parse::<u16>().unwrap();
     let (node, nodes) = (number(0), number(1));
     let net = |text| Net::parse(text).unwrap();
@@ -95,7 +97,10 @@ pub fn serve(words: &[String]) {
             number: node + 1,
             networks: vec![net("10.77.0.0/16"), net("fd77::/64")],
             behind: Vec::new(),
-            air: Air::dot11b(Bitrate(11_000_000)),
+            air: match wired {
+                true => Air::wired(Bitrate(1_000_000_000)),
+                false => Air::dot11b(Bitrate(11_000_000)),
+            },
             hop: Hop::Broadcast,
             size: nodes,
             mtu: 0,

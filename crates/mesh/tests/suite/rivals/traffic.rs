@@ -118,6 +118,11 @@ impl Ping {
         Ping { child, answers }
     }
 
+    /// Whether it has ended: it does at once where there is no route yet.
+    pub fn is_over(&mut self) -> bool {
+        self.child.try_wait().is_ok_and(|ended| ended.is_some())
+    }
+
     pub fn since(&self, begin: Instant) -> Vec<(Instant, f64)> {
         let answers = self.answers.lock().unwrap();
         answers
