@@ -44,7 +44,10 @@ fn on_a_wire() {
         let program = std::env::current_exe().expect("this program");
         let output = Command::new(program).args(["--wire", rate]).output();
         let output = output.expect("a measurement");
-        print!("{rate} Mbit/s offered: {}", String::from_utf8_lossy(&output.stdout));
+        print!(
+            "{rate} Mbit/s offered: {}",
+            String::from_utf8_lossy(&output.stdout)
+        );
     }
 }
 
@@ -113,7 +116,11 @@ fn compare(order: &Order, place: Place, congestion: &str) {
         if *router != Router::Mesh {
             let pairs = all[0].iter().zip(runs).filter(|(a, b)| up(a) && up(b));
             let ratios = pairs.map(|(a, b)| (a.geometric() / b.geometric()).ln());
-            println!("  mesh / {}: {}", router.name(), factor(&ratios.collect::<Vec<_>>()));
+            println!(
+                "  mesh / {}: {}",
+                router.name(),
+                factor(&ratios.collect::<Vec<_>>())
+            );
         }
     }
     println!();
@@ -154,7 +161,10 @@ fn interval(values: &[f64]) -> String {
     let values: Vec<f64> = values.iter().map(|value| value.min(1e4)).collect();
     let (mean, half) = mean(&values);
     let (least, most) = extremes(&values);
-    format!("{mean:.2} ± {half:.2} ({least:.2} to {most:.2}, n={})", values.len())
+    format!(
+        "{mean:.2} ± {half:.2} ({least:.2} to {most:.2}, n={})",
+        values.len()
+    )
 }
 
 /// The geometric mean of ratios with its 95 % interval, from their logarithms.
@@ -179,11 +189,17 @@ fn mean(values: &[f64]) -> (f64, f64) {
     let n = values.len() as f64;
     let mean = values.iter().sum::<f64>() / n;
     let square: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
-    let t = T.get(values.len().saturating_sub(2)).copied().unwrap_or(2.1);
+    let t = T
+        .get(values.len().saturating_sub(2))
+        .copied()
+        .unwrap_or(2.1);
     (mean, t * (square / (n - 1.0).max(1.0) / n).sqrt())
 }
 
 fn extremes(values: &[f64]) -> (f64, f64) {
     let least = values.iter().copied().fold(f64::INFINITY, f64::min);
-    (least, values.iter().copied().fold(f64::NEG_INFINITY, f64::max))
+    (
+        least,
+        values.iter().copied().fold(f64::NEG_INFINITY, f64::max),
+    )
 }

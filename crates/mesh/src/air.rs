@@ -172,7 +172,7 @@ mod tests {
         assert_eq!(gate.open_at(), free);
     }
 
-    /// Nobody can hold others for longer than a burst takes, with what follows.
+    /// No node can hold others for longer than a burst takes, with what follows.
     #[test]
     fn a_burst_holds_others_until_it_has_passed() {
         let air = Air::dot11b(RATE);

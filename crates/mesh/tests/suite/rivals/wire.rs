@@ -48,22 +48,37 @@ pub fn wire(rate_mbps: f64) -> Load {
         })
         .expect("a namespace")
         .expect("a cable");
-    hosts[1].run(|| Links::open()?.up("radio0")).expect("a namespace").expect("a cable");
+    hosts[1]
+        .run(|| Links::open()?.up("radio0"))
+        .expect("a namespace")
+        .expect("a cable");
     thread::sleep(Duration::from_millis(300));
     for host in &hosts {
-        host.run(|| Interface::find("radio0")?.offloads_off()).expect("a namespace").expect("a cable");
+        host.run(|| Interface::find("radio0")?.offloads_off())
+            .expect("a namespace")
+            .expect("a cable");
     }
     let program = std::env::current_exe().expect("this program");
     let mut daemons = [0, 1].map(|node: usize| {
         let mut command = Command::new(&program);
-        let socket = std::env::temp_dir().join(format!("chappe-wire-{}.{node}", std::process::id()));
-        command.args(["--router", &node.to_string(), "2"]).arg(socket).arg("wired");
+        let socket =
+            std::env::temp_dir().join(format!("chappe-wire-{}.{node}", std::process::id()));
+        command
+            .args(["--router", &node.to_string(), "2"])
+            .arg(socket)
+            .arg("wired");
         command.stdout(Stdio::null());
-        hosts[node].run(|| command.spawn()).expect("a namespace").expect("a daemon")
+        hosts[node]
+            .run(|| command.spawn())
+            .expect("a namespace")
+            .expect("a daemon")
     });
     thread::sleep(Duration::from_secs(5));
     let bind = |node: usize, address: &str| {
-        hosts[node].run(|| UdpSocket::bind(address)).expect("a namespace").expect("an address")
+        hosts[node]
+            .run(|| UdpSocket::bind(address))
+            .expect("a namespace")
+            .expect("an address")
     };
     let (source, sink) = (bind(0, "10.77.0.1:5000"), bind(1, "10.77.0.2:5000"));
     let _ = sink.set_read_timeout(Some(Duration::from_millis(500)));
