@@ -1,8 +1,10 @@
 //! Hop-by-hop recovery without the card: frames are repeated until their neighbour acknowledges them.
 //!
 //! Frames are broadcast, so that all neighbours hear queues and prices. Every frame carries acknowledgements: of a relay, the
-//! frame that forwards a packet acknowledges it. A frame is repeated when one that left later was acknowledged (as in RACK,
-//! RFC 8985: a radio does not reorder), or when its time has passed.
+//! frame that forwards a packet acknowledges it. A body is repeated when one that left later was acknowledged (as in RACK,
+//! RFC 8985: a radio does not reorder), or when its neighbour says that the burst in which it left is over and does not list
+//! it. If no answer comes, the last body is repeated, so that one does. When a frame was on the air is not known: it may have
+//! waited in the card.
 
 use chappe_core::{Class, Duration, Instant, Outcome};
 
