@@ -25,9 +25,14 @@ const ROUTED: usize = chappe_dpclo::header::DATA + chappe_dpclo::header::STAMP;
 /// SACK (20 + 20 + 12 + 12), and what is around it.
 const RIDER: usize = 64 + ROUTED;
 
-/// The longest packet that fits a frame whose SDU has `frame_max` octets, beside a small one.
+/// The longest packet that leaves room for a small one in a frame whose SDU has `frame_max` octets.
 pub fn mtu_of(frame_max: usize) -> usize {
-    frame_max.saturating_sub(AROUND + ROUTED + PART + RIDER)
+    mtu_most(frame_max).saturating_sub(PART + RIDER)
+}
+
+/// The longest packet that fits such a frame.
+fn mtu_most(frame_max: usize) -> usize {
+    frame_max.saturating_sub(AROUND + ROUTED)
 }
 
 /// A node: the network's side is a [`LinkNode`], the host's side are [`offer`](Self::offer) and [`deliver`](Self::deliver).
@@ -163,7 +168,7 @@ impl Node {
         seed: Seed,
         seconds: u32,
     ) -> Result<Node, String> {
-        let most = mtu_of(frame_max);
+        let most = mtu_most(frame_max);
         if config.mtu > most {
             return Err(format!(
                 "an MTU of {} does not fit: frames carry {most}",

@@ -80,6 +80,8 @@ struct Neighbour {
     in_vain: u16,
     /// When its frames must be acknowledged, if nothing else leaves before.
     ack_at: Option<Instant>,
+    /// Since when.
+    owed: Instant,
     /// When its last frame for this node arrived.
     arrived: Instant,
     bursts: Bursts,
@@ -335,10 +337,15 @@ impl Recovery {
         (life, number): (u8, u16),
         wait: Duration,
     ) -> bool {
-        let delay = wait;
+        let (delay, longest) = (wait, self.wait_min / 2);
         let neighbour = self.neighbour(now, from);
         let at = now + delay;
-        neighbour.ack_at = Some(at);
+        if neighbour.ack_at.is_none() {
+            neighbour.owed = now;
+        }
+        // The next bodies put it off until the burst is over, but not for ever: a stream without a pause is acknowledged, too.
+        let most = neighbour.owed + wait.max(longest);
+        neighbour.ack_at = Some(at.min(most));
         neighbour.arrived = now;
         let fresh = neighbour.on_number(life, number);
         self.counters.copies += u64::from(!fresh);
@@ -502,6 +509,7 @@ impl Recovery {
                     round: None,
                     in_vain: 0,
                     ack_at: None,
+                    owed: Instant::ZERO,
                     arrived: Instant::ZERO,
                     bursts: Bursts {
                         newest: 0,
@@ -739,6 +747,18 @@ mod tests {
         recovery.on_time(due);
         assert_eq!(recovery.lost(), (1, 1));
         assert_eq!(recovery.repeat(due, 2, 2000).unwrap().number, 3);
+    }
+
+    /// A stream without a pause is acknowledged while it lasts.
+    #[test]
+    fn a_stream_is_acknowledged() {
+        let mut recovery = Recovery::new(Duration::from_millis(2));
+        let wait = Duration::from_millis(3);
+        for number in 0..8 {
+            recovery.on_frame(at(number), 3, (0, number as u16), wait);
+        }
+        // Half of what the sender waits for an answer: eight milliseconds.
+        assert!(!recovery.owes(at(7)) && recovery.owes(at(8)));
     }
 
     /// Small bodies ride in two later frames, once in each; large ones in none.

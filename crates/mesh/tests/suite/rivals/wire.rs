@@ -11,8 +11,8 @@ use chappe_sys::{Interface, Links};
 
 use super::traffic::processor;
 
-/// Octets of a datagram: with its headers a packet of 1400.
-const DATAGRAM: usize = 1372;
+/// Octets of a datagram: with its headers a packet of 1300, which fits the mesh's on this cable.
+const DATAGRAM: usize = 1272;
 const LASTS: Duration = Duration::from_secs(5);
 
 /// What a stream of datagrams cost.
@@ -104,7 +104,8 @@ pub fn wire(rate_mbps: f64) -> Load {
     let arrived = counts.join().expect("a count");
     let after = spent();
     for daemon in &mut daemons {
-        let _ = daemon.kill();
+        // By SIGTERM, so that it removes its socket.
+        let _ = chappe_sys::process::tell(daemon, chappe_sys::Signal::Terminate);
         let _ = daemon.wait();
     }
     let of = |node: usize| 1e6 * (after[node] - before[node]) / arrived.max(1) as f64;
