@@ -31,6 +31,11 @@ const TOOLS: &[Tool] = &[
         used_for: "kernel TCP over emulated links",
     },
     Tool {
+        program: "babeld",
+        package: "babeld",
+        used_for: "another router beside the mesh",
+    },
+    Tool {
         program: "ping",
         package: "iputils-ping",
         used_for: "packets over emulated links",

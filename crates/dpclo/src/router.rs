@@ -392,6 +392,15 @@ impl Router {
         queue.map_or(0, |queue| queue.list.len())
     }
 
+    /// The packets that wait here for any destination, without those that the link holds, and the octets of their payloads.
+    pub fn queued(&self) -> (usize, usize) {
+        let lists = self.queues.iter().map(|queue| &queue.list);
+        let places = lists.flat_map(|list| self.store.places(list));
+        places.fold((0, 0), |(count, octets), place| {
+            (count + 1, octets + self.store.payload(place).len())
+        })
+    }
+
     /// The number of packets that wait here for any destination or that the link holds.
     pub fn waiting(&self) -> u64 {
         let waits = |queue: &Queue| u64::from(queue.list.len()) + u64::from(queue.in_flight);

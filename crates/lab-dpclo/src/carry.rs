@@ -142,12 +142,18 @@ impl ScenarioStreams {
     }
 }
 
-/// The optimum of the competing streams, if there are any.
+/// The most nodes whose optimum is computed. The linear programs of 1,000 nodes overflow the solver's ordering.
+const OPTIMUM_NODES_MAX: usize = 300;
+
+/// The optimum of the competing streams, if there are any and the network is not too large.
 fn optimum(
     with: &Dpclo,
     streams: &ScenarioStreams,
     medium: &Medium,
 ) -> Result<Option<Optimum>, RunError> {
+    if medium.nodes() > OPTIMUM_NODES_MAX {
+        return Ok(None);
+    }
     let contending = streams.contending();
     if contending.is_empty() {
         return Ok(None);

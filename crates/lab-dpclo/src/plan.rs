@@ -40,7 +40,7 @@ pub static SYSTEM: System = System {
     has_link_loss: false,
     radios: Radios::Dot11b,
     profile: "ns2-threshold",
-    nodes_max: (300, "every router has a row for each node and neighbour"),
+    nodes_max: (1000, "every router has a row for each node and neighbour"),
     shares_ends: true,
     plan: |scenario| Ok(Arc::new(Dpclo::new(scenario)?)),
 };

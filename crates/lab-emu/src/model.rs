@@ -12,8 +12,9 @@ use chappe_core::{Address, Classes, Instant, LinkEvent, LinkNode, LinkSend, Over
 use chappe_emu::Bridge;
 use chappe_mac::dot11::Dot11;
 
-use packet::{HEADER, Packet};
+use packet::HEADER;
 
+pub use packet::{BLOCKS, Packet};
 pub use receiver::Receiver;
 pub use sender::Sender;
 

@@ -24,6 +24,8 @@ pub struct Config {
     pub loss: Option<Loss>,
     /// Whether SIGINT and SIGTERM end [`Live::run`](crate::Live::run). Default: yes.
     pub signals: bool,
+    /// Whether SIGHUP does, too. Default: no.
+    pub reload: bool,
     /// The longest time between two calls of the application. Default 250 ms.
     pub observe_every: Duration,
 }
@@ -38,6 +40,7 @@ impl Config {
             retries: Retries::default(),
             loss: None,
             signals: true,
+            reload: false,
             observe_every: Duration::from_millis(250),
         }
     }
@@ -48,6 +51,6 @@ impl Config {
 pub enum Ending {
     /// The application's closure broke the loop.
     Asked,
-    /// SIGINT or SIGTERM arrived.
+    /// SIGINT or SIGTERM arrived, or SIGHUP where it is asked for.
     Signal(Signal),
 }

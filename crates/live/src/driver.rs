@@ -165,8 +165,10 @@ impl<N: LinkNode + ?Sized> Live<N> {
         let times = Seed(chappe_sys::random_u64()?).stream(Purpose::Node(0));
         let clock = Clock::start();
         let mut events = EventLoop::new(clock)?;
-        if config.signals {
-            events.watch_signals()?;
+        match (config.signals, config.reload) {
+            (true, true) => events.watch_signals_and_reload()?,
+            (true, false) => events.watch_signals()?,
+            (false, _) => {}
         }
         for (token, port) in (0..).zip(&ports) {
             events.add(&port.socket, token)?;
@@ -855,11 +857,15 @@ impl<N: LinkNode + ?Sized> Live<N> {
         header: &Header,
         frame: &mut [u8],
     ) -> std::result::Result<(), DropReason> {
-        match self.neighbours.hello(now, at, header, frame) {
+        let outcome = self.neighbours.hello(now, at, header, frame);
+        match outcome {
             HelloOutcome::Dropped(why) => Err(why),
-            HelloOutcome::Known => {
+            HelloOutcome::Known | HelloOutcome::KnownBehind => {
                 self.throttle.hear(header.from, header.pressed);
                 self.statistics.pressed += u64::from(header.pressed);
+                if outcome == HelloOutcome::KnownBehind {
+                    self.tell_list(now);
+                }
                 Ok(())
             }
             HelloOutcome::Unproved { waits } => {
@@ -874,12 +880,19 @@ impl<N: LinkNode + ?Sized> Live<N> {
                     .membership
                     .members
                     .contains_key(&header.from);
-                let idle = self.notice.0.is_none() && now >= self.notice.1;
-                if known && idle && !self.neighbours.membership.notice.is_empty() {
-                    self.notice = (Some(0), now + NOTICE);
+                if known {
+                    self.tell_list(now);
                 }
                 Err(DropReason::Stale)
             }
+        }
+    }
+
+    /// Begins to send the list of members, unless that was done lately.
+    fn tell_list(&mut self, now: Instant) {
+        let idle = self.notice.0.is_none() && now >= self.notice.1;
+        if idle && !self.neighbours.membership.notice.is_empty() {
+            self.notice = (Some(0), now + NOTICE);
         }
     }
 

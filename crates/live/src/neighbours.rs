@@ -95,6 +95,8 @@ pub(crate) struct Life {
 pub enum HelloOutcome {
     /// A life that was trusted before.
     Known,
+    /// The same, of a node with an older list of members.
+    KnownBehind,
     /// A life without proof. If it is its turn to begin a handshake, it needs our hello first.
     Unproved {
         /// Whether it waits for our hello.
@@ -156,6 +158,7 @@ impl Neighbours {
         {
             if life.key(header.generation()).is_some() {
                 return match peer.hello(now, at, self.me, header, frame) {
+                    Ok(()) if serial < self.membership.serial => HelloOutcome::KnownBehind,
                     Ok(()) => HelloOutcome::Known,
                     Err(why) => HelloOutcome::Dropped(why),
                 };

@@ -6,6 +6,8 @@
 
 use chappe_core::{Bitrate, Duration, Instant};
 
+use crate::frame::{BURST_MAX, Burst};
+
 /// The timing of an interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Air {
@@ -59,8 +61,6 @@ impl Air {
 #[derive(Clone, Copy, Debug)]
 pub struct Gate {
     air: Air,
-    /// When the last frame was handed down, and what it takes.
-    last: (Instant, Duration),
     open_at: Instant,
     /// Until when data waits for others that go on with a packet.
     held_until: Instant,
@@ -77,7 +77,6 @@ impl Gate {
     pub fn new(air: Air) -> Gate {
         Gate {
             air,
-            last: (Instant::ZERO, Duration::ZERO),
             open_at: Instant::ZERO,
             held_until: Instant::ZERO,
         }
@@ -88,18 +87,21 @@ impl Gate {
         self.open_at.max(self.held_until)
     }
 
-    /// A packet in a frame of `octets` was overheard on its way to a neighbour, which forwards it unless it `ends` there. That
-    /// takes a frame, and the answer at its end a short one. Nodes further on do not hear this one and could not wait for it.
-    pub fn passing(&mut self, now: Instant, octets: usize, ends: bool) {
-        if self.air.wait == Duration::ZERO {
-            return;
+    /// A packet in a frame of `octets` was overheard on its way to a neighbour: its sender goes on with its burst, the neighbour
+    /// forwards what goes on from there and repeats one that is lost, and then the node at the end answers with two short
+    /// frames. Nodes further on do not hear this one and could not wait for it.
+    pub fn follow(&mut self, now: Instant, octets: usize, burst: Burst) {
+        let (rest, onward) = (burst.rest.min(BURST_MAX), burst.onward.min(BURST_MAX));
+        let onward = u64::from(onward) + u64::from(onward > 0);
+        let frames = self.air.exchange(octets) * (u64::from(rest) + onward);
+        self.hold(now + frames + self.air.exchange(ANSWER) * 2);
+    }
+
+    /// Data waits until then.
+    pub fn hold(&mut self, until: Instant) {
+        if self.air.wait > Duration::ZERO {
+            self.held_until = self.held_until.max(until);
         }
-        let answer = self.air.exchange(ANSWER);
-        let hold = match ends {
-            true => answer,
-            false => answer + self.air.exchange(octets),
-        };
-        self.held_until = self.held_until.max(now + hold);
     }
 
     /// When the next frame may leave.
@@ -110,7 +112,6 @@ impl Gate {
     /// A frame with an SDU of `octets` was handed down.
     pub fn sent(&mut self, now: Instant, octets: usize) {
         let takes = self.air.exchange(octets);
-        self.last = (now, takes);
         let floor = match self.air.wait == Duration::ZERO {
             true => now.saturating_before(BURST),
             // A card that shares the channel cannot make up for lost time.
@@ -124,17 +125,10 @@ impl Gate {
         now.saturating_before(self.air.exchange(octets).saturating_sub(self.air.wait))
     }
 
-    /// A neighbour's frame with an SDU of `octets` was received. If the own frame could not have left before that one began, it
-    /// is still in the card.
+    /// A neighbour's frame with an SDU of `octets` was received. The own frames that were still in the card waited for it.
     pub fn heard(&mut self, now: Instant, octets: usize) {
-        let shared = self.air.wait > Duration::ZERO;
-        let (handed, takes) = self.last;
-        if !shared || now >= handed + takes + takes {
-            return;
-        }
-        let began = self.began(now, octets);
-        if handed + takes.saturating_sub(self.air.wait) > began {
-            self.open_at = self.open_at.max(now + takes);
+        if self.air.wait > Duration::ZERO && self.began(now, octets) < self.open_at {
+            self.open_at += self.air.exchange(octets).saturating_sub(self.air.wait);
         }
     }
 }
@@ -157,22 +151,53 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_that_was_heard_holds_the_own_one_in_the_card() {
-        let mut gate = Gate::new(Air::dot11b(RATE));
+    fn a_frame_that_was_heard_holds_the_own_ones_in_the_card() {
+        let air = Air::dot11b(RATE);
+        let mut gate = Gate::new(air);
         let at = Instant::from_millis;
         gate.sent(at(100), 1000);
+        gate.sent(at(100), 1000);
         let free = gate.open_at();
-        // Its transmission ends half a millisecond later: the own frame was not on the air.
+        assert_eq!(free, at(100) + air.exchange(1000) * 2);
+        // The card waited for as long as it was on the air.
         let soon = at(100) + Duration::from_micros(1200);
         gate.heard(soon, 1000);
         assert_eq!(
-            gate.open_at().saturating_since(soon),
-            free.saturating_since(at(100))
+            gate.open_at(),
+            free + air.exchange(1000).saturating_sub(air.wait)
         );
-        // One that began after the own frame changes nothing.
-        let mut gate = Gate::new(Air::dot11b(RATE));
-        gate.sent(at(100), 1000);
-        gate.heard(at(103), 1000);
+        // One that began after the own frames changes nothing.
+        let free = gate.open_at();
+        gate.heard(free + Duration::from_millis(3), 1000);
         assert_eq!(gate.open_at(), free);
+    }
+
+    /// No node can hold others for longer than a burst takes, with what follows.
+    #[test]
+    fn a_burst_holds_others_until_it_has_passed() {
+        let air = Air::dot11b(RATE);
+        let (now, full) = (Instant::from_millis(7), air.exchange(2000));
+        let holds = |rest, onward| {
+            let mut gate = Gate::new(air);
+            let number = 0;
+            gate.follow(
+                now,
+                2000,
+                Burst {
+                    number,
+                    rest,
+                    onward,
+                },
+            );
+            gate.data_at().saturating_since(now)
+        };
+        let answers = air.exchange(ANSWER) * 2;
+        assert_eq!(holds(0, 0), answers);
+        assert_eq!(holds(3, 0), full * 3 + answers);
+        assert_eq!(holds(1, 2), full * 4 + answers);
+        assert_eq!(holds(15, 15), holds(4, 4));
+        let mut wired = Gate::new(Air::wired(RATE));
+        wired.follow(now, 2000, Burst::default());
+        assert_eq!(wired.data_at(), Instant::ZERO);
     }
 }

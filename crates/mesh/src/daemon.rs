@@ -39,7 +39,7 @@ pub struct MeshConfig {
     pub export: bool,
     /// Where questions are answered: a Unix datagram socket.
     pub socket: Option<PathBuf>,
-    /// Whether SIGINT and SIGTERM end [`Mesh::run`].
+    /// Whether SIGINT, SIGTERM and SIGHUP end [`Mesh::run`].
     pub signals: bool,
 }
 
@@ -116,6 +116,12 @@ impl Mesh {
         self.mtu
     }
 
+    /// Takes over a newer list of members, between two runs. Neighbours that have an older one get it; those who are not in it are no
+    /// neighbours any more. [`Statistics::notice`] has a list that a neighbour sent, which `observe` sees.
+    pub fn join(&mut self, membership: Membership) -> chappe_sys::Result<()> {
+        self.live.join(membership)
+    }
+
     /// Runs until `observe` breaks or a signal arrives. Errors are those of the device and of an interface that has gone.
     pub fn run(
         &mut self,
@@ -165,6 +171,7 @@ fn driver(config: &MeshConfig) -> Config {
             ..Retries::default()
         },
         signals: config.signals,
+        reload: config.signals,
         ..Config::new(Pace::Unlimited, config.membership.clone())
     }
 }

@@ -12,7 +12,7 @@ use chappe_dpclo::{Counters, Refused, Router, Way};
 
 use crate::air::Gate;
 use crate::announce::Announcements;
-use crate::frame::AROUND;
+use crate::frame::{AROUND, Burst, PART};
 use crate::host::{Host, HostCounters};
 use crate::packet::{Facts, Net};
 use crate::recovery::{Recovery, RecoveryCounters};
@@ -21,8 +21,17 @@ use crate::settings::{Hop, NodeConfig};
 /// Octets of the router's header and stamp around a packet.
 const ROUTED: usize = chappe_dpclo::header::DATA + chappe_dpclo::header::STAMP;
 
-/// The longest packet that fits a frame whose SDU has `frame_max` octets.
+/// Octets that full packets leave in a frame for a small one: a TCP segment that only acknowledges, with timestamps and a block of
+/// SACK (20 + 20 + 12 + 12), and what is around it.
+const RIDER: usize = 64 + ROUTED;
+
+/// The longest packet that leaves room for a small one in a frame whose SDU has `frame_max` octets.
 pub fn mtu_of(frame_max: usize) -> usize {
+    mtu_most(frame_max).saturating_sub(PART + RIDER)
+}
+
+/// The longest packet that fits such a frame.
+fn mtu_most(frame_max: usize) -> usize {
     frame_max.saturating_sub(AROUND + ROUTED)
 }
 
@@ -30,6 +39,8 @@ pub fn mtu_of(frame_max: usize) -> usize {
 #[derive(Debug)]
 pub struct Node {
     config: NodeConfig,
+    /// Octets for parts in a frame.
+    room: usize,
     router: Router,
     recovery: Recovery,
     host: Host,
@@ -39,6 +50,14 @@ pub struct Node {
     open: bool,
     /// Whether frames with packets may leave, as of the last event.
     data_open: bool,
+    /// The burst that leaves: frames still to be handed down, and packets in it that go on.
+    burst: Burst,
+    /// Whether the burst has small bodies only, since others hold the channel.
+    express: bool,
+    /// Octets of the longest frame of the burst.
+    longest: usize,
+    /// When this node answers.
+    answer: Answer,
     life: u8,
     /// Acknowledgements, lost frames or announcements wait for the link.
     urgent: bool,
@@ -76,6 +95,34 @@ pub struct NodeCounters {
     pub control_frames: u64,
     /// Packets given to the host.
     pub delivered: u64,
+}
+
+/// When a node at the end of a path answers: right after a burst to it, since the nodes around its neighbour wait until then, and
+/// those further away do not hear it.
+#[derive(Clone, Copy, Debug, Default)]
+struct Answer {
+    /// When the burst is over, and until when the others wait.
+    slot: (Instant, Instant),
+    /// Until when another burst may come.
+    until: Instant,
+    /// The next change, as of the last event.
+    due: Option<Instant>,
+}
+
+impl Answer {
+    /// Whether small packets wait for the moment to answer.
+    fn is_awaited(&self, now: Instant) -> bool {
+        let (from, to) = self.slot;
+        now < self.until && !(from <= now && now < to)
+    }
+
+    /// When small packets may leave, if not now.
+    fn next(&self, now: Instant) -> Option<Instant> {
+        self.is_awaited(now).then_some(match now < self.slot.0 {
+            true => self.slot.0,
+            false => self.until,
+        })
+    }
 }
 
 /// Where a packet goes.
@@ -121,7 +168,7 @@ impl Node {
         seed: Seed,
         seconds: u32,
     ) -> Result<Node, String> {
-        let most = mtu_of(frame_max);
+        let most = mtu_most(frame_max);
         if config.mtu > most {
             return Err(format!(
                 "an MTU of {} does not fit: frames carry {most}",
@@ -136,6 +183,7 @@ impl Node {
         Ok(Node {
             router: router.map_err(|error| error.to_string())?,
             recovery: Recovery::new(config.air.exchange(config.mtu)),
+            room: frame_max.saturating_sub(AROUND),
             // Three frames: so long a neighbour waits for an acknowledgement anyway.
             host: Host::new(config.air.exchange(config.mtu) * 3),
             announcements: Announcements::new(
@@ -148,6 +196,10 @@ impl Node {
             gate: Gate::new(config.air),
             open: true,
             data_open: true,
+            burst: Burst::default(),
+            express: false,
+            longest: 0,
+            answer: Answer::default(),
             life,
             urgent: false,
             neighbours: Vec::new(),
@@ -322,15 +374,16 @@ impl Node {
         while let Some(node) = self.recovery.poll_gone() {
             self.router.lose(now, node);
         }
+        self.answer.due = self.answer.next(now);
+        self.host.hold_acks(self.answer.due);
         self.pump(now);
         self.open = self.gate.open_at() <= now;
         if self.open {
             self.recovery.left(self.gate.open_at());
         }
         self.data_open = self.gate.data_at() <= now;
-        self.urgent = self.data_open && self.recovery.has_lost()
-            || self.recovery.owes(now)
-            || self.announcements.is_due(now);
+        self.urgent =
+            self.recovery.has_lost() || self.recovery.owes(now) || self.announcements.is_due(now);
     }
 
     fn look_at_neighbours(&mut self, now: Instant) {
@@ -363,6 +416,9 @@ impl LinkNode for Node {
     }
 
     fn pending(&self) -> Classes {
+        if self.burst.rest > 0 {
+            return Classes::ALL;
+        }
         if !self.open {
             return Classes::NONE;
         }
@@ -371,13 +427,15 @@ impl LinkNode for Node {
             false => self
                 .router
                 .pending()
-                .and(Classes::NONE.with(Class::Control)),
+                .and(Classes::NONE.with(Class::Control).with(Class::Urgent)),
         };
         routed.with_if(Class::Control, self.urgent)
     }
 
     fn poll_link(&mut self, now: Instant, allowed: Classes, sdu: &mut [u8]) -> Option<LinkSend> {
-        let send = self.next_frame(now, allowed, sdu);
+        // The driver's buffer may be longer.
+        let most = sdu.len().min(self.room + AROUND);
+        let send = self.next_frame(now, allowed, sdu.get_mut(..most)?);
         if let Some(send) = send {
             self.gate.sent(now, send.len);
             self.counters.sent += 1;
@@ -395,9 +453,12 @@ impl LinkNode for Node {
     }
 
     fn poll_timeout(&self) -> Option<Wake> {
+        // What waits for the moment to answer has no deadline of its own.
+        let answered = |at: Instant| self.answer.due.map_or(at, |due| at.max(due));
         let own = [
-            (self.recovery.deadline(), "frame unanswered"),
-            (self.announcements.deadline(), "announcement"),
+            (self.recovery.deadline().map(answered), "frame unanswered"),
+            (self.announcements.deadline().map(answered), "announcement"),
+            (self.answer.due, "the burst is over"),
             (self.host.deadline(), "rate allows a packet"),
             (
                 Some(self.gate.open_at()).filter(|_| !self.open),

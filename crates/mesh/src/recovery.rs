@@ -1,22 +1,21 @@
 //! Hop-by-hop recovery without the card: frames are repeated until their neighbour acknowledges them.
 //!
 //! Frames are broadcast, so that all neighbours hear queues and prices. Every frame carries acknowledgements: of a relay, the
-//! frame that forwards a packet acknowledges it. A frame is repeated when one that left later was acknowledged (as in RACK,
-//! RFC 8985: a radio does not reorder), or when its time has passed.
+//! frame that forwards a packet acknowledges it. A body is repeated when one that left later was acknowledged (as in RACK,
+//! RFC 8985: a radio does not reorder), or when its neighbour says that the burst in which it left is over and does not list
+//! it. If no answer comes, the last body is repeated, so that one does. When a frame was on the air is not known: it may have
+//! waited in the card.
 
 use chappe_core::{Class, Duration, Instant, Outcome};
 
 use crate::frame::{ACKS_MAX, Ack};
 
-/// Most frames that wait for an acknowledgement: fewer than the router has tokens for (32).
-const WINDOW: f64 = 24.0;
-/// Frames that wait for an acknowledgement at first, and at least: while one is answered the next is on its way.
-const WINDOW_LEAST: f64 = 2.0;
-/// Bounds of the frames that wait in the card and in the air beyond what one answer takes (TCP Vegas' alpha and beta, Brakmo and
-/// Peterson, 1995). A socket does not push back, so acknowledgements are the clock by which frames leave.
-const SPARE: (f64, f64) = (1.0, 2.0);
-/// The shortest round is remembered for this long.
-const BASE_LIFE: Duration = Duration::from_secs(10);
+/// Bodies of so many octets ride in later frames, too: a TCP segment that only acknowledges, or a ping, in a frame of the router.
+const COPIED: usize = 128;
+/// Most copies of such a body: at half of all frames lost, one of eight stays lost.
+const COPIES: u8 = 2;
+/// Most bodies that wait for an acknowledgement: fewer than the router has tokens for (32).
+const WINDOW: usize = 28;
 /// Transmissions of a frame before it is given up. At half of all frames lost, one in 4096 is (as dot11LongRetryLimit, three
 /// times).
 const ATTEMPTS: u8 = 12;
@@ -35,18 +34,10 @@ const WAIT_MAX: Duration = Duration::from_millis(400);
 /// The state of recovery with all neighbours.
 #[derive(Debug)]
 pub struct Recovery {
-    /// How long an acknowledgement waits for a frame to ride on.
-    ack_delay: Duration,
-    /// How long a frame may stay in the card beyond its time, before the doubling.
-    margin: Duration,
     /// The least time after which an unanswered frame is repeated.
     wait_min: Duration,
     neighbours: Vec<Neighbour>,
     outstanding: Vec<Outstanding>,
-    /// Frames that may wait for an acknowledgement.
-    window: f64,
-    /// The shortest round of late, in seconds, and since when it counts; and that of the time before.
-    base: (f64, Instant, f64),
     /// Counts transmissions.
     order: u64,
     outcomes: Vec<(u32, Outcome)>,
@@ -61,6 +52,8 @@ pub struct RecoveryCounters {
     pub frames: u64,
     /// Transmissions after the first one.
     pub repeats: u64,
+    /// Copies of small bodies in frames that left anyway.
+    pub companions: u64,
     /// Repeats because the time had passed.
     pub timeouts: u64,
     /// Frames that were given up.
@@ -87,8 +80,11 @@ struct Neighbour {
     in_vain: u16,
     /// When its frames must be acknowledged, if nothing else leaves before.
     ack_at: Option<Instant>,
+    /// Since when.
+    owed: Instant,
     /// When its last frame for this node arrived.
     arrived: Instant,
+    bursts: Bursts,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -97,6 +93,14 @@ struct Received {
     newest: u16,
     /// Bit 0 is the newest.
     map: u64,
+}
+
+/// A neighbour's bursts.
+#[derive(Clone, Copy, Debug)]
+struct Bursts {
+    newest: u8,
+    /// When the newest one is over.
+    until: Instant,
 }
 
 #[derive(Debug)]
@@ -111,8 +115,12 @@ struct Outstanding {
     sent: Instant,
     /// When it had left the card, once that is known.
     left: Option<Instant>,
+    /// The burst in which it left.
+    burst: u8,
     /// Whether it must be repeated now.
     lost: bool,
+    /// Copies that rode in other frames.
+    copies: u8,
 }
 
 /// A frame to repeat.
@@ -133,14 +141,11 @@ impl Recovery {
     pub fn new(exchange: Duration) -> Recovery {
         Recovery {
             // A relay's next frame carries it sooner, and the host's own acknowledgements are held for less (`Host`).
-            ack_delay: exchange * 3 / 2,
-            // The delayed acknowledgement, after a frame of each of two neighbours and this node's own.
-            wait_min: (exchange * 5).max(Duration::from_millis(5)),
-            margin: exchange,
+
+            // A burst of a neighbour, and one of the node that answers.
+            wait_min: (exchange * 8).max(Duration::from_millis(5)),
             neighbours: Vec::new(),
-            outstanding: Vec::with_capacity(WINDOW as usize),
-            window: WINDOW_LEAST,
-            base: (f64::MAX, Instant::ZERO, f64::MAX),
+            outstanding: Vec::with_capacity(WINDOW),
             order: 0,
             outcomes: Vec::new(),
             gone: Vec::new(),
@@ -148,14 +153,9 @@ impl Recovery {
         }
     }
 
-    /// Whether another frame may be sent.
+    /// Whether another body may be sent.
     pub fn has_room(&self) -> bool {
-        self.outstanding.len() < self.window as usize
-    }
-
-    /// How many frames may wait for an acknowledgement now.
-    pub fn window(&self) -> f64 {
-        self.window
+        self.outstanding.len() < WINDOW
     }
 
     /// The counters since the start.
@@ -180,6 +180,7 @@ impl Recovery {
         now: Instant,
         to: u16,
         (token, class): (u32, Class),
+        burst: u8,
         body: &[u8],
     ) -> u16 {
         self.counters.frames += 1;
@@ -199,9 +200,25 @@ impl Recovery {
             order,
             sent: now,
             left: None,
+            burst,
             lost: false,
+            copies: 0,
         });
         number
+    }
+
+    /// How many bodies must be repeated, and their octets.
+    pub fn lost(&self) -> (usize, usize) {
+        let lost = self.outstanding.iter().filter(|frame| frame.lost);
+        lost.fold((0, 0), |(count, octets), frame| {
+            (count + 1, octets + frame.body.len())
+        })
+    }
+
+    /// Whether a small body must be repeated.
+    pub fn has_small_lost(&self) -> bool {
+        let mut outstanding = self.outstanding.iter();
+        outstanding.any(|frame| frame.lost && frame.body.len() <= COPIED)
     }
 
     /// Whether a frame must be repeated.
@@ -209,15 +226,18 @@ impl Recovery {
         self.outstanding.iter().any(|frame| frame.lost)
     }
 
-    /// The frame that must be repeated now, the one that left first; it counts as sent.
-    pub fn repeat(&mut self, now: Instant) -> Option<Repeat<'_>> {
-        let lost = self.outstanding.iter_mut().filter(|frame| frame.lost);
+    /// The body of at most `room` octets that must be repeated now, the one that left first; it counts as sent.
+    pub fn repeat(&mut self, now: Instant, burst: u8, room: usize) -> Option<Repeat<'_>> {
+        let lost = self
+            .outstanding
+            .iter_mut()
+            .filter(|frame| frame.lost && frame.body.len() <= room);
         let frame = lost.min_by_key(|frame| frame.order)?;
         self.order += 1;
         self.counters.repeats += 1;
         frame.attempts = frame.attempts.saturating_add(1);
         (frame.order, frame.sent, frame.lost) = (self.order, now, false);
-        frame.left = None;
+        (frame.left, frame.burst) = (None, burst);
         if let Some(known) = self
             .neighbours
             .iter_mut()
@@ -233,9 +253,39 @@ impl Recovery {
         })
     }
 
-    /// A neighbour was heard.
-    pub fn heard(&mut self, now: Instant, from: u16) {
-        self.neighbour(now, from).heard = now;
+    /// Counts transmissions; what leaves from now on has a higher number.
+    pub fn order(&self) -> u64 {
+        self.order
+    }
+
+    /// A small body of at most `room` octets that is under way and has not left since `order`: a copy of it costs little in a
+    /// frame that leaves anyway.
+    pub fn copy(&mut self, burst: u8, room: usize, order: u64) -> Option<Repeat<'_>> {
+        let small = self.outstanding.iter_mut().filter(|frame| {
+            let len = frame.body.len();
+            !frame.lost && frame.copies < COPIES && len <= room.min(COPIED) && frame.order <= order
+        });
+        let frame = small.min_by_key(|frame| frame.order)?;
+        self.order += 1;
+        self.counters.companions += 1;
+        frame.copies += 1;
+        (frame.order, frame.left, frame.burst) = (self.order, None, burst);
+        Some(Repeat {
+            to: frame.to,
+            number: frame.number,
+            class: frame.class,
+            body: &frame.body,
+        })
+    }
+
+    /// A neighbour was heard, in a burst that is over at `until` unless another frame of it is heard.
+    pub fn heard(&mut self, now: Instant, from: u16, burst: u8, until: Instant) {
+        let known = self.neighbour(now, from);
+        known.heard = now;
+        known.bursts = Bursts {
+            newest: burst,
+            until,
+        };
     }
 
     /// The last frame has left the card.
@@ -245,14 +295,11 @@ impl Recovery {
         }
     }
 
-    /// A neighbour tells what it has received from this node, in a frame that began at `began`. What had left before and is not
-    /// listed was lost.
-    pub fn on_ack(&mut self, now: Instant, from: u16, ack: Ack, began: Instant) {
+    /// A neighbour tells what it has received from this node. What left in a burst that is over and is not listed was lost.
+    pub fn on_ack(&mut self, now: Instant, from: u16, ack: Ack) {
         let arrived = |frame: &Outstanding| frame.to == from && ack.has(frame.number);
         for frame in self.outstanding.iter_mut().filter(|frame| frame.to == from) {
-            // The card may have waited for frames that were not heard: the margin doubles with each attempt.
-            let margin = self.margin * (1 << frame.attempts.min(5));
-            frame.lost |= !arrived(frame) && frame.left.is_some_and(|left| left + margin < began);
+            frame.lost |= !arrived(frame) && ack.over.wrapping_sub(frame.burst) < 128;
         }
         let latest = self.outstanding.iter().filter(|frame| arrived(frame));
         let Some(latest) = latest.map(|frame| frame.order).max() else {
@@ -279,45 +326,39 @@ impl Recovery {
         neighbour.in_vain = 0;
         if let Some(sample) = sample {
             neighbour.measured(sample.as_secs_f64());
-            self.adapt(now, sample.as_secs_f64());
         }
     }
 
-    /// Adapts the window: what waits beyond the shortest round is its excess over it, in frames (Vegas).
-    fn adapt(&mut self, now: Instant, sample: f64) {
-        let (least, since, before) = self.base;
-        self.base = match now.saturating_since(since) > BASE_LIFE {
-            true => (sample, now, least),
-            false => (least.min(sample), since, before),
-        };
-        let base = self.base.0.min(self.base.2);
-        let excess = self.window * (1.0 - base / sample.max(base));
-        let change = match excess {
-            low if low < SPARE.0 => 1.0 / self.window,
-            high if high > SPARE.1 => -1.0 / self.window,
-            _ => 0.0,
-        };
-        self.window = (self.window + change).clamp(WINDOW_LEAST, WINDOW);
-    }
-
     /// A frame for this node arrived. False if it had arrived before.
-    pub fn on_frame(&mut self, now: Instant, from: u16, (life, number): (u8, u16)) -> bool {
-        let delay = self.ack_delay;
+    pub fn on_frame(
+        &mut self,
+        now: Instant,
+        from: u16,
+        (life, number): (u8, u16),
+        wait: Duration,
+    ) -> bool {
+        let (delay, longest) = (wait, self.wait_min / 2);
         let neighbour = self.neighbour(now, from);
         let at = now + delay;
-        neighbour.ack_at = Some(neighbour.ack_at.map_or(at, |before| before.min(at)));
+        if neighbour.ack_at.is_none() {
+            neighbour.owed = now;
+        }
+        // The next bodies put it off until the burst is over, but not for ever: a stream without a pause is acknowledged, too.
+        let most = neighbour.owed + wait.max(longest);
+        neighbour.ack_at = Some(at.min(most));
         neighbour.arrived = now;
         let fresh = neighbour.on_number(life, number);
         self.counters.copies += u64::from(!fresh);
         fresh
     }
 
-    /// The acknowledgements for the next frame, the most overdue first; they count as told.
+    /// The acknowledgements for the next frame, the most overdue first.
     pub fn acks(&mut self, now: Instant) -> ([Ack; ACKS_MAX], usize) {
         let nothing = Ack {
             node: 0,
             newest: 0,
             before: 0,
+            over: 0,
         };
         let (mut acks, mut count) = ([nothing; ACKS_MAX], 0);
         self.neighbours.sort_by_key(|known| {
@@ -328,7 +369,7 @@ impl Recovery {
         });
         let lately = self
             .neighbours
-            .iter_mut()
+            .iter()
             .filter(|known| now.saturating_since(known.arrived) < TOLD);
         let told = lately.filter_map(|known| Some((known.received?, known)));
         for (place, (received, known)) in acks.iter_mut().zip(told) {
@@ -336,11 +377,23 @@ impl Recovery {
                 node: known.node,
                 newest: received.newest,
                 before: (received.map >> 1) as u32,
+                over: match known.bursts.until <= now {
+                    true => known.bursts.newest,
+                    false => known.bursts.newest.wrapping_sub(1),
+                },
             };
-            known.ack_at = None;
             count += 1;
         }
         (acks, count)
+    }
+
+    /// A frame with these acknowledgements leaves.
+    pub fn told(&mut self, acks: &[Ack]) {
+        for known in &mut self.neighbours {
+            if acks.iter().any(|ack| ack.node == known.node) {
+                known.ack_at = None;
+            }
+        }
     }
 
     /// Whether an acknowledgement must leave now, by itself if there is nothing else.
@@ -370,12 +423,12 @@ impl Recovery {
                 self.give_up(|frame| frame.to == node);
             }
         }
-        for at in 0..self.outstanding.len() {
-            let due = self.outstanding.get(at).map(|frame| self.due(frame));
-            if let (Some(frame), Some(due)) = (self.outstanding.get_mut(at), due)
-                && !frame.lost
-                && due <= now
-            {
+        let overdue = (0..self.outstanding.len()).filter(|&at| {
+            let frame = self.outstanding.get(at);
+            frame.is_some_and(|frame| self.is_timed(frame) && self.due(frame) <= now)
+        });
+        for at in overdue.collect::<Vec<_>>() {
+            if let Some(frame) = self.outstanding.get_mut(at) {
                 frame.lost = true;
                 self.counters.timeouts += 1;
             }
@@ -397,10 +450,17 @@ impl Recovery {
 
     /// When [`on_time`](Self::on_time) or an acknowledgement is due next.
     pub fn deadline(&self) -> Option<Instant> {
-        let waiting = self.outstanding.iter().filter(|frame| !frame.lost);
+        let waiting = self.outstanding.iter().filter(|frame| self.is_timed(frame));
         let due = waiting.map(|frame| self.due(frame));
         let acks = self.neighbours.iter().filter_map(|known| known.ack_at);
         due.chain(acks).min()
+    }
+
+    /// Whether the time of a body runs. It is that of the last one to a neighbour only: its answer tells of all others (as the
+    /// tail loss probe of RFC 8985, 7).
+    fn is_timed(&self, frame: &Outstanding) -> bool {
+        let mut others = self.outstanding.iter().filter(|other| other.to == frame.to);
+        !frame.lost && others.all(|other| !other.lost && other.order <= frame.order)
     }
 
     fn due(&self, frame: &Outstanding) -> Instant {
@@ -409,6 +469,11 @@ impl Recovery {
         let wait = round.map_or(self.wait_min * 2, |(mean, var)| {
             Duration::from_secs_f64(mean + 4.0 * var)
         });
+        if frame.body.len() <= COPIED {
+            // It costs less than to wait for an answer that is lost.
+            let times = 1u64 << (frame.attempts / 2).min(5);
+            return frame.left.unwrap_or(frame.sent) + self.wait_min * times / 2;
+        }
         // It doubles with every second attempt: the channel may be full, but a relay that has gone must be noticed.
         let times = 1u64 << (frame.attempts / 2).min(3);
         let most = WAIT_MAX.max(self.wait_min);
@@ -444,7 +509,12 @@ impl Recovery {
                     round: None,
                     in_vain: 0,
                     ack_at: None,
+                    owed: Instant::ZERO,
                     arrived: Instant::ZERO,
+                    bursts: Bursts {
+                        newest: 0,
+                        until: Instant::MAX,
+                    },
                 });
                 self.neighbours.len() - 1
             }
@@ -503,6 +573,9 @@ impl Neighbour {
 mod tests {
     use super::*;
 
+    /// No burst is over yet.
+    const OVER: u8 = 0;
+
     fn at(ms: u64) -> Instant {
         Instant::from_millis(ms)
     }
@@ -514,6 +587,7 @@ mod tests {
                 at(token.into()),
                 7,
                 (token.into(), Class::Data),
+                1,
                 &[token as u8],
             );
             assert_eq!(number, token);
@@ -532,16 +606,19 @@ mod tests {
                 node: 1,
                 newest: 2,
                 before: 0,
+                over: OVER,
             },
-            Instant::ZERO,
         );
         assert_eq!(
             recovery.poll_outcome(),
             Some((2, Outcome::Acknowledged { attempts: 1 }))
         );
-        let repeat = recovery.repeat(at(11)).unwrap();
+        let repeat = recovery.repeat(at(11), 2, 2000).unwrap();
         assert_eq!((repeat.number, repeat.body), (1, &[1][..]));
-        assert!(recovery.repeat(at(11)).is_none(), "the third is only late");
+        assert!(
+            recovery.repeat(at(11), 2, 2000).is_none(),
+            "the third is only late"
+        );
         // The third arrives, but it left before the repeat of the first.
         recovery.on_ack(
             at(12),
@@ -550,8 +627,8 @@ mod tests {
                 node: 1,
                 newest: 3,
                 before: 0b1,
+                over: OVER,
             },
-            Instant::ZERO,
         );
         assert!(!recovery.has_lost());
         recovery.on_ack(
@@ -561,8 +638,8 @@ mod tests {
                 node: 1,
                 newest: 3,
                 before: 0b11,
+                over: OVER,
             },
-            Instant::ZERO,
         );
         let outcomes: Vec<_> = std::iter::from_fn(|| recovery.poll_outcome()).collect();
         assert_eq!(outcomes[1], (1, Outcome::Acknowledged { attempts: 2 }));
@@ -580,8 +657,8 @@ mod tests {
                 node: 1,
                 newest: 1,
                 before: 0,
+                over: OVER,
             },
-            Instant::ZERO,
         );
         assert_eq!(recovery.poll_outcome(), None);
     }
@@ -593,7 +670,7 @@ mod tests {
         while gone.is_none() && now < at(3000) {
             now = recovery.deadline().unwrap();
             recovery.on_time(now);
-            while recovery.repeat(now).is_some() {}
+            while recovery.repeat(now, 1, 2000).is_some() {}
             gone = recovery.poll_gone();
         }
         assert_eq!(gone, Some(7));
@@ -606,9 +683,9 @@ mod tests {
             let Some(due) = recovery.deadline() else {
                 break;
             };
-            recovery.heard(due, 7);
+            recovery.heard(due, 7, 1, due);
             recovery.on_time(due);
-            recovery.repeat(due);
+            recovery.repeat(due, 1, 2000);
         }
         assert_eq!(recovery.counters().given_up, 1);
         assert_eq!(recovery.counters().repeats, u64::from(ATTEMPTS) - 1);
@@ -618,7 +695,7 @@ mod tests {
     #[test]
     fn copies_are_recognised_in_any_order_and_across_lives() {
         let mut recovery = Recovery::new(Duration::from_millis(2));
-        let mut take = |life, number| recovery.on_frame(at(0), 3, (life, number));
+        let mut take = |life, number| recovery.on_frame(at(0), 3, (life, number), Duration::ZERO);
         let taken = [65_535, 0, 65_534, 0, 65_535, 63, 65_534].map(|number| take(1, number));
         assert_eq!(taken, [true, true, true, false, false, true, false]);
         assert!(take(2, 0) && !take(2, 0));
@@ -630,7 +707,8 @@ mod tests {
                 Ack {
                     node: 3,
                     newest: 0,
-                    before: 0
+                    before: 0,
+                    over: 255,
                 }
             )
         );
@@ -638,11 +716,71 @@ mod tests {
         assert_eq!(recovery.acks(at(1000)).1, 0);
     }
 
+    /// Of a burst that is over, what is not listed was lost; of one that goes on nothing is known.
+    #[test]
+    fn what_a_burst_lost_is_repeated_when_it_is_over() {
+        let ack = |over| Ack {
+            node: 1,
+            newest: 1,
+            before: 0,
+            over,
+        };
+        let mut recovery = sender(3);
+        recovery.on_ack(at(10), 7, ack(0));
+        assert_eq!((recovery.waiting(), recovery.lost()), (2, (0, 0)));
+        recovery.on_ack(at(11), 7, ack(1));
+        assert_eq!(recovery.lost(), (2, 2));
+        assert_eq!(recovery.repeat(at(12), 2, 2000).unwrap().number, 2);
+        assert_eq!(recovery.repeat(at(12), 2, 2000).unwrap().number, 3);
+        // The repeats are of the second burst, of which the next answer knows nothing.
+        recovery.on_ack(at(13), 7, ack(1));
+        assert_eq!(recovery.lost(), (0, 0));
+        recovery.on_ack(at(14), 7, ack(2));
+        assert_eq!(recovery.lost(), (2, 2));
+    }
+
+    /// Without an answer the last body alone is repeated.
+    #[test]
+    fn a_missing_answer_costs_one_repeat() {
+        let mut recovery = sender(3);
+        let due = recovery.deadline().unwrap();
+        recovery.on_time(due);
+        assert_eq!(recovery.lost(), (1, 1));
+        assert_eq!(recovery.repeat(due, 2, 2000).unwrap().number, 3);
+    }
+
+    /// A stream without a pause is acknowledged while it lasts.
+    #[test]
+    fn a_stream_is_acknowledged() {
+        let mut recovery = Recovery::new(Duration::from_millis(2));
+        let wait = Duration::from_millis(3);
+        for number in 0..8 {
+            recovery.on_frame(at(number), 3, (0, number as u16), wait);
+        }
+        // Half of what the sender waits for an answer: eight milliseconds.
+        assert!(!recovery.owes(at(7)) && recovery.owes(at(8)));
+    }
+
+    /// Small bodies ride in two later frames, once in each; large ones in none.
+    #[test]
+    fn small_bodies_have_companions() {
+        let mut recovery = sender(1);
+        let large = [0; COPIED + 1];
+        recovery.send(at(2), 7, (9, Class::Data), 1, &large);
+        for _ in 0..COPIES {
+            let order = recovery.order();
+            assert_eq!(recovery.copy(1, 2000, order).unwrap().number, 1);
+            assert!(recovery.copy(1, 2000, order).is_none(), "in this frame");
+        }
+        let order = recovery.order();
+        assert!(recovery.copy(1, 2000, order).is_none());
+    }
+
     #[test]
     fn strangers_do_not_fill_the_memory() {
         let mut recovery = Recovery::new(Duration::from_millis(2));
         for node in 0..60_000u16 {
-            recovery.on_frame(at(node.into()), node, (0, 1));
+            recovery.on_frame(at(node.into()), node, (0, 1), Duration::ZERO);
         }
         assert_eq!(recovery.neighbours.len(), NEIGHBOURS_MAX);
     }

@@ -41,15 +41,21 @@ pub struct NodeConfig {
 /// Probes of a neighbourhood may take this share of the channel, and updates half of it: 2 % of the air is the goal for all
 /// control traffic at 200 nodes.
 const PROBING: f64 = 0.01;
-/// Neighbours that sense each other in a mesh of 108 nodes with 550 m of sensing (`docs/dpclo.md`): some 20, and no more than
-/// there are nodes.
-const AROUND_MAX: u16 = 24;
+/// Nodes that sense each other in a mesh of 200, as dense as that of `examples/mesh-12.toml`: 41 in the mean; and no more than there
+/// are nodes.
+const AROUND_MAX: u16 = 41;
 /// The shortest interval between two probes: three make a link usable within a second.
 const PROBE_LEAST: Duration = Duration::from_millis(250);
 /// Octets of a usual probe: its head, the counts of some neighbours, what this program adds.
 const PROBE: usize = 120;
+/// The most packets a second at which a flow may start: the router's bound.
+const START_MAX: f64 = 1000.0;
 /// The shortest interval between two full updates: a lost one must not delay the first packet by more.
 const UPDATE_LEAST: Duration = Duration::from_secs(1);
+/// The shortest time between two updates (ours: three hops in which a change is passed on within a second).
+const GAP_LEAST: Duration = Duration::from_millis(100);
+/// Updates of changed routes for each full one.
+const GAPS: u64 = 4;
 /// Updates without a newer number after which a route is lost. DSDV's 3 suits 15 s; of six, each over three hops that lose a fifth,
 /// all are lost once in 70 times.
 const LOST_AFTER: u8 = 6;
@@ -64,9 +70,19 @@ impl NodeConfig {
 
     /// The time between two full updates of a node. An update has eight octets for each destination.
     pub fn update_interval(&self) -> Duration {
+        UPDATE_LEAST.max(self.update_share())
+    }
+
+    /// The time in which full updates of all nodes around take their share of the channel.
+    fn update_share(&self) -> Duration {
         let around = f64::from(self.size.min(AROUND_MAX));
         let each = self.air.exchange(8 * usize::from(self.size)).as_secs_f64();
-        UPDATE_LEAST.max(Duration::from_secs_f64(around * each / (PROBING / 2.0)))
+        Duration::from_secs_f64(around * each / (PROBING / 2.0))
+    }
+
+    /// The least time between two updates of a node. Those of changed routes are short.
+    pub fn update_gap(&self) -> Duration {
+        GAP_LEAST.max(self.update_share() / GAPS)
     }
 
     /// The capabilities of the link that the router sees.
@@ -103,8 +119,8 @@ impl NodeConfig {
             routing: Routing {
                 period: self.update_interval(),
                 lost_after: LOST_AFTER,
-                gap: Duration::from_millis(100),
-                settle: Duration::from_millis(200),
+                gap: self.update_gap(),
+                settle: self.update_gap() * 2,
                 ..improved.routing
             },
             next_hops: NextHops {
@@ -112,10 +128,10 @@ impl NodeConfig {
                 low: 1.0,
                 ..improved.next_hops
             },
-            // Four packets keep a link busy while its neighbour answers, and each more delays TCP by a frame at every hop:
-            // twelve milliseconds at 802.11b's 11 Mbit/s. A node that has heard of fewer than eight places of twelve sends nothing.
+            // Two bursts: one that leaves and one that arrives. A node that has heard of fewer than eight places of sixteen sends
+            // nothing.
             queues: Queues {
-                limit: 4,
+                limit: 8,
                 reserve: 8,
                 age_max: Duration::from_secs(3),
                 ..improved.queues
@@ -124,14 +140,15 @@ impl NodeConfig {
                 around: self.air.exchange(0),
                 octet: self.air.octet(),
                 // A fifth of a link at once: TCP's own start is slower (RFC 6928), and queues bound what is too much.
-                start: 0.2 / full.as_secs_f64(),
+                start: (0.2 / full.as_secs_f64()).min(START_MAX),
                 double: Duration::from_millis(200),
                 ..AirtimeLaw::DOT11B
             }),
             extras: Extras {
                 credits: 8,
-                // The time in which each of three hops repeats a frame twice: TCP takes a gap for a loss.
-                resequence: Some(Duration::from_millis(30).max(full * 60)),
+                // TCP takes a gap for a loss, and sends again what is only late. A frame that four bursts in a row lost (once in
+                // 600 at 80 %) waits for 60 frames at each of up to four hops.
+                resequence: Some(Duration::from_millis(30).max(full * 240)),
                 ..improved.extras
             },
             room: Room {
@@ -144,6 +161,36 @@ impl NodeConfig {
                 seen: 4096,
             },
             ..improved
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::node::Node;
+    use chappe_core::{Bitrate, Instant, Seed};
+
+    /// Every medium, rate and size gives a router. Ethernet of 1 Gbit/s did not.
+    #[test]
+    fn a_router_runs_at_every_rate() {
+        for rate in (5..=10).flat_map(|power| [1, 2, 5].map(|digit| digit * 10u64.pow(power))) {
+            for air in [Air::dot11b(Bitrate(rate)), Air::wired(Bitrate(rate))] {
+                for (size, hop) in [(2, Hop::Broadcast), (5000, Hop::Unicast)] {
+                    let config = NodeConfig {
+                        number: 1,
+                        networks: vec![Net::parse("10.77.0.0/16").unwrap()],
+                        behind: Vec::new(),
+                        air,
+                        hop,
+                        size,
+                        // The default of `chappe mesh`, on an interface of 1500 octets.
+                        mtu: 1400,
+                    };
+                    let node = Node::new(config, 1470, Instant::ZERO, Seed(1), 0);
+                    assert!(node.is_ok(), "{rate} {air:?} {size}: {:?}", node.err());
+                }
+            }
         }
     }
 }

@@ -3,9 +3,10 @@
 mod file;
 mod options;
 
-use std::io::ErrorKind;
+use std::io::{ErrorKind, IsTerminal};
 use std::ops::ControlFlow;
 use std::path::Path;
+use std::time::Duration;
 
 use chappe_live::Ending;
 use chappe_mesh::answers;
@@ -27,6 +28,7 @@ pub fn run(options: &Options) -> Result<u8, Failure> {
         Action::New(options) => new(&options.file, &options.member),
         Action::Unit => terminal::print(UNIT).map(|()| 0),
         Action::Run(options) => serve(&options.file),
+        Action::Status(options) if options.watch => watch(options),
         Action::Status(options) => question(&options.socket, options.question()),
         Action::Why(options) => question(&options.socket, &format!("why {}", options.address)),
     }
@@ -45,6 +47,7 @@ fn new(path: &Path, member: &str) -> Result<u8, Failure> {
 
 fn serve(path: &Path) -> Result<u8, Failure> {
     let configuration = file::read(path)?;
+    let mut seat = configuration.seat;
     let mut mesh = Mesh::open(configuration.mesh)?;
     terminal::tell(&format!(
         "chappe: {} is up, MTU {}, {}; Ctrl-C ends it",
@@ -52,13 +55,59 @@ fn serve(path: &Path) -> Result<u8, Failure> {
         mesh.mtu(),
         configuration.addresses.join(", ")
     ));
-    match mesh.run(|_, _, _| ControlFlow::Continue(()))? {
-        Ending::Signal(Signal::Interrupt) => Ok(INTERRUPTED),
-        Ending::Signal(Signal::Terminate | Signal::Reload) | Ending::Asked => Ok(0),
+    loop {
+        let mut renewed = None;
+        let ending = mesh.run(|_, _, statistics| {
+            // A neighbour has a newer list, which its owner signed.
+            renewed = statistics.notice.as_ref().and_then(|text| seat.renew(text));
+            match renewed {
+                Some(_) => ControlFlow::Break(()),
+                None => ControlFlow::Continue(()),
+            }
+        })?;
+        match ending {
+            Ending::Signal(Signal::Interrupt) => return Ok(INTERRUPTED),
+            Ending::Signal(Signal::Terminate) => return Ok(0),
+            Ending::Signal(Signal::Reload) => match file::read(path) {
+                Ok(again) if again.seat.group.serial > seat.group.serial => seat = again.seat,
+                Ok(_) => continue,
+                Err(error) => {
+                    terminal::tell(&format!("chappe: nothing is changed: {error}"));
+                    continue;
+                }
+            },
+            Ending::Asked => renewed.unwrap_or(Ok(()))?,
+        }
+        mesh.join(seat.membership())?;
+        terminal::tell(&format!(
+            "chappe: list {} of {} members is in force",
+            seat.group.serial,
+            seat.group.members.len()
+        ));
+    }
+}
+
+/// Shows the state again and again, until Ctrl-C or the router ends.
+fn watch(options: &options::Status) -> Result<u8, Failure> {
+    // Clears the screen and goes to its top (ECMA-48: ED, CUP).
+    let clear = if std::io::stdout().is_terminal() {
+        "\x1b[2J\x1b[H"
+    } else {
+        ""
+    };
+    loop {
+        let answer = ask(&options.socket, options.question())?;
+        terminal::print(&format!("{clear}{answer}"))?;
+        std::thread::sleep(Duration::from_secs(1));
     }
 }
 
 fn question(socket: &Path, question: &str) -> Result<u8, Failure> {
+    terminal::print(&ask(socket, question)?)?;
+    Ok(0)
+}
+
+fn ask(socket: &Path, question: &str) -> Result<String, Failure> {
     let answer = answers::ask(socket, question).map_err(|error| {
         let what = format!("no router answers at {}: {error}", socket.display());
         let todo = match error.kind() {
@@ -70,6 +119,5 @@ fn question(socket: &Path, question: &str) -> Result<u8, Failure> {
     if let Some(wrong) = answer.strip_prefix("error: ") {
         return Err(chappe_scenario::InputError::new("", wrong.trim_end()).into());
     }
-    terminal::print(&answer)?;
-    Ok(0)
+    Ok(answer)
 }

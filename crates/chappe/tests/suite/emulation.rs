@@ -436,3 +436,75 @@ fn cast_goodput_matches_the_simulator() {
         }
     });
 }
+
+/// Three routers in a line. The owner revokes the third and gives the new list to the first only: SIGHUP makes it read the file, and the
+/// second gets the list from it. Both go on; the third is heard no more.
+const RENEW: &str = r#"
+set -e
+for n in 0 1 2; do
+  mkdir n$n; cp mesh.group n$n/; cp m$n.key n$n/m.key
+  $CHAPPE mesh new n$n/mesh.toml --member m > /dev/null
+  sed -i 's/wlan0/radio0/' n$n/mesh.toml
+  printf 'socket = "sock"\nsize = 3\n' >> n$n/mesh.toml
+done
+$CHAPPE mesh run n0/mesh.toml 2> n0/log & first=$!
+$CHAPPE emu exec 1 -- $CHAPPE mesh run n1/mesh.toml 2> n1/log &
+$CHAPPE emu exec 2 -- $CHAPPE mesh run n2/mesh.toml 2> n2/log &
+answers() { ping -n -c 1 -W 1 10.77.0.$1 > /dev/null 2>&1; }
+for i in $(seq 60); do answers 3 && break; sleep 0.2; done
+answers 3 || answers 3 || answers 3 || { cat n*/log >&2; exit 9; }
+cp later.group n0/mesh.group
+kill -HUP $first
+for i in $(seq 100); do grep -q 'list 2 of 2' n1/log && break; sleep 0.2; done
+grep -q 'list 2 of 2' n0/log || exit 10
+grep -q 'list 2 of 2' n1/log || exit 11
+for i in $(seq 30); do answers 2 && break; done
+answers 2 || answers 2 || answers 2 || exit 12
+for i in $(seq 20); do answers 3 || exit 0; done
+exit 13
+"#;
+
+#[test]
+fn a_newer_list_of_members_reaches_running_routers() {
+    let place = Place::new("renew");
+    let chappe = |arguments: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_chappe"));
+        let output = command.current_dir(&place.0).args(arguments).output();
+        assert!(output.unwrap().status.success(), "{arguments:?}");
+    };
+    let copy = |from: &str, to: &str| fs::copy(place.0.join(from), place.0.join(to)).unwrap();
+    chappe(&["cast", "keygen", "mesh", "m0", "m1", "m2"]);
+    copy("mesh.group", "first.group");
+    chappe(&["cast", "revoke", "mesh.group", "m2"]);
+    copy("mesh.group", "later.group");
+    copy("first.group", "mesh.group");
+    let scenario = place.0.join("line.toml");
+    let links =
+        "[network]\nlinks = [[0, 0.9, 0], [0.9, 0, 0.9], [0, 0.9, 0]]\nsenses_above = 0.05\n";
+    fs::write(&scenario, format!("{links}[radio]\nrate = \"11 Mbit/s\"\n")).unwrap();
+    let scenario = scenario.display().to_string();
+    let ping = "command -v ping > /dev/null || exit 77; cd \"$1\"; eval \"$2\"";
+    let folder = place.0.display().to_string();
+    let arguments = [
+        &scenario,
+        "--no-routes",
+        "--late-ok",
+        "-q",
+        "--",
+        "sh",
+        "-c",
+        ping,
+        "sh",
+        &folder,
+        RENEW,
+    ];
+    let mut command = place.command(&arguments);
+    command.env("CHAPPE", env!("CARGO_BIN_EXE_chappe"));
+    let Some(output) = allowed(command.output().unwrap()) else {
+        return;
+    };
+    if output.status.code() == Some(77) {
+        return chappe_testkit::skip("there is no ping");
+    }
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+}

@@ -6,7 +6,7 @@ use chappe_core::{Address, Instant};
 pub(super) const HEADER: usize = 14;
 
 /// The largest number of SACK blocks: three fit next to the timestamps option (RFC 2018, section 3).
-pub(super) const BLOCKS: usize = 3;
+pub const BLOCKS: usize = 3;
 
 /// The local experimental EtherType of IEEE 802.
 const TYPE: [u8; 2] = [0x88, 0xb5];

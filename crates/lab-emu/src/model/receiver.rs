@@ -53,7 +53,8 @@ impl Receiver {
         u64::from(self.missing) * self.payload as u64
     }
 
-    pub(super) fn handle_data(&mut self, now: Instant, packet: &Packet) {
+    /// Handles a segment of the sender.
+    pub fn handle_data(&mut self, now: Instant, packet: &Packet) {
         let in_order = packet.number == self.missing;
         let filled = in_order && !self.beyond.is_empty();
         // RFC 7323, section 4.3: a delayed acknowledgement echoes the earliest segment that it covers.
@@ -80,19 +81,21 @@ impl Receiver {
         }
     }
 
-    pub(super) fn handle_timeout(&mut self, now: Instant) {
+    /// Handles the delay of an acknowledgement, if it has passed.
+    pub fn handle_timeout(&mut self, now: Instant) {
         if self.due.is_some_and(|due| due <= now) {
             self.ready = true;
         }
     }
 
-    pub(super) fn poll_timeout(&self) -> Option<Wake> {
+    /// When a delayed acknowledgement is due.
+    pub fn poll_timeout(&self) -> Option<Wake> {
         let why = "delayed acknowledgement";
         self.due.map(|at| Wake { at, why })
     }
 
     /// Returns the acknowledgement that is due, if any.
-    pub(super) fn poll(&mut self, _now: Instant) -> Option<Packet> {
+    pub fn poll(&mut self, _now: Instant) -> Option<Packet> {
         if !std::mem::take(&mut self.ready) {
             return None;
         }

@@ -103,7 +103,8 @@ impl Sender {
         }
     }
 
-    pub(super) fn handle_ack(&mut self, now: Instant, ack: &Packet) {
+    /// Handles an acknowledgement of the receiver.
+    pub fn handle_ack(&mut self, now: Instant, ack: &Packet) {
         let newly = ack.number.saturating_sub(self.first) as usize;
         if newly > self.flight.len() {
             return;
@@ -211,7 +212,8 @@ impl Sender {
         (plain * (1 << self.backoffs.min(10))).min(RTO_MAX)
     }
 
-    pub(super) fn handle_timeout(&mut self, now: Instant) {
+    /// Handles the retransmission timeout, if it has come.
+    pub fn handle_timeout(&mut self, now: Instant) {
         if self.timeout.is_none_or(|at| at > now) {
             return;
         }
@@ -228,13 +230,14 @@ impl Sender {
         (self.window, self.timed_out) = (1.0, true);
     }
 
-    pub(super) fn poll_timeout(&self) -> Option<Wake> {
+    /// When the retransmission timeout is due.
+    pub fn poll_timeout(&self) -> Option<Wake> {
         let why = "retransmission";
         self.timeout.map(|at| Wake { at, why })
     }
 
     /// Returns the next segment to send: a lost one, or else a new one.
-    pub(super) fn poll(&mut self, now: Instant) -> Option<Packet> {
+    pub fn poll(&mut self, now: Instant) -> Option<Packet> {
         // The segments still in the network: `pipe` of RFC 6675.
         let open = self.flight.iter().filter(|s| !s.arrived && !s.lost).count();
         if open as f64 + 1.0 > self.window {

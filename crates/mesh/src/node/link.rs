@@ -1,15 +1,46 @@
 //! Frames of the link: which one leaves next, and what arrives.
 
-use chappe_core::{Address, Arrival, Class, Classes, Instant, LinkEvent, LinkNode, LinkSend};
+use chappe_core::{
+    Address, Arrival, Class, Classes, Duration, Instant, LinkEvent, LinkNode, LinkSend,
+};
 
 use chappe_dpclo::header;
 
-use super::{Node, address};
-use crate::frame::{self, ALL, AROUND, Frame, Kind};
+use super::{Node, ROUTED, address};
+use crate::frame::{self, ACKS_MAX, ALL, Ack, BURST_MAX, Burst, Frame, Kind, PART, Part};
 use crate::settings::Hop;
 
 /// The class of frames that no router's packet is in.
 const CONTROL: Class = Class::Control;
+
+/// Octets that probes and updates need behind packets.
+const CONTROL_ROOM: usize = 600;
+/// How long the host may take to answer a packet: some wake-ups of a process.
+const TURN: Duration = Duration::from_micros(500);
+/// What a node sends that has no more to say than answers, in octets.
+const SMALL: usize = 600;
+/// Full frames in whose time the next burst to this node should be over.
+const QUIET: u64 = 12;
+
+/// Whether a frame of the router has a packet that its receiver forwards.
+fn goes_on(body: &[u8], to: u16) -> bool {
+    match header::parse(body) {
+        Ok(header::Frame::Data(data, _) | header::Frame::Priced(data, _, _)) => {
+            data.destination != to
+        }
+        _ => false,
+    }
+}
+
+/// A frame that is being written.
+struct Draft {
+    acks: ([Ack; ACKS_MAX], usize),
+    /// Where the next part begins.
+    at: usize,
+    /// The class of the most urgent part, and whether any is a packet.
+    class: Option<Class>,
+    data: bool,
+}
 
 impl Node {
     /// Writes the frame that leaves now: a repeated one, the router's, an announcement, or acknowledgements alone.
@@ -19,37 +50,109 @@ impl Node {
         allowed: Classes,
         sdu: &mut [u8],
     ) -> Option<LinkSend> {
+        if self.config.hop == Hop::Unicast {
+            return self.next_unicast(now, allowed, sdu);
+        }
+        self.begin_burst(now);
+        if self.burst.rest > 0 {
+            let send = self.write_of_burst(now, sdu);
+            if send.is_some() {
+                return send;
+            }
+        }
+        if self.gate.open_at() > now || self.answer.is_awaited(now) {
+            return None;
+        }
+        let control = allowed.and(Classes::NONE.with(CONTROL));
+        self.write_frame(now, control, false, sdu)
+            .or_else(|| self.write_announcement(now, sdu))
+    }
+
+    /// The router's next frame for the card to recover, or a broadcast.
+    fn next_unicast(&mut self, now: Instant, allowed: Classes, sdu: &mut [u8]) -> Option<LinkSend> {
         if self.gate.open_at() > now {
             return None;
         }
-        let data = self.gate.data_at() <= now;
-        if data && self.recovery.has_lost() {
-            return self.write_repeat(now, sdu);
-        }
-        let allowed = match data && self.recovery.has_room() {
-            true => allowed,
-            false => allowed.and(Classes::NONE.with(CONTROL)),
+        let at = frame::emit(Kind::Router, (self.life, self.burst), &[], sdu)?;
+        let Some(send) = self
+            .router
+            .poll_link(now, allowed, sdu.get_mut(at + PART..)?)
+        else {
+            return self.write_announcement(now, sdu);
         };
-        if let Some(send) = self.write_routed(now, allowed, sdu) {
-            return Some(send);
+        let to = send.to.node_number().unwrap_or(ALL);
+        let len = frame::emit_part((to, 0), send.len, at, sdu)?;
+        if send.class == CONTROL {
+            self.count_control(len);
         }
-        let mut body = [0; 512];
-        let announced = match self.announcements.is_due(now) {
-            true => self.announcements.write(now, &mut body),
-            false => None,
-        };
-        let (kind, len) = match announced {
-            Some(len) => (Kind::Announcement, len),
-            None if self.recovery.owes(now) => (Kind::Nothing, 0),
-            None => return None,
-        };
-        if kind == Kind::Nothing {
-            self.recovery.acked_alone();
+        Some(LinkSend { len, ..send })
+    }
+
+    /// Begins a burst, if the channel is this node's as far as it knows, and something waits. While others hold the channel, small
+    /// bodies that are urgent leave anyway: they take little of it.
+    fn begin_burst(&mut self, now: Instant) {
+        if self.burst.rest > 0 || self.gate.open_at() > now {
+            return;
         }
-        let at = self.write_head(now, kind, (ALL, 0), sdu)?;
-        sdu.get_mut(at..at + len)?.copy_from_slice(body.get(..len)?);
-        self.count_control(at + len);
-        Some(LinkSend::broadcast(at + len, CONTROL))
+        let (mut count, mut octets) = self.recovery.lost();
+        let has_room = self.recovery.has_room();
+        if has_room {
+            let (packets, payload) = self.router.queued();
+            count += packets;
+            octets += payload + packets * ROUTED;
+        }
+        let frames = match self.gate.data_at() > now {
+            true => {
+                let urgent = has_room && self.router.pending().contains(Class::Urgent);
+                usize::from(urgent || self.recovery.has_small_lost())
+            }
+            false => (octets + count * PART).div_ceil(self.room.max(1)),
+        };
+        let small = octets < SMALL || self.gate.data_at() > now;
+        if frames == 0 || small && self.answer.is_awaited(now) {
+            return;
+        }
+        if small {
+            self.answer.slot.1 = now;
+        }
+        // Two short frames instead of one: what is lost costs the time of a burst.
+        let least = 1 + usize::from(small);
+        (self.express, self.longest) = (self.gate.data_at() > now, 0);
+        self.burst = Burst {
+            number: self.burst.number.wrapping_add(1),
+            rest: frames.clamp(least, usize::from(BURST_MAX)) as u8,
+            onward: 0,
+        };
+    }
+
+    /// The next frame of the burst.
+    fn write_of_burst(&mut self, now: Instant, sdu: &mut [u8]) -> Option<LinkSend> {
+        self.burst.rest -= 1;
+        let send = match self.express {
+            true => {
+                let most = sdu.len().min(SMALL);
+                let few = Classes::NONE.with(CONTROL).with(Class::Urgent);
+                self.write_frame(now, few, true, sdu.get_mut(..most)?)
+            }
+            false => self.write_frame(now, Classes::ALL, true, sdu),
+        };
+        let len = send.map_or(0, |send| send.len);
+        self.longest = self.longest.max(len);
+        if send.is_none() || self.burst.rest == 0 {
+            self.end_burst();
+        }
+        send
+    }
+
+    /// The last frame of a burst has been handed down: the neighbours go on with it.
+    fn end_burst(&mut self) {
+        let end = self.gate.open_at();
+        let onward = Burst {
+            rest: 0,
+            ..self.burst
+        };
+        self.gate.follow(end, self.longest, onward);
+        self.burst.rest = 0;
     }
 
     fn count_control(&mut self, octets: usize) {
@@ -57,56 +160,146 @@ impl Node {
         self.counters.control_frames += 1;
     }
 
-    fn write_head(
+    /// Writes bodies that must be repeated, if `repeats`, and those of the router, as many as fit. `None` if there is nothing.
+    fn write_frame(
         &mut self,
         now: Instant,
-        kind: Kind,
-        to: (u16, u16),
+        allowed: Classes,
+        repeats: bool,
         sdu: &mut [u8],
-    ) -> Option<usize> {
-        let (acks, count) = self.recovery.acks(now);
-        frame::emit(kind, self.life, acks.get(..count)?, to, sdu)
-    }
-
-    fn write_repeat(&mut self, now: Instant, sdu: &mut [u8]) -> Option<LinkSend> {
-        let (acks, count) = self.recovery.acks(now);
-        let repeat = self.recovery.repeat(now)?;
-        let acks = acks.get(..count)?;
-        let to = (repeat.to, repeat.number);
-        let at = frame::emit(Kind::Router, self.life, acks, to, sdu)?;
-        let len = at + repeat.body.len();
-        sdu.get_mut(at..len)?.copy_from_slice(repeat.body);
-        Some(LinkSend::broadcast(len, repeat.class))
-    }
-
-    /// A frame of the router: for all, or for a neighbour by recovery or by the card.
-    fn write_routed(&mut self, now: Instant, allowed: Classes, sdu: &mut [u8]) -> Option<LinkSend> {
-        // The acknowledgements stand before the body, so the body is written where the longest head ends, and moved.
-        let send = self
-            .router
-            .poll_link(now, allowed, sdu.get_mut(AROUND..)?)?;
-        let body = AROUND..AROUND + send.len;
-        let to = send.to.node_number();
-        let (kind, control) = (Kind::Router, send.class == CONTROL);
-        let head = match (to, self.config.hop) {
-            (Some(to), Hop::Broadcast) => {
-                let about = (send.token, send.class);
-                let number = self.recovery.send(now, to, about, sdu.get(body.clone())?);
-                (to, number)
-            }
-            (Some(to), Hop::Unicast) => (to, 0),
-            (None, _) => (ALL, 0),
+    ) -> Option<LinkSend> {
+        let acks = self.recovery.acks(now);
+        let about = (self.life, self.burst);
+        let mut draft = Draft {
+            at: frame::emit(Kind::Router, about, acks.0.get(..acks.1)?, sdu)?,
+            acks,
+            class: None,
+            data: false,
         };
-        let at = self.write_head(now, kind, head, sdu)?;
-        sdu.copy_within(body, at);
-        let len = at + send.len;
-        if control {
-            self.count_control(len);
+        let order = self.recovery.order();
+        while draft.at + PART < sdu.len() {
+            let written = repeats && self.write_repeat(now, &mut draft, sdu).is_some()
+                || self.write_routed(now, allowed, &mut draft, sdu).is_some()
+                || (repeats || draft.class.is_some())
+                    && self.write_copy(order, &mut draft, sdu).is_some();
+            if !written {
+                break;
+            }
         }
-        Some(match self.config.hop {
-            Hop::Broadcast => LinkSend::broadcast(len, send.class),
-            Hop::Unicast => LinkSend { len, ..send },
-        })
+        if draft.class.is_none() && !self.recovery.owes(now) {
+            return None;
+        }
+        if draft.class.is_none() {
+            self.recovery.acked_alone();
+        }
+        // What the first part says of the burst was not known before.
+        frame::emit(
+            Kind::Router,
+            (self.life, self.burst),
+            draft.acks.0.get(..draft.acks.1)?,
+            sdu,
+        )?;
+        self.recovery.told(draft.acks.0.get(..draft.acks.1)?);
+        if !draft.data {
+            self.count_control(draft.at);
+        }
+        Some(LinkSend::broadcast(
+            draft.at,
+            draft.class.unwrap_or(CONTROL),
+        ))
+    }
+
+    /// Announcements alone in a frame.
+    fn write_announcement(&mut self, now: Instant, sdu: &mut [u8]) -> Option<LinkSend> {
+        if !self.announcements.is_due(now) {
+            return None;
+        }
+        let (acks, count) = self.recovery.acks(now);
+        let acks = acks.get(..count)?;
+        let at = frame::emit(Kind::Announcement, (self.life, self.burst), acks, sdu)?;
+        let mut body = [0; 512];
+        let len = self.announcements.write(now, &mut body)?;
+        sdu.get_mut(at + PART..at + PART + len)?
+            .copy_from_slice(body.get(..len)?);
+        let end = frame::emit_part((ALL, 0), len, at, sdu)?;
+        self.recovery.told(acks);
+        self.count_control(end);
+        Some(LinkSend::broadcast(end, CONTROL))
+    }
+
+    fn write_repeat(&mut self, now: Instant, draft: &mut Draft, sdu: &mut [u8]) -> Option<()> {
+        let room = sdu.len().checked_sub(draft.at + PART)?;
+        let repeat = self.recovery.repeat(now, self.burst.number, room)?;
+        let body = draft.at + PART..draft.at + PART + repeat.body.len();
+        let len = body.len();
+        sdu.get_mut(body)?.copy_from_slice(repeat.body);
+        let goes = goes_on(repeat.body, repeat.to);
+        let (to, class) = ((repeat.to, repeat.number), repeat.class);
+        self.finish_part(draft, to, (class, len, goes), sdu)
+    }
+
+    fn write_copy(&mut self, order: u64, draft: &mut Draft, sdu: &mut [u8]) -> Option<()> {
+        let room = sdu.len().checked_sub(draft.at + PART)?;
+        let copy = self.recovery.copy(self.burst.number, room, order)?;
+        let body = draft.at + PART..draft.at + PART + copy.body.len();
+        let len = body.len();
+        sdu.get_mut(body)?.copy_from_slice(copy.body);
+        let (to, copy_class) = ((copy.to, copy.number), copy.class);
+        draft.at = frame::emit_part(to, len, draft.at, sdu)?;
+        draft.class = draft.class.max(Some(copy_class));
+        draft.data = true;
+        Some(())
+    }
+
+    /// A frame of the router: for all, or for a neighbour.
+    fn write_routed(
+        &mut self,
+        now: Instant,
+        allowed: Classes,
+        draft: &mut Draft,
+        sdu: &mut [u8],
+    ) -> Option<()> {
+        let begin = draft.at + PART;
+        let room = sdu.get_mut(begin..)?;
+        // Probes and updates need more room than is left behind a packet.
+        let mut allowed = match draft.class {
+            Some(_) if room.len() < CONTROL_ROOM => Class::BY_URGENCY
+                .into_iter()
+                .filter(|&class| class != CONTROL && allowed.contains(class))
+                .fold(Classes::NONE, Classes::with),
+            _ => allowed,
+        };
+        if !self.recovery.has_room() {
+            allowed = allowed.and(Classes::NONE.with(CONTROL));
+        }
+        let send = self.router.poll_link(now, allowed, room)?;
+        let body = sdu.get(begin..begin + send.len)?;
+        let (to, goes) = match send.to.node_number() {
+            Some(to) => {
+                let about = (send.token, send.class);
+                let burst = self.burst.number;
+                let number = self.recovery.send(now, to, about, burst, body);
+                ((to, number), goes_on(body, to))
+            }
+            None => ((ALL, 0), false),
+        };
+        self.finish_part(draft, to, (send.class, send.len, goes), sdu)
+    }
+
+    fn finish_part(
+        &mut self,
+        draft: &mut Draft,
+        to: (u16, u16),
+        (class, len, goes): (Class, usize, bool),
+        sdu: &mut [u8],
+    ) -> Option<()> {
+        // A small body rides in the next node's frames, too.
+        let weighs = draft.class.is_none() || len >= SMALL;
+        self.burst.onward += u8::from(goes && weighs);
+        draft.at = frame::emit_part(to, len, draft.at, sdu)?;
+        draft.data |= class != CONTROL;
+        draft.class = draft.class.max(Some(class));
+        Some(())
     }
 
     /// A frame arrived.
@@ -121,49 +314,77 @@ impl Node {
             self.counters.malformed += 1;
             return;
         };
-        self.recovery.heard(now, from);
+        let exchange = self.config.air.exchange(arrival.sdu.len());
+        let until = match frame.burst.rest {
+            0 => now,
+            // A frame more than there are: others may send in between.
+            rest => now + exchange * (u64::from(rest.min(BURST_MAX)) + 1),
+        };
+        self.recovery.heard(now, from, frame.burst.number, until);
         for ack in frame.acks() {
             if ack.node == self.config.number {
-                let began = self.gate.began(now, arrival.sdu.len());
-                self.recovery.on_ack(now, from, ack, began);
+                self.recovery.on_ack(now, from, ack);
             }
         }
         match frame.kind {
-            Kind::Nothing => {}
             Kind::Announcement => {
-                let taken = self.announcements.on_frame(now, frame.body);
-                self.counters.announcements += u64::from(taken.is_err());
+                for part in frame.parts() {
+                    let taken = self.announcements.on_frame(now, part.body);
+                    self.counters.announcements += u64::from(taken.is_err());
+                }
             }
             Kind::Router => self.on_routed(now, arrival, from, &frame),
         }
     }
 
     fn on_routed(&mut self, now: Instant, arrival: Arrival<'_>, from: u16, frame: &Frame<'_>) {
-        let mine = frame.to == self.config.number;
-        // Frames with number 0 are recovered by the card.
-        if mine
-            && frame.number != 0
-            && !self
-                .recovery
-                .on_frame(now, from, (frame.life, frame.number))
-        {
-            return;
+        let octets = arrival.sdu.len();
+        let rest = self.config.air.exchange(octets) * u64::from(frame.burst.rest.min(BURST_MAX));
+        match frame.parts().next() {
+            // What goes on from here leaves when the burst is over.
+            Some(first) if first.to == self.config.number => {
+                self.gate.hold(now + rest);
+                if !goes_on(first.body, first.to) {
+                    let over = now + rest;
+                    self.answer.slot = (over, over + self.config.air.exchange(SMALL));
+                    let full = self.config.air.exchange(self.config.mtu);
+                    self.answer.until = over + full * QUIET;
+                }
+            }
+            Some(first) if first.to != ALL => self.gate.follow(now, octets, frame.burst),
+            _ => {}
         }
-        let to = match frame.to {
-            ALL => Address::BROADCAST,
-            node => address(node),
-        };
-        if !mine
-            && frame.to != ALL
-            && let Ok(header::Frame::Data(data, _) | header::Frame::Priced(data, _, _)) =
-                header::parse(frame.body)
-        {
-            let ends = frame.to == data.destination;
-            self.gate.passing(now, arrival.sdu.len(), ends);
+        for part in frame.parts() {
+            self.on_part(now, arrival, (from, frame.life, rest), &part);
+        }
+    }
+
+    fn on_part(
+        &mut self,
+        now: Instant,
+        arrival: Arrival<'_>,
+        (from, life, rest): (u16, u8, Duration),
+        part: &Part<'_>,
+    ) {
+        let mine = part.to == self.config.number;
+        // Bodies with number 0 are recovered by the card.
+        if mine && part.number != 0 {
+            let full = self.config.air.exchange(self.config.mtu);
+            // What goes on carries the acknowledgement.
+            let wait = match goes_on(part.body, part.to) {
+                true => rest + full * u64::from(BURST_MAX),
+                false => rest + TURN,
+            };
+            if !self.recovery.on_frame(now, from, (life, part.number), wait) {
+                return;
+            }
         }
         let routed = Arrival {
-            to,
-            sdu: frame.body,
+            to: match part.to {
+                ALL => Address::BROADCAST,
+                node => address(node),
+            },
+            sdu: part.body,
             ..arrival
         };
         self.router.handle_link(now, LinkEvent::Received(routed));

@@ -3,16 +3,17 @@
 
 use chappe_core::{Duration, Purpose, Seed};
 use chappe_dpclo::header::{Metric, Route, Routes};
-use chappe_mesh::frame::{self, ALL, Kind};
+use chappe_mesh::frame::{self, ALL, Burst, Kind, PART};
 
 use crate::field::{Field, secs};
 
 /// A frame of the router for all.
 fn routed(body: &[u8]) -> Vec<u8> {
     let mut room = vec![0; 64 + body.len()];
-    let at = frame::emit(Kind::Router, 1, &[], (ALL, 0), &mut room).unwrap();
-    room[at..at + body.len()].copy_from_slice(body);
-    room.truncate(at + body.len());
+    let at = frame::emit(Kind::Router, (1, Burst::default()), &[], &mut room).unwrap();
+    room[at + PART..at + PART + body.len()].copy_from_slice(body);
+    let end = frame::emit_part((ALL, 0), body.len(), at, &mut room).unwrap();
+    room.truncate(end);
     room
 }
 
@@ -39,7 +40,7 @@ fn a_million_garbage_frames_change_nothing_but_counters() {
         let len = (n % 120) as usize;
         stream.fill(&mut garbage[..len]);
         if n % 2 == 0 && len > 8 {
-            garbage[0] = 0x10 | garbage[0] & 3;
+            garbage[0] = 0x20 | garbage[0] & 3;
             garbage[2] = 0;
         }
         let from = stream.below(60_000) as u16 + 100;

@@ -2,4 +2,6 @@
 
 mod abuse;
 mod field;
+mod line;
 mod mesh;
+mod radio;

@@ -98,6 +98,8 @@ fn device() -> Spanned<String> {
 /// A configuration that was checked.
 pub struct Configuration {
     pub mesh: MeshConfig,
+    /// The list of members, and this member's place in it.
+    pub seat: Seat,
     /// The addresses of this node.
     pub addresses: Vec<String>,
 }
@@ -131,6 +133,7 @@ pub fn read(path: &Path) -> Result<Configuration, InputError> {
             }),
             signals: true,
         },
+        seat,
     })
 }
 

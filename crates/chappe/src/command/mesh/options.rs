@@ -47,6 +47,7 @@ pub struct New {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Needs CAP_NET_ADMIN and CAP_NET_RAW: run it as root, or once: setcap cap_net_admin,cap_net_raw+ep $(command -v chappe)
+A newer list of members comes from neighbours that have it, or from the file after SIGHUP.
 Exit codes: 130 after Ctrl-C, 0 after SIGTERM.")]
 pub struct Run {
     /// The configuration file; `chappe mesh new` writes one.
@@ -67,6 +68,9 @@ pub struct Status {
     /// Print a NetworkGraph of NetJSON.
     #[arg(long, conflicts_with_all = ["json", "prometheus"])]
     pub netjson: bool,
+    /// Show it each second, until Ctrl-C.
+    #[arg(long)]
+    pub watch: bool,
 }
 
 impl Status {

@@ -1,0 +1,205 @@
+//! `chappe mesh` beside babeld and static routes on emulated radios, with the kernel's TCP: goodput, delay under load, start,
+//! crash, segments sent again, processor time. In real time; each cell takes half a minute.
+//!
+//! ```text
+//! cargo run --release -p chappe-mesh --example beside_babeld -- [NETWORK...] [--seeds 10] [--from 1] [--seconds 10] [--cubic] [--bbr]
+//! ```
+//!
+//! Networks: `line`, `diamond`, `twelve`; `wire` is two daemons on a cable, 100 Mbit/s for five seconds. The cells of a seed follow each other, so that routers meet the same load of the machine.
+//! babeld and ping are Debian packages (`babeld`, `iputils-ping`).
+
+#[path = "../tests/suite/rivals/mod.rs"]
+mod rivals;
+
+use std::process::Command;
+
+use rivals::{Called, Cell, Place, Router, Seen, apart, called};
+
+struct Order {
+    places: Vec<Place>,
+    from: u64,
+    seeds: u64,
+    seconds: u64,
+    congestion: Vec<String>,
+    routers: Vec<Router>,
+}
+
+fn main() {
+    let Called::User(words) = called() else {
+        return;
+    };
+    if words.iter().any(|word| word == "wire") {
+        return on_a_wire();
+    }
+    let order = order(&words);
+    for &place in &order.places {
+        for congestion in &order.congestion {
+            compare(&order, place, congestion);
+        }
+    }
+}
+
+fn on_a_wire() {
+    for rate in ["10", "50", "100"] {
+        let program = std::env::current_exe().expect("this program");
+        let output = Command::new(program).args(["--wire", rate]).output();
+        let output = output.expect("a measurement");
+        print!(
+            "{rate} Mbit/s offered: {}",
+            String::from_utf8_lossy(&output.stdout)
+        );
+    }
+}
+
+fn order(words: &[String]) -> Order {
+    let after = |name: &str, usual: u64| {
+        let at = words.iter().position(|word| word == name);
+        let value = at.and_then(|at| words.get(at + 1));
+        value.map_or(usual, |value| value.parse().expect("a number"))
+    };
+    let has = |name: &str| words.iter().any(|word| word == name);
+    let places: Vec<Place> = words.iter().filter_map(|word| Place::named(word)).collect();
+    let congestion = match (has("--cubic"), has("--bbr")) {
+        (true, false) => vec!["cubic"],
+        (false, true) => vec!["bbr"],
+        _ => vec!["cubic", "bbr"],
+    };
+    let babel = Command::new("babeld").arg("-V").output().is_ok();
+    if !babel {
+        println!("babeld is not here: apt-get install babeld");
+    }
+    Order {
+        places: if places.is_empty() {
+            Place::ALL.to_vec()
+        } else {
+            places
+        },
+        from: after("--from", 1),
+        seeds: after("--seeds", 10),
+        seconds: after("--seconds", 10),
+        congestion: congestion.into_iter().map(String::from).collect(),
+        routers: Router::ALL
+            .into_iter()
+            .filter(|router| babel || *router != Router::Babel)
+            .collect(),
+    }
+}
+
+fn compare(order: &Order, place: Place, congestion: &str) {
+    println!("{}, {congestion}, {} s", place.name(), order.seconds);
+    println!(
+        "{:8} {:>4} | kbit/s of each flow | ping p95 ms | first s | gap s | segments again needless | us/packet | late ms",
+        "router", "seed"
+    );
+    let mut all: Vec<Vec<Seen>> = vec![Vec::new(); order.routers.len()];
+    for seed in order.from..order.from + order.seeds {
+        for (router, runs) in order.routers.iter().zip(&mut all) {
+            let cell = Cell {
+                place,
+                router: *router,
+                congestion: congestion.into(),
+                seed,
+                seconds: order.seconds,
+                patience_s: 60,
+                crash: place == Place::Diamond && *router != Router::Static,
+            };
+            let seen = apart(&cell).unwrap_or_default();
+            row(router.name(), seed, &seen);
+            runs.push(seen);
+        }
+    }
+    let up = |seen: &Seen| seen.first_s.is_finite();
+    for (router, runs) in order.routers.iter().zip(&all) {
+        let some: Vec<Seen> = runs.iter().filter(|seen| up(seen)).cloned().collect();
+        let none = runs.len() - some.len();
+        summary(router.name(), &some, none);
+        if *router != Router::Mesh {
+            let pairs = all[0].iter().zip(runs).filter(|(a, b)| up(a) && up(b));
+            let ratios = pairs.map(|(a, b)| (a.geometric() / b.geometric()).ln());
+            println!(
+                "  mesh / {}: {}",
+                router.name(),
+                factor(&ratios.collect::<Vec<_>>())
+            );
+        }
+    }
+    println!();
+}
+
+fn row(name: &str, seed: u64, seen: &Seen) {
+    let flows: Vec<String> = seen.kbps.iter().map(|kbps| format!("{kbps:.0}")).collect();
+    let [sent, again, needless] = seen.segments;
+    println!(
+        "{name:8} {seed:>4} | {} | {:.0} | {:.1} | {:.2} | {sent:.0} {again:.0} {needless:.0} | {:.0} | {:.2}",
+        flows.join(" "),
+        1e3 * seen.ping_p95_s,
+        seen.first_s,
+        seen.gap_s,
+        seen.processor_us,
+        1e3 * seen.late_p99_s
+    );
+}
+
+fn summary(name: &str, runs: &[Seen], none: usize) {
+    if none > 0 {
+        println!("  {name}: no answer within a minute on {none} seeds, which the following omits");
+    }
+    let of = |value: fn(&Seen) -> f64| interval(&runs.iter().map(value).collect::<Vec<_>>());
+    println!(
+        "  {name}: {} kbit/s, ping p95 {} ms, first {} s, gap {} s, again {} %, needless {} %",
+        of(Seen::geometric),
+        of(|seen| 1e3 * seen.ping_p95_s),
+        of(|seen| seen.first_s),
+        of(|seen| seen.gap_s),
+        of(|seen| 100.0 * seen.segments[1] / seen.segments[0].max(1.0)),
+        of(|seen| 100.0 * seen.segments[2] / seen.segments[0].max(1.0))
+    );
+}
+
+/// The mean with its 95 % interval, and the extremes. A ping that took longer than all that were answered counts as ten seconds.
+fn interval(values: &[f64]) -> String {
+    let values: Vec<f64> = values.iter().map(|value| value.min(1e4)).collect();
+    let (mean, half) = mean(&values);
+    let (least, most) = extremes(&values);
+    format!(
+        "{mean:.2} ± {half:.2} ({least:.2} to {most:.2}, n={})",
+        values.len()
+    )
+}
+
+/// The geometric mean of ratios with its 95 % interval, from their logarithms.
+fn factor(logs: &[f64]) -> String {
+    let (mean, half) = mean(logs);
+    let (least, most) = extremes(logs);
+    format!(
+        "{:.2} times ({:.2} to {:.2} at 95 %; single seeds {:.2} to {:.2}, n={})",
+        mean.exp(),
+        (mean - half).exp(),
+        (mean + half).exp(),
+        least.exp(),
+        most.exp(),
+        logs.len()
+    )
+}
+
+/// The mean, and half the width of its 95 % interval (Student's t).
+fn mean(values: &[f64]) -> (f64, f64) {
+    // Two-sided 95 % quantiles of Student's t for 1 to 9 degrees of freedom; 2.1 for 10 to 19 is within 6 %.
+    const T: [f64; 9] = [12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26];
+    let n = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / n;
+    let square: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+    let t = T
+        .get(values.len().saturating_sub(2))
+        .copied()
+        .unwrap_or(2.1);
+    (mean, t * (square / (n - 1.0).max(1.0) / n).sqrt())
+}
+
+fn extremes(values: &[f64]) -> (f64, f64) {
+    let least = values.iter().copied().fold(f64::INFINITY, f64::min);
+    (
+        least,
+        values.iter().copied().fold(f64::NEG_INFINITY, f64::max),
+    )
+}

@@ -1,0 +1,65 @@
+//! The daemon with real kernels: TCP and ping over three lossy hops, beside babeld and static routes.
+//!
+//! Goal: what docs/mesh.md says of the line, in a short form. Method: emulated radios in namespaces
+//! (`examples/beside_babeld.rs` is the long form). Skipped if the kernel forbids namespaces. The machine may be busy, so goodput
+//! has a margin and three attempts.
+
+#[path = "suite/rivals/mod.rs"]
+mod rivals;
+
+use rivals::{Called, Cell, Place, Router, Seen, apart, called};
+
+fn main() {
+    let Called::User(_) = called() else { return };
+    if let Err(why) = chappe_sys::namespace::isolate_by_any_means() {
+        return chappe_testkit::skip(why.to_string());
+    }
+    let exists = |program: &str| {
+        std::process::Command::new(program)
+            .arg("-V")
+            .output()
+            .is_ok()
+    };
+    if !exists("ping") {
+        return chappe_testkit::skip("ping is not installed (iputils-ping)");
+    }
+    the_line_beats(Router::Static, 1);
+    match exists("babeld") {
+        true => the_line_beats(Router::Babel, 4),
+        false => chappe_testkit::skip("babeld is not installed (babeld)"),
+    }
+}
+
+/// Goodput of TCP at least that of the rival, which the mesh exceeds by half on an idle machine.
+fn the_line_beats(rival: Router, seed: u64) {
+    println!("the_line_beats {}", rival.name());
+    let mut late = 0;
+    for attempt in 0..3 {
+        let [mesh, other] = [Router::Mesh, rival].map(|router| measure(router, seed + attempt));
+        println!("  {mesh}\n  {other}");
+        if !other.first_s.is_finite() {
+            return chappe_testkit::skip(format!("{} did not come up in 30 s", rival.name()));
+        }
+        assert!(mesh.first_s < 10.0, "first answer after {} s", mesh.first_s);
+        if mesh.geometric() > other.geometric() {
+            return;
+        }
+        // An emulator that is late by 1 ms makes a result invalid (docs/emu.md).
+        late += u32::from(mesh.late_p99_s.max(other.late_p99_s) > 1e-3);
+    }
+    assert!(late > 0, "less than {}", rival.name());
+    chappe_testkit::skip("this machine is too busy to keep time");
+}
+
+fn measure(router: Router, seed: u64) -> Seen {
+    let cell = Cell {
+        place: Place::Line,
+        router,
+        congestion: "cubic".into(),
+        seed,
+        seconds: 4,
+        patience_s: 30,
+        crash: false,
+    };
+    apart(&cell).expect("a measurement")
+}

@@ -1,0 +1,74 @@
+//! One measurement in virtual time.
+
+use chappe_core::{Bitrate, Duration};
+use chappe_mesh::air::Air;
+use chappe_mesh::node::mtu_of;
+use chappe_mesh::settings::Hop;
+
+use super::{FRAME_MAX, Places, Radios, quantile};
+
+/// When TCP begins, and how long it lasts.
+const BEGINS: Duration = Duration::from_secs(5);
+const LASTS: Duration = Duration::from_secs(10);
+
+/// What one seed gave.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Measured {
+    /// Goodput of TCP in kbit/s, from its beginning on.
+    pub tcp_kbps: f64,
+    /// Goodput of packets that always wait, in kbit/s.
+    pub flood_kbps: f64,
+    /// Pings beside TCP, in seconds: the median, and 95 % of them.
+    pub ping_s: (f64, f64),
+    /// The first answer to a ping, in seconds.
+    pub first_s: f64,
+    /// The share of TCP segments that were sent again.
+    pub again: f64,
+}
+
+impl Measured {
+    /// From node 0 to node 3.
+    pub fn of(places: &Places, seed: u64) -> Measured {
+        let mut radios = Radios::new(places, Hop::Broadcast, seed);
+        radios.ping(0, 3, Duration::from_millis(200));
+        radios.run(BEGINS);
+        let first = radios.card(0).pings.first;
+        radios.connect(0, 3);
+        radios.with(0, |card, _| card.pings.round_trips.clear());
+        radios.run(BEGINS + LASTS);
+        let card = radios.card(0);
+        let mut times = card.pings.round_trips.clone();
+        let (flow, end) = (&card.flows[0], &radios.card(3).flows[0]);
+        Measured {
+            tcp_kbps: end.octets() as f64 * 8e-3 / LASTS.as_secs_f64(),
+            flood_kbps: flood(places, seed),
+            ping_s: (quantile(&mut times, 0.5), quantile(&mut times, 0.95)),
+            first_s: first.map_or(f64::INFINITY, |at| at.as_secs_f64()),
+            again: flow.again as f64 / flow.sent.max(1) as f64,
+        }
+    }
+}
+
+fn flood(places: &Places, seed: u64) -> f64 {
+    let mut radios = Radios::new(places, Hop::Broadcast, seed);
+    radios.run(BEGINS);
+    let packets = radios.flood(0, 3, BEGINS + LASTS);
+    packets as f64 * mtu_of(FRAME_MAX) as f64 * 8e-3 / LASTS.as_secs_f64()
+}
+
+/// What `hops` links of one collision domain carry at most, in kbit/s, if each takes 1 / `ratio` transmissions and nothing else is
+/// on the air: no acknowledgement, no collision, no routing. First by broadcasts with the mean back-off, then without any back-off,
+/// then by unicasts that the card repeats until it hears an ACK of 1 Mbit/s (SIFS 10 us, 192 us and 14 octets).
+pub fn ceilings(hops: f64, ratio: f64) -> [f64; 3] {
+    let air = Air::dot11b(Bitrate(11_000_000));
+    let (frame, mtu) = (air.exchange(FRAME_MAX).as_secs_f64(), mtu_of(FRAME_MAX));
+    let (backoff, ack) = (310e-6, 10e-6 + 192e-6 + 112e-6);
+    // A frame of the kernel fills the card's, without the mesh's headers.
+    let plain = FRAME_MAX + chappe_live::HEADER + chappe_live::TAG;
+    let rate = |octets: usize, takes: f64| octets as f64 * 8e-3 / (hops * takes);
+    [
+        rate(mtu, frame / ratio),
+        rate(mtu, (frame - backoff) / ratio),
+        rate(plain, (frame + ack) / (ratio * ratio)),
+    ]
+}

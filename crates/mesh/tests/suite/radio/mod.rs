@@ -1,0 +1,189 @@
+//! A mesh over simulated 802.11b in virtual time: the same station as in `chappe emu` below each node, Linux's TCP above.
+//!
+//! What differs from the emulator: nodes hand frames to their card at once, and hellos, keys and confirmations of
+//! `chappe-live` are not sent. The same seed gives the same run on any machine.
+#![allow(dead_code, reason = "each program uses a part")]
+
+mod card;
+mod ends;
+pub mod measure;
+
+use chappe_core::{
+    Address, Bitrate, Dbm, Duration, Instant, OverMac, Purpose, RadioNode, Rate, Seed,
+};
+use chappe_mac::dot11::{Config, Dot11};
+use chappe_mesh::air::Air;
+use chappe_mesh::node::{Node, mtu_of};
+use chappe_mesh::packet::Net;
+use chappe_mesh::settings::{Hop, NodeConfig};
+use chappe_sim::{AirTime, Counters, Matrix, Medium, Profile, Recorder, Simulator, World};
+
+pub use card::Card;
+pub use ends::Flow;
+
+/// Octets of the SDU of a `chappe-live` frame on an interface of the emulator.
+pub const FRAME_MAX: usize = 2242;
+
+/// Where nodes are, and who hears whom.
+#[derive(Clone, Debug)]
+pub struct Places {
+    pub medium: Medium,
+}
+
+impl Places {
+    /// `examples/mesh-line.toml`: three hops of 80 %, and one frame of ten over two hops.
+    pub fn line() -> Places {
+        let ratio = |apart: usize| match apart {
+            1 => 0.8,
+            2 => 0.1,
+            _ => 0.0,
+        };
+        Places::measured(4, |from, to| ratio(from.abs_diff(to)))
+    }
+
+    /// `examples/mesh-diamond.toml`: two relays between two ends.
+    pub fn diamond() -> Places {
+        Places::measured(4, |from, to| match from.abs_diff(to) {
+            3 => 0.1,
+            _ => 0.8,
+        })
+    }
+
+    /// Nodes at random in a square, as dense as those of `examples/mesh-12.toml`: twelve on 1.44 square kilometres.
+    pub fn random(nodes: usize, seed: u64) -> Places {
+        let side = 1200.0 * (nodes as f64 / 12.0).sqrt();
+        let positions = chappe_sim::topology::random(nodes, side, side, Seed(seed));
+        let profile = Profile {
+            power: Dbm(20.0),
+            ..Profile::chappe_physical()
+        };
+        let medium = Medium::geometric(&positions, &profile, Seed(seed)).unwrap();
+        Places { medium }
+    }
+
+    /// Every link that delivers a frame of twenty is sensed, too.
+    fn measured(nodes: usize, ratio: impl Fn(usize, usize) -> f64) -> Places {
+        let mut matrix = Matrix::silent(nodes);
+        for from in 0..nodes {
+            for to in (0..nodes).filter(|&to| to != from) {
+                matrix.prr[from][to] = ratio(from, to);
+                matrix.senses[from][to] = ratio(from, to) >= 0.05;
+            }
+        }
+        let medium = Medium::matrix(&matrix).unwrap();
+        Places { medium }
+    }
+}
+
+pub type Station = OverMac<Dot11, Card>;
+
+/// Nodes on the air.
+pub struct Radios<R: Recorder = ()> {
+    pub simulator: Simulator<Station, R>,
+}
+
+impl Radios {
+    /// The nodes of a mesh, which start within a tenth of a second.
+    pub fn new(places: &Places, hop: Hop, seed: u64) -> Radios {
+        Radios::recorded(places, hop, seed, ())
+    }
+}
+
+impl<R: Recorder> Radios<R> {
+    /// The same, with every frame reported to `recorder`.
+    pub fn recorded(places: &Places, hop: Hop, seed: u64, recorder: R) -> Radios<R> {
+        let nodes = places.medium.nodes();
+        let station = |place: usize| {
+            let config = NodeConfig {
+                number: place as u16 + 1,
+                networks: vec![Net::parse("10.77.0.0/16").unwrap()],
+                behind: Vec::new(),
+                air: Air::dot11b(Bitrate(11_000_000)),
+                hop,
+                size: nodes as u16,
+                mtu: mtu_of(FRAME_MAX),
+            };
+            let own = Seed(seed).child(place as u64 + 1);
+            let node = Node::new(config, FRAME_MAX, Instant::ZERO, own, 1000).unwrap();
+            let mac = Config {
+                llc: None,
+                ..Config::dot11b(Rate::Cck11)
+            };
+            let address = Address::node(place as u16 + 1);
+            let random = Seed(seed).stream(Purpose::Node(place as u32));
+            Box::new(OverMac::new(
+                Dot11::new(mac, address, random),
+                Card::new(node),
+            ))
+        };
+        let stations = (0..nodes).map(station).collect();
+        let world = World::new(places.medium.clone());
+        Radios {
+            simulator: Simulator::new(world, stations, Seed(seed), recorder).unwrap(),
+        }
+    }
+
+    /// Changes a card between two events of the air.
+    pub fn with<T>(&mut self, place: usize, change: impl FnOnce(&mut Card, Instant) -> T) -> T {
+        self.simulator.with_node(place, |station, now| {
+            let changed = change(&mut station.link, now);
+            station.handle_timeout(now);
+            changed
+        })
+    }
+
+    pub fn card(&self, place: usize) -> &Card {
+        &self.simulator.node(place).link
+    }
+
+    /// A TCP connection with unlimited data, from now on.
+    pub fn connect(&mut self, from: usize, to: usize) {
+        let mtu = mtu_of(FRAME_MAX);
+        self.with(to, |card, now| {
+            card.add(now, Flow::receiver(to, from, mtu));
+        });
+        self.with(from, |card, now| card.add(now, Flow::sender(from, to, mtu)));
+    }
+
+    /// Pings from one node to another at even intervals, from now on.
+    pub fn ping(&mut self, from: usize, to: usize, every: Duration) {
+        self.with(from, |card, now| card.ping(now, from, to, every));
+    }
+
+    /// Keeps the host's queue at one node full of packets for another until then. Packets that arrive there meanwhile.
+    pub fn flood(&mut self, from: usize, to: usize, until: Duration) -> u64 {
+        let mut packet = vec![0; mtu_of(FRAME_MAX)];
+        (packet[0], packet[9]) = (0x45, 17);
+        packet[12..20].copy_from_slice(&[10, 77, 0, from as u8 + 1, 10, 77, 0, to as u8 + 1]);
+        let before = self.card(to).node.counters().0.delivered;
+        while self.simulator.now() < AirTime::ZERO + until {
+            self.with(from, |card, now| {
+                while card.node.host().waiting() < 20_000 {
+                    card.node.offer(now, &packet);
+                }
+            });
+            let step = AirTime::ZERO + Duration::from_nanos(self.simulator.now().nanos());
+            self.simulator.run_until(step + Duration::from_millis(2));
+        }
+        self.card(to).node.counters().0.delivered - before
+    }
+
+    pub fn run(&mut self, until: Duration) {
+        self.simulator.run_until(AirTime::ZERO + until);
+    }
+
+    pub fn counters(&self) -> &Counters {
+        self.simulator.counters()
+    }
+}
+
+/// The quantile of values; `NaN` of none.
+pub fn quantile(values: &mut [f64], share: f64) -> f64 {
+    values.sort_by(f64::total_cmp);
+    let at = (values.len() as f64 * share) as usize;
+    values
+        .get(at)
+        .or(values.last())
+        .copied()
+        .unwrap_or(f64::NAN)
+}
