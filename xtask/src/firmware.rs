@@ -41,6 +41,8 @@ const IMAGES: [(&str, &str); 3] = [
     ("proof/tcplp-two-sockets", "segments"),
     (THERMOMETER, "frames"),
 ];
+/// How a line begins that says that a goal was missed.
+const MISSED: &str = "# missed";
 /// A transfer takes seconds.
 const LIMIT: Duration = Duration::from_secs(120);
 
@@ -68,6 +70,9 @@ fn both(workspace: &Workspace) -> Result<String, String> {
     for (folder, what) in IMAGES {
         let run = compare(workspace, folder)?;
         run.counted.iter().for_each(|line| println!("{line}"));
+        if let Some(missed) = run.counted.iter().find(|line| line.starts_with(MISSED)) {
+            return Err(format!("{folder}: {missed}"));
+        }
         seen.push(format!("{} {what}", run.sent));
     }
     let image = Image::build(workspace, THERMOMETER, &["nrf52840"], &[])?;

@@ -15,6 +15,8 @@
 //!   colliding again: each waits a random time of up to `retry_delay` in addition to the back-off.
 //! - **A leaf** sleeps. It wakes to send, and to receive the answer to a data request. How often it asks depends on
 //!   what the layers above [expect](chappe_core::Expect).
+//! - **An acknowledgement comes before the frame is processed**: the MAC hands a frame up when the radio has its
+//!   acknowledgement, which is due 192 us after the frame.
 //! - **Security** is CCM\* per frame ([`Security`]). A frame is checked for replay only after it proved authentic.
 //!
 //! Clauses cited in this module are those of IEEE Std 802.15.4-2015.
@@ -42,7 +44,7 @@ use csma::Job;
 use duplicates::Duplicates;
 use indirect::Indirect;
 use leaf::Leaf;
-use receive::Answer;
+use receive::{Answer, Arrived};
 
 /// One station. It can hold `INDIRECT` frames for sleepy children. Two for each child let the first one announce the
 /// second.
@@ -60,6 +62,8 @@ pub struct Dot15d4<const INDIRECT: usize = 4> {
     indirect: Indirect<INDIRECT>,
     leaf: Option<Leaf>,
     answer: Option<Answer>,
+    /// A frame that waits until the radio has its acknowledgement.
+    arrived: Option<Arrived>,
     /// The link node had a frame to send when last asked.
     pending: bool,
     /// The link node returned no frame although one was pending, or one that could not be held. It is asked again
@@ -117,6 +121,7 @@ impl<const INDIRECT: usize> Dot15d4<INDIRECT> {
             indirect: Indirect::default(),
             leaf: config.sleep.map(Leaf::new),
             answer: None,
+            arrived: None,
             pending: false,
             stalled: false,
             sensing: false,
@@ -210,6 +215,8 @@ impl<const INDIRECT: usize> Dot15d4<INDIRECT> {
 
 impl<const INDIRECT: usize> Mac for Dot15d4<INDIRECT> {
     fn handle_radio<L: LinkNode>(&mut self, now: Instant, event: RadioEvent<'_>, link: &mut L) {
+        // A driver that drains takes a frame's acknowledgement before it brings the next event.
+        self.take_in_arrived(now, link);
         self.stalled = false;
         match event {
             RadioEvent::Carrier { busy, .. } => {
@@ -229,6 +236,10 @@ impl<const INDIRECT: usize> Mac for Dot15d4<INDIRECT> {
         psdu: &mut [u8],
         link: &mut L,
     ) -> Option<RadioRequest> {
+        if let Some(transmit) = self.poll_answer(psdu) {
+            return Some(RadioRequest::Transmit(transmit));
+        }
+        self.take_in_arrived(now, link);
         self.advance(now, link);
         let listen = self.wants_to_listen();
         self.note_contention(now, listen);
@@ -242,9 +253,6 @@ impl<const INDIRECT: usize> Mac for Dot15d4<INDIRECT> {
                 }
             }
             return Some(RadioRequest::Listen(listen));
-        }
-        if let Some(transmit) = self.poll_answer(psdu) {
-            return Some(RadioRequest::Transmit(transmit));
         }
         let sense = self.state == State::Assessing;
         if sense != self.sensing {

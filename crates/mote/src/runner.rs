@@ -40,6 +40,8 @@ impl<'s, 'a, K: Clock, R: Radio> Runner<'s, 'a, K, R> {
             let next = select3(self.radio.event(&mut heard), sleep, self.stack.changed()).await;
             if let Either3::First(event) = next {
                 self.tell(event, &heard);
+                // An acknowledgement must not wait for other deadlines.
+                self.drain(&mut psdu);
             }
             self.stack.with_mote(|now, mote| mote.handle_timeout(now));
         }

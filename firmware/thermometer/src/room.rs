@@ -19,6 +19,8 @@ use crate::{Memory, Reading, Sensor, addresses, node, serve, visit};
 const POWER: f64 = -60.0;
 /// One frame of this many is lost.
 const LOST_OF: u32 = 9;
+/// The type of an immediate acknowledgement.
+const ACKNOWLEDGEMENT: u8 = 2;
 /// Enables channels of PPI.
 const PPI_CHENSET: u32 = PPI + 0x504;
 /// The bits of SysTick.
@@ -42,6 +44,8 @@ pub struct Cost {
     pub all: u32,
     /// From when a node looked at its radio until it handed a frame to it, if it did.
     pub to_frame: Option<u32>,
+    /// That frame was an acknowledgement.
+    pub acknowledges: bool,
 }
 
 /// What is measured of a run.
@@ -55,6 +59,8 @@ struct Meter {
     woken: Cell<u32>,
     /// Ticks outside of them from there until a frame was handed over.
     to_frame: Cell<Option<u32>>,
+    /// The last frame handed over is an acknowledgement.
+    acknowledges: Cell<bool>,
 }
 
 impl Meter {
@@ -114,6 +120,11 @@ impl Registers for Metered<'_> {
     }
 
     fn store(&mut self, buffer: Buffer, from: &[u8]) {
+        // Behind the length, the frame's type (IEEE 802.15.4-2015, 7.2.2.2).
+        let kind = from.get(1).map_or(0, |octet| octet & 7);
+        if self.meter.to_frame.get().is_none() {
+            self.meter.acknowledges.set(kind == ACKNOWLEDGEMENT);
+        }
         self.measure(|chip| chip.store(buffer, from));
     }
 
@@ -210,6 +221,7 @@ fn run(
             watcher.ends(Cost {
                 all: meter.so_far(ticks()),
                 to_frame: meter.to_frame.get(),
+                acknowledges: meter.acknowledges.get(),
             });
             chips.iter().for_each(|chip| {
                 chip.borrow_mut().take_interrupt();

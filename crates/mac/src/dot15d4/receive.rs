@@ -1,8 +1,8 @@
 //! Received frames: acknowledged, answered, handed up.
 
 use chappe_core::{
-    Address, Arrival, DropReason, Duration, Instant, Layer, LinkEvent, LinkNode, Reception,
-    TraceEvent, Transmit,
+    Address, Arrival, Dbm, DropReason, Duration, Instant, Layer, LinkEvent, LinkNode, Mac,
+    Reception, TraceEvent, Transmit,
 };
 use chappe_wire::dot15d4::{ACK_LEN, DATA_REQUEST, FCS_LEN, Frame, Header, Kind, PSDU_MAX};
 
@@ -15,6 +15,33 @@ pub(super) struct Answer {
     sequence: u8,
     pending: bool,
     on_air: bool,
+}
+
+/// A received frame whose acknowledgement comes first.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Arrived {
+    len: u8,
+    psdu: [u8; PSDU_MAX],
+    power: Option<Dbm>,
+}
+
+impl Arrived {
+    fn new(reception: &Reception<'_>) -> Arrived {
+        let mut psdu = [0; PSDU_MAX];
+        let len = reception.psdu.len().min(PSDU_MAX);
+        if let (Some(to), Some(from)) = (psdu.get_mut(..len), reception.psdu.get(..len)) {
+            to.copy_from_slice(from);
+        }
+        Arrived {
+            len: len as u8,
+            psdu,
+            power: reception.power,
+        }
+    }
+
+    fn psdu(&self) -> &[u8] {
+        self.psdu.get(..usize::from(self.len)).unwrap_or_default()
+    }
 }
 
 impl Answer {
@@ -75,12 +102,43 @@ impl<const INDIRECT: usize> Dot15d4<INDIRECT> {
         if from == self.address || from.is_broadcast() {
             return self.drop(DropReason::Malformed);
         }
-        // The acknowledgement must leave a turnaround from now, before security is checked: it confirms reception only
-        // (a forged frame is acknowledged too).
+        // It confirms reception only: a forged frame is acknowledged too. Processing that frame, its security included, takes
+        // longer on a mote than the turnaround, so the frame waits until the radio has its acknowledgement.
         if header.ack_request && !to.is_broadcast() {
             let asks = header.kind == Kind::Command && self.indirect.has(from);
-            self.acknowledge(now, sequence, asks);
+            if self.acknowledge(now, sequence, asks) {
+                self.arrived = Some(Arrived::new(reception));
+                return;
+            }
         }
+        self.take_in(now, frame, reception.power, link);
+    }
+
+    /// Processes the frame whose acknowledgement was handed to the radio, if there is one.
+    pub(super) fn take_in_arrived<L: LinkNode>(&mut self, now: Instant, link: &mut L) {
+        if let Some(arrived) = self.arrived.take()
+            && let Ok(frame) = Frame::new(arrived.psdu())
+        {
+            self.take_in(now, &frame, arrived.power, link);
+            self.link_changed(now, link);
+        }
+    }
+
+    /// Opens a frame for this station, and hands it up.
+    fn take_in<L: LinkNode>(
+        &mut self,
+        now: Instant,
+        frame: &Frame<'_>,
+        power: Option<Dbm>,
+        link: &mut L,
+    ) {
+        let header = frame.header();
+        let (Some(to), Some(from), Some(sequence)) =
+            (header.destination, header.source, header.sequence)
+        else {
+            return;
+        };
+        let (to, from) = (to.address(), from.address());
         let mut clear = [0; PSDU_MAX];
         let payload = match &mut self.security {
             None if header.security.is_some() => return self.drop(DropReason::Unauthentic),
@@ -106,14 +164,14 @@ impl<const INDIRECT: usize> Dot15d4<INDIRECT> {
         self.trace.push(TraceEvent::Received {
             layer: Layer::Mac,
             from,
-            bytes: reception.psdu.len() as u32,
+            bytes: (frame.header_octets().len() + frame.payload().len()) as u32,
         });
         self.counters.received += 1;
         let arrival = Arrival {
             from,
             to,
             sdu: payload,
-            power: reception.power,
+            power,
         };
         link.handle_link(now, LinkEvent::Received(arrival));
         self.pending = !link.pending().is_empty();
@@ -131,10 +189,10 @@ impl<const INDIRECT: usize> Dot15d4<INDIRECT> {
     }
 
     /// 6.7.4.3: the acknowledgement leaves a turnaround after the frame's end, without CSMA. A station that has handed a
-    /// frame to its radio cannot answer.
-    fn acknowledge(&mut self, now: Instant, sequence: u8, pending: bool) {
+    /// frame to its radio cannot answer: false.
+    fn acknowledge(&mut self, now: Instant, sequence: u8, pending: bool) -> bool {
         if self.state == State::Sending || self.answer_end(now).is_some() {
-            return;
+            return false;
         }
         self.answer = Some(Answer {
             at: now + self.config.turnaround,
@@ -142,6 +200,7 @@ impl<const INDIRECT: usize> Dot15d4<INDIRECT> {
             pending,
             on_air: false,
         });
+        true
     }
 
     /// When the scheduled acknowledgement's transmission ends; `None` if there is none.

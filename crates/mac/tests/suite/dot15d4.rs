@@ -131,6 +131,50 @@ fn an_acknowledgement_leaves_after_the_turnaround() {
     }
 }
 
+/// Processing a frame takes longer than the turnaround: the radio has the acknowledgement before the frame is handed up. A
+/// frame that cannot be acknowledged is handed up at once, and no frame is lost on a driver that does not drain.
+#[test]
+fn a_frame_is_handed_up_after_its_acknowledgement() {
+    let mut station = station(Config::STANDARD, 1, 1);
+    let mut psdu = [0; 128];
+    let now = Instant::from_micros(12_345);
+    drain(&mut station, now, &mut psdu);
+    let frame = |to, sequence| {
+        let mut frame = [0; 20];
+        let header = Header::within(0xcafe, Kind::Data, to, Node::Short(2), sequence);
+        let len = header.emit(&mut frame).unwrap();
+        (frame, len + 8)
+    };
+    let handed_up = |station: &Station| station.link.received.len();
+    let (mine, len) = frame(Node::Short(1), 7);
+    station.handle_radio(now, received(&mine[..len], now));
+    assert_eq!(handed_up(&station), 0, "before its acknowledgement");
+    let first = station.poll_radio(now, &mut psdu);
+    assert!(
+        matches!(first, Some(RadioRequest::Transmit(_))),
+        "{first:?}"
+    );
+    assert_eq!(psdu[..3], [2, 0, 7]);
+    assert_eq!(
+        handed_up(&station),
+        0,
+        "the radio has no acknowledgement yet"
+    );
+    drain(&mut station, now, &mut psdu);
+    assert_eq!(handed_up(&station), 1);
+    assert_eq!(station.link.received[0].1, mine[len - 8..len]);
+    // A broadcast, and a second frame while the first acknowledgement waits.
+    let (all, len) = frame(Node::Short(0xffff), 8);
+    station.handle_radio(now, received(&all[..len], now));
+    assert_eq!(handed_up(&station), 2);
+    station.handle_radio(now, RadioEvent::Sent);
+    for (sequence, known) in [(9, 2), (10, 4)] {
+        let (mine, len) = frame(Node::Short(1), sequence);
+        station.handle_radio(now, received(&mine[..len], now));
+        assert_eq!(handed_up(&station), known);
+    }
+}
+
 /// 6.2.5.1: load, a whole number of back-off periods below 2^BE, 128 us of assessment, 192 us of turnaround; after
 /// a missing acknowledgement 864 us of patience, and a pause of at most d.
 #[test]
