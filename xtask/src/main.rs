@@ -18,6 +18,7 @@ mod report;
 mod rules;
 mod sizes;
 mod source;
+mod storm;
 mod suites;
 mod targets;
 mod test;
@@ -39,6 +40,8 @@ Usage: cargo xtask COMMAND
   sizes               Measure what TCP costs a Cortex-M4 (code, memory, instructions) and record it under
                       docs/benchmarks
   bench [PACKAGE...]  Run the benchmarks and record the results under docs/benchmarks
+  storm [OPTIONS]     Run random scenarios with faults through every system and shrink those that fail; see
+                      `cargo xtask storm --help`
   page [--check]      Build the page of `chappe view` from web/ (needs Node 20), or compare it
   picture             Draw the README's picture of `chappe view` (needs Node 20 and Chromium)
   readme              Write the demo's output into README.md
@@ -59,6 +62,7 @@ fn main() -> ExitCode {
         ("rules", []) => test::rules(),
         ("firmware", []) => firmware::alone(),
         ("sizes", []) => sizes::alone(),
+        ("storm", options) => storm::alone(options),
         ("bench", packages) => bench::run(packages),
         ("circles", []) => rules::circles::list(),
         ("words", []) => rules::words::list(""),
