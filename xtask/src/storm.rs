@@ -13,8 +13,8 @@ pub fn alone(options: &[String]) -> Result<(), String> {
     run(&workspace::root()?, &options)
 }
 
-/// A short storm over all systems, from seed 1 on. Failures that docs/reliability.md lists as open are told and counted; only
-/// panics, accounts that do not balance and runs that do not repeat fail the step.
+/// A short storm over all systems, from seed 1 on. All failures are printed and counted; only panics,
+/// accounts that do not balance, results that contradict themselves and runs that do not repeat fail the step.
 pub fn short(workspace: &Workspace) -> Outcome {
     run(&workspace.root, &["--seconds", SHORT_S, "--only-sure"]).into()
 }

@@ -21,16 +21,16 @@ const SHRINKING: Duration = Duration::from_secs(120);
 /// Failures of a kind and system that are shrunk and written; more are only counted.
 const WRITTEN_MAX: u64 = 3;
 
-/// What to run.
+/// Which seeds of which systems to run.
 #[derive(Clone)]
 pub struct Campaign {
     /// The systems, from the command's table.
     pub systems: Vec<&'static System>,
-    /// The first seed.
+    /// The first seed of each system.
     pub first: u64,
     /// The last seed; `None` if time alone ends it.
     pub last: Option<u64>,
-    /// When to stop.
+    /// How long to run on the computer's clock.
     pub time: Option<Duration>,
     /// Where failing scenarios are written.
     pub folder: PathBuf,
@@ -49,7 +49,7 @@ pub struct Tally {
     pub frames: u64,
     /// Seconds of virtual time.
     pub simulated_s: f64,
-    /// Runs made twice.
+    /// Runs that were made twice and compared.
     pub repeated: u64,
     /// Receivers that got all.
     pub complete: u64,
@@ -102,7 +102,7 @@ impl Campaign {
             return;
         };
         let care = Care {
-            repeats: seed % REPEATED == 0,
+            repeats: seed.is_multiple_of(REPEATED),
             ..Care::default()
         };
         let verdict = judge(system, &draft, care);

@@ -5,18 +5,18 @@ use std::fmt::Write;
 /// A key with its value as TOML text.
 pub type Line = (String, String);
 
-/// A scenario.
+/// A scenario, before it is text.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Draft {
-    /// The system's name.
+    /// The name of the system that carries the data.
     pub system: &'static str,
-    /// The variant's name.
+    /// The name of the system's variant.
     pub variant: &'static str,
     /// Where the nodes stand.
     pub network: Network,
-    /// Keys of `[radio]`.
+    /// The keys of `[radio]` with their values.
     pub radio: Vec<Line>,
-    /// Keys of `[mac]`.
+    /// The keys of `[mac]` with their values.
     pub mac: Vec<Line>,
     /// The system's own keys of `[protocol]`.
     pub protocol: Vec<Line>,
@@ -24,18 +24,18 @@ pub struct Draft {
     pub transfers: Vec<Transfer>,
     /// Traffic without an end: the keys of each `[[flow]]`.
     pub flows: Vec<Vec<Line>>,
-    /// What goes wrong.
+    /// What goes wrong during the run.
     pub troubles: Vec<Trouble>,
     /// Keys of `[run]` but the seed.
     pub run: Vec<Line>,
-    /// The run's seed.
+    /// The seed of the run.
     pub seed: u64,
 }
 
 /// Where the nodes stand, or their links.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Network {
-    /// Places in metres.
+    /// The place of each node in metres.
     Places(Vec<[f64; 2]>),
     /// Delivery ratios from each node to each.
     Links(Vec<Vec<f64>>),
@@ -43,14 +43,14 @@ pub enum Network {
     Generated(Vec<Line>, usize),
 }
 
-/// One object.
+/// One object from one source to its receivers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Transfer {
     /// The node that has it; drawn from the seed if `None`.
     pub source: Option<usize>,
     /// The nodes that want it.
     pub receivers: Receivers,
-    /// Its octets.
+    /// How many octets it has.
     pub octets: u64,
 }
 
@@ -59,7 +59,7 @@ pub struct Transfer {
 pub enum Receivers {
     /// As many as this, drawn from the seed.
     Count(usize),
-    /// These.
+    /// The nodes with these numbers.
     Nodes(Vec<usize>),
 }
 
@@ -92,7 +92,7 @@ impl Draft {
         troubles.map(|trouble| trouble.strikes.len()).sum()
     }
 
-    /// The scenario file.
+    /// The scenario as a file that `chappe sim` reads.
     pub fn text(&self) -> String {
         let mut text = String::from("[network]\n");
         match &self.network {

@@ -49,7 +49,10 @@ pub fn draft(system: &'static scenario::System, seed: u64, attempt: u64) -> Draf
         true => {
             let whole = scenario::schema(&[system]);
             let table = &whole["$defs"]["MacTable"];
-            options::draw(table, &whole["$defs"], share * 0.4, random)
+            let mut lines = options::draw(table, &whole["$defs"], share * 0.4, random);
+            // Slots and pauses of seconds are accepted, and nothing arrives in time.
+            lines.retain(|(_, value)| !is_long(value));
+            lines
         }
         false => Vec::new(),
     };
@@ -80,6 +83,12 @@ pub fn draft(system: &'static scenario::System, seed: u64, attempt: u64) -> Draf
         run,
         seed,
     }
+}
+
+/// Whether a value is a time above a millisecond: the longest slot, over 150 km, is shorter.
+fn is_long(value: &str) -> bool {
+    let micros = value.trim_matches('"').strip_suffix(" us");
+    micros.is_some_and(|micros| micros.parse::<f64>().is_ok_and(|micros| micros > 1000.0))
 }
 
 /// One of the radios that the system is made for, sometimes with other laws.

@@ -44,7 +44,7 @@ pub struct Wrong {
 /// What can be wrong with a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
-    /// The program panicked.
+    /// The program panicked; the message says where.
     Panic,
     /// A frame has no outcome at a receiver, or two.
     Accounts,
@@ -100,6 +100,13 @@ pub fn judge(system: &System, draft: &Draft, care: Care) -> Verdict {
     let text = draft.text();
     let first = match run(system, &text, draft.seed, care) {
         Ok(ran) => ran,
+        // The scenario was accepted, and told a mistake of its own only when it ran.
+        Err(wrong) if wrong.kind == Kind::Refused => {
+            return Verdict {
+                causes: vec!["refused when it ran"],
+                ..Verdict::default()
+            };
+        }
         Err(wrong) => return Verdict::of(wrong),
     };
     let mut verdict = look(draft, &first);

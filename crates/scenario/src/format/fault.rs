@@ -71,7 +71,7 @@ pub enum FaultKind {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ForgeryName {
-    /// Random octets.
+    /// Random octets, as many as a frame may have at most.
     #[default]
     Random,
     /// A frame that a node received lately, as it was.

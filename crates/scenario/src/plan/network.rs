@@ -105,7 +105,8 @@ impl Plan {
             let mut draw = Seed(seed).child(1 + index as u64).stream(Purpose::Topology);
             // What later transfers name is taken too: a drawn end must not be theirs.
             let named = |later: &TransferPlan, node: usize| {
-                let is_receiver = matches!(&later.to, Receivers::Nodes(list) if list.contains(&node));
+                let is_receiver =
+                    matches!(&later.to, Receivers::Nodes(list) if list.contains(&node));
                 later.from == Some(node) || is_receiver
             };
             let taken = |node: usize| {
