@@ -19,6 +19,7 @@ mod report;
 mod rules;
 mod sizes;
 mod source;
+mod storm;
 mod suites;
 mod targets;
 mod test;
@@ -43,6 +44,8 @@ Usage: cargo xtask COMMAND
   dist [--once]       Make what is shipped, under target/dist: static programs, a Debian package that is installed and
                       removed in a copy of this system, a bill of materials, checksums. Half an hour on two cores;
                       --once leaves out the comparison of two builds
+  storm [OPTIONS]     Run random scenarios with faults through every system and shrink those that fail; see
+                      `cargo xtask storm --help`
   page [--check]      Build the page of `chappe view` from web/ (needs Node 20), or compare it
   picture             Draw the README's picture of `chappe view` (needs Node 20 and Chromium)
   readme              Write the demo's output into README.md
@@ -65,6 +68,7 @@ fn main() -> ExitCode {
         ("sizes", []) => sizes::alone(),
         ("dist", []) => dist::run(true),
         ("dist", [flag]) if flag == "--once" => dist::run(false),
+        ("storm", options) => storm::alone(options),
         ("bench", packages) => bench::run(packages),
         ("circles", []) => rules::circles::list(),
         ("words", []) => rules::words::list(""),

@@ -6,7 +6,7 @@ use std::sync::Mutex;
 
 use crate::report::{Outcome, Report};
 use crate::workspace::{self, Workspace};
-use crate::{debian, demo, firmware, no_std, page, process, rules, sizes, suites, targets};
+use crate::{debian, demo, firmware, no_std, page, process, rules, sizes, storm, suites, targets};
 
 /// Everything that CI runs. What cannot run here is skipped with its reason; all steps run even if one fails.
 pub fn everything(install: bool) -> Result<(), String> {
@@ -30,6 +30,7 @@ pub fn everything(install: bool) -> Result<(), String> {
         report.step("demo", || demo::demo(&workspace));
         report.step("systems", || demo::systems(&workspace));
         report.step("example", || demo::example(&workspace));
+        report.step("storm", || storm::short(&workspace));
         report.step("capture", || demo::capture(&workspace));
         report.step("browser", || page::browser(&workspace));
     }

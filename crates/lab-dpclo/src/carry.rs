@@ -44,7 +44,7 @@ pub(super) fn carry(with: &Dpclo, job: &Job<'_>, meter: &Meter) -> Result<Outcom
     let mut simulator = streams.mesh.launch(world, &mut memory, true, seed, watch)?;
     revive(&mut simulator, with, &streams, job);
     drive(&mut simulator, &streams, meter)?;
-    report_run(&mut report, &simulator, job, (&streams, optimum.as_ref()));
+    report_run(&mut report, &simulator, job, (&streams, optimum.as_ref()))?;
     let (_, watch, _) = simulator.into_parts();
     watch.finish(job.spec(), medium)?;
     Ok(report.finish())
@@ -269,9 +269,8 @@ fn report_run<R: Recorder>(
     simulator: &Simulator<Node<'_>, R>,
     job: &Job<'_>,
     (streams, optimum): (&ScenarioStreams, Option<&Optimum>),
-) {
-    let (now, air) = (simulator.now(), simulator.counters());
-    report.air(job.spec(), now, air, simulator.digest());
+) -> Result<(), RunError> {
+    report.air(job.spec(), simulator)?;
     let until = Instant::from_nanos(simulator.now().nanos());
     let measured = measure(&streams.mesh, simulator);
     for (stream, of) in measured.iter().enumerate() {
@@ -296,6 +295,7 @@ fn report_run<R: Recorder>(
     report.fairness(fairness);
     report.note_unfinished();
     count(report, simulator);
+    Ok(())
 }
 
 fn fairness(flows: &[Flow], contending: &[(usize, (usize, usize))], optimum: &Optimum) -> Fairness {

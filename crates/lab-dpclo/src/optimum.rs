@@ -12,6 +12,7 @@ use chappe_sim::{Medium, Rule};
 use super::access::{Access, NEIGHBOUR_PRR};
 use super::mesh::frame;
 use chappe_lab::run::RunError;
+use chappe_scenario::InputError;
 
 /// The least probability with which a node counts as sensed, or heard.
 const SENSED: f64 = 0.5;
@@ -61,7 +62,16 @@ impl Optimum {
     }
 }
 
+/// A network whose links lead one way only, or are too bad for routes, is the scenario's mistake.
 fn defect(error: chappe_bound::Error) -> RunError {
+    if let chappe_bound::Error::NoRoute { source, sink } = error {
+        let share = NEIGHBOUR_PRR * 100.0;
+        let message = format!("no path for a flow leads from node {source} to node {sink}");
+        let help = format!(
+            "each of its links must deliver {share} % of the frames or more, in both directions"
+        );
+        return InputError::new("this network", message).help(help).into();
+    }
     RunError::Defect(format!("bound: {error}"))
 }
 

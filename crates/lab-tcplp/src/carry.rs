@@ -89,7 +89,7 @@ pub fn carry(with: &Tcplp, job: &Job<'_>, meter: &Meter) -> Result<Outcome, RunE
         },
         meter,
     )?;
-    report_run(&mut report, &lln, with, job, (&paths, &parents));
+    report_run(&mut report, &lln, with, job, (&paths, &parents))?;
     let (_, watch, _) = lln.simulator.into_parts();
     watch.finish(job.spec(), &job.network.medium)?;
     Ok(report.finish())
@@ -213,9 +213,8 @@ fn report_run<R: Recorder>(
     with: &Tcplp,
     job: &Job<'_>,
     (paths, parents): (&[Path], &[Option<usize>]),
-) {
-    let air = lln.simulator.counters();
-    report.air(job.spec(), lln.simulator.now(), air, lln.simulator.digest());
+) -> Result<(), RunError> {
+    report.air(job.spec(), &lln.simulator)?;
     for path in paths {
         let receipt = received(lln, path).map_or_else(Receipt::default, |object| Receipt {
             octets: object.octets.len(),
@@ -237,6 +236,7 @@ fn report_run<R: Recorder>(
     }
     report.note_unfinished();
     count(report, lln, paths, parents);
+    Ok(())
 }
 
 /// The name and the value in bit/s of a transfer's bound: that of its farthest receiver. The slowest receiver cannot exceed

@@ -81,7 +81,7 @@ pub fn carry(with: &WildNet, job: &Job<'_>, meter: &Meter) -> Result<Outcome, Ru
         },
         meter,
     )?;
-    report_run(&mut report, &line, with, (job, &masts, &ends));
+    report_run(&mut report, &line, with, (job, &masts, &ends))?;
     let (_, watch, _) = line.simulator.into_parts();
     watch.finish(job.spec(), &medium)?;
     Ok(report.finish())
@@ -148,13 +148,12 @@ fn report_run<R: Recorder>(
     line: &RunningLine<'_, R>,
     with: &WildNet,
     (job, masts, ends): (&Job<'_>, &Masts, &[Ends<'_>]),
-) {
+) -> Result<(), RunError> {
     let simulator = &line.simulator;
-    let (now, air) = (simulator.now(), simulator.counters());
     let (number, reversed) = (masts.hops.len() + 1, is_reversed(&job.network.transfers));
-    report.air_of(job.spec(), now, air, simulator.digest(), &|node| {
+    report.air_of(job.spec(), simulator, &|node| {
         radios(mast(node, reversed, number), number)
-    });
+    })?;
     for (number, ends) in ends.iter().enumerate() {
         let octets = received(line, ends);
         let host = simulator.node(ends.to).station.traffic().host();
@@ -173,6 +172,7 @@ fn report_run<R: Recorder>(
     }
     report.note_unfinished();
     count(report, line, masts);
+    Ok(())
 }
 
 fn count<R: Recorder>(report: &mut Report, line: &RunningLine<'_, R>, masts: &Masts) {

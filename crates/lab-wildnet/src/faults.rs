@@ -62,6 +62,9 @@ impl LineFaults {
                 let (from, to) = ends(mast(a), mast(b));
                 self.events.push((at, Fault::RestoreLink(from, to)));
             }
+            Fault::Forge { node, forgery } => {
+                each(node, &|node| Fault::Forge { node, forgery });
+            }
             Fault::Jammer(jammer) => self.events.push((at, Fault::Jammer(jammer))),
         }
     }
@@ -149,7 +152,7 @@ impl Line {
             FaultKind::CutLink | FaultKind::RestoreLink | FaultKind::LinkLoss => {
                 self.link(fault, check)
             }
-            FaultKind::Drift | FaultKind::Corrupt | FaultKind::Jammer => Ok(()),
+            FaultKind::Drift | FaultKind::Corrupt | FaultKind::Jammer | FaultKind::Forge => Ok(()),
         }
     }
 

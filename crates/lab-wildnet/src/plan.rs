@@ -127,6 +127,14 @@ impl WildNet {
             let message = "a line carries one transfer in each direction";
             return Err(check.at(third, "one too many", message));
         }
+        if let [first, second] = &checked.scenario.transfer[..]
+            && first.source.as_deref() == second.source.as_deref()
+        {
+            let message = "both transfers lead in one direction";
+            return Err(check
+                .at(&second.receivers, "the same way", message)
+                .help("a line carries one transfer in each direction"));
+        }
         faults::check(checked.scenario, check)?;
         if let Some(rate) = &checked.scenario.radio.rate
             && rate.value() != 11e6

@@ -106,6 +106,12 @@ fn impossible_scenarios_are_refused() {
             FORWARD,
             "cannot lose a share of 1",
         ),
+        (
+            LINK,
+            "",
+            &format!("{FORWARD}{FORWARD}"),
+            "both transfers lead in one direction",
+        ),
         (LINK, "slot = \"1 ms\"", FORWARD, "slots of 1 ms"),
         (LINK, "frame_retries = 300", FORWARD, "300 retries"),
         (

@@ -190,8 +190,7 @@ pub fn carry_with<C: Carry, R: Recorder>(
         waiting.extend(reached.map(|node| (index, node)));
     }
     drive(&mut simulator, &mut run, spec, waiting, meter)?;
-    let now = simulator.now();
-    report.air(spec, now, simulator.counters(), simulator.digest());
+    report.air(spec, &simulator)?;
     for (index, transfer) in spec.network.transfers.iter().enumerate() {
         for &node in &transfer.receivers {
             let receipt = run.receipt(simulator.node(node), transfer);

@@ -20,7 +20,7 @@ mod transfer;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use fault::{FaultKind, FaultTable};
+pub use fault::{FaultKind, FaultTable, ForgeryName};
 pub use flow::FlowTable;
 pub use located::{Located, span_of};
 pub use mac::{AccessName, MacTable};

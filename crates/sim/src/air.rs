@@ -21,7 +21,7 @@ use crate::link_loss::LinkLosses;
 use crate::radio::{Radio, flag::*};
 use crate::reception::{Arrived, GoodHead, Interrupted, Reception, interrupt};
 use crate::spread::Departure;
-use crate::{AirTime, Loss, Medium, Power, Recorder};
+use crate::{Accounts, AirTime, Loss, Medium, Power, Recorder};
 
 /// The air with all radios in it.
 #[derive(Debug)]
@@ -163,13 +163,14 @@ impl<R: Recorder> Air<R> {
         self.ledger.digest.mix(at.0);
         let numbers = source.number() << 40 ^ frame.number << 16 ^ frame.octets as u64;
         self.ledger.digest.mix(numbers);
-        if !self.cuts.is_empty() {
-            self.drop_cut(slot);
-        }
+        let cut = match self.cuts.is_empty() {
+            true => 0,
+            false => self.drop_cut(slot),
+        };
         if foreign {
             return;
         }
-        self.ledger.sent(self.frames.get(slot), vanished);
+        self.ledger.sent(self.frames.get(slot), vanished, cut);
         // Half duplex. Booked after the frame's own digest words: the order is part of the digest.
         self.give_up(source, at, Loss::Transmitting);
         self.switch(source, at, TRANSMITTING, true);
@@ -194,8 +195,8 @@ impl<R: Recorder> Air<R> {
         self.reception.bit_errors.set(node, nodes, rate, detected);
     }
 
-    /// Takes the receivers behind cut links out of a frame.
-    fn drop_cut(&mut self, slot: Slot) {
+    /// Takes the receivers behind cut links out of a frame, and says how many there were.
+    fn drop_cut(&mut self, slot: Slot) -> u64 {
         let (frame, cuts) = (self.frames.get_mut(slot), &self.cuts);
         let source = frame.source;
         let open = |receiver: NodeId| {
@@ -212,8 +213,23 @@ impl<R: Recorder> Air<R> {
             });
         }
         frame.arrivals.retain(|arrival| open(arrival.receiver));
-        let cut = before - frame.arrivals.len();
-        self.ledger.counters.lost.add(Loss::LinkCut, cut as u64);
+        (before - frame.arrivals.len()) as u64
+    }
+
+    /// What became of all frames so far. Walks over all radios and frames in flight.
+    pub(crate) fn accounts(&self) -> Accounts {
+        let counters = &self.ledger.counters;
+        let counts = |frame: &&Frame| frame.counts();
+        let coming = self.frames.flying().filter(counts);
+        let coming = coming.map(|frame| frame.arrivals.len() - frame.started as usize);
+        let locks = self.radios.iter().filter(|radio| !radio.lock.is_none());
+        let held = locks.filter(|radio| self.frames.get(radio.lock).counts());
+        Accounts {
+            owed: counters.owed,
+            received: counters.receptions,
+            lost: counters.lost.total(),
+            in_flight: (coming.sum::<usize>() + held.count()) as u64,
+        }
     }
 
     /// Moves a frame's first cursor from `key` on. `bounds` are the next other event, and the next other event that

@@ -134,7 +134,10 @@ pub(crate) fn scan_ends(
         let at = arrival.time(end);
         let radio = &mut radios[arrival.receiver.index()];
         let is_away = radio.is_away(frame.channel, reach);
-        let passes = is_away && radio.lock.is_none() && !radio.reports_carrier();
+        // A signal ends nowhere before it has begun there. On links longer than a frame, the first cursor may still be on
+        // its way to a radio that is off, where this one would not wait for it.
+        let has_begun = place < frame.started as usize;
+        let passes = has_begun && is_away && radio.lock.is_none() && !radio.reports_carrier();
         if at > limits.last && !(passes && at <= limits.far) {
             stop = Stop::Later(at);
             break;

@@ -34,6 +34,25 @@ pub enum Fault {
     },
     /// An external transmitter starts.
     Jammer(Jammer),
+    /// The node's radio hands over a frame that no node of the network sent, if it listens and receives nothing else. No
+    /// signal is on the air: this is an attacker whom only this node hears.
+    Forge {
+        /// The node that gets the frame.
+        node: usize,
+        /// What the frame holds.
+        forgery: Forgery,
+    },
+}
+
+/// What a forged frame holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Forgery {
+    /// Random octets: up to as many as a frame may have.
+    Random,
+    /// One of the frames that nodes received lately, as it was.
+    Replay,
+    /// The same with one to eight wrong bits.
+    Bent,
 }
 
 /// An external transmitter of noise or foreign frames. It hears nothing and does not fade.
@@ -103,7 +122,10 @@ impl Fault {
             }
         };
         match self {
-            Fault::Crash(node) | Fault::Restart(node) | Fault::Drift { node, .. } => known(*node),
+            Fault::Crash(node)
+            | Fault::Restart(node)
+            | Fault::Drift { node, .. }
+            | Fault::Forge { node, .. } => known(*node),
             Fault::CutLink(a, b) | Fault::RestoreLink(a, b) => known(*a).and(known(*b)),
             Fault::CorruptBits { node, rate, .. } => match (0.0..=1.0).contains(rate) {
                 true => known(*node),

@@ -42,12 +42,14 @@ impl<R: Recorder> Ledger<R> {
         &mut self.counters.nodes[node.index()]
     }
 
-    /// A frame leaves its antenna. `vanished` signals were too weak to be followed.
-    pub(crate) fn sent(&mut self, frame: &Frame, vanished: u64) {
+    /// A frame leaves its antenna. `vanished` signals were too weak to be followed, `cut` links carry none.
+    pub(crate) fn sent(&mut self, frame: &Frame, vanished: u64, cut: u64) {
         self.digest.bytes(frame.psdu());
         let own = &mut self.counters.nodes[frame.source.index()];
         if frame.counts() {
             self.counters.lost.add(Loss::TooWeak, vanished);
+            self.counters.lost.add(Loss::LinkCut, cut);
+            self.counters.owed += frame.arrivals.len() as u64 + vanished + cut;
             self.counters.frames += 1;
             own.frames += 1;
         }

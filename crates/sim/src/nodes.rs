@@ -8,9 +8,10 @@ use chappe_core::{
 use crate::air::CursorEvent;
 use crate::engine::Engine;
 use crate::event::{Key, Kind};
+use crate::forger::Forger;
 use crate::id::{NodeId, Slot};
 use crate::radio::flag::*;
-use crate::{AirTime, Clock, Loss, Power, Recorder, Switched};
+use crate::{AirTime, Clock, Forgery, Loss, Power, Recorder, Switched};
 
 /// A node that meets this many deadlines without time moving has broken its contract.
 const STREAK_MAX: u32 = 100_000;
@@ -26,6 +27,8 @@ pub(crate) struct Nodes<N: ?Sized> {
     scratch: Vec<u8>,
     /// Room for a frame with wrong bits.
     falsified: Vec<u8>,
+    /// Only in runs with forged frames.
+    forger: Option<Box<Forger>>,
 }
 
 /// Makes a fresh node for a crashed one.
@@ -89,7 +92,48 @@ impl<N: RadioNode + ?Sized> Nodes<N> {
             reviver: None,
             scratch: vec![0; frame_max],
             falsified: Vec::new(),
+            forger: None,
         }
+    }
+
+    /// Frames are forged in this run.
+    pub(crate) fn set_forger(&mut self, forger: Forger) {
+        self.forger = Some(Box::new(forger));
+    }
+
+    /// A node gets the forged frame of fault `number`, if its radio listens and receives nothing.
+    pub(crate) fn forge<R: Recorder>(
+        &mut self,
+        engine: &mut Engine<R>,
+        node: NodeId,
+        (number, forgery): (usize, Forgery),
+    ) {
+        let radio = engine.air.radio(node);
+        let is_free = !radio.is(TRANSMITTING | ASLEEP | DOWN)
+            && radio.lock.is_none()
+            && engine.now >= radio.deaf_until;
+        let Some(forger) = self.forger.as_mut().filter(|_| is_free) else {
+            return;
+        };
+        let clock = self.states[node.index()].clock;
+        let (psdu, mode) = forger.forge(number, forgery);
+        let counters = &mut engine.air.ledger.counters;
+        counters.calls += 1;
+        counters.forged += 1;
+        let airtime = mode.airtime(psdu.len() + check_octets(mode));
+        let reception = Reception {
+            psdu,
+            started: clock.local(engine.now).saturating_before(airtime),
+            mode,
+            power: engine
+                .air
+                .medium()
+                .powers_are_real()
+                .then_some(engine.air.medium().profile().power),
+        };
+        let now = clock.local(engine.now);
+        self.nodes[node.index()].handle_radio(now, RadioEvent::Received(reception));
+        self.drain(engine, node);
     }
 
     pub(crate) fn all(&self) -> &[Box<N>] {
@@ -437,6 +481,9 @@ impl<N: RadioNode + ?Sized> Nodes<N> {
                         .powers_are_real()
                         .then(|| Power::to_dbm(power)),
                 };
+                if let Some(forger) = &mut self.forger {
+                    forger.overhear(reception.psdu, reception.mode);
+                }
                 let now = clock.local(engine.now);
                 self.nodes[node.index()].handle_radio(now, RadioEvent::Received(reception));
             }

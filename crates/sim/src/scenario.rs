@@ -103,6 +103,9 @@ impl Scenario {
                 rate,
                 detected,
             } => engine.air.corrupt(NodeId::of(node), rate, detected),
+            Fault::Forge { node, forgery } => {
+                nodes.forge(engine, NodeId::of(node), (number, forgery));
+            }
             Fault::Jammer(_) => {
                 let mut interferers = self.interferers.iter();
                 if let Some(place) = interferers.position(|one| one.fault == number) {

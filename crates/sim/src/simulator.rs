@@ -5,13 +5,14 @@ use chappe_core::{Instant, RadioNode, Seed};
 use crate::air::{Air, CursorEvent};
 use crate::engine::Engine;
 use crate::event::{Key, Kind};
+use crate::forger::Forger;
 use crate::id::{NodeId, Slot};
 use crate::link_loss::LinkLosses;
 use crate::nodes::{NodeState, Nodes};
 use crate::queue::Queue;
 use crate::radio::Radio;
 use crate::scenario::Scenario;
-use crate::{AirTime, Clock, Counters, Error, Medium, Reading, Recorder, World};
+use crate::{Accounts, AirTime, Clock, Counters, Error, Fault, Medium, Reading, Recorder, World};
 
 /// A run: the nodes, the air between them, and the events to come.
 ///
@@ -41,6 +42,10 @@ impl<N: RadioNode + ?Sized, R: Recorder> Simulator<N, R> {
             frame_max,
         } = world;
         medium.set_run_seed(seed);
+        let forges = faults
+            .iter()
+            .any(|(_, fault)| matches!(fault, Fault::Forge { .. }));
+        let is_dot15d4 = medium.profile().dot15d4.is_some();
         let scenario = Scenario::new(&mut medium, faults, seed)?;
         let link_losses = LinkLosses::new(&link_losses, seed)?;
         let mut simulator = Simulator {
@@ -52,6 +57,10 @@ impl<N: RadioNode + ?Sized, R: Recorder> Simulator<N, R> {
             nodes: Nodes::new(nodes, &clocks, frame_max),
             scenario,
         };
+        if forges {
+            let forger = Forger::new(seed, is_dot15d4, frame_max);
+            simulator.nodes.set_forger(forger);
+        }
         for key in simulator.scenario.keys() {
             simulator.engine.queue.push(key);
         }
@@ -99,6 +108,11 @@ impl<N: RadioNode + ?Sized, R: Recorder> Simulator<N, R> {
     /// The counts since the start of the run.
     pub fn counters(&self) -> &Counters {
         &self.engine.air.ledger.counters
+    }
+
+    /// What became of all frames so far. They [balance](Accounts::balance) at any time, or a frame was booked wrongly.
+    pub fn accounts(&self) -> Accounts {
+        self.engine.air.accounts()
     }
 
     /// A number that stands for every frame start and every outcome so far. Equal for equal runs, on any machine.

@@ -2,13 +2,14 @@
 
 use std::time::Instant as WallClock;
 
+use chappe_core::RadioNode;
 use chappe_results::{Bound, Delay, Fairness, Flow, Run};
 use chappe_scenario::{System, Transfer, Variant};
-use chappe_sim::{AirTime, Counters};
+use chappe_sim::{AirTime, Counters, Recorder, Simulator};
 
 use super::missed::missed_faults;
 use crate::job::RunSpec;
-use crate::run::Outcome;
+use crate::run::{Outcome, RunError};
 
 /// A run's outcome while it is put together.
 #[derive(Debug)]
@@ -68,17 +69,39 @@ impl Report {
 
     /// The run's simulated time, its events and digest, and what happened to frames on the air. Notes faults that changed
     /// nothing. Each station is the scenario's node of the same number.
-    pub fn air(&mut self, spec: RunSpec<'_>, now: AirTime, air: &Counters, digest: u64) {
-        self.air_of(spec, now, air, digest, &|node| node..node + 1);
+    ///
+    /// # Errors
+    ///
+    /// The simulator's accounts do not balance: a defect of the simulator.
+    pub fn air<N: RadioNode, R: Recorder>(
+        &mut self,
+        spec: RunSpec<'_>,
+        simulator: &Simulator<N, R>,
+    ) -> Result<(), RunError> {
+        self.air_of(spec, simulator, &|node| node..node + 1)
     }
 
     /// The same for a system whose stations are numbered otherwise: `stations` gives those of a node.
-    pub fn air_of<S: IntoIterator<Item = usize>>(
+    pub fn air_of<N: RadioNode, R: Recorder, S: IntoIterator<Item = usize>>(
         &mut self,
         spec: RunSpec<'_>,
-        now: AirTime,
-        air: &Counters,
-        digest: u64,
+        simulator: &Simulator<N, R>,
+        stations: &dyn Fn(usize) -> S,
+    ) -> Result<(), RunError> {
+        let accounts = simulator.accounts();
+        if !accounts.balance() {
+            let message = format!("the simulator's accounts do not balance: {accounts}");
+            return Err(RunError::Defect(message));
+        }
+        let (now, air) = (simulator.now(), simulator.counters());
+        self.air_counted(spec, (now, air, simulator.digest()), stations);
+        Ok(())
+    }
+
+    fn air_counted<S: IntoIterator<Item = usize>>(
+        &mut self,
+        spec: RunSpec<'_>,
+        (now, air, digest): (AirTime, &Counters, u64),
         stations: &dyn Fn(usize) -> S,
     ) {
         let took_part = |node| {

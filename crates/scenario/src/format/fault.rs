@@ -32,6 +32,9 @@ pub struct FaultTable {
     /// Share of frames lost in addition to the radios' own losses, for `link-loss`; 0 ends it, 1 is a direction that is dead.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub frame_loss: Option<Located<f64>>,
+    /// What the frame holds, for `forge`; `random` if omitted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub frame: Option<Located<ForgeryName>>,
     /// Transmit power, for `jammer`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub power: Option<Located<Power>>,
@@ -58,6 +61,21 @@ pub enum FaultKind {
     Drift,
     /// Bits of what `node` receives are wrong.
     Corrupt,
+    /// `node` gets a frame that no node of the network sent: `frame` says what it holds.
+    Forge,
     /// Constant noise of `power` from where `node` stands; among measured links, noise over `node`.
     Jammer,
+}
+
+/// What a forged frame holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ForgeryName {
+    /// Random octets, as many as a frame may have at most.
+    #[default]
+    Random,
+    /// A frame that a node received lately, as it was.
+    Replay,
+    /// The same with one to eight wrong bits.
+    Bent,
 }

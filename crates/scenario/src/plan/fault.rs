@@ -3,11 +3,11 @@
 use std::ops::Range;
 
 use chappe_core::{Dbm, Duration, Ppm};
-use chappe_sim::{Bursts, Fault as Strike, Jammer, Place, Position};
+use chappe_sim::{Bursts, Fault as Strike, Forgery, Jammer, Place, Position};
 
 use super::Topology;
 use crate::check::Check;
-use crate::format::{FaultKind, FaultTable, Located};
+use crate::format::{FaultKind, FaultTable, ForgeryName, Located};
 use crate::input::InputError;
 use crate::system::System;
 
@@ -68,6 +68,12 @@ pub fn plan(
 ) -> Result<Vec<(Duration, FaultPlan)>, InputError> {
     let planned = |fault: &Located<FaultTable>| {
         let at = check.time(&fault.at)?;
+        if *fault.kind == FaultKind::Jammer && matches!(topology, Topology::Channels(_)) {
+            let message = "links that differ between channels have no place for a jammer";
+            return Err(check
+                .at(&fault.kind, "no use here", message)
+                .help("corrupt or cut-link; a jammer needs positions"));
+        }
         Ok(one(fault, topology.nodes(), check)?.map(|plan| (at, plan)))
     };
     faults
@@ -181,6 +187,14 @@ fn one(
                 detected: fault.detected.unwrap_or(false),
             }
         }
+        FaultKind::Forge => Strike::Forge {
+            node: node()?,
+            forgery: match fault.frame.as_deref().copied().unwrap_or_default() {
+                ForgeryName::Random => Forgery::Random,
+                ForgeryName::Replay => Forgery::Replay,
+                ForgeryName::Bent => Forgery::Bent,
+            },
+        },
         FaultKind::LinkLoss => return Ok(None),
         FaultKind::Jammer => {
             let power = fault
@@ -204,10 +218,10 @@ fn one(
 
 /// A key that this kind of fault does not look at is a mistake.
 fn refuse_unused(fault: &FaultTable, check: &Check<'_>) -> Result<(), InputError> {
-    use FaultKind::{Corrupt, CutLink, Drift, Jammer, LinkLoss, RestoreLink};
+    use FaultKind::{Corrupt, CutLink, Drift, Forge, Jammer, LinkLoss, RestoreLink};
     let kind = *fault.kind;
     let of_link = matches!(kind, CutLink | RestoreLink | LinkLoss);
-    let given: [(&str, Option<Range<usize>>, bool); 7] = [
+    let given: [(&str, Option<Range<usize>>, bool); 8] = [
         ("node", fault.node.as_ref().map(Located::span), !of_link),
         ("link", fault.link.as_ref().map(Located::span), of_link),
         (
@@ -224,6 +238,11 @@ fn refuse_unused(fault: &FaultTable, check: &Check<'_>) -> Result<(), InputError
             "frame_loss",
             fault.frame_loss.as_ref().map(Located::span),
             kind == LinkLoss,
+        ),
+        (
+            "frame",
+            fault.frame.as_ref().map(Located::span),
+            kind == Forge,
         ),
         (
             "power",

@@ -103,10 +103,18 @@ impl Plan {
         for (index, transfer) in self.transfers.iter().enumerate() {
             // A child for each transfer: the seed's own stream of this purpose places the nodes.
             let mut draw = Seed(seed).child(1 + index as u64).stream(Purpose::Topology);
+            // What later transfers name is taken too: a drawn end must not be theirs.
+            let named = |later: &TransferPlan, node: usize| {
+                let is_receiver =
+                    matches!(&later.to, Receivers::Nodes(list) if list.contains(&node));
+                later.from == Some(node) || is_receiver
+            };
             let taken = |node: usize| {
-                transfers
+                let earlier = transfers
                     .iter()
-                    .any(|t| t.source == node || t.receivers.contains(&node))
+                    .any(|t| t.source == node || t.receivers.contains(&node));
+                let mut later = self.transfers[index + 1..].iter();
+                earlier || later.any(|later| named(later, node))
             };
             let (source, receivers) = match &transfer.to {
                 Receivers::Nodes(receivers) => {

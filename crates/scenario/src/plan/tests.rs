@@ -3,6 +3,19 @@
 use super::NetworkPlan;
 use crate::idle;
 
+/// Goal: an end that is drawn is none that a later transfer names. Method: among three nodes only one is left to draw.
+#[test]
+fn drawn_ends_are_not_those_of_later_transfers() {
+    let links = "links = [[0, 1, 1, 1], [1, 0, 1, 1], [1, 1, 0, 1], [1, 1, 1, 0]]";
+    let drawn = "[[transfer]]\nsource = 0\nreceivers = 1\nbytes = \"1 kB\"\n";
+    let named = "[[transfer]]\nsource = 1\nreceivers = [2]\nbytes = \"1 kB\"\n";
+    let plan = idle::plan(&format!("[network]\n{links}\n{drawn}{named}"));
+    for seed in 0..40 {
+        let network = plan.network(seed).unwrap();
+        assert_eq!(network.transfers[0].receivers, [3], "seed {seed}");
+    }
+}
+
 #[test]
 fn negative_quantities_are_refused() {
     for (table, key, value, message) in [

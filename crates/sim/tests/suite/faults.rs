@@ -5,7 +5,10 @@
 
 use crate::common;
 
-use chappe_core::{Dbm, Duration, Mode, Ppm, RadioRequest, Rate, Seed};
+use chappe_core::{
+    Db, Dbm, Duration, Instant, Mode, Ppm, RadioEvent, RadioNode, RadioRequest, Rate, Seed,
+    Transmit, Wake,
+};
 use chappe_sim::{
     AirTime, Bursts, Clock, Error, Fading, Fault, Jammer, LinkTrace, Loss, Matrix, Medium, Place,
     Position, Profile, Simulator, World, topology,
@@ -380,4 +383,59 @@ fn worlds_are_checked() {
         Medium::matrix(&lopsided).err(),
         Some(Error::Matrix(_))
     ));
+}
+
+/// Sends a short frame each two milliseconds.
+struct Beacon {
+    next: Instant,
+    due: bool,
+}
+
+impl RadioNode for Beacon {
+    fn handle_radio(&mut self, _: Instant, _: RadioEvent<'_>) {}
+    fn poll_radio(&mut self, now: Instant, _: &mut [u8]) -> Option<RadioRequest> {
+        std::mem::take(&mut self.due).then_some(RadioRequest::Transmit(Transmit {
+            at: now,
+            len: 14,
+            mode: Mode::long(Rate::Cck11),
+            power: None,
+        }))
+    }
+    fn handle_timeout(&mut self, now: Instant) {
+        if now >= self.next {
+            (self.next, self.due) = (now + Duration::from_millis(2), true);
+        }
+    }
+    fn poll_timeout(&self) -> Option<Wake> {
+        Some(Wake {
+            at: self.next,
+            why: "beacon",
+        })
+    }
+}
+
+/// Goal: a signal that ends at a radio has begun there. Method: links on which a frame has left its antenna long before it
+/// arrives, and a crashed radio at their far end; the end of the frame once overtook its beginning there, and no outcome
+/// was booked.
+#[test]
+fn on_long_links_every_frame_has_an_outcome_at_a_crashed_radio() {
+    let places = [0.0, 1.0, 150_000.0, 300_000.0].map(|x| Position::new(x, 0.0));
+    let mut profile = Profile::long_link();
+    profile.antennas = Db(60.0);
+    let mut world = World::new(Medium::geometric(&places, &profile, Seed(1)).unwrap());
+    world.faults = vec![(us(3000), Fault::Crash(3))];
+    let beacon = |offset: u64| {
+        Box::new(Beacon {
+            next: Instant::from_micros(300 * offset),
+            due: false,
+        })
+    };
+    let nodes = (0..4).map(beacon).collect();
+    let mut simulator = Simulator::new(world, nodes, Seed(1), ()).unwrap();
+    for step in 1..200 {
+        simulator.run_until(us(step * 777));
+        let accounts = simulator.accounts();
+        assert!(accounts.balance(), "{accounts} at {:?}", simulator.now());
+    }
+    assert!(simulator.counters().lost.of(Loss::Down) > 50);
 }

@@ -1,0 +1,317 @@
+//! One run of a draft, and what is wrong with it.
+
+use std::cell::RefCell;
+use std::panic::{self, AssertUnwindSafe};
+use std::sync::Arc;
+use std::sync::Once;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use chappe::systems;
+use chappe_lab::run::{Meter, Outcome, RunError};
+use chappe_lab::system::{Job, System};
+use chappe_results::{Flow, Run};
+use chappe_scenario::{Network, Plan};
+
+use crate::draft::Draft;
+
+/// How a run went.
+#[derive(Clone, Debug, Default)]
+pub struct Verdict {
+    /// What is wrong with it, if anything is.
+    pub wrong: Option<Wrong>,
+    /// Receivers that got all.
+    pub complete: u64,
+    /// Why receivers did not, for each that did not.
+    pub causes: Vec<&'static str>,
+    /// Frames on the air.
+    pub frames: u64,
+    /// Seconds of virtual time.
+    pub simulated_s: f64,
+}
+
+/// What is wrong with a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wrong {
+    /// The kind of it. Shrinking keeps the kind.
+    pub kind: Kind,
+    /// What happened, in a sentence or two.
+    pub what: String,
+}
+
+/// What can be wrong with a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    /// The program panicked; the message says where.
+    Panic,
+    /// A frame has no outcome at a receiver, or two.
+    Accounts,
+    /// The program found another defect of its own, such as more goodput than the bound allows.
+    Defect,
+    /// A receiver took wrong octets for right, though no node got a frame that another had not sent so.
+    WrongOctets,
+    /// A receiver did not get its object, and nothing explains it.
+    Stall,
+    /// The result contradicts itself.
+    Misreport,
+    /// The same scenario and seed gave another result.
+    NotRepeated,
+    /// The run took longer than a minute of the computer's time.
+    Endless,
+    /// The run failed after its scenario had been accepted.
+    Refused,
+}
+
+impl Kind {
+    /// Whether no run of any system and variant may do it, whatever is known of that system.
+    pub fn is_sure(self) -> bool {
+        matches!(
+            self,
+            Kind::Panic | Kind::Accounts | Kind::Misreport | Kind::NotRepeated
+        )
+    }
+}
+
+/// How carefully to look.
+#[derive(Clone, Copy, Debug)]
+pub struct Care {
+    /// Whether to run twice and compare.
+    pub repeats: bool,
+    /// A run that takes longer on the computer's clock is stopped.
+    pub wall: Duration,
+}
+
+impl Default for Care {
+    fn default() -> Care {
+        Care {
+            repeats: true,
+            wall: Duration::from_secs(60),
+        }
+    }
+}
+
+/// Receivers are waited for where links of this share lead to them, both ways.
+const SURE_PRR: f64 = 0.5;
+
+/// Runs a draft and judges it.
+pub fn judge(system: &System, draft: &Draft, care: Care) -> Verdict {
+    let text = draft.text();
+    let first = match run(system, &text, draft.seed, care) {
+        Ok(ran) => ran,
+        // The scenario was accepted, and told a mistake of its own only when it ran.
+        Err(wrong) if wrong.kind == Kind::Refused => {
+            return Verdict {
+                causes: vec!["refused when it ran"],
+                ..Verdict::default()
+            };
+        }
+        Err(wrong) => return Verdict::of(wrong),
+    };
+    let mut verdict = look(draft, &first);
+    if verdict.wrong.is_none() && care.repeats {
+        verdict.wrong = match run(system, &text, draft.seed, care) {
+            Ok(second) if same(&first.outcome.run, &second.outcome.run) => None,
+            Ok(second) => Some(Wrong {
+                kind: Kind::NotRepeated,
+                what: format!(
+                    "digest {} at first, then {}",
+                    first.outcome.run.digest, second.outcome.run.digest
+                ),
+            }),
+            Err(wrong) => Some(wrong),
+        };
+    }
+    verdict
+}
+
+impl Verdict {
+    fn of(wrong: Wrong) -> Verdict {
+        Verdict {
+            wrong: Some(wrong),
+            ..Verdict::default()
+        }
+    }
+}
+
+/// A finished run with its network.
+struct Ran {
+    outcome: Outcome,
+    plan: Plan,
+    network: Network,
+}
+
+fn run(system: &System, text: &str, seed: u64, care: Care) -> Result<Ran, Wrong> {
+    let stop = Arc::new(AtomicBool::new(false));
+    let meter = Meter::stopped_by(stop.clone());
+    // The timer ends when `done` is dropped, also by a panic that is caught.
+    let (done, ended) = mpsc::channel::<()>();
+    thread::spawn(move || {
+        if ended.recv_timeout(care.wall) == Err(mpsc::RecvTimeoutError::Timeout) {
+            stop.store(true, Ordering::Relaxed);
+        }
+    });
+    let result = caught(|| {
+        let plan = Plan::parse(&systems::scenarios(), "storm.toml", text)?;
+        let network = plan.network(seed)?;
+        let job = Job {
+            plan: &plan,
+            network: network.clone(),
+            copies: false,
+            pcap: None,
+            traces: None,
+        };
+        let outcome = (system.carry)(job, &meter)?;
+        Ok(Ran {
+            outcome,
+            plan,
+            network,
+        })
+    });
+    drop(done);
+    let wrong = |kind, what: String| Err(Wrong { kind, what });
+    match result {
+        Err(message) => wrong(Kind::Panic, message),
+        Ok(Ok(ran)) => Ok(ran),
+        Ok(Err(RunError::Interrupted)) => {
+            let seconds = care.wall.as_secs();
+            wrong(Kind::Endless, format!("it ran for more than {seconds} s"))
+        }
+        Ok(Err(RunError::Input(error))) => wrong(Kind::Refused, error.message.clone()),
+        Ok(Err(error)) => {
+            let what = error.to_string();
+            match what.contains("accounts do not balance") {
+                true => wrong(Kind::Accounts, what),
+                false => wrong(Kind::Defect, what),
+            }
+        }
+    }
+}
+
+fn look(draft: &Draft, ran: &Ran) -> Verdict {
+    let run = &ran.outcome.run;
+    let mut verdict = Verdict {
+        frames: run.counter("frames"),
+        simulated_s: run.simulated_s,
+        ..Verdict::default()
+    };
+    let falsified = draft.troubles.iter().any(|trouble| trouble.falsifies);
+    for flow in &run.flows {
+        let wrong = |kind, what: String| Some(Wrong { kind, what });
+        let name = &flow.name;
+        if let Some(what) = contradiction(flow, run) {
+            verdict.wrong = wrong(Kind::Misreport, format!("{name}: {what}"));
+        }
+        match (flow.complete, flow.digest_ok) {
+            (true, true) => verdict.complete += 1,
+            (true, false) if falsified => {
+                verdict.causes.push("wrong octets among falsified frames")
+            }
+            (true, false) => {
+                let what = format!("{name} has a copy that is not the object");
+                verdict.wrong = wrong(Kind::WrongOctets, what);
+            }
+            (false, _) => match cause(draft, ran, flow) {
+                Some(cause) => verdict.causes.push(cause),
+                None => {
+                    let (got, of) = (flow.delivered_bytes, flow.offered_bytes);
+                    let what = format!(
+                        "{name} has {got} of {of} octets after {:.0} s; {}",
+                        run.simulated_s,
+                        ran.outcome.notes.join("; ")
+                    );
+                    verdict.wrong = wrong(Kind::Stall, what);
+                }
+            },
+        }
+    }
+    verdict
+}
+
+/// What contradicts itself in a flow's result.
+fn contradiction(flow: &Flow, run: &Run) -> Option<String> {
+    let late = flow.completion_s.filter(|at| *at > run.simulated_s + 1e-6);
+    if let Some(at) = late {
+        return Some(format!("complete at {at} s of {} s", run.simulated_s));
+    }
+    if flow.delivered_bytes > flow.offered_bytes {
+        let (got, of) = (flow.delivered_bytes, flow.offered_bytes);
+        return Some(format!("{got} octets delivered of {of}"));
+    }
+    let sound = flow.goodput_bps.is_finite() && flow.goodput_bps >= 0.0;
+    (!sound).then(|| format!("a goodput of {}", flow.goodput_bps))
+}
+
+/// Why a receiver need not have its object.
+fn cause(draft: &Draft, ran: &Ran, flow: &Flow) -> Option<&'static str> {
+    if draft.troubles.iter().any(|trouble| !trouble.heals) {
+        return Some("a fault that lasts");
+    }
+    let ends = [flow.source, flow.sink];
+    let restarts = draft.troubles.iter().flat_map(|trouble| &trouble.strikes);
+    let mut crashed = restarts.filter_map(|strike| {
+        let value = |key: &str| strike.iter().find(|(name, _)| name == key).map(|(_, v)| v);
+        let is_crash = value("kind").is_some_and(|kind| kind == "\"crash\"");
+        value("node").filter(|_| is_crash)?.parse::<usize>().ok()
+    });
+    if crashed.any(|node| ends.contains(&node)) {
+        return Some("an end crashed");
+    }
+    if draft.troubles.iter().any(|trouble| trouble.falsifies) {
+        return Some("falsified frames");
+    }
+    // Baselines that give up say why; "not finished" alone is no reason.
+    let reason = |note: &String| !note.contains("not finished: r") && !note.contains("fault at");
+    if ran.outcome.notes.iter().any(reason) {
+        return Some("the system told why");
+    }
+    if ran.plan.limit.is_some() {
+        return Some("the limit");
+    }
+    if !is_sure(&ran.network, flow.source, flow.sink) {
+        return Some("bad links");
+    }
+    None
+}
+
+/// Whether good links lead from one node to another, both ways.
+fn is_sure(network: &Network, from: usize, to: usize) -> bool {
+    let nodes = network.medium.nodes();
+    let share = |a: usize, b: usize| network.delivery[a * nodes + b];
+    let mut reached = vec![false; nodes];
+    let mut next = vec![from];
+    while let Some(node) = next.pop() {
+        if std::mem::replace(&mut reached[node], true) {
+            continue;
+        }
+        let good = |other: &usize| share(node, *other).min(share(*other, node)) >= SURE_PRR;
+        next.extend((0..nodes).filter(good));
+    }
+    reached[to]
+}
+
+/// Whether two runs agree in all but the time they took.
+fn same(a: &Run, b: &Run) -> bool {
+    let timeless = |run: &Run| Run {
+        wall_s: 0.0,
+        ..run.clone()
+    };
+    timeless(a) == timeless(b)
+}
+
+thread_local! {
+    /// The message of this thread's last panic.
+    static PANIC: RefCell<String> = const { RefCell::new(String::new()) };
+}
+
+/// Calls `work`; the message and the place of its panic if it panics.
+fn caught<T>(work: impl FnOnce() -> T) -> Result<T, String> {
+    static HOOK: Once = Once::new();
+    HOOK.call_once(|| {
+        panic::set_hook(Box::new(|info| {
+            PANIC.with(|last| *last.borrow_mut() = info.to_string());
+        }));
+    });
+    panic::catch_unwind(AssertUnwindSafe(work)).map_err(|_| PANIC.with(RefCell::take))
+}
