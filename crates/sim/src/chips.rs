@@ -356,8 +356,8 @@ fn collect(mix: &Mix, quarter: usize, stream: u128, sums: &mut [[f32; SYMBOLS]; 
 /// How far the sent symbol's sum stands above the greatest of the others.
 fn margin(own: u8, sums: &[[f32; SYMBOLS]; 2]) -> f64 {
     let (mut mine, mut most) = (0f32, 0f32);
-    for candidate in 0..SYMBOLS {
-        let power = sums[0][candidate].powi(2) + sums[1][candidate].powi(2);
+    for (candidate, (re, im)) in sums[0].iter().zip(&sums[1]).enumerate() {
+        let power = re * re + im * im;
         match candidate == usize::from(own) {
             true => mine = power,
             false => most = most.max(power),
