@@ -63,7 +63,7 @@ fn main() -> Result<(), RunError> {
         "x real"
     );
     for site in sites().iter().filter(|site| site.name.contains(&wanted)) {
-        for profile in ["cc2420-indoor", "cc2420-symbol"] {
+        for profile in ["cc2420-indoor", "cc2420-chips"] {
             row(site, profile, *first..=*last)?;
         }
     }

@@ -32,7 +32,7 @@ pub static SYSTEM: System = System {
     senses_carrier: false,
     has_priorities: false,
     carries_flows: false,
-    has_link_loss: false,
+    has_link_loss: true,
     radios: Radios::Dot15d4,
     profile: "cc2420-indoor",
     nodes_max: (65_535, "P³ names nodes by two octets"),

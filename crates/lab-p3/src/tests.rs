@@ -129,6 +129,32 @@ fn transfers_go_on_after_an_end_restarts() {
     }
 }
 
+/// Goal: links may lose frames after they were measured. Method: from the start a third of what the source sends is lost on
+/// each of its links, or all of it. Before, such a fault was refused.
+#[test]
+fn links_change_after_the_measurement() {
+    let lost = |share: f64| -> String {
+        let step = |node: usize| {
+            format!(
+                "\n[[fault]]\nat = \"0 s\"\nkind = \"link-loss\"\nlink = [36, {node}]\nframe_loss = {share}\n"
+            )
+        };
+        (0..36).map(step).collect()
+    };
+    let sent = |more: &str| {
+        let run = tunnel(more, &[]).runs[0].clone();
+        (
+            run.all_complete(),
+            run.flows[0].digest_ok,
+            run.counter(SOURCE_DATA),
+        )
+    };
+    let (.., without) = sent("");
+    let (complete, right, more) = sent(&lost(0.33));
+    assert!(complete && right && more > without, "{more} {without}");
+    assert!(!sent(&lost(1.0)).0);
+}
+
 /// Goal: a lost flood is repeated. Method: the seeds on which the source slept through the only flood and nothing arrived.
 #[test]
 fn a_lost_flood_is_repeated() {

@@ -14,9 +14,14 @@ mod progress;
 mod report;
 mod watch;
 
+use std::collections::BTreeMap;
+
 use chappe_core::{Duration, Instant, RadioNode, Seed};
+use chappe_scenario::plan::LossStep;
 use chappe_scenario::{Network, Plan, System, Transfer, Variant};
-use chappe_sim::{AirTime, Counters, Fault, Reading, Recorder, Simulator, World};
+use chappe_sim::{
+    AirTime, Counters, Fault, LinkLoss, LinkTrace, LossLaw, Reading, Recorder, Simulator, World,
+};
 use chappe_trace::Labeller;
 
 use crate::job::Job;
@@ -214,6 +219,7 @@ fn launch<C: Carry, R: Recorder>(
     let mut world = World::new(spec.network.medium.clone());
     world.frame_max = run.frame_max().unwrap_or(world.frame_max);
     world.faults = faults(spec.plan, spec.network, Duration::ZERO);
+    world.link_losses = losses(&spec.plan.losses);
     let seed = Seed(spec.network.seed);
     let mut simulator = Simulator::new(world, stations?, seed, recorder)
         .map_err(|error| RunError::Defect(error.to_string()))?;
@@ -239,6 +245,24 @@ pub fn faults(plan: &Plan, network: &Network, begin: Duration) -> Vec<(AirTime, 
     faults
         .map(|(time, fault)| (at(*time), fault.strike(places)))
         .collect()
+}
+
+/// The losses of links that a plan's steps ask for, one for each direction, from nothing lost on.
+fn losses(steps: &[LossStep]) -> Vec<LinkLoss> {
+    let mut laws: BTreeMap<(usize, usize), BTreeMap<AirTime, f64>> = BTreeMap::new();
+    for step in steps {
+        let start = || BTreeMap::from([(AirTime::ZERO, 1.0)]);
+        let law = laws.entry((step.from, step.to)).or_insert_with(start);
+        // Of two steps at the same time, the later one in the file counts.
+        law.insert(AirTime::ZERO + step.at, 1.0 - step.share);
+    }
+    let law = |((from, to), steps): (_, BTreeMap<AirTime, f64>)| LinkLoss {
+        from,
+        to,
+        law: LossLaw::Trace(LinkTrace::Steps(steps.into_iter().collect())),
+        unheard: 0.0,
+    };
+    laws.into_iter().map(law).collect()
 }
 
 /// The times at which nodes restart.

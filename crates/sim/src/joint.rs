@@ -2,8 +2,11 @@
 //!
 //! Exists only under a profile with [`Synchronous`]; without one no path of the receiver comes here.
 
+use std::ops::Range;
+
 use chappe_core::{Duration, Purpose, Seed, Stream};
 
+use crate::chips::{Chorus, symbol_of};
 use crate::dot15d4::carrier;
 use crate::frame::{Edge, Frame};
 use crate::id::{NodeId, Slot};
@@ -30,6 +33,7 @@ pub(crate) struct Joint {
     spare: Vec<Vec<Member>>,
     signals: Vec<Signal>,
     group: Group,
+    chorus: Chorus,
 }
 
 /// Frames with the same content that began together at one receiver.
@@ -92,6 +96,7 @@ impl Joint {
             spare: Vec::new(),
             signals: Vec::new(),
             group: Group::default(),
+            chorus: Chorus::default(),
         }))
     }
 
@@ -206,7 +211,10 @@ impl Joint {
                 phase: 2.0 * std::f64::consts::PI * turns,
             });
         }
-        self.group.set(&self.law.mixing, &self.signals);
+        match &self.law.mixing {
+            Some(mixing) => self.group.set(mixing, &self.signals),
+            None => self.chorus.set(&self.signals),
+        }
     }
 
     /// Closes a stretch of constant interference of a set being received.
@@ -238,6 +246,9 @@ impl Joint {
         }
         self.gather(node, radio, frame.channel);
         let others = rules.noise.plus(radio.interference()).as_f64();
+        if self.law.mixing.is_none() {
+            return self.follow_chips((rules, sealed), radio, frame, others, from..to);
+        }
         // If even the worst phases leave the signal perfect, the beat need not be followed.
         let (signal, lost) = self.group.worst();
         if signal >= frame.bits.perfect * (others + lost) {
@@ -255,5 +266,36 @@ impl Joint {
                 *ln_success += SYMBOL_BITS * part * curve.ln_success(signal / (others + lost));
                 *ln_success >= sealed
             });
+    }
+
+    /// The symbols between two times of the frame, in nanoseconds, by the receiver that is worked out chip by chip.
+    fn follow_chips(
+        &mut self,
+        (rules, sealed): (&Rules, f64),
+        radio: &mut Radio,
+        frame: &Frame,
+        others: f64,
+        Range {
+            start: from,
+            end: to,
+        }: Range<u64>,
+    ) {
+        if self.chorus.sure() >= frame.bits.perfect * others {
+            return;
+        }
+        let curve = rules.curves.of(frame.mode.rate);
+        let symbols = (
+            (from / SYMBOL_NANOS) as usize,
+            to.div_ceil(SYMBOL_NANOS) as usize,
+        );
+        let sent = |symbol| symbol_of(frame.content, frame.octets, symbol);
+        let ln_success = &mut radio.ln_success;
+        self.chorus.symbols(symbols, sent, |symbol, power| {
+            let begin = symbol as u64 * SYMBOL_NANOS;
+            let inside = to.min(begin + SYMBOL_NANOS) - from.max(begin);
+            let part = inside as f64 / SYMBOL_NANOS as f64;
+            *ln_success += SYMBOL_BITS * part * curve.ln_success(power / others);
+            *ln_success >= sealed
+        });
     }
 }

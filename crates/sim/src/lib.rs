@@ -57,7 +57,7 @@
 //! | add clocks, faults, interferers and link loss | [`World`], [`Clock`], [`Fault`], [`Jammer`], [`LinkLoss`] |
 //! | run | [`Simulator`] |
 //! | read results | [`Counters`], [`Losses`], [`Recorder`], [`mod@capture`] |
-//! | model 802.15.4 | [`Dot15d4`], [`Chip`], [`Oqpsk`], [`mod@synchronous`] |
+//! | model 802.15.4 | [`Dot15d4`], [`Chip`], [`Oqpsk`], [`mod@synchronous`], [`mod@chips`] |
 //!
 //! Inside, from the top down: `simulator` takes events from the `queue` and hands them to `nodes`, `scenario` or `air`.
 //! `air` joins the medium, the frames, the radios and the laws of `reception`, and books outcomes in the `ledger`.
@@ -71,6 +71,7 @@ mod air_time;
 mod antenna;
 mod bit_errors;
 pub mod capture;
+pub mod chips;
 mod clock;
 mod counters;
 mod cursor;

@@ -120,11 +120,13 @@ impl Profile {
         ["chappe-physical", "ns3-yans", "glomosim", "ns2-threshold"];
 
     /// The names of 802.15.4 profiles that [`Profile::named`] knows.
-    pub const NAMES_DOT15D4: [&'static str; 5] = [
+    pub const NAMES_DOT15D4: [&'static str; 7] = [
         "cc2420-indoor",
         "cc2420-symbol",
+        "cc2420-chips",
         "at86rf233-indoor",
         "nrf52840-indoor",
+        "nrf52840-chips",
         "ieee-e418",
     ];
 
@@ -140,6 +142,8 @@ impl Profile {
             "ns2-threshold" => Some(Profile::ns2_threshold()),
             "cc2420-indoor" => Some(Profile::indoor("cc2420-indoor", &Chip::CC2420)),
             "cc2420-symbol" => Some(Profile::cc2420_symbol()),
+            "cc2420-chips" => Some(Profile::chips("cc2420-chips", &Chip::CC2420)),
+            "nrf52840-chips" => Some(Profile::chips("nrf52840-chips", &Chip::NRF52840)),
             "at86rf233-indoor" => Some(Profile::indoor("at86rf233-indoor", &Chip::AT86RF233)),
             "nrf52840-indoor" => Some(Profile::indoor("nrf52840-indoor", &Chip::NRF52840)),
             "ieee-e418" => Some(Profile::ieee_e418()),
@@ -312,7 +316,30 @@ impl Profile {
             dot15d4: plain.dot15d4.map(|radio| Dot15d4 {
                 oqpsk,
                 synchronous: Some(Synchronous {
-                    mixing: Mixing::ADDING,
+                    mixing: Some(Mixing::ADDING),
+                    ..Synchronous::USUAL
+                }),
+                ..radio
+            }),
+            ..plain
+        }
+    }
+
+    /// `indoor` with the receiver that adds a symbol's chips up, worked out [chip by chip](crate::chips): the one that is nearest
+    /// to the chip level and to measured pairs of radios.
+    pub fn chips(name: &'static str, chip: &Chip) -> Profile {
+        let oqpsk = Oqpsk::SymbolSoft;
+        let plain = Profile::indoor(name, chip);
+        Profile {
+            noise: chip.noise(oqpsk),
+            lock: Lock {
+                sinr: Db(-7.0),
+                ..plain.lock
+            },
+            dot15d4: plain.dot15d4.map(|radio| Dot15d4 {
+                oqpsk,
+                synchronous: Some(Synchronous {
+                    mixing: None,
                     ..Synchronous::USUAL
                 }),
                 ..radio

@@ -22,8 +22,8 @@ pub struct Synchronous {
     pub crystal: Ppm,
     /// Each transmission starts late by a time evenly drawn up to this: ticks of the processor and sampling of the radio.
     pub jitter: Duration,
-    /// The constants of the mixing model.
-    pub mixing: Mixing,
+    /// The constants of the mixing model; `None` for the receiver that is worked out [chip by chip](crate::chips).
+    pub mixing: Option<Mixing>,
 }
 
 impl Synchronous {
@@ -33,7 +33,7 @@ impl Synchronous {
         window: Duration::from_micros(8),
         crystal: Ppm(5.0),
         jitter: Duration::ZERO,
-        mixing: Mixing::FITTED,
+        mixing: Some(Mixing::FITTED),
     };
 }
 

@@ -128,6 +128,12 @@ pub enum ProfileName {
     /// 802.15.4: the same with a receiver that adds up the chips of a symbol, which beating hurts more.
     #[serde(rename = "cc2420-symbol")]
     Cc2420Symbol,
+    /// 802.15.4: TI CC2420 with that receiver worked out chip by chip, which is nearest to measured pairs of radios.
+    #[serde(rename = "cc2420-chips")]
+    Cc2420Chips,
+    /// 802.15.4: Nordic nRF52840 with the same receiver.
+    #[serde(rename = "nrf52840-chips")]
+    Nrf52840Chips,
     /// 802.15.4: Microchip AT86RF233 indoors.
     #[serde(rename = "at86rf233-indoor")]
     At86rf233Indoor,
@@ -214,6 +220,8 @@ impl ProfileName {
             ProfileName::LongLink => "long-link",
             ProfileName::Cc2420Indoor => "cc2420-indoor",
             ProfileName::Cc2420Symbol => "cc2420-symbol",
+            ProfileName::Cc2420Chips => "cc2420-chips",
+            ProfileName::Nrf52840Chips => "nrf52840-chips",
             ProfileName::At86rf233Indoor => "at86rf233-indoor",
             ProfileName::Nrf52840Indoor => "nrf52840-indoor",
             ProfileName::IeeeE418 => "ieee-e418",

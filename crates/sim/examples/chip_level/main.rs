@@ -1,7 +1,7 @@
 //! The tables that the reduced models of 802.15.4 were made from and are checked against.
 //!
 //! ```text
-//! cargo run --release -p chappe-sim --example chip_level -- symbol-errors | fit | measured
+//! cargo run --release -p chappe-sim --example chip_level -- symbol-errors | fit | measured | chips
 //! ```
 //!
 //! The simulation itself stands with the tests that hold the models to it, in `tests/suite/chip_level`.
@@ -15,7 +15,9 @@ mod modem;
 
 use cells::Cell;
 use chappe_sim::synchronous::Mixing;
-use compare::{beside_measured, chip_level, draws, error, reduced};
+use compare::{
+    beside_measured, chip_level, draws, error, reduced, tabulated_beside_measured, tabulated_error,
+};
 use modem::{Modem, Receiver, stream};
 
 fn main() {
@@ -23,8 +25,9 @@ fn main() {
         Some("symbol-errors") => symbol_errors(),
         Some("fit") => fit_all(),
         Some("measured") => measured(),
+        Some("chips") => chips(),
         _ => {
-            eprintln!("usage: chip_level symbol-errors | fit | measured");
+            eprintln!("usage: chip_level symbol-errors | fit | measured | chips");
             std::process::exit(2);
         }
     }
@@ -136,6 +139,34 @@ fn fit(receiver: Receiver) {
                 truth[number]
             );
         }
+    }
+}
+
+/// The receiver that is worked out chip by chip beside the chip level over all cells, and beside the measured pairs. Nothing
+/// in it was fitted. Takes a minute.
+fn chips() {
+    let modem = Modem::new();
+    let sets = [
+        ("fitted", Cell::fitted()),
+        ("slow beats", Cell::fitted_slow()),
+        ("held out", Cell::held_out()),
+    ];
+    for (name, cells) in sets {
+        let of = |(n, cell): (usize, &Cell)| {
+            chip_level(&modem, Receiver::Adding, cell, 250, 2000 + n as u32)
+        };
+        let truth: Vec<f64> = cells.iter().enumerate().map(of).collect();
+        let (square, mean, most) = tabulated_error(&cells, &truth, 250);
+        let n = cells.len();
+        println!(
+            "{name}: {n} cells, root mean square {square:.3}, mean {mean:+.3}, most {most:.3}"
+        );
+    }
+    for octets in [16, 40, 127] {
+        let found = tabulated_beside_measured(octets, 200);
+        println!(
+            "{octets} octets, root mean square to the measured pairs, to the chip level: {found:.3?}"
+        );
     }
 }
 

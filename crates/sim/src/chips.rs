@@ -1,0 +1,470 @@
+//! A receiver that adds up a symbol's chips, worked out from tables: identical frames of several transmitters, symbol by
+//! symbol, as the chip level has them.
+//!
+//! A transmitter's waveform, smoothed over a chip and sampled once a chip, is its chips weighted by the pulse at a few lags. So
+//! what a candidate symbol collects is a sum over quarters of a symbol and lags of (all transmitters' phasors at that
+//! lag) times (how many of eight chips agree), and the second factor stands in a table. The cost hardly depends on the
+//! number of transmitters. Clock and carrier are found in the preamble as the chip-level receiver finds them.
+//!
+//! What is left out: a carrier turns in steps of a quarter symbol (4 us), and noise does not draw each sum. It is weighed by the
+//! *margin*, the distance of the sent symbol's sum from the next one's: the margin of a single transmitter of power P is that
+//! of the symbol error table at P, and any other sum counts as the power with the same margin.
+
+use std::f64::consts::{PI, TAU};
+use std::sync::LazyLock;
+
+use crate::Oqpsk;
+use crate::synchronous::Signal;
+
+/// Chips to a symbol, and symbols there are.
+const CHIPS: usize = 32;
+const SYMBOLS: usize = 16;
+/// Parts of a symbol within which no carrier turns.
+const QUARTERS: usize = 4;
+const PART: usize = CHIPS / QUARTERS;
+/// Microseconds to a chip, and to a sample of the receiver.
+const CHIP: f64 = 0.5;
+const SAMPLE: f64 = 0.125;
+/// The farthest lag in chips: frames that add up begin within 8 us of each other.
+const LAG_MAX: i32 = 20;
+const LAGS: usize = 2 * LAG_MAX as usize + 1;
+/// Symbols of the preamble from which the receiver takes its clock and carrier: 1 to 4.
+const PREAMBLE: std::ops::Range<usize> = 1..5;
+
+/// The chips of each symbol, the first one in the lowest bit (IEEE 802.15.4-2006, table 24).
+const SEQUENCES: [u32; SYMBOLS] = sequences();
+
+const fn sequences() -> [u32; SYMBOLS] {
+    let base = 0b1101_1001_1100_0011_0101_0010_0010_1110_u32;
+    let mut rows = [0; SYMBOLS];
+    let mut symbol = 0;
+    while symbol < SYMBOLS {
+        let word = base.rotate_right(4 * (symbol as u32 % 8)).reverse_bits();
+        rows[symbol] = if symbol < 8 { word } else { word ^ 0xaaaa_aaaa };
+        symbol += 1;
+    }
+    rows
+}
+
+/// What eight chips in a row add up to for each candidate, in each quarter: by even lags (in phase) and by odd ones, where
+/// in-phase chips fall on quadrature ones and every other one counts backwards.
+type Agreement = [[[i8; SYMBOLS]; 256]; QUARTERS];
+static EVEN: Agreement = agreement(0);
+static ODD: Agreement = agreement(0xaa);
+
+const fn agreement(turned: u8) -> Agreement {
+    let mut table = [[[0; SYMBOLS]; 256]; QUARTERS];
+    let mut quarter = 0;
+    while quarter < QUARTERS {
+        let mut chips = 0;
+        while chips < 256 {
+            let mut symbol = 0;
+            while symbol < SYMBOLS {
+                let sent = (SEQUENCES[symbol] >> (PART * quarter)) as u8;
+                let apart = (sent ^ chips as u8 ^ turned).count_ones() as i8;
+                table[quarter][chips][symbol] = PART as i8 - 2 * apart;
+                symbol += 1;
+            }
+            chips += 1;
+        }
+        quarter += 1;
+    }
+    table
+}
+
+/// The half-sine pulse, smoothed over one chip, `micros` from its middle.
+fn pulse(micros: f64) -> f64 {
+    let taps = [(-2.0, 0.5), (-1.0, 1.0), (0.0, 1.0), (1.0, 1.0), (2.0, 0.5)];
+    let half = |at: f64| {
+        if at.abs() < CHIP {
+            libm::cos(PI * at)
+        } else {
+            0.0
+        }
+    };
+    taps.iter()
+        .map(|&(tap, weight)| weight * half(micros + tap * SAMPLE))
+        .sum()
+}
+
+/// The lags at which a transmitter displaced by `late` microseconds sounds, with their weights.
+fn lags(late: f64) -> impl Iterator<Item = (i32, f64)> {
+    let reach = CHIP + 2.0 * SAMPLE;
+    let bound = |micros: f64| (micros / CHIP).clamp(f64::from(-LAG_MAX), f64::from(LAG_MAX));
+    let first = libm::ceil(bound(-reach - late)) as i32;
+    let last = libm::floor(bound(reach - late)) as i32;
+    (first..=last).map(move |lag| (lag, pulse(-CHIP * f64::from(lag) - late)))
+}
+
+/// A complex number.
+type Phasor = (f64, f64);
+
+fn phasor(size: f64, angle: f64) -> Phasor {
+    (size * libm::cos(angle), size * libm::sin(angle))
+}
+
+#[inline]
+fn times(a: Phasor, b: Phasor) -> Phasor {
+    (a.0 * b.0 - a.1 * b.1, a.0 * b.1 + a.1 * b.0)
+}
+
+/// One transmitter as the receiver hears it after it has found clock and carrier.
+#[derive(Clone, Debug)]
+struct Voice {
+    /// The middle of the quarter that comes next, and the turn to the one after it.
+    now: Phasor,
+    step: Phasor,
+    first_lag: i32,
+    weights: [f64; 4],
+}
+
+/// All transmitters' phasors by lag, in one quarter of a symbol.
+#[derive(Clone, Debug)]
+struct Mix {
+    first: i32,
+    last: i32,
+    sums: [Phasor; LAGS],
+}
+
+impl Mix {
+    const EMPTY: Mix = Mix {
+        first: i32::MAX,
+        last: i32::MIN,
+        sums: [(0.0, 0.0); LAGS],
+    };
+
+    fn clear(&mut self) {
+        for lag in self.first..=self.last {
+            self.sums[place(lag)] = (0.0, 0.0);
+        }
+        (self.first, self.last) = (i32::MAX, i32::MIN);
+    }
+
+    #[inline]
+    fn add(&mut self, lag: i32, (re, im): Phasor) {
+        let sum = &mut self.sums[place(lag)];
+        *sum = (sum.0 + re, sum.1 + im);
+        (self.first, self.last) = (self.first.min(lag), self.last.max(lag));
+    }
+}
+
+#[inline]
+fn place(lag: i32) -> usize {
+    (lag + LAG_MAX) as usize
+}
+
+/// Frames that add up, at a receiver that adds up their chips.
+#[derive(Clone, Debug, Default)]
+pub struct Chorus {
+    signals: Vec<Signal>,
+    voices: Vec<Voice>,
+    /// Where the receiver's clock stands, in microseconds after the first arrival.
+    clock: f64,
+    /// The carrier that it follows, in hertz.
+    carrier: f64,
+}
+
+impl Chorus {
+    /// The chorus of `signals`.
+    pub fn new(signals: &[Signal]) -> Chorus {
+        let mut chorus = Chorus::default();
+        chorus.set(signals);
+        chorus
+    }
+
+    /// Replaces the signals and finds clock and carrier again. Displacements beyond 8 us are cut to that.
+    pub fn set(&mut self, signals: &[Signal]) {
+        self.signals.clear();
+        self.signals.extend_from_slice(signals);
+        let latest = signals
+            .iter()
+            .map(|signal| signal.arrival)
+            .fold(0.0, f64::max);
+        // A chip early to a chip after the last arrival, in samples, as the chip-level receiver looks.
+        let samples = -4..=4 + (latest.min(8.0) / SAMPLE) as i32;
+        let mut best = (f64::NEG_INFINITY, 0.0);
+        for sample in samples {
+            let clock = f64::from(sample) * SAMPLE;
+            let fit = fit(&self.preamble(clock));
+            if fit > best.0 {
+                best = (fit, clock);
+            }
+        }
+        self.clock = best.1;
+        self.carrier = carrier(&self.preamble(self.clock));
+    }
+
+    /// The chips of the preamble's symbols 1 to 4 at a clock, without noise.
+    fn preamble(&self, clock: f64) -> [Phasor; CHIPS * 4] {
+        let mut chips = [(0.0, 0.0); CHIPS * 4];
+        let sent = |chip: i32| match SEQUENCES[0] >> chip.rem_euclid(CHIPS as i32) & 1 {
+            1 => 1.0,
+            _ => -1.0,
+        };
+        for signal in &self.signals {
+            let amplitude = libm::sqrt(signal.power);
+            let (mut now, step) = turning(signal, amplitude, 0.0, clock, PREAMBLE.start);
+            for part in chips.chunks_mut(PART).enumerate() {
+                let (number, chunk) = part;
+                for (lag, weight) in lags(signal.arrival - clock) {
+                    let voice = (now.0 * weight, now.1 * weight);
+                    for (at, chip) in chunk.iter_mut().enumerate() {
+                        let source = (number * PART + at) as i32 + lag;
+                        let sign = sent(source);
+                        // Even chips are sent in phase, odd ones in quadrature.
+                        let (re, im) = match source.rem_euclid(2) {
+                            0 => voice,
+                            _ => (-voice.1, voice.0),
+                        };
+                        *chip = (chip.0 + sign * re, chip.1 + sign * im);
+                    }
+                }
+                now = times(now, step);
+            }
+        }
+        chips
+    }
+
+    /// Calls `each` with (symbol, power) for symbols `from..to` of a frame, counted from the first of the preamble, until it
+    /// returns false. The power is that of a single transmitter that would be read as well. `sent` are the frame's symbols.
+    pub fn symbols(
+        &mut self,
+        (from, to): (usize, usize),
+        sent: impl Fn(usize) -> u8,
+        mut each: impl FnMut(usize, f64) -> bool,
+    ) {
+        self.find_voices(from);
+        let mut mix = Mix::EMPTY;
+        for symbol in from..to {
+            let before = if symbol == 0 { 0 } else { sent(symbol - 1) };
+            let own = sent(symbol);
+            let stream = chips_of(before, own, sent(symbol + 1));
+            let mut sums = [[0f32; SYMBOLS]; 2];
+            for quarter in 0..QUARTERS {
+                mix.clear();
+                for voice in &mut self.voices {
+                    for (at, weight) in voice.weights.into_iter().enumerate() {
+                        let part = (voice.now.0 * weight, voice.now.1 * weight);
+                        mix.add(voice.first_lag + at as i32, part);
+                    }
+                    voice.now = times(voice.now, voice.step);
+                }
+                collect(&mix, quarter, stream, &mut sums);
+            }
+            if !each(symbol, counts_as(own, &sums)) {
+                return;
+            }
+        }
+    }
+
+    /// Where the voices stand when symbol `from` begins.
+    fn find_voices(&mut self, from: usize) {
+        let (clock, carrier) = (self.clock, self.carrier);
+        self.voices.clear();
+        self.voices.extend(self.signals.iter().map(|signal| {
+            let amplitude = libm::sqrt(signal.power);
+            let (now, step) = turning(signal, amplitude, carrier, clock, from);
+            let (mut first_lag, mut weights) = (0, [0.0; 4]);
+            for (at, (lag, weight)) in lags(signal.arrival - clock).take(4).enumerate() {
+                if at == 0 {
+                    first_lag = lag;
+                }
+                weights[at] = weight;
+            }
+            // Four places from the first lag on must exist, although the last ones may weigh nothing.
+            first_lag = first_lag.min(LAG_MAX - 3);
+            Voice {
+                now,
+                step,
+                first_lag,
+                weights,
+            }
+        }));
+    }
+
+    /// A power that a single transmitter would need at most to be read as well, whatever the phases: zero where nothing is sure.
+    pub(crate) fn sure(&self) -> f64 {
+        let amplitudes = self.signals.iter().map(|signal| libm::sqrt(signal.power));
+        let strongest = amplitudes.clone().fold(0.0, f64::max);
+        let rest = amplitudes.sum::<f64>() - strongest;
+        let (least, most) = CLEAN.bounds;
+        let left = strongest * least - 2.0 * rest * most;
+        // Beside a stronger rest clock and carrier need not be the strongest's.
+        if rest > strongest / 8.0 || left <= 0.0 {
+            return 0.0;
+        }
+        left * left / (CLEAN.margin * CLEAN.margin)
+    }
+
+    /// The probability that all symbols that a receiver needs of a frame of `octets` survive: two of the preamble, SFD,
+    /// PHR and PSDU. `noise` has the unit of the powers; `content` says which frame it is.
+    pub fn success(&mut self, content: u64, octets: usize, noise: f64) -> f64 {
+        let mut product = 1.0;
+        let sent = |symbol| symbol_of(content, octets, symbol);
+        self.symbols((6, 12 + 2 * octets), sent, |_, power| {
+            product *= 1.0 - Oqpsk::SymbolSoft.symbol_error(power / noise);
+            product > 1e-9
+        });
+        product
+    }
+}
+
+/// A signal's phasor in the middle of the first quarter of symbol `from`, and its turn from quarter to quarter.
+fn turning(
+    signal: &Signal,
+    amplitude: f64,
+    carrier: f64,
+    clock: f64,
+    from: usize,
+) -> (Phasor, Phasor) {
+    let hertz = signal.offset - carrier;
+    // Chip n is sampled (n + 1) chips after the clock.
+    let middle = clock + CHIP * ((from * CHIPS) as f64 + 0.5 * (PART + 1) as f64);
+    let angle = |micros: f64| TAU * hertz * micros * 1e-6;
+    let step = phasor(1.0, angle(CHIP * PART as f64));
+    (phasor(amplitude, signal.phase + angle(middle)), step)
+}
+
+/// The chips of three symbols in a row, the first in the lowest bit.
+fn chips_of(before: u8, own: u8, after: u8) -> u128 {
+    let of = |symbol: u8| u128::from(SEQUENCES[usize::from(symbol & 15)]);
+    of(before) | of(own) << CHIPS | of(after) << (2 * CHIPS)
+}
+
+/// Adds what each candidate collects in one quarter (real and imaginary).
+#[inline]
+fn collect(mix: &Mix, quarter: usize, stream: u128, sums: &mut [[f32; SYMBOLS]; 2]) {
+    let begin = (CHIPS + PART * quarter) as i32;
+    for lag in mix.first..=mix.last {
+        let (re, im) = mix.sums[place(lag)];
+        let window = (stream >> (begin + lag)) as u8;
+        // An odd lag swaps the axes.
+        let (table, re, im) = match lag & 1 {
+            0 => (&EVEN, re as f32, im as f32),
+            _ => (&ODD, -im as f32, re as f32),
+        };
+        let agree = &table[quarter][usize::from(window)];
+        let [sums_re, sums_im] = sums;
+        for candidate in 0..SYMBOLS {
+            let count = f32::from(agree[candidate]);
+            sums_re[candidate] += re * count;
+            sums_im[candidate] += im * count;
+        }
+    }
+}
+
+/// How far the sent symbol's sum stands above the greatest of the others.
+fn margin(own: u8, sums: &[[f32; SYMBOLS]; 2]) -> f64 {
+    let (mut mine, mut most) = (0f32, 0f32);
+    for (candidate, (re, im)) in sums[0].iter().zip(&sums[1]).enumerate() {
+        let power = re * re + im * im;
+        match candidate == usize::from(own) {
+            true => mine = power,
+            false => most = most.max(power),
+        }
+    }
+    f64::from(mine.sqrt() - most.sqrt())
+}
+
+/// The power of a single transmitter with this margin.
+fn counts_as(own: u8, sums: &[[f32; SYMBOLS]; 2]) -> f64 {
+    let amplitude = margin(own, sums).max(0.0) / CLEAN.margin;
+    amplitude * amplitude
+}
+
+/// Margins of a single transmitter of amplitude 1.
+struct Clean {
+    /// The mean one, at the exact clock.
+    margin: f64,
+    /// The least one within a sample of the clock, and the most that a transmitter adds to any candidate's sum.
+    bounds: (f64, f64),
+}
+
+static CLEAN: LazyLock<Clean> = LazyLock::new(|| {
+    let (mut mean, mut least) = (0.0, f64::INFINITY);
+    for late in [0.0, -SAMPLE, -SAMPLE / 2.0, SAMPLE / 2.0, SAMPLE] {
+        for word in 0..16u32.pow(3) {
+            let [before, own, after] = [word >> 8, word >> 4 & 15, word & 15].map(|s| s as u8);
+            let (mut mix, mut sums) = (Mix::EMPTY, [[0f32; SYMBOLS]; 2]);
+            lags(late).for_each(|(lag, weight)| mix.add(lag, (weight, 0.0)));
+            let stream = chips_of(before, own, after);
+            (0..QUARTERS).for_each(|quarter| collect(&mix, quarter, stream, &mut sums));
+            let margin = margin(own, &sums);
+            least = f64::min(least, margin);
+            if late == 0.0 {
+                mean += margin / 4096.0;
+            }
+        }
+    }
+    let most = (0..=16).map(|step| {
+        let late = f64::from(step) * CHIP / 16.0;
+        lags(late).map(|(_, weight)| weight).sum::<f64>() * CHIPS as f64
+    });
+    Clean {
+        margin: mean,
+        bounds: (least, most.fold(0.0, f64::max)),
+    }
+});
+
+/// How well the preamble fits: the sine of the phase step between neighbouring chips, as the chip clock is found.
+fn fit(chips: &[Phasor]) -> f64 {
+    let sign = |chip: usize| {
+        if SEQUENCES[0] >> chip & 1 == 1 {
+            1.0
+        } else {
+            -1.0
+        }
+    };
+    let of_symbol = |symbol: &[Phasor]| -> f64 {
+        let steps = symbol.windows(2).enumerate().map(|(at, pair)| {
+            let turned = if at % 2 == 0 { 1.0 } else { -1.0 };
+            turned * sign(at) * sign(at + 1) * (pair[1].1 * pair[0].0 - pair[1].0 * pair[0].1)
+        });
+        steps.sum()
+    };
+    chips.chunks(CHIPS).map(of_symbol).sum()
+}
+
+/// The carrier in hertz: the phase step between neighbouring halves of the preamble's symbols.
+fn carrier(chips: &[Phasor]) -> f64 {
+    const HALF: usize = CHIPS / 2;
+    let sum = |(number, part): (usize, &[Phasor])| -> Phasor {
+        let first = number % 2 * HALF;
+        part.iter()
+            .enumerate()
+            .fold((0.0, 0.0), |sum, (at, &(i, q))| {
+                let sign = if SEQUENCES[0] >> (first + at) & 1 == 1 {
+                    1.0
+                } else {
+                    -1.0
+                };
+                let (re, im) = if at % 2 == 0 { (i, q) } else { (q, -i) };
+                (sum.0 + sign * re, sum.1 + sign * im)
+            })
+    };
+    let sums: Vec<Phasor> = chips.chunks(HALF).enumerate().map(sum).collect();
+    let turn = sums.windows(2).fold((0.0, 0.0), |turn: Phasor, pair| {
+        let ((a, b), (c, d)) = (pair[0], pair[1]);
+        (turn.0 + a * c + b * d, turn.1 + a * d - b * c)
+    });
+    libm::atan2(turn.1, turn.0) / (TAU * HALF as f64 * CHIP * 1e-6)
+}
+
+/// A symbol of a frame: preamble, SFD (0xA7), PHR, then a PSDU that `content` stands for. Which octets it has matters to no
+/// receiver, since radios of this standard do not whiten, only that all transmitters send the same.
+pub(crate) fn symbol_of(content: u64, octets: usize, symbol: usize) -> u8 {
+    match symbol {
+        0..8 => 0,
+        8 => 7,
+        9 => 10,
+        10 => octets as u8 & 15,
+        11 => octets as u8 >> 4 & 15,
+        _ => {
+            // A finaliser as of SplitMix64 over eight symbols at once.
+            let word = content ^ (symbol as u64 / 8).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            let word = (word ^ word >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+            let word = (word ^ word >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+            (word >> (4 * (symbol % 8) + 20)) as u8 & 15
+        }
+    }
+}
