@@ -2,6 +2,7 @@
 
 use std::io;
 
+use chappe::sweep::SweepError;
 use chappe_lab::run::RunError;
 use chappe_scenario::InputError;
 use chappe_store::StoreError;
@@ -92,6 +93,19 @@ impl From<StoreError> for Failure {
             StoreError::Io { .. } => Failure::Environment(
                 format!("cannot write {error}"),
                 "choose another folder, or make room".into(),
+            ),
+        }
+    }
+}
+
+impl From<SweepError> for Failure {
+    fn from(error: SweepError) -> Failure {
+        match error {
+            SweepError::Input(error) => Failure::Input(error),
+            SweepError::Store(error) => error.into(),
+            SweepError::Program(error) => Failure::Environment(
+                format!("cannot read this program's own file: {error}"),
+                "results of a program without a commit are filed under its digest".into(),
             ),
         }
     }

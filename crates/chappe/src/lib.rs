@@ -1,4 +1,4 @@
-//! The library behind the command: the table of all systems, and the commented scenario of `chappe new`.
+//! The library behind the command: the table of all systems, sweeps with their folders, and the commented scenario of `chappe new`.
 //!
 //! ```
 //! use chappe::systems::{self, SYSTEMS};
@@ -24,7 +24,19 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+pub mod sweep;
 pub mod systems;
 mod template;
 
+use chappe_results::provenance::Program;
+
 pub use template::TEMPLATE;
+
+/// This program as the origin of results that the command line `command` makes.
+pub fn program(command: &str) -> Program<'_> {
+    Program {
+        commit: env!("CHAPPE_COMMIT"),
+        dirty: env!("CHAPPE_DIRTY") == "true",
+        command,
+    }
+}

@@ -1,10 +1,12 @@
 //! The terminal: its width and colours, remarks, progress bars, and Ctrl-C.
 
 use std::io::{self, IsTerminal, Write};
+use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock, mpsc};
 use std::time::Duration;
 
+use chappe::sweep::SweepError;
 use chappe_lab::run::Meter;
 use chappe_results::provenance::Program;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -197,11 +199,12 @@ pub fn remark(quiet: bool, words: &str) {
 
 /// The provenance of this program's results, made by the command line `command`.
 pub fn program(command: &str) -> Program<'_> {
-    Program {
-        commit: env!("CHAPPE_COMMIT"),
-        dirty: env!("CHAPPE_DIRTY") == "true",
-        command,
-    }
+    chappe::program(command)
+}
+
+/// The file that this program was started from.
+pub fn own_file() -> Result<PathBuf, Failure> {
+    std::env::current_exe().map_err(|error| SweepError::Program(error).into())
 }
 
 /// The command line as it can be typed again.

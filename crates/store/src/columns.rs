@@ -1,6 +1,7 @@
-//! The columns of runs: a row for each flow.
+//! The columns of runs: a row for each flow, written and read.
 
-use chappe_results::{Flow, Run};
+use chappe_results::{Delay, Flow, Run};
+use chappe_trace::{Column as Read, Data, NONE};
 
 use crate::table::{Column, Values};
 
@@ -77,4 +78,71 @@ fn text(rows: &[(&Run, &Flow)], value: impl Fn(&Flow) -> &String) -> Values {
             .map(|(_, flow)| Some(value(flow).clone()))
             .collect(),
     )
+}
+
+/// The flows of a file's columns, each with its seed; `None` if a column is missing or has a gap where none may be.
+pub(crate) fn flows(columns: &[Read]) -> Option<Vec<(u64, Flow)>> {
+    let data = |name: &str| columns.iter().find(|column| column.name == name);
+    let column = |name: &str| data(name).map(|column| &column.data);
+    let whole = |name: &str| match column(name)? {
+        Data::Whole(values) if !values.contains(&NONE) => Some(values),
+        _ => None,
+    };
+    let real = |name: &str| match column(name)? {
+        Data::Real(values) => Some(values),
+        _ => None,
+    };
+    let word = |name: &str| match column(name)? {
+        Data::Word { codes, words } => Some((codes, words)),
+        _ => None,
+    };
+    let seeds = whole("seed")?;
+    if seeds.is_empty() {
+        // Words of no row have no type.
+        return Some(Vec::new());
+    }
+    let [transfer, source, sink] = ["transfer", "source", "sink"].map(whole);
+    let [offered, delivered] = ["offered_bytes", "delivered_bytes"].map(whole);
+    let [complete, digest_ok] = ["complete", "digest_ok"].map(whole);
+    let [names, protocols, variants] = ["flow", "protocol", "variant"].map(word);
+    let (goodput, completion) = (real("goodput_bps")?, real("completion_s"));
+    let delays = ["delay_mean_s", "delay_p50_s", "delay_p95_s", "delay_p99_s"].map(real);
+    let (transfer, source, sink) = (transfer?, source?, sink?);
+    let (offered, delivered, complete, digest_ok) = (offered?, delivered?, complete?, digest_ok?);
+    let (names, protocols, variants) = (names?, protocols?, variants?);
+    let known = |values: Option<&Vec<f64>>, row: usize| {
+        let value = values.and_then(|values| values.get(row)).copied();
+        value.filter(|value| !value.is_nan())
+    };
+    let text = |(codes, words): (&Vec<u32>, &Vec<String>), row: usize| {
+        Some(words.get(*codes.get(row)? as usize)?.clone())
+    };
+    let one = |row: usize| {
+        let [mean, p50, p95, p99] = delays.map(|values| known(values, row));
+        let delay = || {
+            Some(Delay {
+                mean: mean?,
+                p50: p50?,
+                p95: p95?,
+                p99: p99?,
+            })
+        };
+        let flow = Flow {
+            name: text(names, row)?,
+            transfer: *transfer.get(row)? as usize,
+            source: *source.get(row)? as usize,
+            sink: *sink.get(row)? as usize,
+            protocol: text(protocols, row)?,
+            variant: text(variants, row)?,
+            offered_bytes: *offered.get(row)? as u64,
+            delivered_bytes: *delivered.get(row)? as u64,
+            complete: *complete.get(row)? == 1,
+            digest_ok: *digest_ok.get(row)? == 1,
+            completion_s: known(completion, row),
+            goodput_bps: known(Some(goodput), row)?,
+            delay_s: delay(),
+        };
+        Some((*seeds.get(row)? as u64, flow))
+    };
+    (0..seeds.len()).map(one).collect()
 }

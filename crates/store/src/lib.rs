@@ -25,6 +25,7 @@
 //! and renamed, so a file that is there is complete. Provenance, counters and bounds are in the file's key-value metadata.
 
 mod columns;
+mod reader;
 pub mod sweep;
 pub mod table;
 pub mod trace;
@@ -35,12 +36,11 @@ use std::path::{Path, PathBuf};
 
 use parquet::errors::ParquetError;
 use parquet::file::metadata::KeyValue;
-use parquet::file::reader::{FileReader, SerializedFileReader};
-use parquet::record::{Field, Row};
 use serde::de::DeserializeOwned;
 
 use chappe_results::provenance::Provenance;
-use chappe_results::{Delay, Document, Flow, Run};
+use chappe_results::{Document, Run};
+use chappe_trace::Column;
 
 /// A result that could not be written or read.
 #[derive(Debug, thiserror::Error)]
@@ -234,22 +234,18 @@ fn read_folder(folder: &Path) -> Result<Document, StoreError> {
     Ok(Document::new(&scenario, &from, runs, false))
 }
 
-/// A file's metadata and rows.
+/// A file's metadata and columns.
 struct Contents {
     notes: Vec<KeyValue>,
-    rows: Vec<Row>,
+    columns: Vec<Column>,
 }
 
 impl Contents {
     fn read(path: &Path) -> Result<Contents, StoreError> {
-        let wrong = |error: ParquetError| StoreError::format(path, error.to_string());
         let file = File::open(path).map_err(|error| StoreError::io(path, error))?;
-        let reader = SerializedFileReader::new(file).map_err(wrong)?;
-        let notes = reader.metadata().file_metadata().key_value_metadata();
-        let notes = notes.cloned().unwrap_or_default();
-        let rows = reader.get_row_iter(None).map_err(wrong)?;
-        let rows = rows.collect::<Result<_, _>>().map_err(wrong)?;
-        Ok(Contents { notes, rows })
+        let (notes, columns) =
+            reader::read(file).map_err(|error| StoreError::format(path, error.to_string()))?;
+        Ok(Contents { notes, columns })
     }
 
     fn note<T: DeserializeOwned>(&self, path: &Path, key: &str) -> Result<T, StoreError> {
@@ -274,8 +270,8 @@ fn read_run(path: &Path) -> Result<(String, Provenance, Run), StoreError> {
     let contents = Contents::read(path)?;
     let from = contents.note(path, PROVENANCE)?;
     let mut run: Run = contents.note(path, RUN)?;
-    for row in &contents.rows {
-        run.flows.push(flow(row).ok_or_else(|| lacking(path))?);
+    for (_, flow) in columns::flows(&contents.columns).ok_or_else(|| lacking(path))? {
+        run.flows.push(flow);
     }
     Ok((contents.text(SCENARIO), from, run))
 }
@@ -284,72 +280,11 @@ fn lacking(path: &Path) -> StoreError {
     StoreError::format(path, "a row lacks a column")
 }
 
-fn flow(row: &Row) -> Option<Flow> {
-    let field = |name: &str| {
-        row.get_column_iter()
-            .find(|(key, _)| key.as_str() == name)
-            .map(|(_, field)| field)
-    };
-    let whole = |name: &str| {
-        if let Some(Field::Long(value)) = field(name) {
-            Some(*value as u64)
-        } else {
-            None
-        }
-    };
-    let real = |name: &str| {
-        if let Some(Field::Double(value)) = field(name) {
-            Some(*value)
-        } else {
-            None
-        }
-    };
-    let yes = |name: &str| {
-        if let Some(Field::Bool(value)) = field(name) {
-            Some(*value)
-        } else {
-            None
-        }
-    };
-    let text = |name: &str| {
-        if let Some(Field::Str(value)) = field(name) {
-            Some(value.clone())
-        } else {
-            None
-        }
-    };
-    let delay = || {
-        let [mean, p50, p95, p99] =
-            ["delay_mean_s", "delay_p50_s", "delay_p95_s", "delay_p99_s"].map(real);
-        Some(Delay {
-            mean: mean?,
-            p50: p50?,
-            p95: p95?,
-            p99: p99?,
-        })
-    };
-    Some(Flow {
-        name: text("flow")?,
-        transfer: whole("transfer")? as usize,
-        source: whole("source")? as usize,
-        sink: whole("sink")? as usize,
-        protocol: text("protocol")?,
-        variant: text("variant")?,
-        offered_bytes: whole("offered_bytes")?,
-        delivered_bytes: whole("delivered_bytes")?,
-        complete: yes("complete")?,
-        digest_ok: yes("digest_ok")?,
-        completion_s: real("completion_s"),
-        goodput_bps: real("goodput_bps")?,
-        delay_s: delay(),
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use chappe_results::Bound;
     use chappe_results::provenance::Program;
+    use chappe_results::{Bound, Delay, Flow};
 
     fn run(seed: u64) -> Run {
         let flow = |sink: usize, complete: bool| Flow {

@@ -16,8 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::table::{Column, Values};
 use crate::{
-    Contents, PROVENANCE, SCENARIO, StoreError, columns, flow, lacking, table, without_flows,
-    write_whole,
+    Contents, PROVENANCE, SCENARIO, StoreError, columns, lacking, table, without_flows, write_whole,
 };
 
 const RUNS: &str = "chappe.runs";
@@ -208,16 +207,12 @@ fn read_cell(path: &Path) -> Result<ReadCell, StoreError> {
         .enumerate()
         .map(|(place, run)| (run.seed, place))
         .collect();
-    for row in &contents.rows {
-        let seed = row.get_column_iter().find(|(name, _)| *name == "seed");
-        let place = match seed {
-            Some((_, parquet::record::Field::Long(seed))) => places.get(&(*seed as u64)),
-            _ => None,
-        };
+    for (seed, flow) in columns::flows(&contents.columns).ok_or_else(|| lacking(path))? {
+        let place = places.get(&seed);
         let run = place
             .and_then(|&place| runs.get_mut(place))
             .ok_or_else(|| lacking(path))?;
-        run.flows.push(flow(row).ok_or_else(|| lacking(path))?);
+        run.flows.push(flow);
     }
     Ok((
         contents.note(path, SWEPT)?,
@@ -381,6 +376,24 @@ mod tests {
         assert_eq!(cells[0].files.len(), 2);
         assert_eq!(read(&out, |name| name == "bb").unwrap().len(), 1);
         assert!(is_sweep(&out) && !is_sweep(&cells_folder(&out)));
+        fs::remove_dir_all(&out).unwrap();
+    }
+
+    /// Goal: runs without a flow are read too, and a file that lacks a column is refused.
+    #[test]
+    fn cells_without_rows_are_read_and_foreign_ones_refused() {
+        let out = folder("rows");
+        let bare = Run {
+            flows: Vec::new(),
+            ..run(4)
+        };
+        write(&out, &cell("aa", 10.0), None, &[&bare]).unwrap();
+        let cells = read(&out, |_| true).unwrap();
+        assert_eq!(cells[0].document.runs, [bare]);
+        let seeds = Column::new("seed", Values::Whole(vec![1]));
+        table::write(&cell_file(&out, "bb", None), &[], &[seeds]).unwrap();
+        let refused = read(&out, |_| true).unwrap_err();
+        assert!(refused.to_string().contains("bb.parquet"), "{refused}");
         fs::remove_dir_all(&out).unwrap();
     }
 

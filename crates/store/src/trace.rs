@@ -8,27 +8,22 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use chappe_sim::AirTime;
-use chappe_trace::{About, Column, Data, NONE, TABLES, Table, Tables};
+use chappe_trace::{About, Data, NONE, TABLES, Table, Tables};
 use parquet::basic::{Compression, LogicalType, Repetition, Type as Physical};
-use parquet::column::reader::ColumnReader;
 use parquet::column::writer::ColumnWriter;
 use parquet::data_type::ByteArray;
 use parquet::errors::ParquetError;
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
-use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::{ColumnPath, Type, TypePtr};
 
-use crate::StoreError;
+use crate::{StoreError, reader};
 
 const ABOUT: &str = "chappe.trace";
 
-/// Rows that are read at a time.
+/// Rows that are written at a time.
 const ROWS: usize = 1 << 16;
-
-/// Rows of a table that is read at most: a file from elsewhere must not exhaust the memory.
-const ROWS_MAX: i64 = 200_000_000;
 
 /// Whether a folder holds a trace.
 pub fn is_trace(folder: &Path) -> bool {
@@ -175,100 +170,17 @@ fn write_column(out: &mut ColumnWriter<'_>, data: &Data) -> Result<(), ParquetEr
 }
 
 fn decode(file: File, name: &str) -> Result<(About, Table), ParquetError> {
-    let reader = SerializedFileReader::new(file)?;
-    let metadata = reader.metadata().file_metadata();
-    if !(0..=ROWS_MAX).contains(&metadata.num_rows()) {
-        return Err(wrong("more rows than chappe reads"));
-    }
-    let notes = metadata.key_value_metadata();
-    let note = notes.and_then(|notes| notes.iter().find(|note| note.key == ABOUT));
+    let (notes, columns) = reader::read(file)?;
+    let note = notes.iter().find(|note| note.key == ABOUT);
     let text = note.and_then(|note| note.value.as_deref());
     let about = text
         .and_then(about_of)
         .ok_or_else(|| wrong("not a trace of chappe"))?;
-    let names: Vec<String> = metadata
-        .schema_descr()
-        .columns()
-        .iter()
-        .map(|column| column.name().to_string())
-        .collect();
-    let mut columns = Vec::new();
-    for (place, column) in names.into_iter().enumerate() {
-        let mut data: Option<Data> = None;
-        for group in 0..reader.num_row_groups() {
-            let group = reader.get_row_group(group)?;
-            read_column(group.get_column_reader(place)?, &mut data)?;
-        }
-        columns.push(Column {
-            name: column,
-            data: data.unwrap_or(Data::Whole(Vec::new())),
-        });
-    }
     let table = Table {
         name: name.to_string(),
         columns,
     };
     Ok((about, table))
-}
-
-/// Appends a column of one row group.
-fn read_column(reader: ColumnReader, data: &mut Option<Data>) -> Result<(), ParquetError> {
-    // Values are given where the level is 1.
-    fn spread<T: Clone>(levels: &[i16], given: Vec<T>, none: T) -> Vec<T> {
-        let mut given = given.into_iter();
-        // A column without gaps has no levels.
-        if levels.is_empty() {
-            return given.collect();
-        }
-        let each = levels.iter().map(|&level| match level {
-            0 => none.clone(),
-            _ => given.next().unwrap_or_else(|| none.clone()),
-        });
-        each.collect()
-    }
-    macro_rules! all {
-        ($reader:ident, $none:expr, $each:expr) => {
-            loop {
-                let (mut levels, mut given) = (Vec::new(), Vec::new());
-                let (rows, _, _) =
-                    $reader.read_records(ROWS, Some(&mut levels), None, &mut given)?;
-                if rows == 0 {
-                    break;
-                }
-                #[allow(clippy::redundant_closure_call)]
-                ($each)(spread(&levels, given, $none));
-            }
-        };
-    }
-    match reader {
-        ColumnReader::Int64ColumnReader(mut reader) => {
-            let Data::Whole(values) = data.get_or_insert(Data::Whole(Vec::new())) else {
-                return Err(wrong("a column of two types"));
-            };
-            all!(reader, NONE, |more: Vec<i64>| values.extend(more));
-        }
-        ColumnReader::DoubleColumnReader(mut reader) => {
-            let Data::Real(values) = data.get_or_insert(Data::Real(Vec::new())) else {
-                return Err(wrong("a column of two types"));
-            };
-            all!(reader, f64::NAN, |more: Vec<f64>| values.extend(more));
-        }
-        ColumnReader::ByteArrayColumnReader(mut reader) => {
-            let mut text: Vec<String> = Vec::new();
-            if let Some(Data::Word { codes, words }) = &*data {
-                text.extend(codes.iter().map(|&code| words[code as usize].clone()));
-            }
-            all!(reader, ByteArray::default(), |more: Vec<ByteArray>| {
-                text.extend(
-                    more.iter()
-                        .map(|word| word.as_utf8().unwrap_or("?").to_string()),
-                );
-            });
-            *data = Some(Data::of_words(text.iter().map(String::as_str)));
-        }
-        _ => return Err(wrong("a column of an unexpected type")),
-    }
-    Ok(())
 }
 
 /// What a trace is about, as JSON: also what the page gets.
@@ -321,6 +233,7 @@ fn about_of(text: &str) -> Option<About> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use chappe_trace::Column;
 
     fn tables() -> Tables {
         let column = |name: &str, data| Column {

@@ -3,14 +3,15 @@
 use std::io::Write as _;
 use std::path::PathBuf;
 
+use chappe::sweep::build_of;
 use chappe_lab::paper::{Drawing, Paper};
 use chappe_results::figure::Figure;
 use chappe_results::provenance::{Program, Provenance};
 use chappe_store::{StoreError, write_whole};
 use serde::{Deserialize, Serialize};
 
-use crate::command::sweep::build_of;
 use crate::failure::Failure;
+use crate::terminal;
 
 /// Where figures are kept, and what they must be made with to be found again.
 #[derive(Clone, Debug)]
@@ -49,7 +50,7 @@ impl Kept {
         seed: u64,
     ) -> Result<Kept, Failure> {
         let from = Provenance::here(program, &format!("lab quick={quick} seed={seed}"));
-        let key = from.cell_key(&build_of(program)?);
+        let key = from.cell_key(&build_of(program, &terminal::own_file()?)?);
         Ok(Kept {
             folder: folder.join("results"),
             key,

@@ -3,6 +3,7 @@
 use std::io::Write as _;
 use std::path::Path;
 
+use chappe::sweep::Sweep;
 use chappe_figures::table::{Table, digits, kbit, with_interval};
 use chappe_results::figure::{Figure, Panel, Series};
 use chappe_results::statistics::Summary;
@@ -11,7 +12,6 @@ use chappe_scenario::sweep::{Cell, Grid};
 use chappe_store::write_whole;
 use serde_json::json;
 
-use super::Made;
 use crate::cli::Sweep as Options;
 use crate::command::compare::with_interval_of;
 use crate::failure::Failure;
@@ -21,13 +21,8 @@ use crate::terminal::{self, Stream};
 /// The most pairs of panels in the figure; what more keys would give is in the table and in the data.
 const PANELS_MAX: usize = 8;
 
-pub fn give(
-    options: &Options,
-    grid: &Grid,
-    cells: &[Cell],
-    results: &[SweepCell],
-    (out, from): Made<'_>,
-) -> Result<(), Failure> {
+pub fn give(options: &Options, sweep: &Sweep, results: &[SweepCell]) -> Result<(), Failure> {
+    let (grid, cells, out, from) = (&sweep.grid, &sweep.cells, sweep.out(), sweep.provenance());
     let rows = rows(results);
     let title = &cells[0].plan.title;
     let figure = figure(title, grid, &rows);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::io::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use chappe_lab::run::{Outcome, RunError};
 use chappe_lab::session::copy_path;
@@ -13,8 +13,7 @@ use chappe_scenario::sweep::{Cell, Grid};
 use chappe_store::sweep::{self as store, CellKey, Journal, Part, Swept};
 use chappe_store::{StoreError, try_folder, write_whole};
 
-use super::Results;
-use crate::failure::Failure;
+use super::{Results, SweepError};
 
 /// The folder with the journal of this process.
 pub struct Folder {
@@ -32,8 +31,12 @@ pub struct Folder {
 }
 
 /// The names under which the cells are kept.
-pub fn keys(grid: &Grid, cells: &[Cell], program: Program<'_>) -> Result<Vec<CellKey>, Failure> {
-    let build = build_of(program)?;
+pub fn keys(
+    grid: &Grid,
+    cells: &[Cell],
+    (program, file): (Program<'_>, &Path),
+) -> Result<Vec<CellKey>, SweepError> {
+    let build = build_of(program, file)?;
     let first = Provenance::here(program, "");
     let numbers: Vec<_> = grid.axes.iter().map(|axis| axis.numbers()).collect();
     let key = |cell: &Cell| {
@@ -64,31 +67,22 @@ pub fn keys(grid: &Grid, cells: &[Cell], program: Program<'_>) -> Result<Vec<Cel
     Ok(cells.iter().map(key).collect())
 }
 
-/// What tells this program apart from others of the same commit: two builds with uncommitted changes share one.
-pub fn build_of(program: Program<'_>) -> Result<String, Failure> {
+/// What tells this program apart from others of the same commit: two builds with uncommitted changes share one. `file` is what the
+/// program was started from.
+pub fn build_of(program: Program<'_>, file: &Path) -> Result<String, SweepError> {
     let vague = program.dirty || program.commit == "unknown";
-    if vague { build() } else { Ok(String::new()) }
-}
-
-/// A digest of this program's file.
-fn build() -> Result<String, Failure> {
-    let unreadable = |error: std::io::Error| {
-        let what = format!("cannot read this program's own file: {error}");
-        Failure::Environment(
-            what,
-            "results of a program without a commit are filed under its digest".into(),
-        )
-    };
-    let path = std::env::current_exe().map_err(unreadable)?;
+    if !vague {
+        return Ok(String::new());
+    }
     let mut hasher = blake3::Hasher::new();
-    hasher
-        .update_reader(std::fs::File::open(path).map_err(unreadable)?)
-        .map_err(unreadable)?;
+    std::fs::File::open(file)
+        .and_then(|opened| hasher.update_reader(opened).map(|_| ()))
+        .map_err(SweepError::Program)?;
     Ok(hasher.finalize().to_hex()[..16].to_string())
 }
 
 impl Folder {
-    pub fn open(out: PathBuf, part: Option<Part>) -> Result<Folder, Failure> {
+    pub fn open(out: PathBuf, part: Option<Part>) -> Result<Folder, SweepError> {
         try_folder(&out)?;
         let journal = Some(Journal::open(&out, part)?);
         let left = match part {
@@ -107,7 +101,7 @@ impl Folder {
     }
 
     /// The runs of these cells that are there: in their files, and in the journals of sweeps that were killed.
-    pub fn find(&mut self, keys: &[CellKey]) -> Result<Results, Failure> {
+    pub fn find(&mut self, keys: &[CellKey]) -> Result<Results, SweepError> {
         let names: BTreeSet<&str> = keys.iter().map(|key| &*key.name).collect();
         let mut results = Results::new();
         for cell in store::read(&self.out, |name| names.contains(name))? {
@@ -166,7 +160,7 @@ impl Folder {
     }
 
     /// Moves the runs from the journals to the cells' files.
-    pub fn pack(&mut self, keys: &[CellKey], results: &Results) -> Result<(), Failure> {
+    pub fn pack(&mut self, keys: &[CellKey], results: &Results) -> Result<(), SweepError> {
         for key in keys.iter().filter(|key| self.grown.contains(&key.name)) {
             let all = results
                 .get(&key.name)
