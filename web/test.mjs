@@ -189,6 +189,11 @@ if (await page.locator("#tab-figures").isEnabled()) {
   assert.ok((await page.locator("#view-figures svg").count()) > 0);
   const [file] = await Promise.all([page.waitForEvent("download"), page.locator("#view-figures button", { hasText: "CSV" }).first().click()]);
   assert.match(readFileSync(await file.path()).toString(), /^panel,series/);
+  const [picture] = await Promise.all([page.waitForEvent("download"), page.locator("#view-figures button", { hasText: "PNG" }).first().click()]);
+  const octets = readFileSync(await picture.path());
+  assert.equal(octets.subarray(1, 4).toString(), "PNG");
+  // A picture of one colour would be compressed to less.
+  assert.ok(octets.length > 8_000, `${octets.length} octets`);
   await page.keyboard.press("1");
 }
 

@@ -82,7 +82,7 @@ export function figureHtml(figure: Figure, place: number): string {
     });
     const heads = ["series", "place", rows[0]?.unit ?? "", "± 95 %", "n", "paper", "bound"];
     return `<section><h3>${escape(panel)}, ${escape(rows[0]?.unit ?? "")}</h3><div class="keys">${key(rows)}</div>${figureSvg(rows)}
-      <p><button type="button" data-save="${place}/${escape(panel)}/svg">SVG</button> <button type="button" data-save="${place}/${escape(panel)}/csv">CSV</button></p>
+      <p><button type="button" data-save="${place}/${escape(panel)}/svg">SVG</button> <button type="button" data-save="${place}/${escape(panel)}/png">PNG</button> <button type="button" data-save="${place}/${escape(panel)}/csv">CSV</button></p>
       <details><summary>Values</summary><table><thead><tr>${heads.map((head) => `<th scope="col">${escape(head)}</th>`).join("")}</tr></thead><tbody>${lines.join("")}</tbody></table></details></section>`;
   });
   const claims = figure.claims.map(({ claim, why }) =>

@@ -6,7 +6,7 @@ import { figureCsv, figureHtml, figureSvg } from "./figures";
 import { NetworkMap } from "./map";
 import { bound, firstDifference, Model } from "./model";
 import { Panels, type Mode } from "./panels";
-import { csv, offer, savePng, svg } from "./save";
+import { csv, offer, saveDrawing, savePng, svg } from "./save";
 import { isDark, setTheme } from "./theme";
 import { Timeline, type Pick } from "./timeline";
 import { cause, number, plain, time } from "./words";
@@ -89,7 +89,7 @@ class Page {
     const names = this.panels.names();
     const packets = this.panels.hasPackets();
     const options = names.map((name) => `<option value="${escape(name)}">${escape(plain(name))}</option>`);
-    if (packets) options.unshift(`<option value="packets">packets in the pipeline</option>`);
+    if (packets) options.unshift(`<option value="packets">packets by number</option>`);
     element("reading").innerHTML = options.join("") || `<option value="">no readings</option>`;
     // The most telling one first.
     const first = packets ? "packets" : ["rank", "queue", "congestion_window", "bodies"].find((name) => names.includes(name));
@@ -445,6 +445,7 @@ class Page {
     const rows = figure.rows.filter((row) => row.panel === panel);
     const name = `${figure.figure}-${panel}`;
     if (kind === "svg") offer(`${name}.svg`, "image/svg+xml", figureSvg(rows));
+    else if (kind === "png") void saveDrawing(figureSvg(rows), `${name}.png`);
     else offer(`${name}.csv`, "text/csv", figureCsv(rows));
   }
 

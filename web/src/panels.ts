@@ -203,7 +203,7 @@ export class Panels {
     const rows: number[] = [];
     for (let row = 0; row < frames.rows; row++) {
       if (start.at(row) < shown.begin || start.at(row) > shown.end || packet.at(row) < 0) continue;
-      if (kind.word(row) !== "data" && kind.word(row) !== "coded") continue;
+      if (!["data", "coded", "repair"].includes(kind.word(row))) continue;
       rows.push(row);
       low = Math.min(low, packet.at(row));
       high = Math.max(high, packet.at(row));

@@ -95,7 +95,7 @@ fn run(cli: &Cli) -> Result<u8, Failure> {
         Command::Compare(options) => command::compare::run(options),
         Command::Doctor(options) => command::doctor::run(options),
         #[cfg(feature = "full")]
-        Command::Generate(options) => command::generate::run(options),
+        Command::Generate(options) => command::generate::run(options, Cli::command()),
         #[cfg(feature = "full")]
         Command::Systems(options) => command::systems::run(options),
     }

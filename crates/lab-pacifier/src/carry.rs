@@ -12,7 +12,9 @@ use chappe_pacifier::{Config, Links, Node, Offered};
 use chappe_results::{DATA_TRANSMISSIONS, Run};
 use chappe_scenario::{self as scenario, Plan, Settings, System, Transfer};
 use chappe_sim::Reading;
+use chappe_trace::Labeller;
 
+use super::label::label;
 use super::{Depth, Pacifier, Prepared, SYSTEM, TransferBound, prepare};
 
 /// A Pacifier node on 802.11.
@@ -130,6 +132,8 @@ fn tuned(with: &Pacifier, prepared: &Prepared) -> Config {
 
 impl Carry for PacifierRun {
     type Node = Station;
+
+    const LABELLER: Labeller = label;
 
     fn by(&self) -> (&'static System, &'static scenario::Variant) {
         (&SYSTEM, self.variant)

@@ -44,6 +44,7 @@ mod carry;
 pub mod cast;
 mod demo;
 mod ideal;
+mod label;
 mod plan;
 mod prepare;
 

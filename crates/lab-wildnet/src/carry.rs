@@ -7,9 +7,11 @@ use chappe_lab::system::{Job, settings};
 use chappe_results::DATA_TRANSMISSIONS;
 use chappe_scenario::{Settings, Transfer};
 use chappe_sim::{Reading, Recorder};
+use chappe_trace::Labeller;
 
 use crate::faults::{LineFaults, mast, radios};
 use crate::hosts::{BulkApp, HostMemory};
+use crate::label::label;
 use crate::masts::Masts;
 use crate::plan::{SYSTEM, WildNet};
 use crate::running_line::RunningLine;
@@ -62,7 +64,11 @@ pub fn carry(with: &WildNet, job: &Job<'_>, meter: &Meter) -> Result<Outcome, Ru
     let seed = Seed(job.network.seed);
     let medium = masts.medium(seed);
     let medium = medium.map_err(|error| RunError::Defect(error.to_string()))?;
-    let watch = Watch::new(job.spec(), &medium, chappe_trace::standard)?;
+    let labeller: Labeller = match masts.scheme.slot_configs() {
+        Some(_) => label,
+        None => chappe_trace::standard,
+    };
+    let watch = Watch::new(job.spec(), &medium, labeller)?;
     let mut memory = HostMemory::new(masts.radios(), masts.tcp);
     let mut line = RunningLine::launch(&masts, &mut memory, seed, app, watch)?;
     let total: usize = ends.iter().map(|ends| ends.transfer.object.len()).sum();

@@ -56,6 +56,7 @@ pub mod experiment;
 mod faults;
 pub mod hosts;
 mod ipv4;
+mod label;
 mod life;
 pub mod masts;
 mod measure;

@@ -26,6 +26,22 @@ pub fn group_of(sdu: &[u8]) -> Option<u16> {
     (first >> 4 == VERSION && first & 15 != 3).then_some(source)
 }
 
+/// What a frame is and the batch that it belongs to, from its first nine octets and without further checks, for traces; `None` for
+/// other octets. Frames of the improved variant have their batch further on.
+pub fn peek(sdu: &[u8]) -> Option<(&'static str, Option<u32>)> {
+    let first = *sdu.get(TYPE)?;
+    let batch = |from: usize| sdu.get(from..from + 4).map(big_endian);
+    match (first >> 4 == VERSION).then_some(first & 15)? {
+        1 => Some(("coded", batch(5))),
+        2 => Some(("batch_ack", batch(3))),
+        3 => Some(("probe", None)),
+        4 => Some(("coded", None)),
+        5 => Some(("report", None)),
+        6 => Some(("data", None)),
+        _ => None,
+    }
+}
+
 /// The octet that names a node. [`Links`](crate::Links) has at most 256 nodes, so nothing is cut off.
 pub(crate) fn octet(node: u16) -> u8 {
     node as u8

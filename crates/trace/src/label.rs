@@ -29,6 +29,18 @@ pub fn standard(rate: Rate, head: &[u8]) -> Label {
     }
 }
 
+/// What an 802.11 data frame carries behind its header and LLC/SNAP; `None` for other frames. The header has 24 octets, or 26 with
+/// QoS control (IEEE 802.11-2020, 9.3.2.1).
+pub fn carried(rate: Rate, head: &[u8]) -> Option<&[u8]> {
+    let control = *head.first()?;
+    if rate == Rate::Oqpsk250 || control >> 2 & 3 != 2 {
+        return None;
+    }
+    let header = if control & 0x80 == 0 { 24 } else { 26 };
+    // DSAP, SSAP, control, then organisation and EtherType (RFC 1042).
+    head.get(header..)?.strip_prefix(&[0xaa, 0xaa, 3])?.get(5..)
+}
+
 /// Frame control and the first address (IEEE 802.11-2020, 9.2.4.1).
 fn dot11(head: &[u8]) -> Label {
     let Some((&control, &[a, b, c, d, e, f])) = head
@@ -99,9 +111,26 @@ mod tests {
         assert_eq!((label.kind, label.to), ("data", Some(7)));
         for len in 0..12 {
             for octet in 0..=255 {
+                carried(Rate::Dsss2, &vec![octet; len]);
                 standard(Rate::Dsss2, &vec![octet; len]);
                 standard(Rate::Oqpsk250, &vec![octet; len]);
             }
         }
+    }
+
+    #[test]
+    fn what_a_data_frame_carries_is_behind_its_headers() {
+        let llc = [0xaa, 0xaa, 3, 0, 0, 0, 0x88, 0xb5, 7];
+        let frame = |control: u8, header: usize| {
+            let mut head = vec![0; header];
+            head[0] = control;
+            head.extend(llc);
+            head
+        };
+        assert_eq!(carried(Rate::Dsss2, &frame(0x08, 24)), Some(&[7][..]));
+        assert_eq!(carried(Rate::Dsss2, &frame(0x88, 26)), Some(&[7][..]));
+        assert_eq!(carried(Rate::Dsss2, &frame(0xd4, 24)), None);
+        assert_eq!(carried(Rate::Oqpsk250, &frame(0x08, 24)), None);
+        assert_eq!(carried(Rate::Dsss2, &frame(0x08, 23)), None);
     }
 }

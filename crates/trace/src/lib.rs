@@ -18,7 +18,7 @@ mod ring;
 mod rows;
 mod tables;
 
-pub use label::{HEAD, Label, Labeller, standard};
+pub use label::{HEAD, Label, Labeller, carried, standard};
 pub use recording::{RECEPTIONS, Recording};
 pub use rows::{About, Frame, Link, NO_FRAME, NodeReading, Reception, Switch, Trace};
 pub use tables::{Column, Data, NONE, TABLES, Table, Tables};

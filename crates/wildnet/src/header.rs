@@ -202,6 +202,22 @@ pub enum Malformed {
     Empty,
 }
 
+/// What a frame carries and its sequence number, from its first ten octets and without further checks, for traces; `None` for other
+/// octets.
+pub fn peek(octets: &[u8]) -> Option<(&'static str, u32)> {
+    let mut reader = Reader(octets.get(4..)?);
+    let first = reader.u8().ok()?;
+    reader.u8().ok()?;
+    let seq = reader.u32().ok()?;
+    let kind = match first >> 4 & 3 {
+        0 => "data",
+        1 => "repair",
+        2 => "note",
+        _ => "copies",
+    };
+    (first >> 6 == VERSION).then_some((kind, seq))
+}
+
 /// Whether `a` comes before `b`, both modulo 2^32 (serial number arithmetic, RFC 1982).
 pub fn before(a: u32, b: u32) -> bool {
     a.wrapping_sub(b) > u32::MAX / 2

@@ -2,10 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use clap::{Args, CommandFactory, Subcommand};
+use clap::{Args, Command, Subcommand};
 use clap_complete::Shell;
 
-use crate::cli::Cli;
 use crate::failure::Failure;
 use crate::terminal;
 
@@ -33,11 +32,12 @@ pub enum What {
     },
 }
 
-pub fn run(options: &Generate) -> Result<u8, Failure> {
+/// Describes `line`, the whole command line.
+pub fn run(options: &Generate, line: Command) -> Result<u8, Failure> {
     match &options.what {
-        What::Completions { shell } => completions(*shell)?,
+        What::Completions { shell } => completions(*shell, line)?,
         What::Man { folder } => {
-            let pages = man(folder)?;
+            let pages = man(folder, line)?;
             terminal::tell(&format!(
                 "wrote {pages} manual pages to {}; read one with:  man -l {}",
                 folder.display(),
@@ -48,15 +48,14 @@ pub fn run(options: &Generate) -> Result<u8, Failure> {
     Ok(0)
 }
 
-fn completions(shell: Shell) -> Result<(), Failure> {
+fn completions(shell: Shell, mut line: Command) -> Result<(), Failure> {
     let mut text = Vec::new();
-    clap_complete::generate(shell, &mut Cli::command(), "chappe", &mut text);
+    clap_complete::generate(shell, &mut line, "chappe", &mut text);
     terminal::print(&String::from_utf8_lossy(&text))
 }
 
 /// Writes `chappe.1`, `chappe-link.1`, `chappe-link-run.1` and so on; returns their number.
-fn man(folder: &Path) -> Result<usize, Failure> {
-    let mut command = Cli::command();
+fn man(folder: &Path, mut command: Command) -> Result<usize, Failure> {
     // Names of subcommands become `chappe-link` and their usage `chappe link`.
     command.build();
     let mut pages = 0;
@@ -78,12 +77,14 @@ fn man(folder: &Path) -> Result<usize, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cli::Cli;
+    use clap::CommandFactory;
 
     /// Goal: every command has its page, with its options.
     #[test]
     fn every_command_has_a_manual_page() {
         let folder = std::env::temp_dir().join(format!("chappe-man-{}", std::process::id()));
-        assert!(man(&folder).unwrap() > 30);
+        assert!(man(&folder, Cli::command()).unwrap() > 30);
         let read = |name: &str| std::fs::read_to_string(folder.join(name)).unwrap();
         for command in Cli::command().get_subcommands() {
             assert!(read(&format!("chappe-{}.1", command.get_name())).contains(".TH"));
