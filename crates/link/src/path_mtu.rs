@@ -110,6 +110,11 @@ impl PathMtu {
         self.beyond <= self.most && self.probed.is_none()
     }
 
+    /// Whether a larger size may pass than is used, as far as is known.
+    pub fn is_searching(&self) -> bool {
+        self.probed.is_some() && self.doubt.is_none()
+    }
+
     /// When the next probe or answer is due.
     pub fn due_at(&self) -> Option<Instant> {
         match self.owed {

@@ -21,7 +21,7 @@ use crate::classify::facts;
 use crate::coverage::{Coverage, Judgement, LIGHT};
 use crate::hints::Hints;
 use crate::packing::JOINED_MAX;
-use crate::peer::{Peer, PeerConfig};
+use crate::peer::{Peer, PeerConfig, of_place};
 use outbox::Outbox;
 use routes::Routes;
 use turns::Turns;
@@ -428,7 +428,7 @@ impl Tunnel {
             let (source, len) = crate::carrier::source(from);
             let source = source.get(..len).unwrap_or_default();
             let (number, call) = match self.gate.judge(now, source, octets, &mut reply) {
-                Verdict::Sessions(number) => (number as usize, None),
+                Verdict::Sessions(place) => (of_place(place as usize).0, None),
                 Verdict::Initiation(call) => match self.keys.get(&call.public) {
                     Some(&number) => (number, Some(call)),
                     None => {
@@ -476,7 +476,7 @@ impl Tunnel {
                 }
                 continue;
             };
-            peer.take_call(now, from, call);
+            peer.take_call(now, &self.gate, from, call);
             self.turns.touch(number);
         }
         Ok(())

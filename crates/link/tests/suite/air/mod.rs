@@ -15,7 +15,7 @@ use bbr::Bbr;
 use medium::Medium;
 
 use chappe_core::{Bitrate, Duration, Instant, Purpose, Seed};
-use chappe_link::{BULK, Gate, IDLE_KEEPALIVE, PROTOCOL, Peer, PeerConfig, Secret};
+use chappe_link::{BULK, Gate, IDLE_KEEPALIVE, PROTOCOL, PathConfig, Peer, PeerConfig, Secret};
 use chappe_sys::Endpoint;
 use chappe_wildnet::Service;
 
@@ -54,6 +54,11 @@ pub struct Air {
     pub largest: usize,
     /// From when until when frames of so many octets are the largest that pass.
     pub narrower: Option<(Duration, Duration, usize)>,
+    /// The promise of the urgent class.
+    pub urgent: Service,
+    /// How a path among several is used: its cost, and whether it is a reserve.
+    pub cost: Duration,
+    pub reserve: bool,
 }
 
 impl Air {
@@ -77,6 +82,9 @@ impl Air {
             ping_every: Duration::from_millis(100),
             largest: usize::MAX,
             narrower: None,
+            urgent: Service::PROMPT,
+            cost: Duration::ZERO,
+            reserve: false,
         }
     }
 
@@ -200,7 +208,9 @@ pub struct Run {
     pub now: Instant,
     pub peers: [Peer; 2],
     pub gates: [Gate; 2],
-    medium: Medium,
+    /// What lies between them, path by path, and the octets that each adds to a datagram.
+    pub media: Vec<Medium>,
+    below: Vec<usize>,
     /// The end of the present pause of the hosts, and the next one.
     still_until: Instant,
     still_at: Instant,
@@ -219,12 +229,35 @@ pub struct Run {
     bbr: Option<Bbr>,
 }
 
-fn at(host: usize) -> Endpoint {
-    Endpoint::Udp(([10, 0, 0, 1 + host as u8], 1795).into())
+fn at(host: usize, path: usize) -> Endpoint {
+    Endpoint::Udp(([10, 0, path as u8, 1 + host as u8], 1795).into())
+}
+
+/// A path as a host's file has it.
+fn path(number: usize, host: usize, air: &Air) -> PathConfig {
+    PathConfig {
+        name: format!("path{number}"),
+        endpoint: Some(at(1 - host, number)),
+        interface: None,
+        below: air.below,
+        rate: air.told.then_some(air.rate),
+        cost: air.cost,
+        reserve: air.reserve,
+    }
 }
 
 impl Run {
     pub fn new(air: Air, seed: u64) -> Run {
+        Run::bonded(&[air], seed)
+    }
+
+    /// The same over several paths. What is not a path's is that of the first.
+    pub fn bonded(airs: &[Air], seed: u64) -> Run {
+        let air = airs[0];
+        let paths = |host: usize| -> Vec<PathConfig> {
+            let paths = airs.iter().enumerate();
+            paths.map(|(number, air)| path(number, host, air)).collect()
+        };
         let secret = |host: usize| Secret::new([5 + host as u8; 32]);
         let gates = [0, 1].map(|host| Gate::new(PROTOCOL, secret(host), [9; 32]));
         let peer = |host: usize| {
@@ -232,14 +265,15 @@ impl Run {
                 name: format!("host{}", 1 - host),
                 public: secret(1 - host).public(),
                 psk: None,
-                endpoint: Some(at(1 - host)),
+                endpoint: Some(at(1 - host, 0)),
                 networks: Vec::new(),
                 datagram_max: 1514 - air.below,
                 below: air.below,
                 rate: air.told.then_some(air.rate),
-                services: [Service::PROMPT, air.service, air.service, air.service],
+                services: [air.urgent, air.service, air.service, air.service],
                 queue: Duration::from_millis(100),
                 keepalive: IDLE_KEEPALIVE,
+                paths: if airs.len() > 1 { paths(host) } else { Vec::new() },
             };
             let mut drawn = [0; 32];
             Seed(seed)
@@ -252,7 +286,10 @@ impl Run {
             now: Instant::from_millis(1),
             peers: [peer(0), peer(1)],
             gates,
-            medium: Medium::new(air, seed),
+            media: (airs.iter().zip(seed * 8..))
+                .map(|(air, seed)| Medium::new(*air, seed))
+                .collect(),
+            below: airs.iter().map(|air| air.below).collect(),
             still_until: Instant::ZERO,
             still_at: air
                 .stall
@@ -298,6 +335,7 @@ impl Run {
             self.peers[0].link().counters(),
             self.peers[1].link().counters(),
         );
+        let medium = &self.media[0];
         let useless = [
             chappe_core::DropReason::Duplicate,
             chappe_core::DropReason::NotInnovative,
@@ -305,11 +343,11 @@ impl Run {
         ];
         [
             self.received.into(),
-            self.medium.octets[0],
-            self.medium.octets[1],
-            self.medium.overrun,
-            self.medium.frames[0],
-            self.medium.frames[1],
+            medium.octets[0],
+            medium.octets[1],
+            medium.overrun,
+            medium.frames[0],
+            medium.frames[1],
             near.bodies,
             near.repeats,
             near.repairs,
@@ -318,6 +356,18 @@ impl Run {
             far.frames_received,
             near.fills,
         ]
+    }
+
+    /// What became of the small packets of a class so far.
+    pub fn probe_of(&self, class: usize) -> Probe {
+        self.probe(class)
+    }
+
+    /// The longest wait of the transfer for its next octet since the last call.
+    pub fn gap(&mut self) -> Duration {
+        // The present wait counts too.
+        let wait = self.now.saturating_since(self.moved_at);
+        std::mem::replace(&mut self.stall, Duration::ZERO).max(wait)
     }
 
     /// Payload that has arrived in order, in octets modulo 2^32.
@@ -338,12 +388,15 @@ impl Run {
             if !still {
                 self.act();
             }
-            self.medium.serve(self.now);
+            let now = self.now;
+            self.media.iter_mut().for_each(|medium| medium.serve(now));
             let awake = (!still).then_some(&self.peers);
             let peers = awake.into_iter().flatten();
             let next = peers
                 .filter_map(|peer| peer.deadline(self.now))
-                .chain(self.medium.next_at().filter(|_| !still))
+                .chain(
+                    (self.media.iter().filter_map(Medium::next_at)).filter(|_| !still),
+                )
                 .chain([if still {
                     self.still_until
                 } else {
@@ -369,10 +422,10 @@ impl Run {
             self.ping();
         }
         for from in 0..2 {
-            while let Some((len, _)) = self.peers[from].poll(self.now, &mut datagram) {
+            while let Some((len, _, path)) = self.peers[from].poll_path(self.now, &mut datagram) {
                 let mut frame = datagram[..len].to_vec();
-                frame.resize(len + self.air.below, 0);
-                self.medium.offer(from, frame);
+                frame.resize(len + self.below[path], 0);
+                self.media[path].offer(from, frame);
             }
         }
     }
@@ -392,9 +445,11 @@ impl Run {
 
     fn land(&mut self) {
         for from in 0..2 {
-            while let Some(mut frame) = self.medium.land(from, self.now) {
-                frame.truncate(frame.len() - self.air.below);
-                self.hear(1 - from, at(from), &mut frame);
+            for path in 0..self.media.len() {
+                while let Some(mut frame) = self.media[path].land(from, self.now) {
+                    frame.truncate(frame.len() - self.below[path]);
+                    self.hear(1 - from, at(from, path), &mut frame);
+                }
             }
             self.hand_up(from);
         }

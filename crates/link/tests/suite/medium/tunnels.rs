@@ -92,6 +92,7 @@ impl Running {
             services: [Service::PROMPT, ends.service, ends.service, ends.service],
             queue: chappe_core::Duration::from_millis(100),
             keepalive: IDLE_KEEPALIVE,
+            paths: Vec::new(),
         };
         let mut peers = vec![peer];
         if ends.ghost
