@@ -84,7 +84,7 @@ pub use coverage::{Egress, Judgement, Verdict};
 pub use peer::{
     BULK, Goodput, IDLE_KEEPALIVE, PEERS_MAX, PathConfig, Peer, PeerConfig, PeerCounters, State,
 };
-pub use status::{PeerStatus, Status};
+pub use status::{PathStatus, PeerStatus, Status};
 pub use tunnel::{Ending, Tunnel, TunnelConfig};
 
 /// The protocol on the wire.

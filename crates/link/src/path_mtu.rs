@@ -110,9 +110,9 @@ impl PathMtu {
         self.beyond <= self.most && self.probed.is_none()
     }
 
-    /// Whether a larger size may pass than is used, as far as is known.
-    pub fn is_searching(&self) -> bool {
-        self.probed.is_some() && self.doubt.is_none()
+    /// Whether nothing is known yet of the largest size that is configured: usually it passes within a round trip.
+    pub fn is_untried(&self) -> bool {
+        self.limit < self.most && self.beyond > self.most
     }
 
     /// When the next probe or answer is due.

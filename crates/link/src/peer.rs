@@ -14,7 +14,7 @@ use path::Path;
 use chappe_core::{Bitrate, Duration, Instant};
 use chappe_session::{Drawer, Gate, OVERHEAD, Psk, Public};
 use chappe_sys::Endpoint;
-use chappe_wildnet::{Config, ConfigError, FLOWS, Link, PATHS, SERVICES, Service};
+use chappe_wildnet::{Config, ConfigError, FLOWS, Link, PATHS, Report, SERVICES, Service};
 
 use crate::classify::Net;
 use crate::pace::Sight;
@@ -226,7 +226,7 @@ impl Peer {
         if at == 1 {
             // The first path has been used alone, and is sized as it is.
             let first = &mut self.paths[0];
-            first.sized |= !first.path_mtu.is_searching();
+            first.sized |= !first.path_mtu.is_untried();
         }
         true
     }
@@ -255,6 +255,15 @@ impl Peer {
     /// The recovery, to read its report and counters.
     pub fn link(&self) -> &Link {
         &self.link
+    }
+
+    /// The recovery's report on the path that packets take first; with several, the octets in flight on all of them.
+    pub fn report(&self, now: Instant) -> Report {
+        let all = (0..self.paths.len()).map(|path| self.link.report_of(path).in_flight);
+        Report {
+            in_flight: all.sum(),
+            ..self.link.report_of(self.first_path(now))
+        }
     }
 
     /// The counters since the start.

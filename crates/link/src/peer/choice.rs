@@ -42,7 +42,7 @@ impl Peer {
         let (oldest, next) = self.link.open_bodies();
         let own = &mut self.paths[path];
         let was = own.sized;
-        own.sized |= !own.path_mtu.is_searching();
+        own.sized |= !own.path_mtu.is_untried();
         if own.sized && !was {
             own.drain = Some(next);
         }
@@ -98,6 +98,17 @@ impl Peer {
         }
         let busy = self.paths[first].pace.rate().time_of(ahead as u64 * 8);
         self.arrival(now, first) + busy > self.arrival(now, path)
+    }
+
+    /// Whether a path carries packets at present: it works, and is no reserve beside a path that works.
+    pub fn is_used(&self, now: Instant, path: usize) -> bool {
+        if !self.is_bonded() {
+            return path == 0;
+        }
+        let first = self.first_path(now);
+        let reserve = |path: usize| self.paths.get(path).is_some_and(|own| own.config.reserve);
+        let carries = path < self.paths.len() && self.carries(now, path);
+        carries && (reserve(first) || !reserve(path))
     }
 
     /// Whether a path takes new packets of a class now.

@@ -10,6 +10,7 @@
 mod bbr;
 pub mod cells;
 mod medium;
+pub mod pairs;
 
 use bbr::Bbr;
 use medium::Medium;
@@ -59,6 +60,8 @@ pub struct Air {
     /// How a path among several is used: its cost, and whether it is a reserve.
     pub cost: Duration,
     pub reserve: bool,
+    /// Whether the far host has no paths in its file, and learns them.
+    pub learned: bool,
 }
 
 impl Air {
@@ -85,6 +88,7 @@ impl Air {
             urgent: Service::PROMPT,
             cost: Duration::ZERO,
             reserve: false,
+            learned: false,
         }
     }
 
@@ -229,6 +233,39 @@ pub struct Run {
     bbr: Option<Bbr>,
 }
 
+fn secret(host: usize) -> Secret {
+    Secret::new([5 + host as u8; 32])
+}
+
+/// The peer of a host in its life of this number.
+fn made(
+    air: &Air,
+    host: usize,
+    paths: Vec<PathConfig>,
+    gate: &Gate,
+    (life, seed): (u64, u64),
+) -> Peer {
+    let config = PeerConfig {
+        name: format!("host{}", 1 - host),
+        public: secret(1 - host).public(),
+        psk: None,
+        endpoint: Some(at(1 - host, 0)),
+        networks: Vec::new(),
+        datagram_max: 1514 - air.below,
+        below: air.below,
+        rate: air.told.then_some(air.rate),
+        services: [air.urgent, air.service, air.service, air.service],
+        queue: Duration::from_millis(100),
+        keepalive: IDLE_KEEPALIVE,
+        paths,
+    };
+    let mut drawn = [0; 32];
+    Seed(seed)
+        .stream(Purpose::Node(host as u32))
+        .fill(&mut drawn);
+    Peer::new(config, gate, 0, life, drawn).unwrap()
+}
+
 fn at(host: usize, path: usize) -> Endpoint {
     Endpoint::Udp(([10, 0, path as u8, 1 + host as u8], 1795).into())
 }
@@ -258,35 +295,18 @@ impl Run {
             let paths = airs.iter().enumerate();
             paths.map(|(number, air)| path(number, host, air)).collect()
         };
-        let secret = |host: usize| Secret::new([5 + host as u8; 32]);
         let gates = [0, 1].map(|host| Gate::new(PROTOCOL, secret(host), [9; 32]));
         let peer = |host: usize| {
-            let config = PeerConfig {
-                name: format!("host{}", 1 - host),
-                public: secret(1 - host).public(),
-                psk: None,
-                endpoint: Some(at(1 - host, 0)),
-                networks: Vec::new(),
-                datagram_max: 1514 - air.below,
-                below: air.below,
-                rate: air.told.then_some(air.rate),
-                services: [air.urgent, air.service, air.service, air.service],
-                queue: Duration::from_millis(100),
-                keepalive: IDLE_KEEPALIVE,
-                paths: if airs.len() > 1 { paths(host) } else { Vec::new() },
-            };
-            let mut drawn = [0; 32];
-            Seed(seed)
-                .stream(Purpose::Node(host as u32))
-                .fill(&mut drawn);
-            Peer::new(config, &gates[host], 0, host as u64, drawn).unwrap()
+            let known = airs.len() > 1 && !(air.learned && host == 1);
+            let paths = if known { paths(host) } else { Vec::new() };
+            made(&air, host, paths, &gates[host], (host as u64, seed))
         };
         Run {
             air,
             now: Instant::from_millis(1),
             peers: [peer(0), peer(1)],
             gates,
-            media: (airs.iter().zip(seed * 8..))
+            media: (airs.iter().zip((0..).map(|path| seed + path * 1_000_000)))
                 .map(|(air, seed)| Medium::new(*air, seed))
                 .collect(),
             below: airs.iter().map(|air| air.below).collect(),
@@ -356,6 +376,23 @@ impl Run {
             far.frames_received,
             near.fills,
         ]
+    }
+
+    /// A host starts over, with the paths that it had.
+    pub fn restart(&mut self, host: usize) {
+        let paths = self.peers[host].config().paths.clone();
+        let life = 1_000 + host as u64;
+        let air = self.air;
+        self.peers[host] = made(&air, host, paths, &self.gates[host], (life, 99));
+        let later = std::time::Duration::from_secs(1_000);
+        self.peers[host].set_clock(self.now, later);
+    }
+
+    /// The share of a class's small packets that took longer.
+    pub fn later_than(&self, class: usize, span: Duration) -> f64 {
+        let delays = &self.probes[class];
+        let later = delays.iter().filter(|delay| **delay > span).count();
+        later as f64 / delays.len().max(1) as f64
     }
 
     /// What became of the small packets of a class so far.

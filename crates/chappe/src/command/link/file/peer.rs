@@ -13,6 +13,7 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use super::keys;
+use super::paths::{self, PathTable};
 use super::{Entry, Hooks, Source};
 
 #[derive(Deserialize)]
@@ -35,6 +36,8 @@ pub(super) struct PeerTable {
     #[serde(default)]
     on_down: Vec<String>,
     hook_limit: Option<Time>,
+    #[serde(default)]
+    path: Vec<PathTable>,
 }
 
 /// How long a hook may take if the file does not say it.
@@ -49,7 +52,7 @@ pub(super) fn limit(given: &Option<Time>) -> Duration {
 }
 
 /// An endpoint as the file has it.
-enum Place {
+pub(super) enum Place {
     At(Endpoint),
     Named(String, u16),
 }
@@ -62,6 +65,7 @@ struct Promise {
     order: Option<OrderName>,
     retries: Option<u8>,
     drop_late: Option<bool>,
+    every_path: Option<bool>,
 }
 
 #[derive(Deserialize)]
@@ -115,6 +119,7 @@ impl PeerTable {
             Some(Place::Named(host, port)) => (None, Some((host, port))),
         };
         let below = carrier.below_to(endpoint);
+        let paths = paths::read(&self.path, self, carrier, source)?;
         let psk = self.preshared_key_file.as_ref().map(|file| {
             keys::read(
                 source,
@@ -140,10 +145,12 @@ impl PeerTable {
             ],
             queue: Duration::from_millis(100),
             keepalive: self.keepalive(source)?,
+            paths: paths.configs,
         };
         Ok(Entry {
             config,
             host,
+            path_hosts: paths.hosts,
             distance: self.distance.as_ref().map(|distance| distance.value()),
             hooks: Hooks {
                 up: self.on_up.clone(),
@@ -180,13 +187,42 @@ impl PeerTable {
     }
 
     fn endpoint(&self, carrier: &Carrier, source: &Source) -> Result<Option<Place>, InputError> {
-        let Some(text) = &self.endpoint else {
-            return Ok(None);
+        let read = |text| endpoint(text, carrier, source);
+        self.endpoint.as_ref().map(read).transpose()
+    }
+
+    /// The span of the peer's own endpoint or rate, which paths of their own leave no meaning to.
+    pub fn of_one_path(&self) -> Option<(std::ops::Range<usize>, &'static str)> {
+        let endpoint = self.endpoint.as_ref().map(|text| (text.span(), "endpoint"));
+        endpoint.or_else(|| self.rate.as_ref().map(|rate| (rate.span(), "rate")))
+    }
+
+    fn rate(&self, source: &Source) -> Result<Option<Bitrate>, InputError> {
+        let read = |given| rate(given, source);
+        self.rate.as_ref().map(read).transpose()
+    }
+
+    fn networks(&self, source: &Source) -> Result<Vec<Net>, InputError> {
+        let read = |text: &Spanned<String>| {
+            Net::parse(text.get_ref()).ok_or_else(|| {
+                let message = format!("`{}` is not a network", text.get_ref());
+                source.wrong(text.span(), message, "write \"10.9.0.2/32\"")
+            })
         };
+        self.networks.iter().map(read).collect()
+    }
+}
+
+/// Reads an endpoint: an address, or a name that is looked up later.
+pub(super) fn endpoint(
+    text: &Spanned<String>,
+    carrier: &Carrier,
+    source: &Source,
+) -> Result<Place, InputError> {
         let wrong = |message, help| Err(source.wrong(text.span(), message, help));
         let Some(endpoint) = carrier.endpoint(text.get_ref()) else {
             if let (Carrier::Udp(_), Some(named)) = (carrier, named(text.get_ref())) {
-                return Ok(Some(named));
+                return Ok(named);
             }
             let (what, right) = match carrier {
                 Carrier::Udp(_) => (
@@ -214,13 +250,11 @@ impl PeerTable {
                 );
             }
         }
-        Ok(Some(Place::At(endpoint)))
+        Ok(Place::At(endpoint))
     }
 
-    fn rate(&self, source: &Source) -> Result<Option<Bitrate>, InputError> {
-        let Some(rate) = &self.rate else {
-            return Ok(None);
-        };
+/// Reads a rate.
+pub(super) fn rate(rate: &Spanned<Rate>, source: &Source) -> Result<Bitrate, InputError> {
         let value = rate.get_ref().value();
         if value < LEAST_BPS {
             let message = "a link needs a rate of at least 1 kbit/s".to_owned();
@@ -228,19 +262,8 @@ impl PeerTable {
                 "write what the medium carries, \"6 Mbit/s\", or omit `rate` to have it measured";
             return Err(source.wrong(rate.span(), message, help));
         }
-        Ok(Some(Bitrate(value as u64)))
+        Ok(Bitrate(value as u64))
     }
-
-    fn networks(&self, source: &Source) -> Result<Vec<Net>, InputError> {
-        let read = |text: &Spanned<String>| {
-            Net::parse(text.get_ref()).ok_or_else(|| {
-                let message = format!("`{}` is not a network", text.get_ref());
-                source.wrong(text.span(), message, "write \"10.9.0.2/32\"")
-            })
-        };
-        self.networks.iter().map(read).collect()
-    }
-}
 
 /// A name of the domain name system and a port.
 fn named(text: &str) -> Option<Place> {
@@ -298,5 +321,6 @@ fn service(
         residual,
         retries: promise.retries.or(usual.retries),
         drop_late: promise.drop_late.unwrap_or(usual.drop_late),
+        every_path: promise.every_path.unwrap_or(usual.every_path),
     })
 }
