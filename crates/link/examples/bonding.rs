@@ -20,7 +20,10 @@ fn main() {
             let shares = (1..=SEEDS).map(|seed| share(&airs, seed) * 100.0);
             let shares: Vec<f64> = shares.collect();
             let least = shares.iter().copied().fold(f64::MAX, f64::min);
-            format!("{least:5.1} {:5.1}", shares.iter().sum::<f64>() / SEEDS as f64)
+            format!(
+                "{least:5.1} {:5.1}",
+                shares.iter().sum::<f64>() / SEEDS as f64
+            )
         });
         let (rates, round_trips, losses, jitter) = pair;
         let of = |values: [u64; 2]| format!("{} + {}", values[0], values[1]);
@@ -34,7 +37,9 @@ fn main() {
         );
     }
     println!();
-    println!("10 + 10 Mbit/s, 20 + 60 ms, cut  | loss % | wait in ms: median, most of 20 | round trip left");
+    println!(
+        "10 + 10 Mbit/s, 20 + 60 ms, cut  | loss % | wait in ms: median, most of 20 | round trip left"
+    );
     for loss in [0.0, 0.05] {
         for cut in 0..2 {
             for (directions, name) in [

@@ -5,8 +5,8 @@ mod path;
 mod sessions;
 mod traffic;
 
-pub(crate) use path::of_place;
 pub use path::PathConfig;
+pub(crate) use path::of_place;
 pub use traffic::{BULK, Goodput};
 
 use path::Path;
@@ -291,7 +291,8 @@ impl Peer {
         let reserve = |path: &Path| path.config.reserve;
         let only = self.paths.iter().all(reserve);
         let used = |(number, path): &(usize, &Path)| {
-            !self.is_bonded() || (only || !reserve(path)) && path.sized && !self.link.is_doubted(*number)
+            !self.is_bonded()
+                || (only || !reserve(path)) && path.sized && !self.link.is_doubted(*number)
         };
         let paths = self.paths.iter().enumerate().filter(used);
         let rates: u64 = paths.map(|(_, path)| path.pace.rate().0).sum();
@@ -521,7 +522,8 @@ impl Peer {
         }
         // Due frames wait for the pace. Frames beyond the window wait for a report.
         let paced = |at: Instant| at.max(own.pace.free_at());
-        let room = !self.is_full(path);
+        // A path that carries no bodies at present sends none, whatever waits.
+        let room = !self.is_full(path) && self.may_carry(now, path);
         let again = self.link.repeats() && self.repeats_on(now, path);
         let again = again || self.link.probes_of(path) || self.fills(now, path);
         let again = (room && again).then(|| own.pace.free_at());

@@ -13,9 +13,7 @@ use std::ops::ControlFlow;
 use chappe_core::{Bitrate, Duration, Instant};
 use chappe_session::{Gate, HANDSHAKE_MAX, Public, Reason, Secret, Verdict};
 use chappe_sys::tun::{Joined, Tun};
-use chappe_sys::{
-    Clock, EventLoop, Interface, Links, Ready, Received, Signal, packet, udp,
-};
+use chappe_sys::{Clock, EventLoop, Interface, Links, Ready, Received, Signal, packet, udp};
 
 use crate::carrier::Carrier;
 use crate::classify::facts;
@@ -369,7 +367,9 @@ impl Tunnel {
                     }
                 };
                 if sent.is_none() {
-                    let next = place.peer.deadline(now);
+                    // Not in this round again, whatever the peer says: others have their turn, and what arrives is read.
+                    let soon = now + Duration::from_nanos(1);
+                    let next = place.peer.deadline(now).map(|at| at.max(soon));
                     self.turns.set(number, next);
                     break;
                 }

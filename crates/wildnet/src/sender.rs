@@ -387,10 +387,14 @@ impl Sender {
             self.counters.twins += 1;
             return Some(Choice::Copy(seq));
         }
-        if chance.again && let Some(seq) = self.next_lost(now) {
+        if chance.again
+            && let Some(seq) = self.next_lost(now)
+        {
             return Some(self.send_again(seq));
         }
-        if chance.again && let Some(choice) = self.owed_repair(out) {
+        if chance.again
+            && let Some(choice) = self.owed_repair(out)
+        {
             return Some(choice);
         }
         let new = chance.new && self.new_at(chance.flush).is_some_and(|at| at <= now);
@@ -420,7 +424,10 @@ impl Sender {
     /// The oldest body in flight that left before the silence and still matters, once more.
     fn probe_again(&mut self, now: Instant) -> Option<Choice> {
         while self.loss.has_probes() {
-            let Some(oldest) = self.window.oldest_sent_before(self.here(self.loss.probes_from())) else {
+            let Some(oldest) = self
+                .window
+                .oldest_sent_before(self.here(self.loss.probes_from()))
+            else {
                 self.loss.end_probes();
                 break;
             };

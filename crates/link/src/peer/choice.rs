@@ -57,6 +57,11 @@ impl Peer {
         up && own.sized && own.drain.is_none() && !self.link.is_doubted(path)
     }
 
+    /// Whether bodies may leave on a path: it carries some, or is probed with them.
+    pub(super) fn may_carry(&self, now: Instant, path: usize) -> bool {
+        !self.is_bonded() || self.carries(now, path) || self.link.is_doubted(path)
+    }
+
     /// How long something that is sent on a path now takes to arrive, as far as is known, its cost included.
     fn arrival(&self, now: Instant, path: usize) -> Duration {
         let own = &self.paths[path];

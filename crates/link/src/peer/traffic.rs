@@ -205,7 +205,7 @@ impl Peer {
     /// Whether idle airtime of a path may be used for a repair of bodies in flight.
     pub(super) fn fills(&self, now: Instant, path: usize) -> bool {
         let wanted = self.spare.has() && self.link.has_open() && !self.is_full(path);
-        wanted && self.first_path(now) == path
+        wanted && self.may_carry(now, path) && self.first_path(now) == path
     }
 
     /// The smallest size of a container in octets, whatever report shares its frame.
@@ -331,8 +331,7 @@ impl Peer {
         if !own.sessions.is_up(now) || now < own.pace.free_at() {
             return None;
         }
-        let bodies = !self.is_bonded() || self.carries(now, path) || self.link.is_doubted(path);
-        let chance = match bodies {
+        let chance = match self.may_carry(now, path) {
             true => self.chance(now, path),
             // Reports only.
             false => Opportunity {

@@ -45,24 +45,42 @@ impl Status {
     /// The paths of the peers that have several.
     fn path_samples(&self, page: &mut Page) {
         let rows: [(&str, &str, &str, fn(&PathStatus) -> f64); 6] = [
-            ("path_used", "gauge", "1 if the path carries packets", |path| {
-                f64::from(u8::from(path.used))
-            }),
-            ("path_round_trip_seconds", "gauge", "Smoothed round trip of a path", |path| {
-                path.gauge("round_trip_s")
-            }),
-            ("path_loss_ratio", "gauge", "Recent share of lost frames out on a path", |path| {
-                path.gauge("loss_out_ratio")
-            }),
-            ("path_pace_bytes_per_second", "gauge", "Pace of frames on a path", |path| {
-                path.gauge("pace_bps") / 8.0
-            }),
-            ("path_sent_bytes_total", "counter", "Octets sent on a path", |path| {
-                path.octets_sent as f64
-            }),
-            ("path_datagrams_received_total", "counter", "Datagrams received on a path", |path| {
-                path.datagrams_received as f64
-            }),
+            (
+                "path_used",
+                "gauge",
+                "1 if the path carries packets",
+                |path| f64::from(u8::from(path.used)),
+            ),
+            (
+                "path_round_trip_seconds",
+                "gauge",
+                "Smoothed round trip of a path",
+                |path| path.gauge("round_trip_s"),
+            ),
+            (
+                "path_loss_ratio",
+                "gauge",
+                "Recent share of lost frames out on a path",
+                |path| path.gauge("loss_out_ratio"),
+            ),
+            (
+                "path_pace_bytes_per_second",
+                "gauge",
+                "Pace of frames on a path",
+                |path| path.gauge("pace_bps") / 8.0,
+            ),
+            (
+                "path_sent_bytes_total",
+                "counter",
+                "Octets sent on a path",
+                |path| path.octets_sent as f64,
+            ),
+            (
+                "path_datagrams_received_total",
+                "counter",
+                "Datagrams received on a path",
+                |path| path.datagrams_received as f64,
+            ),
         ];
         let bonded = || self.peers.iter().filter(|peer| peer.paths.len() > 1);
         if bonded().next().is_none() {
@@ -70,7 +88,9 @@ impl Status {
         }
         for (name, kind, what, read) in rows {
             page.family(name, kind, what);
-            for (peer, path) in bonded().flat_map(|peer| peer.paths.iter().map(move |path| (peer, path))) {
+            for (peer, path) in
+                bonded().flat_map(|peer| peer.paths.iter().map(move |path| (peer, path)))
+            {
                 let labels = [
                     ("device", &*self.device),
                     ("peer", &*peer.name),

@@ -94,7 +94,9 @@ fn every_path_loses_the_product() {
     for loss in [0.05, 0.2] {
         let (once, _) = pings(false, Some(0), loss);
         let (lost, late) = pings(true, Some(0), loss);
-        println!("{loss}: {once:.4} lost once, {lost:.4} on every path, {late:.4} not by the first");
+        println!(
+            "{loss}: {once:.4} lost once, {lost:.4} on every path, {late:.4} not by the first"
+        );
         // Three standard deviations of 6,000 packets.
         let product = loss * loss;
         assert!(lost <= product + 3.0 * (product / 6e3).sqrt(), "{lost}");

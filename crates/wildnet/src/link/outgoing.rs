@@ -79,7 +79,8 @@ impl Link {
         };
         let mut bitmap = core::mem::take(&mut self.bitmap);
         let free = octets.len().saturating_sub(frame.len());
-        let reports = self.receiver.has_started() && (self.turns() || self.receiver.frames.owed > 0);
+        let reports =
+            self.receiver.has_started() && (self.turns() || self.receiver.frames.owed > 0);
         let whole = self.receiver.bitmap_len();
         let around = if whole > PLAIN_MAX { ACK + PACKED } else { ACK };
         let space = free.checked_sub(around).filter(|_| reports);

@@ -162,7 +162,8 @@ impl Sender {
     /// Whether a body is in flight and frame `number` was the latest that could bring it.
     fn waits_for(&self, seq: u32, number: u32) -> bool {
         let entry = self.window.entry(seq);
-        entry.is_some_and(|entry| entry.state == State::InFlight && entry.frame == self.here(number))
+        entry
+            .is_some_and(|entry| entry.state == State::InFlight && entry.frame == self.here(number))
     }
 
     /// Blocks whose round has ended with this report: what they lack goes into the next round, or is given up.

@@ -75,7 +75,11 @@ impl Names {
     }
 
     fn set(&mut self, place: Place, host: (String, u16)) {
-        if let Some(known) = self.before.remove(&place).filter(|known| known.host == host) {
+        if let Some(known) = self
+            .before
+            .remove(&place)
+            .filter(|known| known.host == host)
+        {
             self.hosts.insert(place, known);
             return;
         }
@@ -96,7 +100,11 @@ impl Names {
         let mut told = Vec::new();
         while let Ok((place, host, answer)) = self.answers.try_recv() {
             let peer = &place.0;
-            let Some(name) = self.hosts.get_mut(&place).filter(|name| name.host.0 == host) else {
+            let Some(name) = self
+                .hosts
+                .get_mut(&place)
+                .filter(|name| name.host.0 == host)
+            else {
                 continue;
             };
             (name.asked, name.ask_at) = (false, now + AGAIN);

@@ -431,9 +431,7 @@ impl Run {
             let peers = awake.into_iter().flatten();
             let next = peers
                 .filter_map(|peer| peer.deadline(self.now))
-                .chain(
-                    (self.media.iter().filter_map(Medium::next_at)).filter(|_| !still),
-                )
+                .chain((self.media.iter().filter_map(Medium::next_at)).filter(|_| !still))
                 .chain([if still {
                     self.still_until
                 } else {

@@ -227,7 +227,10 @@ fn paths_are_read() {
     let [dsl, lte] = &peer.config.paths[..] else {
         panic!("{:?}", peer.config.paths);
     };
-    assert_eq!((&*dsl.name, dsl.interface.as_deref()), ("dsl", Some("eth0")));
+    assert_eq!(
+        (&*dsl.name, dsl.interface.as_deref()),
+        ("dsl", Some("eth0"))
+    );
     assert_eq!(dsl.rate.map(|rate| rate.0), Some(10_000_000));
     assert!(lte.reserve && lte.cost == Duration::from_millis(50) && lte.endpoint.is_none());
     assert_eq!(peer.path_hosts[1], Some(("hill.example.net".into(), 1795)));
@@ -237,7 +240,9 @@ fn paths_are_read() {
         (paths(&two.replace("lte", "dsl")), "two paths"),
         (paths(&two.replace("50 ms", "50 min")), "a cost of"),
         (
-            paths(two).replacen("listen = \"[::]:1795\"", "ethernet = \"eth0\"", 1).replace("192.0.2.7:1795", "02:00:00:00:00:07"),
+            paths(two)
+                .replacen("listen = \"[::]:1795\"", "ethernet = \"eth0\"", 1)
+                .replace("192.0.2.7:1795", "02:00:00:00:00:07"),
             "choose an interface",
         ),
     ];

@@ -49,7 +49,14 @@ fn same(a: &Entry, b: &Entry) -> bool {
         let paths: Vec<_> = (paths.iter())
             .map(|path| (path.interface.clone(), path.below))
             .collect();
-        (name.clone(), *public, psk.clone(), *datagram_max, *below, paths)
+        (
+            name.clone(),
+            *public,
+            psk.clone(),
+            *datagram_max,
+            *below,
+            paths,
+        )
     };
     identity(a) == identity(b)
 }
