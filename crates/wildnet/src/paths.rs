@@ -32,7 +32,7 @@ pub(crate) struct Paths<T> {
 }
 
 impl<T> Paths<T> {
-    /// One path.
+    /// The value of a link's only path.
     pub fn one(first: T) -> Paths<T> {
         Paths {
             first,
@@ -58,7 +58,7 @@ impl<T> Paths<T> {
         }
     }
 
-    /// Adds a path.
+    /// Adds the value of a further path.
     pub fn push(&mut self, value: T) {
         self.more.push(value);
     }

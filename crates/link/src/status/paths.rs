@@ -10,7 +10,7 @@ use crate::peer::{Peer, State};
 /// A snapshot of one path to a peer.
 #[derive(Clone, Debug)]
 pub struct PathStatus {
-    /// Its configured name.
+    /// The name of the path in the file.
     pub name: String,
     /// The state of its session.
     pub state: State,

@@ -44,7 +44,7 @@ impl Status {
 
     /// The paths of the peers that have several.
     fn path_samples(&self, page: &mut Page) {
-        let rows: [(&str, &str, &str, fn(&PathStatus) -> f64); 6] = [
+        let rows: [PathRow; 6] = [
             (
                 "path_used",
                 "gauge",
@@ -124,6 +124,14 @@ impl Status {
         }
     }
 }
+
+/// Name, kind, help and value of a path's metric.
+type PathRow = (
+    &'static str,
+    &'static str,
+    &'static str,
+    fn(&PathStatus) -> f64,
+);
 
 #[derive(Default)]
 struct Page {

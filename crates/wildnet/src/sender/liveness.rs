@@ -35,11 +35,11 @@ const PATIENCE_MOST: Duration = Duration::from_secs(1);
 /// What a path may carry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// No bodies.
+    /// No bodies at all: only reports leave.
     Closed,
     /// What its owner asks for, but no copies of what another path carries.
     Reserve,
-    /// Everything.
+    /// All bodies and copies that suit it.
     Open,
 }
 

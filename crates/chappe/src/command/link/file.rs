@@ -1,5 +1,6 @@
 //! The configuration file of `chappe link run`, with the keys and the folder of peers that it names.
 
+mod endpoint;
 mod keys;
 mod link;
 mod paths;

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use super::Source;
-use super::peer::{PeerTable, Place, endpoint, rate};
+use super::endpoint::{Place, endpoint, rate};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -36,7 +36,7 @@ const COST_MOST: f64 = 60.0;
 /// Reads the paths of a peer; none if it has no such table.
 pub(super) fn read(
     tables: &[PathTable],
-    peer: &PeerTable,
+    of_one: Option<(std::ops::Range<usize>, &'static str)>,
     carrier: &Carrier,
     source: &Source,
 ) -> Result<Paths, InputError> {
@@ -44,7 +44,7 @@ pub(super) fn read(
         configs: Vec::new(),
         hosts: Vec::new(),
     };
-    if let (Some(first), Some((span, key))) = (tables.first(), peer.of_one_path()) {
+    if let (Some(first), Some((span, key))) = (tables.first(), of_one) {
         let message = format!(
             "a peer with the path `{}` has no `{key}` of its own",
             first.name.get_ref()
