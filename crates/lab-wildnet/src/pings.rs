@@ -25,6 +25,7 @@ pub const PROMISE: Service = Service {
     residual: 0.005,
     retries: None,
     drop_late: true,
+    every_path: false,
 };
 
 /// One end of the link: bulk traffic, and pings or answers.

@@ -117,6 +117,7 @@ fn end(host: usize) -> End {
         services: [service; 4],
         queue: Duration::from_millis(100),
         keepalive: IDLE_KEEPALIVE,
+        paths: Vec::new(),
     };
     let gate = Gate::new(
         PROTOCOL,

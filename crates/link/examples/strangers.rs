@@ -73,6 +73,7 @@ fn call(gate: &mut Gate, seed: u8) -> Vec<u8> {
         services: [chappe_link::BULK; 4],
         queue: chappe_core::Duration::from_millis(100),
         keepalive: chappe_link::IDLE_KEEPALIVE,
+        paths: Vec::new(),
     };
     let peer = Peer::new(config, gate, 0, 1, [seed; 32]);
     let mut peer = peer.unwrap_or_else(|error| panic!("{error}"));

@@ -30,6 +30,7 @@
 //!         services: [BULK; 4],
 //!         queue: Duration::from_millis(100),
 //!         keepalive: IDLE_KEEPALIVE,
+//!         paths: Vec::new(),
 //!     };
 //!     Peer::new(config, &gates[host], 0, host as u64, [4 + host as u8; 32]).unwrap()
 //! };
@@ -80,8 +81,10 @@ mod tunnel;
 pub use carrier::Carrier;
 pub use chappe_session::{Gate, Psk, Public, Secret};
 pub use coverage::{Egress, Judgement, Verdict};
-pub use peer::{BULK, Goodput, IDLE_KEEPALIVE, PEERS_MAX, Peer, PeerConfig, PeerCounters, State};
-pub use status::{PeerStatus, Status};
+pub use peer::{
+    BULK, Goodput, IDLE_KEEPALIVE, PEERS_MAX, PathConfig, Peer, PeerConfig, PeerCounters, State,
+};
+pub use status::{PathStatus, PeerStatus, Status};
 pub use tunnel::{Ending, Tunnel, TunnelConfig};
 
 /// The protocol on the wire.
@@ -90,4 +93,4 @@ pub const PROTOCOL: chappe_session::Protocol = chappe_session::Protocol {
     version: VERSION,
 };
 /// The version of the protocol on the wire.
-pub const VERSION: u8 = 5;
+pub const VERSION: u8 = 6;

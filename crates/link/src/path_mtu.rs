@@ -110,6 +110,11 @@ impl PathMtu {
         self.beyond <= self.most && self.probed.is_none()
     }
 
+    /// Whether nothing is known yet of the largest size that is configured: usually it passes within a round trip.
+    pub fn is_untried(&self) -> bool {
+        self.limit < self.most && self.beyond > self.most
+    }
+
     /// When the next probe or answer is due.
     pub fn due_at(&self) -> Option<Instant> {
         match self.owed {

@@ -1,19 +1,24 @@
 //! One peer: sessions, recovery, queues and pace. It does no I/O: datagrams and time go in, datagrams come out.
 
+mod choice;
+mod path;
 mod sessions;
 mod traffic;
 
+pub use path::PathConfig;
+pub(crate) use path::of_place;
 pub use traffic::{BULK, Goodput};
 
+use path::Path;
+
 use chappe_core::{Bitrate, Duration, Instant};
-use chappe_session::{Gate, OVERHEAD, Psk, Public, Sessions};
+use chappe_session::{Drawer, Gate, OVERHEAD, Psk, Public};
 use chappe_sys::Endpoint;
-use chappe_wildnet::{Config, ConfigError, FLOWS, Link, SERVICES, Service};
+use chappe_wildnet::{Config, ConfigError, FLOWS, Link, PATHS, Report, SERVICES, Service};
 
 use crate::classify::Net;
-use crate::pace::{Pace, Sight};
+use crate::pace::Sight;
 use crate::packing::{JOINED, JOINED_MAX, PACKET_MAX, Packer, Queues, Unpacker, longest};
-use crate::path_mtu::PathMtu;
 
 /// The configuration of a peer.
 #[derive(Clone, Debug, PartialEq)]
@@ -40,6 +45,23 @@ pub struct PeerConfig {
     pub queue: Duration,
     /// Interval between empty frames on an idle link, which keep the entries of address translators alive.
     pub keepalive: Duration,
+    /// Its paths, in an order that both hosts share, if there are several, or if the only one has a property of its own. Then
+    /// their endpoints and rates count instead of the peer's. Paths that only the peer has are learned from its calls.
+    pub paths: Vec<PathConfig>,
+}
+
+impl PeerConfig {
+    /// The paths, one at least.
+    fn all_paths(&self) -> Vec<PathConfig> {
+        if !self.paths.is_empty() {
+            return self.paths.iter().take(PATHS).cloned().collect();
+        }
+        vec![PathConfig {
+            endpoint: self.endpoint,
+            rate: self.rate,
+            ..PathConfig::learned(0, self.below)
+        }]
+    }
 }
 
 /// The state of a peer.
@@ -103,20 +125,14 @@ pub struct Peer {
     /// Buffer for a container on its way to or from the link.
     container: Vec<u8>,
     life: u64,
-    /// Keys, calls and sealed frames.
-    sessions: Sessions<Endpoint>,
+    number: usize,
+    drawer: Drawer,
+    paths: Vec<Path>,
     /// The host's clock at some instant, as time since 1970.
     wall: (Instant, std::time::Duration),
     peer_life: Option<u64>,
     /// The interval between the peer's empty frames, as it said.
     peer_keepalive: Duration,
-    endpoint: Option<Endpoint>,
-    pace: Pace,
-    path_mtu: PathMtu,
-    heard_at: Instant,
-    sent_at: Instant,
-    /// When the first frame left that the peer should have reported by now; `None` if nothing waits for a report.
-    asked_at: Option<Instant>,
     /// When the host last sent or got a packet through the link, or a session began after a silence.
     busy_at: Instant,
     /// When this end wanted its next turn, and when it last went on after it had got none for long.
@@ -124,9 +140,6 @@ pub struct Peer {
     resumed_at: Instant,
     /// Packets expired by the latest look at them, and when and how many last did.
     expired: (u64, Option<(Instant, u64)>),
-    /// When to send a frame that proves a new session to the peer, or confirms it, and how long to wait before the next one;
-    /// `None` once a frame has come.
-    prove_at: Option<(Instant, Duration)>,
     counters: PeerCounters,
     /// The last problem, with what to do.
     trouble: Option<String>,
@@ -149,7 +162,7 @@ const EXPIRED_FOR: Duration = Duration::from_secs(10);
 const OVERDUE: Duration = Duration::from_secs(2);
 const SILENT: Duration = Duration::from_secs(5);
 /// Largest number of peers of one process.
-pub const PEERS_MAX: usize = chappe_session::PLACES as usize;
+pub const PEERS_MAX: usize = chappe_session::PLACES as usize / PATHS;
 
 impl Peer {
     /// Peer `number` of the host behind `gate`. `life` is a random number of the process, and `seed` 32 unpredictable octets.
@@ -172,7 +185,7 @@ impl Peer {
             },
             0,
         )?;
-        Ok(Peer {
+        let mut peer = Peer {
             container: vec![0; link.config().packet_max()],
             link,
             queues: Queues::new(),
@@ -181,25 +194,57 @@ impl Peer {
             spare: traffic::Spare::default(),
             goodput: Goodput::default(),
             life,
-            sessions: Sessions::new(gate, config.public, config.psk.clone(), number as u32, seed),
+            number,
+            drawer: Drawer::new(seed),
+            paths: Vec::new(),
             wall: (Instant::ZERO, std::time::Duration::ZERO),
             peer_life: None,
             peer_keepalive: IDLE_KEEPALIVE,
-            endpoint: config.endpoint,
-            pace: Pace::new(config.rate, config.datagram_max + config.below),
-            path_mtu: PathMtu::new(config.datagram_max),
-            heard_at: Instant::ZERO,
-            sent_at: Instant::ZERO,
-            asked_at: None,
             busy_at: Instant::ZERO,
             due_at: None,
             resumed_at: Instant::ZERO,
             expired: (0, None),
-            prove_at: None,
             counters: PeerCounters::default(),
             trouble: None,
             config,
-        })
+        };
+        for path in peer.config.all_paths() {
+            peer.add_path(gate, path);
+        }
+        Ok(peer)
+    }
+
+    /// Adds a path; false if there are [`PATHS`] already.
+    fn add_path(&mut self, gate: &Gate, config: PathConfig) -> bool {
+        let at = self.paths.len();
+        if at > 0 && self.link.add_path().is_none() {
+            return false;
+        }
+        let seed = self.drawer.draw();
+        let path = Path::new((&self.config, config), gate, (self.number, at), seed);
+        self.paths.push(path);
+        if at == 1 {
+            // The first path has been used alone, and is sized as it is.
+            let first = &mut self.paths[0];
+            first.sized |= !first.path_mtu.is_untried();
+        }
+        true
+    }
+
+    /// The number of paths, those that were learned from the peer's calls included.
+    pub fn paths(&self) -> usize {
+        self.paths.len()
+    }
+
+    /// The configuration of a path.
+    pub fn path(&self, path: usize) -> Option<&PathConfig> {
+        self.paths.get(path).map(|path| &path.config)
+    }
+
+    /// Octets sent on a path, with the headers of the layers below, and datagrams received on it.
+    pub fn path_traffic(&self, path: usize) -> (u64, u64) {
+        let path = self.paths.get(path);
+        path.map_or((0, 0), |path| (path.octets_sent, path.datagrams_received))
     }
 
     /// The configuration, with later changes.
@@ -212,6 +257,15 @@ impl Peer {
         &self.link
     }
 
+    /// The recovery's report on the path that packets take first; with several, the octets in flight on all of them.
+    pub fn report(&self, now: Instant) -> Report {
+        let all = (0..self.paths.len()).map(|path| self.link.report_of(path).in_flight);
+        Report {
+            in_flight: all.sum(),
+            ..self.link.report_of(self.first_path(now))
+        }
+    }
+
     /// The counters since the start.
     pub fn counters(&self) -> &PeerCounters {
         &self.counters
@@ -222,14 +276,36 @@ impl Peer {
         &mut self.counters
     }
 
-    /// The address where it was last heard, or the configured one.
+    /// The address where it was last heard on its first path, or the configured one.
     pub fn endpoint(&self) -> Option<Endpoint> {
-        self.endpoint
+        self.endpoint_of(0)
     }
 
-    /// The present pace, with the headers of the layers below.
+    /// The same on any path.
+    pub fn endpoint_of(&self, path: usize) -> Option<Endpoint> {
+        self.paths.get(path)?.endpoint
+    }
+
+    /// The present pace of all paths that carry something, with the headers of the layers below.
     pub fn rate(&self) -> Bitrate {
-        self.pace.rate()
+        let reserve = |path: &Path| path.config.reserve;
+        let only = self.paths.iter().all(reserve);
+        let used = |(number, path): &(usize, &Path)| {
+            !self.is_bonded()
+                || (only || !reserve(path)) && path.sized && !self.link.is_doubted(*number)
+        };
+        let paths = self.paths.iter().enumerate().filter(used);
+        let rates: u64 = paths.map(|(_, path)| path.pace.rate().0).sum();
+        match rates {
+            0 => self.rate_of(0),
+            rates => Bitrate(rates),
+        }
+    }
+
+    /// The present pace of a path.
+    pub fn rate_of(&self, path: usize) -> Bitrate {
+        let path = self.paths.get(path);
+        path.map_or(Bitrate(0), |path| path.pace.rate())
     }
 
     /// The last problem, with what to do about it.
@@ -244,19 +320,23 @@ impl Peer {
 
     /// The largest datagram that is sent to it, in octets: what is configured, or less if the path carries less.
     pub fn datagram_max(&self) -> usize {
-        self.path_mtu.limit()
+        let sized = self.paths.iter().filter(|path| path.sized);
+        let least = sized.map(|path| path.path_mtu.limit()).min();
+        let first = self.paths.first().map(|path| path.path_mtu.limit());
+        least.or(first).unwrap_or(self.config.datagram_max)
     }
 
     /// What to do about a path that carries less than is configured.
     pub fn narrowness(&self) -> Option<String> {
         let mtu = |datagram: usize| datagram + self.config.below.saturating_sub(14);
-        self.path_mtu.is_narrow().then(|| {
+        let narrow = self.paths.iter().find(|path| path.path_mtu.is_narrow());
+        narrow.map(|path| {
             format!(
                 "the path to {} carries packets of {} octets and no longer ones, though `path_mtu` is {}; shorter ones are sent: write path_mtu = {} on both hosts to save the search",
                 self.config.name,
-                mtu(self.path_mtu.limit()),
+                mtu(path.path_mtu.limit()),
                 mtu(self.config.datagram_max),
-                mtu(self.path_mtu.limit())
+                mtu(path.path_mtu.limit())
             )
         })
     }
@@ -273,13 +353,30 @@ impl Peer {
         })
     }
 
-    /// The state of the peer.
+    /// The state of the peer: that of its best path.
     pub fn state(&self, now: Instant) -> State {
-        match (self.sessions.is_up(now), self.endpoint) {
+        let states = (0..self.paths.len()).map(|path| self.state_of(now, path));
+        // The order in which `State` has them is not that of their worth.
+        let worth = |state: &State| match state {
+            State::Waiting => 0,
+            State::Calling => 1,
+            State::Silent => 2,
+            State::Deaf => 3,
+            State::Up => 4,
+        };
+        states.max_by_key(worth).unwrap_or(State::Waiting)
+    }
+
+    /// The state of a path.
+    pub fn state_of(&self, now: Instant, path: usize) -> State {
+        let Some(own) = self.paths.get(path) else {
+            return State::Waiting;
+        };
+        match (own.sessions.is_up(now), own.endpoint) {
             (false, None) => State::Waiting,
             (false, Some(_)) => State::Calling,
-            (true, _) if self.silence(now) > SILENT => State::Silent,
-            (true, _) if self.link.report().pto_count >= 4 => State::Deaf,
+            (true, _) if own.silence(now, self.peer_keepalive) > SILENT => State::Silent,
+            (true, _) if self.link.report_of(path).pto_count >= 4 => State::Deaf,
             (true, _) => State::Up,
         }
     }
@@ -297,7 +394,25 @@ impl Peer {
     /// Changes the rate of the medium; `None` to find it from now on.
     pub fn set_rate(&mut self, rate: Option<Bitrate>) {
         self.config.rate = rate;
-        self.pace.give(rate);
+        if let Some(path) = self.paths.first_mut() {
+            path.pace.give(rate);
+        }
+    }
+
+    /// Changes the rate, the cost and the use of the paths; their number and their interfaces stay as they are.
+    pub fn set_paths(&mut self, paths: Vec<PathConfig>) {
+        for (number, config) in paths.iter().enumerate() {
+            self.set_endpoint_of(number, config.endpoint);
+            let Some(path) = self.paths.get_mut(number) else {
+                continue;
+            };
+            if path.config.rate != config.rate {
+                path.pace.give(config.rate);
+            }
+            path.learned = false;
+            path.config = config.clone();
+        }
+        self.config.paths = paths;
     }
 
     /// Replaces the networks behind the peer.
@@ -307,11 +422,22 @@ impl Peer {
 
     /// Sets where the peer is called from now on, and calls it there at once if it is another place than before.
     pub fn set_endpoint(&mut self, to: Option<Endpoint>) {
-        if self.config.endpoint != to {
+        if self.config.paths.is_empty() {
             self.config.endpoint = to;
-            self.endpoint = to.or(self.endpoint);
-            self.asked_at = self.asked_at.or(Some(Instant::ZERO));
-            self.sessions.hurry();
+        }
+        self.set_endpoint_of(0, to);
+    }
+
+    /// The same for one path.
+    pub fn set_endpoint_of(&mut self, path: usize, to: Option<Endpoint>) {
+        let Some(path) = self.paths.get_mut(path) else {
+            return;
+        };
+        if path.config.endpoint != to {
+            path.config.endpoint = to;
+            path.endpoint = to.or(path.endpoint);
+            path.asked_at = path.asked_at.or(Some(Instant::ZERO));
+            path.sessions.hurry();
         }
     }
 
@@ -320,9 +446,10 @@ impl Peer {
         self.config.keepalive = keepalive;
     }
 
-    /// When the present session began.
+    /// When the latest session of any path began.
     pub fn session_since(&self) -> Option<Instant> {
-        self.sessions.since()
+        let since = self.paths.iter().filter_map(|path| path.sessions.since());
+        since.max()
     }
 
     /// Largest packet in octets: 9000, or less if frames are so short that it would need too many.
@@ -338,6 +465,16 @@ impl Peer {
 
     /// Writes the next datagram to the front of `datagram`. Returns its length and destination.
     pub fn poll(&mut self, now: Instant, datagram: &mut [u8]) -> Option<(usize, Endpoint)> {
+        let (len, to, _) = self.poll_path(now, datagram)?;
+        Some((len, to))
+    }
+
+    /// The same with the path that it is to leave on.
+    pub fn poll_path(
+        &mut self,
+        now: Instant,
+        datagram: &mut [u8],
+    ) -> Option<(usize, Endpoint, usize)> {
         self.notice_pause(now);
         let next = self.poll_next(now, datagram);
         self.due_at = match next {
@@ -347,45 +484,62 @@ impl Peer {
         next
     }
 
-    fn poll_next(&mut self, now: Instant, datagram: &mut [u8]) -> Option<(usize, Endpoint)> {
-        // Answers and calls need no session and do not wait for the pace.
-        if let Some(answer) = self.sessions.next_answer(datagram) {
-            return Some(answer);
+    fn poll_next(&mut self, now: Instant, datagram: &mut [u8]) -> Option<(usize, Endpoint, usize)> {
+        for path in 0..self.paths.len() {
+            // Answers and calls need no session and do not wait for the pace.
+            if let Some((len, to)) = self.paths[path].sessions.next_answer(datagram) {
+                return Some((len, to, path));
+            }
+            if let Some((len, to)) = self.call(now, path, datagram) {
+                return Some((len, to, path));
+            }
         }
-        if let Some(call) = self.call(now, datagram) {
-            return Some(call);
-        }
-        let to = self.endpoint?;
-        let len = self.frame(now, datagram)?;
-        Some((len, to))
+        self.judge_roles(now);
+        let first = self.first_path(now);
+        let others = (0..self.paths.len()).filter(|path| *path != first);
+        std::iter::once(first).chain(others).find_map(|path| {
+            let to = self.paths[path].endpoint?;
+            let len = self.frame(now, path, datagram)?;
+            Some((len, to, path))
+        })
     }
 
     /// When to call [`poll`](Self::poll) if nothing arrives before.
     pub fn deadline(&self, now: Instant) -> Option<Instant> {
-        if self.sessions.owes() {
+        let paths = 0..self.paths.len();
+        paths.filter_map(|path| self.deadline_of(now, path)).min()
+    }
+
+    fn deadline_of(&self, now: Instant, path: usize) -> Option<Instant> {
+        let own = &self.paths[path];
+        if own.sessions.owes() {
             return Some(now);
         }
-        let call = self.call_at(now);
-        self.endpoint?;
-        if !self.sessions.is_up(now) {
+        let call = self.call_at(now, path);
+        own.endpoint?;
+        if !own.sessions.is_up(now) {
             return call;
         }
         // Due frames wait for the pace. Frames beyond the window wait for a report.
-        let paced = |at: Instant| at.max(self.pace.free_at());
-        let room = !self.is_full();
-        let again = self.link.repeats() || self.link.probes() || self.fills();
-        let again = (room && again).then(|| self.pace.free_at());
-        let new = self.new_at().filter(|_| room).map(paced);
-        let report = self.link.report_at().map(paced);
-        let kept = Some(paced(self.sent_at + self.keepalive(now)));
+        let paced = |at: Instant| at.max(own.pace.free_at());
+        // A path that carries no bodies at present sends none, whatever waits.
+        let room = !self.is_full(path) && self.may_carry(now, path);
+        let again = self.link.repeats() && self.repeats_on(now, path);
+        let again = again || self.link.probes_of(path) || self.fills(now, path);
+        let again = (room && again).then(|| own.pace.free_at());
+        let new = self.new_at(now, path).filter(|_| room).map(paced);
+        let report = self.link.report_at_of(path).map(paced);
+        let kept = Some(paced(own.sent_at + self.keepalive(now, path)));
+        let twin = self.link.twin_at(path).filter(|_| room && self.is_bonded());
         let others = [
             kept,
-            self.prove_at.map(|prove| paced(prove.0)),
-            self.path_mtu.due_at().map(paced),
+            own.prove_at.map(|prove| paced(prove.0)),
+            own.path_mtu.due_at().map(paced),
             call,
-            self.asked_at.map(|at| at + OVERDUE).filter(|at| *at > now),
-            self.link.probe_at(),
-            self.link.settle_at(),
+            own.asked_at.map(|at| at + OVERDUE).filter(|at| *at > now),
+            self.link.probe_at_of(path),
+            self.link.settle_at_of(path),
+            twin.map(paced),
             again,
             new,
             report,
@@ -407,9 +561,12 @@ impl Peer {
         }
     }
 
-    fn judge_pace(&mut self, now: Instant) {
-        let report = self.link.report();
-        let frame = self.config.datagram_max + self.config.below;
+    fn judge_pace(&mut self, now: Instant, path: usize) {
+        let report = self.link.report_of(path);
+        let Some(own) = self.paths.get_mut(path) else {
+            return;
+        };
+        let frame = self.config.datagram_max + own.config.below;
         let (Some((smoothed, least)), Some(lately), Some((latest, _))) =
             (report.rtt, report.rtt_lately, report.rtt_latest)
         else {
@@ -426,22 +583,23 @@ impl Peer {
             // least of thousands.
             jitter: report.reordering / 4,
             // A queue much shorter than that cannot be seen.
-            right: (self.pace.queued(report.channel.loss, frame)).max(report.reordering / 4),
+            right: (own.pace.queued(report.channel.loss, frame)).max(report.reordering / 4),
         };
         let measured = report
             .rtt_latest
             .is_some_and(|(_, at)| at > self.resumed_at);
         match measured {
-            true => self.pace.judge(now, &sight, report.reordering),
+            true => own.pace.judge(now, &sight, report.reordering),
             // Nothing has been measured since this end stood still.
-            false => self.pace.skip(now, &sight),
+            false => own.pace.skip(now, &sight),
         }
     }
 
-    fn move_to(&mut self, from: Endpoint) {
-        if self.endpoint != Some(from) {
-            self.counters.moved += u64::from(self.endpoint.is_some());
-            self.endpoint = Some(from);
+    fn move_to(&mut self, path: usize, from: Endpoint) {
+        let own = &mut self.paths[path];
+        if own.endpoint != Some(from) {
+            self.counters.moved += u64::from(own.endpoint.is_some());
+            own.endpoint = Some(from);
         }
     }
 }
@@ -466,6 +624,7 @@ pub(crate) mod tests {
             services: [Service::RELIABLE; 4],
             queue: Duration::from_millis(100),
             keepalive: IDLE_KEEPALIVE,
+            paths: Vec::new(),
         };
         Peer::new(config, &gate, 0, 1, [4; 32]).unwrap()
     }

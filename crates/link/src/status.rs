@@ -1,5 +1,6 @@
 //! The status of a tunnel, as text, as JSON and as Prometheus metrics.
 
+mod paths;
 mod prometheus;
 mod table;
 mod text;
@@ -11,6 +12,7 @@ use chappe_core::Instant;
 use crate::coverage::Judgement;
 use crate::peer::{Peer, State};
 use crate::tunnel::Tunnel;
+pub use paths::PathStatus;
 use table::{COUNTERS, Facts, GAUGES};
 
 /// A snapshot of a tunnel.
@@ -51,6 +53,8 @@ pub struct PeerStatus {
     pub gauges: Vec<(&'static str, f64)>,
     /// Counters: name in JSON and value.
     pub counters: Vec<(&'static str, u64)>,
+    /// Each of its paths.
+    pub paths: Vec<PathStatus>,
 }
 
 impl State {
@@ -166,6 +170,11 @@ impl Status {
             );
         }
         for peer in &self.peers {
+            if peer.paths.len() > 1 {
+                text += &peer.path_table();
+            }
+        }
+        for peer in &self.peers {
             if let Some(trouble) = &peer.trouble {
                 let _ = writeln!(text, "{}: {trouble}", peer.name);
             }
@@ -179,7 +188,7 @@ impl PeerStatus {
         let facts = Facts {
             peer,
             own: peer.counters(),
-            report: peer.link().report(),
+            report: peer.report(now),
             link: peer.link().counters(),
             state: peer.state(now),
             coverage: &coverage,
@@ -220,6 +229,7 @@ impl PeerStatus {
                 .map(|counter| (counter.row.key, (counter.read)(&facts)))
                 .collect(),
             coverage,
+            paths: PathStatus::all(peer, now),
         }
     }
 
@@ -269,6 +279,8 @@ impl PeerStatus {
         for (key, count) in &self.counters {
             let _ = write!(text, ",\"{key}\":{count}");
         }
+        let paths: Vec<String> = self.paths.iter().map(PathStatus::json).collect();
+        let _ = write!(text, ",\"paths\":[{}]", paths.join(","));
         text + "}"
     }
 }

@@ -3,6 +3,7 @@
 mod outbox;
 mod peers;
 mod routes;
+mod sockets;
 mod turns;
 
 use std::collections::BTreeMap;
@@ -12,18 +13,16 @@ use std::ops::ControlFlow;
 use chappe_core::{Bitrate, Duration, Instant};
 use chappe_session::{Gate, HANDSHAKE_MAX, Public, Reason, Secret, Verdict};
 use chappe_sys::tun::{Joined, Tun};
-use chappe_sys::{
-    Clock, EventLoop, Interface, Links, Ready, Received, Signal, Socket, packet, udp,
-};
+use chappe_sys::{Clock, EventLoop, Interface, Links, Ready, Received, Signal, packet, udp};
 
 use crate::carrier::Carrier;
 use crate::classify::facts;
 use crate::coverage::{Coverage, Judgement, LIGHT};
 use crate::hints::Hints;
 use crate::packing::JOINED_MAX;
-use crate::peer::{Peer, PeerConfig};
-use outbox::Outbox;
+use crate::peer::{Peer, PeerConfig, of_place};
 use routes::Routes;
+use sockets::Sockets;
 use turns::Turns;
 
 /// The configuration of a tunnel, apart from its peers.
@@ -84,7 +83,7 @@ pub struct UnmatchedTraffic {
 /// A TUN device and its peers.
 pub struct Tunnel {
     tun: Tun,
-    socket: Socket,
+    sockets: Sockets,
     gate: Gate,
     /// The peers by their places, which the indices of their sessions contain.
     places: Vec<Option<Place>>,
@@ -102,24 +101,24 @@ pub struct Tunnel {
     events: EventLoop,
     clock: Clock,
     received: Received,
-    outbox: Outbox,
+    /// Where a datagram is made.
+    datagram: Vec<u8>,
     /// Whether the host may coalesce segments (every peer can carry the longest packet) if a peer is fast enough, and
     /// whether it does so now.
     offloads: bool,
     joining: bool,
-    /// Whether UDP segmentation offload works here, as far as is known.
-    segments: bool,
     unmatched: UnmatchedTraffic,
     /// Rounds of the loop, which expose a loop that never waits.
     rounds: u64,
     mtu: usize,
-    last_refusal: Option<String>,
 }
 
 /// A peer, and how its frames leave this host.
 struct Place {
     peer: Peer,
     coverage: Coverage,
+    /// The socket of each configured path.
+    sockets: Vec<usize>,
 }
 
 /// Interval of what is done for every peer: rates, interfaces, the clock.
@@ -148,11 +147,8 @@ impl Tunnel {
         };
         let udp = matches!(config.carrier, Carrier::Udp(_));
         // Coalesced datagrams fill an IP packet. Otherwise a datagram has at most the interface's MTU, 9000 octets.
-        let slot = if config.offloads && socket.join_received() {
-            1 << 16
-        } else {
-            1 << 14
-        };
+        let joins = config.offloads && socket.join_received();
+        let slot = if joins { 1 << 16 } else { 1 << 14 };
         let gate = Gate::new(
             crate::PROTOCOL,
             config.secret.clone(),
@@ -188,7 +184,7 @@ impl Tunnel {
         events.add(&socket, SOCKET)?;
         let mut tunnel = Tunnel {
             tun,
-            socket,
+            sockets: Sockets::new(socket, udp && config.offloads, joins),
             gate,
             hints: Hints::new(config.addresses.iter().map(|address| address.0).collect()),
             offloads: config.offloads,
@@ -204,13 +200,11 @@ impl Tunnel {
             events,
             clock,
             received: Received::new(slot),
-            outbox: Outbox::default(),
+            datagram: vec![0; 1 << 16],
             joining: false,
-            segments: udp && config.offloads,
             unmatched: UnmatchedTraffic::default(),
             rounds: 0,
             mtu,
-            last_refusal: None,
         };
         tunnel.note_peers()?;
         Ok(tunnel)
@@ -261,7 +255,7 @@ impl Tunnel {
 
     /// The error message of the kernel's last refusal to send.
     pub fn last_refusal(&self) -> Option<&str> {
-        self.last_refusal.as_deref()
+        self.sockets.last_refusal.as_deref()
     }
 
     /// Runs the tunnel until `observe` breaks or a signal arrives. `observe` is called in every round, at least once a
@@ -286,7 +280,9 @@ impl Tunnel {
             for &event in &ready {
                 match event {
                     Ready::Readable(TUN) => self.take_packets(&mut datagram)?,
-                    Ready::Readable(_) => self.take_datagrams(&mut datagram)?,
+                    Ready::Readable(token) => {
+                        self.take_datagrams((token - SOCKET) as usize, &mut datagram)?;
+                    }
                     Ready::Signal(Signal::Reload) => self.asked_to_reload = true,
                     Ready::Signal(signal) => return Ok(Ending::Signal(signal)),
                     Ready::Writable(_) | Ready::Deadline => {}
@@ -301,6 +297,7 @@ impl Tunnel {
             return Ok(());
         }
         self.tick_at = now + TICK;
+        self.sockets.refresh(&self.carrier, &self.events)?;
         let wall = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
         let wall = wall.unwrap_or_default();
         let (all, here) = (self.places.len() as f64, (self.tun.name(), &self.carrier));
@@ -342,53 +339,47 @@ impl Tunnel {
         next.map_or(self.tick_at, |at| at.min(self.tick_at))
     }
 
-    /// Sends the datagrams of all peers, usually in one system call.
+    /// Sends the datagrams of all peers, usually in one system call for each socket.
     fn send(&mut self, now: Instant) -> chappe_sys::Result<()> {
         while let Some(number) = self.turns.next(now) {
-            loop {
-                if self.outbox.is_full() {
-                    self.dispatch()?;
-                }
-                let Some(Some(place)) = self.places.get_mut(number) else {
-                    break;
+            while let Some(Some(place)) = self.places.get_mut(number) {
+                let only = match place.sockets[..] {
+                    [] => Some(0),
+                    [only] => Some(only),
+                    _ => None,
                 };
-                let Some((len, to)) = place.peer.poll(now, self.outbox.room()) else {
-                    let next = place.peer.deadline(now);
+                // Of several, the peer says only with the datagram which one it is for.
+                let sent = match only {
+                    Some(socket) => {
+                        self.sockets.make_room(socket, &mut self.unmatched)?;
+                        let room = self.sockets.outbox(socket).room();
+                        let made = place.peer.poll_path(now, room);
+                        made.map(|(len, to, _)| self.sockets.add(socket, len, to))
+                    }
+                    None => {
+                        let made = place.peer.poll_path(now, &mut self.datagram);
+                        match made {
+                            Some((len, to, path)) => {
+                                let socket = place.sockets.get(path).copied().unwrap_or_default();
+                                self.sockets.make_room(socket, &mut self.unmatched)?;
+                                let made = self.datagram.get(..len).unwrap_or_default();
+                                self.sockets.put(socket, made, to);
+                                Some(())
+                            }
+                            None => None,
+                        }
+                    }
+                };
+                if sent.is_none() {
+                    // Not in this round again, whatever the peer says: others have their turn, and what arrives is read.
+                    let soon = now + Duration::from_nanos(1);
+                    let next = place.peer.deadline(now).map(|at| at.max(soon));
                     self.turns.set(number, next);
                     break;
-                };
-                self.outbox.add(len, to, self.segments);
-            }
-        }
-        self.dispatch()
-    }
-
-    /// Hands the outbox to the kernel. The datagrams of a run that the kernel cannot segment go one by one.
-    fn dispatch(&mut self) -> chappe_sys::Result<()> {
-        let mut cut = false;
-        while !self.outbox.is_empty() {
-            match self.socket.send_runs(self.outbox.runs()) {
-                // The recovery treats them like any loss.
-                Ok(0) => {
-                    self.unmatched.socket_full += self.outbox.datagrams();
-                    self.outbox.clear();
-                }
-                Ok(sent) => {
-                    // Accepted one by one but not as a run: this interface or kernel cannot segment.
-                    self.segments &= !cut;
-                    self.outbox.pass(sent);
-                }
-                Err(error) if error.is_gone() => return Err(error),
-                Err(_) if self.outbox.cut_first() => cut = true,
-                Err(error) => {
-                    self.unmatched.refused += 1;
-                    self.last_refusal = Some(error.to_string());
-                    self.outbox.pass(1);
                 }
             }
         }
-        self.outbox.clear();
-        Ok(())
+        self.sockets.dispatch(&mut self.unmatched)
     }
 
     fn take_packets(&mut self, packet: &mut [u8]) -> chappe_sys::Result<()> {
@@ -415,10 +406,18 @@ impl Tunnel {
         Ok(())
     }
 
-    fn take_datagrams(&mut self, packet: &mut [u8]) -> chappe_sys::Result<()> {
-        match self.socket.receive(&mut self.received) {
+    fn take_datagrams(&mut self, socket: usize, packet: &mut [u8]) -> chappe_sys::Result<()> {
+        let Some(own) = self.sockets.get(socket) else {
+            return Ok(());
+        };
+        match own.receive(&mut self.received) {
             Ok(_) => {}
-            Err(error) if error.is_gone() => return Err(error),
+            Err(error) if error.is_gone() => {
+                return match self.sockets.close(socket, &self.events) {
+                    true => Ok(()),
+                    false => Err(error),
+                };
+            }
             // An ICMP error for an earlier datagram, or the interface is down at present.
             Err(_) => return Ok(()),
         }
@@ -432,7 +431,7 @@ impl Tunnel {
             let (source, len) = crate::carrier::source(from);
             let source = source.get(..len).unwrap_or_default();
             let (number, call) = match self.gate.judge(now, source, octets, &mut reply) {
-                Verdict::Sessions(number) => (number as usize, None),
+                Verdict::Sessions(place) => (of_place(place as usize).0, None),
                 Verdict::Initiation(call) => match self.keys.get(&call.public) {
                     Some(&number) => (number, Some(call)),
                     None => {
@@ -444,12 +443,13 @@ impl Tunnel {
                 },
                 Verdict::Reply(len) => {
                     self.unmatched.held_off += 1;
-                    if !self.outbox.is_full() {
-                        let room = self.outbox.room().iter_mut();
+                    let outbox = self.sockets.outbox(socket);
+                    if !outbox.is_full() {
+                        let room = outbox.room().iter_mut();
                         room.zip(&reply)
                             .take(len)
                             .for_each(|(to, from)| *to = *from);
-                        self.outbox.add(len, from, false);
+                        outbox.add(len, from, false);
                     }
                     continue;
                 }
@@ -480,7 +480,7 @@ impl Tunnel {
                 }
                 continue;
             };
-            peer.take_call(now, from, call);
+            peer.take_call(now, &self.gate, from, call);
             self.turns.touch(number);
         }
         Ok(())

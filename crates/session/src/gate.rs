@@ -58,6 +58,13 @@ pub struct Initiation {
     pub(crate) state: Box<HandshakeState>,
 }
 
+impl Initiation {
+    /// What the caller's application says. It counts only once a frame of the session has come: the call may be recorded.
+    pub fn said(&self) -> &[u8] {
+        self.said.octets()
+    }
+}
+
 /// What to do with a datagram.
 pub enum Verdict {
     /// A host that holds a key calls: pass it to the sessions with that public key, or report an unknown key.

@@ -83,7 +83,7 @@ pub use sessions::{Begun, Limits, Opened, Sessions};
 pub use stamp::Stamp;
 
 /// Random low bits of an index; the bits above are the peer's place.
-const INDEX_BITS: u32 = 14;
+const INDEX_BITS: u32 = 11;
 /// Largest number of peers of one host. A frame addresses a session by 24 bits.
 pub const PLACES: u32 = 1 << (24 - INDEX_BITS);
 

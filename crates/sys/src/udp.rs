@@ -36,14 +36,7 @@ pub fn open(interface: &Interface, port: u16, group: Group) -> Result<(Socket, E
     let fd = rustix::net::socket_with(family, SocketType::DGRAM, flags, Some(ipproto::UDP))
         .map_err(failed("open a UDP socket"))?;
     // Binding to the device keeps out frames of other interfaces. Since Linux 5.7 it needs no privilege the first time.
-    let device = interface.name.as_bytes();
-    raw::set_option(fd.as_fd(), libc::SOL_SOCKET, libc::SO_BINDTODEVICE, device).map_err(
-        |error| {
-            Error::new("bind a socket", error)
-                .on(&interface.name)
-                .needs(NEEDS_NET_RAW)
-        },
-    )?;
+    to_device(&fd, interface)?;
     sockopt::set_socket_reuseaddr(&fd, true).map_err(failed("share the port"))?;
     let to = join(&fd, interface, port, group).map_err(failed("join the group"))?;
     let any: SocketAddr = match kind {
@@ -62,9 +55,19 @@ pub fn open(interface: &Interface, port: u16, group: Group) -> Result<(Socket, E
     Ok((socket, Endpoint::Udp(to)))
 }
 
+/// Opens a socket like [`bind`] that sends and receives only through `interface`, whatever the routes of other interfaces say. It
+/// still needs a route there. Since Linux 5.7 no privilege is needed.
+pub fn bind_through(interface: &Interface, address: SocketAddr) -> Result<Socket> {
+    bind_to(address, Some(interface))
+}
+
 /// Opens a socket for datagrams from and to any host, bound to `address` (port 0: any free port). Bound to `[::]` it serves IPv4
 /// as well.
 pub fn bind(address: SocketAddr) -> Result<Socket> {
+    bind_to(address, None)
+}
+
+fn bind_to(address: SocketAddr, through: Option<&Interface>) -> Result<Socket> {
     let failed = |what: &'static str, error: rustix::io::Errno| {
         Error::new(what, error).on(&address.to_string())
     };
@@ -79,6 +82,9 @@ pub fn bind(address: SocketAddr) -> Result<Socket> {
         sockopt::set_ipv6_v6only(&fd, false)
             .map_err(|error| failed("serve both families", error))?;
     }
+    if let Some(interface) = through {
+        to_device(&fd, interface)?;
+    }
     rustix::net::bind(&fd, &address).map_err(|error| failed("take the UDP port", error))?;
     let socket = Socket {
         fd,
@@ -89,6 +95,16 @@ pub fn bind(address: SocketAddr) -> Result<Socket> {
     };
     socket.widen();
     Ok(socket)
+}
+
+fn to_device(fd: &OwnedFd, interface: &Interface) -> Result<()> {
+    let device = interface.name.as_bytes();
+    let bound = raw::set_option(fd.as_fd(), libc::SOL_SOCKET, libc::SO_BINDTODEVICE, device);
+    bound.map_err(|error| {
+        Error::new("bind a socket", error)
+            .on(&interface.name)
+            .needs(NEEDS_NET_RAW)
+    })
 }
 
 fn join(

@@ -41,6 +41,8 @@ pub struct Service {
     pub retries: Option<u8>,
     /// Whether a packet is given up once it cannot meet its deadline.
     pub drop_late: bool,
+    /// Whether each packet leaves on every path, where there are several: it then arrives by the first of them.
+    pub every_path: bool,
 }
 
 impl Service {
@@ -53,6 +55,7 @@ impl Service {
         residual: 1e-2,
         retries: None,
         drop_late: false,
+        every_path: false,
     };
 
     /// The same through a full tunnel, where the usual round trip is 100 ms and more: losses delay hardly any packet for more
@@ -72,6 +75,7 @@ impl Service {
         residual: 1e-2,
         retries: None,
         drop_late: true,
+        every_path: false,
     };
 
     /// The paper's bulk acknowledgement with at most `limit` retries, in the order of the link.
@@ -83,6 +87,7 @@ impl Service {
             residual: 1e-3,
             retries: limit,
             drop_late: false,
+            every_path: false,
         }
     }
 }

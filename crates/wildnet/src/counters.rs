@@ -19,6 +19,10 @@ pub struct Counters {
     pub repeats: u64,
     /// Retransmissions of bodies whose frames had only been overtaken by later ones.
     pub needless: u64,
+    /// Bodies sent on another path beside the one that carries them: copies of classes that take every path, and probes.
+    pub twins: u64,
+    /// Times that a path stopped as far as reports on other paths showed.
+    pub doubts: u64,
     /// Repairs sent because a plan asked for them.
     pub repairs: u64,
     /// Repairs sent to fill the time of a slot.
@@ -55,7 +59,7 @@ pub struct Counters {
 impl Counters {
     /// Retransmissions and repairs sent per body.
     pub fn overhead(&self) -> f64 {
-        let more = self.repeats + self.repairs + self.fills;
+        let more = self.repeats + self.twins + self.repairs + self.fills;
         more as f64 / self.bodies.max(1) as f64
     }
 

@@ -36,6 +36,7 @@
 //! | module | what |
 //! |---|---|
 //! | `link`, `node` | one end of a link, alone and on a MAC |
+//! | `paths` | what exists once for each path to the peer |
 //! | `sender` | the sending half: queues, send window, loss detection, repairs |
 //! | `receiver`, `decoder` | the receiving half, and the equations of its repairs |
 //! | [`header`], `body` | frame format |
@@ -88,6 +89,7 @@ pub mod gilbert;
 pub mod header;
 mod link;
 mod node;
+mod paths;
 pub mod policy;
 mod radio;
 mod receiver;
@@ -102,6 +104,8 @@ pub use counters::Counters;
 pub use estimate::{Estimate, Totals};
 pub use link::{Heard, Link, Opportunity, Report};
 pub use node::Node;
+pub use paths::PATHS;
 pub use radio::{Radio, SlotCounters};
 pub use receiver::Delivery;
+pub use sender::Role;
 pub use site::{Site, SlotConfig, Turn, Turns};

@@ -18,9 +18,10 @@ use crate::counters::Counters;
 use crate::estimate::Totals;
 use crate::gilbert::Channel;
 use crate::header::{ACK, COVER, FIXED, Frame, PLAIN_MAX, SLOT, Slot};
+use crate::paths::{PATHS, Paths};
 use crate::policy::Prediction;
 use crate::receiver::{Delivery, Receiver};
-use crate::sender::{Chance, Out, Sender};
+use crate::sender::{Chance, Out, Role, Sender};
 
 /// One end of a link.
 #[derive(Clone, Debug)]
@@ -29,6 +30,17 @@ pub struct Link {
     receiver: Receiver,
     epoch: u8,
     peer_epoch: Option<u8>,
+    contact: Paths<Contact>,
+    coded: Vec<u8>,
+    /// Whether the note that is being written carries no copies.
+    bare: bool,
+    /// Where bitmaps of reports are packed and unpacked.
+    bitmap: Vec<u8>,
+}
+
+/// What is known of the reports on one path.
+#[derive(Clone, Debug)]
+struct Contact {
     /// When the last report came.
     heard_at: Instant,
     /// When the present bin of the loss estimate was opened.
@@ -45,11 +57,21 @@ pub struct Link {
     heard: bool,
     /// The peer has nothing left to send but what is missing, and waits for the report.
     hurried: bool,
-    coded: Vec<u8>,
-    /// Whether the note that is being written carries no copies.
-    bare: bool,
-    /// Where bitmaps of reports are packed and unpacked.
-    bitmap: Vec<u8>,
+}
+
+impl Default for Contact {
+    fn default() -> Contact {
+        Contact {
+            heard_at: Instant::ZERO,
+            bin_since: Instant::ZERO,
+            pto_at: None,
+            pto_count: 0,
+            silent_timeouts: 0,
+            notes: 0,
+            heard: true,
+            hurried: false,
+        }
+    }
 }
 
 /// A chance to send one frame.
@@ -65,6 +87,10 @@ pub struct Opportunity {
     pub last: bool,
     /// The stamp to send, where there are slots.
     pub slot: Option<Slot>,
+    /// Whether lost bodies and their repairs may leave here; where there are several paths, another one may be faster.
+    pub again: bool,
+    /// Whether new bodies may leave here.
+    pub new: bool,
 }
 
 impl Opportunity {
@@ -74,6 +100,8 @@ impl Opportunity {
         fill: false,
         last: false,
         slot: None,
+        again: true,
+        new: true,
     };
 }
 
@@ -141,18 +169,67 @@ impl Link {
             receiver: Receiver::new(&config),
             epoch,
             peer_epoch: None,
-            heard_at: Instant::ZERO,
-            bin_since: Instant::ZERO,
-            pto_at: None,
-            pto_count: 0,
-            silent_timeouts: 0,
-            notes: 0,
-            heard: true,
-            hurried: false,
+            contact: Paths::one(Contact::default()),
             coded: vec![0; config.body_max() + crate::config::COVER_USUAL],
             bare: false,
             bitmap: vec![0; (config.window_max / 8).max(PLAIN_MAX)],
         })
+    }
+
+    /// Adds a path to the peer, whose frames have numbers of their own: which one, or `None` if there are [`PATHS`]. It is
+    /// closed until it gets a role. There is one from the start, path 0.
+    pub fn add_path(&mut self) -> Option<usize> {
+        let path = self.paths();
+        if path >= PATHS {
+            return None;
+        }
+        self.sender.add_path();
+        self.receiver.frames.push(Default::default());
+        self.contact.push(Contact::default());
+        Some(path)
+    }
+
+    /// The number of paths.
+    pub fn paths(&self) -> usize {
+        self.contact.count()
+    }
+
+    /// Selects the path that all other methods are about, but those that name one: on which the next frame leaves, or has come.
+    pub fn select(&mut self, path: usize) {
+        self.contact.select(path);
+        self.sender.select(path);
+        self.receiver.frames.select(path);
+    }
+
+    /// Sets what the selected path may carry. What is in flight on one that is closed is sent again on the others.
+    pub fn set_role(&mut self, now: Instant, role: Role) {
+        if role == Role::Closed {
+            self.contact.pto_at = None;
+        }
+        self.sender.set_role(now, role);
+    }
+
+    /// The number of the oldest open body, and of the next new one.
+    pub fn open_bodies(&self) -> (u32, u32) {
+        (self.sender.base(), self.sender.next_seq())
+    }
+
+    /// Whether a path has stopped as far as reports on other paths show. It carries nothing but probes until one is reported.
+    pub fn is_doubted(&self, path: usize) -> bool {
+        self.sender.is_doubted(path)
+    }
+
+    /// When a copy of a body is to leave on a path, whatever else waits: as its class asks, or to probe a path in doubt.
+    pub fn twin_at(&self, path: usize) -> Option<Instant> {
+        match self.sender.owes_twin(path) {
+            true => Some(Instant::ZERO),
+            false => self.sender.doubt_probe_at(path),
+        }
+    }
+
+    /// Number of lost bodies that wait to be sent again.
+    pub fn lost_count(&self) -> usize {
+        self.sender.lost_count()
     }
 
     /// Queues a packet of a class (0 is the most urgent) and flow (0 to 63). Returns false if it is refused: no room, empty,
@@ -218,6 +295,8 @@ impl Link {
                     fits,
                     fill: chance.fill,
                     flush: due,
+                    again: chance.again,
+                    new: chance.new,
                 };
                 self.sender
                     .choose(now, of, &mut out)
@@ -231,7 +310,7 @@ impl Link {
 
     /// Writes a note, a frame without body, whether one is due or not.
     pub fn note(&mut self, now: Instant, slot: Option<Slot>, octets: &mut [u8]) -> Option<usize> {
-        self.notes = self.notes.saturating_add(1);
+        self.contact.notes = self.contact.notes.saturating_add(1);
         let chance = Opportunity {
             slot,
             ..Opportunity::ALWAYS
@@ -270,7 +349,7 @@ impl Link {
 
     /// Octets that the report due would add to a frame; 0 if none is due. A packet that leaves them free saves a frame.
     pub fn report_len(&self) -> usize {
-        match self.receiver.owed {
+        match self.receiver.frames.owed {
             0 => 0,
             _ => ACK + self.receiver.bitmap_len(),
         }
@@ -288,7 +367,7 @@ impl Link {
 
     /// When the probe timeout expires; `None` while nothing is in flight.
     pub fn probe_at(&self) -> Option<Instant> {
-        self.pto_at
+        self.contact.pto_at
     }
 
     /// Whether a lost body or a repair is to be sent at once.
@@ -310,13 +389,13 @@ impl Link {
     /// Notes that a slot of this end begins (only in slots).
     pub fn begin_slot(&mut self, now: Instant) {
         self.sender.close_bin(now);
-        self.bin_since = now;
-        self.sender.begin_slot(now, self.heard);
-        self.heard = false;
+        self.contact.bin_since = now;
+        self.sender.begin_slot(now, self.contact.heard);
+        self.contact.heard = false;
         // An idle slot sends its report often enough that all copies are lost in at most one slot of a hundred.
         //= wildnet 3.1: acknowledgements are cumulative and repeated, so that one of them arrives
         let loss = self.sender.estimate().loss().max(0.01);
-        self.notes = libm::ceil(libm::log(0.01) / libm::log(loss)).clamp(2.0, 8.0) as u8;
+        self.contact.notes = libm::ceil(libm::log(0.01) / libm::log(loss)).clamp(2.0, 8.0) as u8;
     }
 
     /// Sets the time of a round and of one way (only in slots; without slots both are measured).
@@ -345,7 +424,9 @@ impl Link {
     pub fn resume(&mut self, now: Instant) {
         self.sender.resume(now);
         let soon = now + self.config().ack_delay;
-        self.pto_at = self.pto_at.map(|at| at.max(soon));
+        for contact in self.contact.iter_mut() {
+            contact.pto_at = contact.pto_at.map(|at| at.max(soon));
+        }
     }
 
     /// Notes that the peer has started over, known by other means than its frames.
@@ -353,8 +434,10 @@ impl Link {
         self.sender.counters.peer_restarts += 1;
         self.sender.restart();
         self.peer_epoch = None;
-        self.pto_at = None;
-        (self.pto_count, self.silent_timeouts) = (0, 0);
+        for contact in self.contact.iter_mut() {
+            contact.pto_at = None;
+            (contact.pto_count, contact.silent_timeouts) = (0, 0);
+        }
     }
 
     /// Number of frames that wait: lost and new ones, and one if repairs are due.
@@ -396,25 +479,51 @@ impl Link {
         self.sender.config()
     }
 
-    /// The present state of the link and its channel.
+    /// The present state of the link and the channel of the selected path.
     pub fn report(&self) -> Report {
+        self.report_of(self.contact.at())
+    }
+
+    /// When a report on the frames of a path is due, even if nothing else is sent.
+    pub fn report_at_of(&self, path: usize) -> Option<Instant> {
+        self.ack_due_of(path).map(|wake| wake.at)
+    }
+
+    /// When the probe timeout of a path expires.
+    pub fn probe_at_of(&self, path: usize) -> Option<Instant> {
+        self.contact.of(path).pto_at
+    }
+
+    /// When frames of a path that were overtaken count as lost.
+    pub fn settle_at_of(&self, path: usize) -> Option<Instant> {
+        self.sender.loss_of(path).settle_at()
+    }
+
+    /// Whether a probe of a path is due.
+    pub fn probes_of(&self, path: usize) -> bool {
+        self.sender.loss_of(path).has_probes() && self.sender.has_open()
+    }
+
+    /// The present state of the link and the channel of a path.
+    pub fn report_of(&self, path: usize) -> Report {
         let sender = &self.sender;
-        let rtt = sender.rtt();
+        let (loss, contact) = (sender.loss_of(path), self.contact.of(path));
+        let rtt = loss.rtt();
         Report {
-            channel: sender.estimate().channel(),
-            incoming: self.receiver.channel(),
-            totals: sender.estimate().totals(),
+            channel: sender.estimate_of(path).channel(),
+            incoming: self.receiver.frames.of(path).channel(),
+            totals: sender.estimate_of(path).totals(),
             rtt: rtt.least().map(|least| (rtt.smoothed, least)),
             rtt_lately: rtt.lately(),
             rtt_latest: rtt.latest(),
-            passed: sender.passed(),
+            passed: loss.passed(),
             open: sender.open_count(),
             oldest_transmissions: sender.oldest_transmissions(),
             queued: sender.all_queued(),
             held: self.receiver.waiting,
-            in_flight: sender.bytes_in_flight(),
-            reordering: sender.reordering(self.heard_at),
-            pto_count: self.pto_count,
+            in_flight: loss.bytes_in_flight(),
+            reordering: loss.reordering(contact.heard_at),
+            pto_count: contact.pto_count,
         }
     }
 
@@ -436,15 +545,19 @@ impl Link {
         if self.sender.settle_overtaken(now) {
             self.progress(now);
         }
-        if self.pto_at.is_some_and(|at| at <= now) {
-            self.pto_count = self.pto_count.saturating_add(1);
-            self.silent_timeouts = self.silent_timeouts.saturating_add(1);
+        if self.contact.pto_at.is_some_and(|at| at <= now) {
+            self.contact.pto_count = self.contact.pto_count.saturating_add(1);
+            self.contact.silent_timeouts = self.contact.silent_timeouts.saturating_add(1);
             // As many probes as a burst swallows, so that one of them comes through.
             let burst = self.sender.estimate().channel().burst;
             self.sender
                 .probe(libm::ceil(burst).clamp(1.0, 8.0) as usize);
+            if self.sender.has_other_path() {
+                // Another path carries the bodies, and this one probes.
+                self.sender.doubt(now, self.contact.at());
+            }
             // Without anything open there is nothing to be reported.
-            self.pto_at = self.sender.has_open().then(|| now + self.pto());
+            self.contact.pto_at = self.sender.has_open().then(|| now + self.pto());
         }
     }
 
@@ -452,7 +565,7 @@ impl Link {
     pub fn poll_timeout(&self) -> Option<Wake> {
         let bundle = self.next_packet_at().filter(|_| !self.turns());
         let bundle = bundle.map(|at| Wake { at, why: BUNDLE });
-        let probe = self.pto_at.map(|at| Wake { at, why: SILENCE });
+        let probe = self.contact.pto_at.map(|at| Wake { at, why: SILENCE });
         let settle = self.settle_at().filter(|_| !self.turns());
         let settle = settle.map(|at| Wake { at, why: OVERTAKEN });
         let loss = Wake::earlier(probe, settle);

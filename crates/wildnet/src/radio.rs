@@ -228,6 +228,7 @@ impl Radio {
                 demand: self.site.demand(),
                 marker: false,
             }),
+            ..Opportunity::ALWAYS
         }
     }
 

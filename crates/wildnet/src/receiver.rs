@@ -11,6 +11,7 @@ use crate::config::{Config, FLOWS, Order};
 use crate::decoder::{Decoder, Known, Taken};
 use crate::gilbert::Channel;
 use crate::header::{Ack, BODY, HELD_UNIT, PLAIN_MAX, before, pack};
+use crate::paths::Paths;
 use crate::store::Store;
 
 /// A packet that leaves the link at its receiving end.
@@ -36,10 +37,7 @@ pub(crate) struct Receiver {
     /// Bodies ready for delivery, and how many octets of the first have been delivered.
     ready: VecDeque<u32>,
     taken: usize,
-    frames: Frames,
-    /// Frames received since the last acknowledgement, and when the first of them came.
-    pub owed: u16,
-    pub owed_since: Option<Instant>,
+    pub frames: Paths<Frames>,
     /// Bodies recovered from repairs.
     pub recovered: u64,
     /// Bodies that wait for an older one.
@@ -68,9 +66,9 @@ struct Slot {
     ready: bool,
 }
 
-/// Totals over frame numbers.
+/// Totals over the frame numbers of one path, and the report that it is owed.
 #[derive(Clone, Copy, Debug, Default)]
-struct Frames {
+pub(crate) struct Frames {
     started: bool,
     highest: u32,
     received: u16,
@@ -78,6 +76,30 @@ struct Frames {
     last_at: Instant,
     /// Frames, losses and runs of losses, decaying by [`RECENT`].
     recent: [f64; 3],
+    /// Frames received since the last acknowledgement, and when the first of them came.
+    pub owed: u16,
+    pub owed_since: Option<Instant>,
+}
+
+impl Frames {
+    /// Counts from this number on.
+    fn from(number: u32) -> Frames {
+        Frames {
+            started: true,
+            highest: number.wrapping_sub(1),
+            ..Frames::default()
+        }
+    }
+
+    /// The channel over some 500 frames.
+    pub fn channel(&self) -> Channel {
+        let [frames, lost, runs] = self.recent;
+        let loss = if frames > 0.0 { lost / frames } else { 0.0 };
+        match runs > 3.0 {
+            true => Channel::bursty(loss, lost / runs),
+            false => Channel::independent(loss),
+        }
+    }
 }
 
 impl Held {
@@ -173,9 +195,7 @@ impl Receiver {
             flows: [0; FLOWS],
             ready: VecDeque::with_capacity(config.window),
             taken: 0,
-            frames: Frames::default(),
-            owed: 0,
-            owed_since: None,
+            frames: Paths::one(Frames::default()),
             recovered: 0,
             waiting: 0,
         }
@@ -183,12 +203,7 @@ impl Receiver {
 
     /// The channel from the peer, over some 500 frames.
     pub fn channel(&self) -> Channel {
-        let [frames, lost, runs] = self.frames.recent;
-        let loss = if frames > 0.0 { lost / frames } else { 0.0 };
-        match runs > 3.0 {
-            true => Channel::bursty(loss, lost / runs),
-            false => Channel::independent(loss),
-        }
+        self.frames.channel()
     }
 
     /// Whether anything was received since the start.
@@ -207,17 +222,29 @@ impl Receiver {
         self.decoder.clear();
         self.flows = [0; FLOWS];
         self.waiting = 0;
-        // The frame that shows the start is the first one that counts.
-        self.frames = Frames {
-            started: true,
-            highest: number.wrapping_sub(1),
-            ..Frames::default()
+        // The frame that shows the start is the first one that counts. What is owed stays owed.
+        for frames in self.frames.iter_mut() {
+            *frames = Frames {
+                owed: frames.owed,
+                owed_since: frames.owed_since,
+                ..Frames::default()
+            };
+        }
+        let (owed, owed_since) = (self.frames.owed, self.frames.owed_since);
+        *self.frames = Frames {
+            owed,
+            owed_since,
+            ..Frames::from(number)
         };
     }
 
     /// Counts a frame by its number.
     pub fn on_frame(&mut self, now: Instant, number: u32) {
-        let frames = &mut self.frames;
+        let frames = &mut *self.frames;
+        if !frames.started {
+            // The first one on a further path.
+            *frames = Frames::from(number);
+        }
         frames.received = frames.received.wrapping_add(1);
         // A late frame adds to the total received, and is no loss any more. The recent runs shrink with the losses.
         let late = before(number, frames.highest);

@@ -21,12 +21,14 @@
 //! | [`Queues`] | packets that wait for their first transmission, numbers within flows |
 //! | [`SendWindow`] | bodies from the oldest open one to the next new one, their octets and states, the queue of lost ones |
 //! | [`LossDetection`] | frames that were sent, which of them are settled, round trips, reordering, probes |
+//! | [`Liveness`] | whether a path carries anything, and copies of bodies for it |
 //! | [`Repairs`] | blocks and cohorts, the policies worked out for them |
 //! | [`SmallPackets`] | small bodies of which copies ride along |
 //! | [`Conditions`] | configuration, the channel as estimated, the length of a round |
 
 mod choice;
 mod conditions;
+mod liveness;
 mod loss;
 mod queues;
 mod reordering;
@@ -41,7 +43,9 @@ use chappe_core::{Duration, Instant};
 use crate::config::{Config, Service};
 use crate::counters::Counters;
 use crate::estimate::Estimate;
+use crate::paths::{FrameId, Paths};
 use conditions::Conditions;
+use liveness::Liveness;
 use loss::LossDetection;
 use queues::Queues;
 use repairs::Repairs;
@@ -50,6 +54,7 @@ use small_packets::SmallPackets;
 use window::SendWindow;
 
 pub(crate) use choice::{Chance, Choice, Out};
+pub use liveness::Role;
 pub(crate) use small_packets::ROOM;
 
 #[derive(Clone, Debug)]
@@ -57,9 +62,12 @@ pub(crate) struct Sender {
     conditions: Conditions,
     queues: Queues,
     window: SendWindow,
-    loss: LossDetection,
+    loss: Paths<LossDetection>,
+    liveness: Paths<Liveness>,
     repairs: Repairs,
     small_packets: SmallPackets,
+    /// The number of the first frame of each path.
+    first_frame: u32,
     /// Of the whole link: its receiving half counts here too.
     pub counters: Counters,
 }
@@ -70,18 +78,47 @@ const FRAMES_PER_BODY: usize = 4;
 impl Sender {
     /// A sender whose first frame has the number `first_frame`.
     pub fn new(config: Config, first_frame: u32) -> Sender {
-        let frames = config.window * FRAMES_PER_BODY;
-        let mut loss = LossDetection::new(frames, config.reordering);
-        loss.start_at(first_frame);
+        let loss = detection(&config, config.window, first_frame);
         Sender {
             queues: Queues::new(&config),
             window: SendWindow::new(config.window, config.window_max, config.body_max()),
-            loss,
+            loss: Paths::one(loss),
+            liveness: Paths::one(Liveness::new(Role::Open)),
+            first_frame,
             repairs: Repairs::new(),
             small_packets: SmallPackets::new(),
             counters: Counters::default(),
             conditions: Conditions::new(config),
         }
+    }
+
+    /// Adds a path to the peer, which is closed until it gets a role.
+    pub fn add_path(&mut self) {
+        let config = self.conditions.config();
+        let detection = detection(config, self.window.places(), self.first_frame);
+        self.loss.push(detection);
+        self.liveness.push(Liveness::new(Role::Closed));
+        self.conditions.add_path();
+    }
+
+    /// Decides for this path from now on.
+    pub fn select(&mut self, path: usize) {
+        self.loss.select(path);
+        self.liveness.select(path);
+        self.conditions.select(path);
+    }
+
+    /// A frame of the selected path.
+    fn here(&self, number: u32) -> FrameId {
+        FrameId {
+            path: self.loss.at() as u8,
+            number,
+        }
+    }
+
+    /// The next frame of the selected path.
+    fn next_frame_id(&self) -> FrameId {
+        self.here(self.loss.next_number())
     }
 
     /// Queues a packet; false if there is no room.
@@ -124,9 +161,9 @@ impl Sender {
         self.loss.begin_slot(heard);
         self.repairs.end_slot();
         self.give_up_late(now);
-        let number = self.loss.next_number();
+        let frame = self.next_frame_id();
         self.repairs
-            .begin_rounds(&self.conditions, &self.window, now, number);
+            .begin_rounds(&self.conditions, &self.window, now, frame);
     }
 
     /// Nothing has been reported for too long: `frames` are to leave, to provoke a report, and nothing counts as in flight
@@ -137,7 +174,7 @@ impl Sender {
 
     /// This end has stood still until now, so that reports waited for it.
     pub fn resume(&mut self, now: Instant) {
-        self.loss.resume(now);
+        self.loss.iter_mut().for_each(|loss| loss.resume(now));
     }
 
     /// Frames may have at most `frame_max` octets from now on: what does not fit is given up.
@@ -168,10 +205,17 @@ impl Sender {
         self.counters.lost_by_restart += self.window.give_up_all();
         self.small_packets.clear();
         self.repairs.clear();
-        self.loss.restart();
+        self.loss.iter_mut().for_each(LossDetection::restart);
         self.queues.restart_flows();
-        *self.conditions.estimate_mut() = Estimate::default();
+        self.conditions.forget_channels();
     }
+}
+
+/// The loss detection of a path for a window of so many bodies.
+fn detection(config: &Config, bodies: usize, first_frame: u32) -> LossDetection {
+    let mut loss = LossDetection::new(bodies * FRAMES_PER_BODY, config.reordering);
+    loss.start_at(first_frame);
+    loss
 }
 
 /// What the link asks about the state of the parts.
@@ -201,23 +245,19 @@ impl Sender {
         self.loss.rtt()
     }
 
-    /// How long a frame may be overtaken before it counts as lost; zero while none has been late.
-    pub fn reordering(&self, now: Instant) -> Duration {
-        self.loss.reordering(now)
+    /// What was measured of the frames of a path.
+    pub fn loss_of(&self, path: usize) -> &LossDetection {
+        self.loss.of(path)
+    }
+
+    /// What is known of the losses of a path.
+    pub fn estimate_of(&self, path: usize) -> &Estimate {
+        self.conditions.estimate_of(path)
     }
 
     /// When frames that were overtaken will count as lost, whether a report comes or not.
     pub fn settle_at(&self) -> Option<Instant> {
         self.loss.settle_at()
-    }
-
-    /// Octets that the path has carried or lost, and up to when.
-    pub fn passed(&self) -> (u64, Instant) {
-        self.loss.passed()
-    }
-
-    pub fn bytes_in_flight(&self) -> usize {
-        self.loss.bytes_in_flight()
     }
 
     /// The number of the next frame.
@@ -228,6 +268,11 @@ impl Sender {
     /// The number of the next new body.
     pub fn next_seq(&self) -> u32 {
         self.window.next()
+    }
+
+    /// The oldest open body.
+    pub fn base(&self) -> u32 {
+        self.window.base()
     }
 
     /// The base that frames carry.
@@ -337,13 +382,22 @@ impl Sender {
     /// Lost bodies first, since others may wait for them at the peer; then the repairs of a round that has begun, and only
     /// then what is new.
     fn choose_useful(&mut self, now: Instant, chance: Chance, out: &mut Out<'_>) -> Option<Choice> {
-        if let Some(seq) = self.next_lost(now) {
+        if let Some(seq) = self.next_twin(now) {
+            self.window.note_copy(seq);
+            self.counters.twins += 1;
+            return Some(Choice::Copy(seq));
+        }
+        if chance.again
+            && let Some(seq) = self.next_lost(now)
+        {
             return Some(self.send_again(seq));
         }
-        if let Some(choice) = self.owed_repair(out) {
+        if chance.again
+            && let Some(choice) = self.owed_repair(out)
+        {
             return Some(choice);
         }
-        let new = self.new_at(chance.flush).is_some_and(|at| at <= now);
+        let new = chance.new && self.new_at(chance.flush).is_some_and(|at| at <= now);
         if new && chance.fits > self.repairs.reserve(&self.conditions, now) {
             let choice = self.send_new(now);
             if choice.is_some() {
@@ -353,7 +407,10 @@ impl Sender {
         let closed = self
             .repairs
             .close_if_due(&self.conditions, now, chance.fits);
-        if closed && let Some(choice) = self.owed_repair(out) {
+        if closed
+            && chance.again
+            && let Some(choice) = self.owed_repair(out)
+        {
             return Some(choice);
         }
         if !chance.fill || !self.window.has_open() {
@@ -367,7 +424,10 @@ impl Sender {
     /// The oldest body in flight that left before the silence and still matters, once more.
     fn probe_again(&mut self, now: Instant) -> Option<Choice> {
         while self.loss.has_probes() {
-            let Some(oldest) = self.window.oldest_sent_before(self.loss.probes_from()) else {
+            let Some(oldest) = self
+                .window
+                .oldest_sent_before(self.here(self.loss.probes_from()))
+            else {
                 self.loss.end_probes();
                 break;
             };
@@ -382,7 +442,8 @@ impl Sender {
 
     /// In slots: no report came and nothing else is to be sent, so the oldest body of an earlier slot again.
     pub fn repeat_unreported(&mut self) -> Option<Choice> {
-        let oldest = self.window.oldest_sent_before(self.loss.repeat_before());
+        let before = self.here(self.loss.repeat_before());
+        let oldest = self.window.oldest_sent_before(before);
         let oldest = oldest.filter(|_| self.conditions.repeats());
         oldest.map(|seq| self.send_again(seq))
     }
@@ -411,10 +472,10 @@ impl Sender {
     }
 
     fn owed_repair(&mut self, out: &mut Out<'_>) -> Option<Choice> {
-        let number = self.loss.next_number();
+        let frame = self.next_frame_id();
         let choice = self
             .repairs
-            .next_owed(&self.conditions, &mut self.window, number, out);
+            .next_owed(&self.conditions, &mut self.window, frame, out);
         self.counters.repairs += u64::from(choice.is_some());
         choice
     }
@@ -430,7 +491,8 @@ impl Sender {
             self.counters.expired += self.queues.drop_late(service, arrival, most);
         }
         if let Some(places) = self.window.grow() {
-            self.loss.grow(places * FRAMES_PER_BODY);
+            let frames = places * FRAMES_PER_BODY;
+            self.loss.iter_mut().for_each(|loss| loss.grow(frames));
         }
         let config = self.conditions.config();
         let packed = self
@@ -442,13 +504,16 @@ impl Sender {
             true => packed.offered,
             false => now,
         };
-        let frame = self.loss.next_number();
+        let frame = self.next_frame_id();
         let seq = self.window.open_body(service as u8, offered, frame);
         let deadline = allowed.map(|allowed| offered + allowed);
         self.repairs
             .on_new(&self.conditions, now, (seq, service), deadline);
         if self.conditions.config().copies > 0 {
             self.small_packets.remember(&self.window, seq);
+        }
+        if promise.every_path {
+            self.add_twins(seq);
         }
         self.counters.bodies += 1;
         Some(Choice::Body(seq))
@@ -468,14 +533,14 @@ impl Sender {
     /// A frame of `len` octets leaves with what was chosen.
     pub fn on_sent(&mut self, now: Instant, choice: Option<Choice>, len: usize) {
         self.counters.octets_sent += len as u64;
-        let number = self.loss.next_number();
+        let frame = self.next_frame_id();
         let (seq, in_flight) = match choice {
             Some(Choice::Body(seq)) => {
-                self.window.sent_in(seq, number);
-                self.repairs.on_sent(&self.conditions, seq, number);
+                self.window.sent_in(seq, frame);
+                self.repairs.on_sent(&self.conditions, seq, frame);
                 (Some(seq), len)
             }
-            Some(Choice::Repair { .. }) => (None, len),
+            Some(Choice::Copy(_) | Choice::Repair { .. }) => (None, len),
             None => {
                 self.counters.notes += 1;
                 // A note is not answered, so it does not count as in flight.

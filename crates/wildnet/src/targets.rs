@@ -165,6 +165,7 @@ fn try_slot(
             residual,
             retries: None,
             drop_late: wish.delay.is_some() && wish.loss > 0.0,
+            every_path: false,
         },
         rounds,
         prediction,

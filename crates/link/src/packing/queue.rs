@@ -84,6 +84,11 @@ impl Queues {
         self.classes.iter().map(|class| class.packets).sum()
     }
 
+    /// Octets that wait in a class.
+    pub fn octets(&self, class: usize) -> usize {
+        self.classes.get(class).map_or(0, |class| class.octets)
+    }
+
     /// Whether a class would take a packet of 1514 octets without dropping one.
     pub fn has_room(&self, class: usize, limit: usize) -> bool {
         let limit = limit.clamp(LEAST, MOST);

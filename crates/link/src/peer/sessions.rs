@@ -4,13 +4,14 @@ use chappe_core::{Duration, Instant};
 use chappe_session::{Begun, Gate, HEAD, Initiation, Reason, Stamp, Verdict};
 use chappe_sys::Endpoint;
 
-use super::{IDLE, KEEPALIVE, OVERDUE, PROVE_EVERY, Peer, State};
+use super::{IDLE, KEEPALIVE, OVERDUE, PROVE_EVERY, PathConfig, Peer, State, of_place};
 use crate::path_mtu::Tail;
 
 /// Unanswered calls from which on a message says what to check.
 const UNANSWERED: u32 = 8;
-/// Octets of what a host says in a handshake: its life (8), its receive window in bodies (2), its keepalive in seconds (2).
-const SAID: usize = 12;
+/// Octets of what a host says in a handshake: its life (8), its receive window in bodies (2), its keepalive in seconds (2), the
+/// number of the path (1), whether that is a reserve (1), and the path's cost in milliseconds (2).
+const SAID: usize = 16;
 
 impl Peer {
     /// Tells the host's clock, as time since 1970, which stamps calls.
@@ -31,7 +32,7 @@ impl Peer {
         let (source, len) = crate::carrier::source(from);
         match gate.judge(now, source.get(..len).unwrap_or_default(), datagram, reply) {
             Verdict::Initiation(call) if call.public == self.config.public => {
-                self.take_call(now, from, call);
+                self.take_call(now, gate, from, call);
             }
             Verdict::Initiation(_) => return Err(Reason::Forged),
             Verdict::Sessions(_) => {
@@ -44,14 +45,24 @@ impl Peer {
     }
 
     /// Takes a call of this peer that the host's gate has opened.
-    pub fn take_call(&mut self, now: Instant, from: Endpoint, call: Initiation) {
+    pub fn take_call(&mut self, now: Instant, gate: &Gate, from: Endpoint, call: Initiation) {
         self.notice_pause(now);
         self.counters.datagrams_received += 1;
-        let (said, quiet) = (
-            self.said(),
-            self.silence(now) >= OVERDUE || !self.sessions.is_up(now),
-        );
-        let taken = self.sessions.take(now, from, call, &said, quiet);
+        let path = usize::from(call.said().get(12).copied().unwrap_or_default());
+        while self.paths.len() <= path {
+            let config = PathConfig::learned(self.paths.len(), self.config.below);
+            if !self.add_path(gate, config) {
+                return self.count(Some(Reason::Strange));
+            }
+            if let Some(path) = self.paths.last_mut() {
+                path.learned = true;
+            }
+        }
+        let (said, keepalive) = (self.said(path), self.peer_keepalive);
+        let own = &mut self.paths[path];
+        own.datagrams_received += 1;
+        let quiet = own.silence(now, keepalive) >= OVERDUE || !own.sessions.is_up(now);
+        let taken = own.sessions.take(now, from, call, &said, quiet);
         self.count(taken.err());
     }
 
@@ -60,13 +71,20 @@ impl Peer {
     pub fn take_datagram(&mut self, now: Instant, from: Endpoint, datagram: &mut [u8]) -> bool {
         self.notice_pause(now);
         self.counters.datagrams_received += 1;
+        let place = chappe_session::addressed(datagram).map(chappe_session::place_of);
+        let (_, path) = of_place(place.unwrap_or_default() as usize);
+        let Some(own) = self.paths.get_mut(path) else {
+            self.count(Some(Reason::Strange));
+            return false;
+        };
+        own.datagrams_received += 1;
         let taken = match datagram.first() {
-            Some(2) => self.sessions.take_answer(now, datagram).map(|begun| {
-                self.begin(now, begun);
-                self.move_to(from);
+            Some(2) => own.sessions.take_answer(now, datagram).map(|begun| {
+                self.begin(now, path, begun);
+                self.move_to(path, from);
             }),
-            Some(4) => self.sessions.take_cookie(now, datagram),
-            _ => self.take_frame(now, from, datagram),
+            Some(4) => own.sessions.take_cookie(now, datagram),
+            _ => self.take_frame(now, (path, from), datagram),
         };
         self.count(taken.err());
         taken.is_ok()
@@ -81,50 +99,57 @@ impl Peer {
         }
     }
 
-    fn said(&self) -> [u8; SAID] {
+    fn said(&self, path: usize) -> [u8; SAID] {
         let window = self.link.config().window_max.min(u16::MAX.into()) as u16;
         let keepalive = self.config.keepalive.as_secs_f64().ceil().min(65_535.0) as u16;
+        let config = &self.paths[path].config;
+        let cost = (config.cost.as_secs_f64() * 1e3).min(65_535.0) as u16;
         let mut said = [0; SAID];
         let parts = (self.life.to_be_bytes().into_iter())
             .chain(window.to_be_bytes())
-            .chain(keepalive.to_be_bytes());
+            .chain(keepalive.to_be_bytes())
+            .chain([path as u8, u8::from(config.reserve)])
+            .chain(cost.to_be_bytes());
         said.iter_mut().zip(parts).for_each(|(to, from)| *to = from);
         said
     }
 
-    /// How long the peer has owed a sign of life.
-    pub(super) fn silence(&self, now: Instant) -> Duration {
-        let owed = self.asked_at.map(|at| now.saturating_since(at));
-        let idle = now.saturating_since(self.heard_at);
-        let idle = idle.saturating_sub(self.peer_keepalive + self.peer_keepalive);
-        owed.unwrap_or_default().max(idle)
-    }
-
-    /// The present interval between empty frames.
-    pub(super) fn keepalive(&self, now: Instant) -> Duration {
-        match now.saturating_since(self.busy_at) < IDLE {
+    /// The present interval between empty frames on a path. A reserve keeps only address translators awake.
+    pub(super) fn keepalive(&self, now: Instant, path: usize) -> Duration {
+        let busy = now.saturating_since(self.busy_at) < IDLE;
+        match busy && !self.paths[path].config.reserve {
             true => KEEPALIVE.min(self.config.keepalive),
             false => self.config.keepalive,
         }
     }
 
-    pub(super) fn call_at(&self, now: Instant) -> Option<Instant> {
-        self.sessions.call_at(self.silence(now) >= OVERDUE)
+    pub(super) fn call_at(&self, now: Instant, path: usize) -> Option<Instant> {
+        let own = &self.paths[path];
+        let silent = own.silence(now, self.peer_keepalive) >= OVERDUE;
+        own.sessions.call_at(silent)
     }
 
     /// Calls the peer if it is time, or a host that called with an old stamp.
-    pub(super) fn call(&mut self, now: Instant, datagram: &mut [u8]) -> Option<(usize, Endpoint)> {
-        if self.call_at(now).is_none_or(|at| at > now) {
+    pub(super) fn call(
+        &mut self,
+        now: Instant,
+        path: usize,
+        datagram: &mut [u8],
+    ) -> Option<(usize, Endpoint)> {
+        if self.call_at(now, path).is_none_or(|at| at > now) {
             return None;
         }
-        let to = self.sessions.back().or(self.endpoint)?;
+        let own = &mut self.paths[path];
+        let to = own.sessions.back().or(own.endpoint)?;
         let (at, since_1970) = self.wall;
         let passed = std::time::Duration::from_nanos(now.saturating_since(at).nanos());
-        let said = self.said();
+        let said = self.said(path);
         let stamp = Stamp::at(since_1970 + passed);
-        let len = self.sessions.call(now, stamp, &said, datagram)?;
+        let own = &mut self.paths[path];
+        let len = own.sessions.call(now, stamp, &said, datagram)?;
+        let unanswered = own.sessions.unanswered();
         let name = &self.config.name;
-        if self.sessions.unanswered() == UNANSWERED && self.state(now) != State::Up {
+        if unanswered == UNANSWERED && self.state(now) != State::Up {
             self.trouble = Some(format!(
                 "no answer from {name}: check that it runs this release, that the address is right, that each host has the other's public key and both the same `preshared_key_file` or none, and that no firewall blocks it"
             ));
@@ -133,19 +158,29 @@ impl Peer {
     }
 
     /// A session has become the present one.
-    fn begin(&mut self, now: Instant, begun: Begun) {
+    fn begin(&mut self, now: Instant, path: usize, begun: Begun) {
         let said = begun.said.octets();
         let (life, rest) = said.split_first_chunk::<8>().unwrap_or((&[0; 8], &[]));
         let (window, rest) = rest.split_first_chunk().unwrap_or((&[0; 2], &[]));
-        let keepalive = rest
-            .first_chunk()
-            .map_or(0, |octets| u16::from_be_bytes(*octets));
+        let (keepalive, rest) = rest.split_first_chunk().unwrap_or((&[0; 2], &[]));
+        let keepalive = u16::from_be_bytes(*keepalive);
         let life = u64::from_be_bytes(*life);
         if self.peer_life.is_some_and(|before| before != life) {
             // The peer has restarted: it knows nothing of the frames in flight, and frames of its former life are void.
             self.link.peer_restarted();
             self.forget_packets();
-            self.sessions.forget_older();
+            for (number, own) in self.paths.iter_mut().enumerate() {
+                match number == path {
+                    true => own.sessions.forget_older(),
+                    // Of its former life.
+                    false => own.sessions.end(),
+                }
+            }
+        }
+        let own = &mut self.paths[path];
+        if let (true, &[_, reserve, high, low, ..]) = (own.learned, rest) {
+            own.config.reserve = reserve != 0;
+            own.config.cost = Duration::from_millis(u16::from_be_bytes([high, low]).into());
         }
         if self.state(now) != State::Up || self.counters.sessions == 0 {
             self.busy_at = now;
@@ -153,62 +188,63 @@ impl Peer {
         self.peer_life = Some(life);
         self.peer_keepalive = Duration::from_secs(keepalive.max(1).into());
         self.link.set_window(u16::from_be_bytes(*window).into());
-        self.heard(now);
         self.trouble = None;
         self.counters.sessions += 1;
+        let own = &mut self.paths[path];
+        own.heard(now);
         // The caller proves that it is there; the other end confirms, so that the proofs end.
-        self.prove_at = Some((now, PROVE_EVERY));
-    }
-
-    fn heard(&mut self, now: Instant) {
-        self.heard_at = now;
-        self.asked_at = None;
+        own.prove_at = Some((now, PROVE_EVERY));
     }
 
     fn take_frame(
         &mut self,
         now: Instant,
-        from: Endpoint,
+        (path, from): (usize, Endpoint),
         datagram: &mut [u8],
     ) -> Result<(), Reason> {
-        let opened = self.sessions.open(now, datagram)?;
+        let opened = self.paths[path].sessions.open(now, datagram)?;
         if self.state(now) != State::Up {
             // What explained why nothing came is over.
             self.trouble = None;
         }
-        self.heard(now);
+        self.paths[path].heard(now);
         match opened.begun {
-            Some(begun) => self.begin(now, begun),
-            None => self.prove_at = None,
+            Some(begun) => self.begin(now, path, begun),
+            None => self.paths[path].prove_at = None,
         }
-        self.move_to(from);
+        self.move_to(path, from);
         if let Some(frame) = datagram.get(HEAD..HEAD + opened.len) {
             // The link counts malformed frames itself.
+            self.link.select(path);
             let _ = self.link.handle(now, frame);
             let tail = chappe_wildnet::header::note_tail(frame).and_then(Tail::read);
             if let Some(tail) = tail {
-                self.path_mtu.take(now, tail);
+                self.paths[path].path_mtu.take(now, tail);
             }
             // A frame with a body or a repair: the link is in use.
             if chappe_wildnet::header::note_tail(frame).is_none() {
                 self.busy_at = now;
             }
         }
-        self.judge_pace(now);
+        self.judge_pace(now, path);
         Ok(())
     }
 
     /// A frame has left: whether it waits for a report.
-    pub(super) fn asked(&mut self, now: Instant) {
-        if self.link.has_open() {
-            self.asked_at = self.asked_at.or(Some(now));
+    pub(super) fn asked(&mut self, now: Instant, path: usize) {
+        // Beside other paths it is asked for nothing unless something of it is under way.
+        let asks = !self.is_bonded() || self.link.report_of(path).in_flight > 0;
+        if asks && self.link.has_open() {
+            let own = &mut self.paths[path];
+            own.asked_at = own.asked_at.or(Some(now));
         }
     }
 
     /// What a peer's calls say that lead to no session.
     pub fn unproved(&self, now: Instant) -> Option<String> {
-        let up = self.sessions.is_up(now);
-        (!up && self.sessions.unproved() >= UNANSWERED).then(|| {
+        let up = self.paths.iter().any(|path| path.sessions.is_up(now));
+        let unproved = self.paths.iter().map(|path| path.sessions.unproved()).max();
+        (!up && unproved >= Some(UNANSWERED)).then(|| {
             format!(
                 "{name} calls and is answered, but its session does not begin: give both hosts the same `preshared_key_file` or none, and check that datagrams from here reach it",
                 name = self.config.name

@@ -179,26 +179,33 @@ impl Peer {
 
 /// Frames to the network.
 impl Peer {
-    pub(super) fn is_full(&self) -> bool {
-        let report = self.link.report();
+    pub(super) fn is_full(&self, path: usize) -> bool {
+        let report = self.link.report_of(path);
         let least = report.rtt.map(|(_, least)| least);
-        self.pace
-            .is_full(report.in_flight, self.config.datagram_max, least)
+        let pace = &self.paths[path].pace;
+        pace.is_full(report.in_flight, self.config.datagram_max, least)
     }
 
-    /// When the next new packet may leave. Small packets wait for a report that is due, to share its frame.
-    pub(super) fn new_at(&self) -> Option<Instant> {
+    /// When the next new packet may leave on a path. Small packets wait for a report that is due, to share its frame.
+    pub(super) fn new_at(&self, now: Instant, path: usize) -> Option<Instant> {
         if self.link.report().queued > 0 {
-            return self.link.next_packet_at();
+            let taken = self.takes(now, path, SERVICES - 1);
+            return self.link.next_packet_at().filter(|_| taken);
         }
-        let ride = self.link.report_at();
-        let each = (0..SERVICES).filter_map(|class| self.queues.ready_at(class, ride));
-        each.min().filter(|_| self.link.can_open())
+        if !self.link.can_open() {
+            return None;
+        }
+        let ride = self.link.report_at_of(path);
+        let ready = |class: usize| self.queues.ready_at(class, ride);
+        let classes = (0..SERVICES).filter(|&class| ready(class).is_some());
+        let taken = classes.filter(|&class| self.takes(now, path, class));
+        taken.filter_map(ready).min()
     }
 
-    /// Whether idle airtime may be used for a repair of bodies in flight.
-    pub(super) fn fills(&self) -> bool {
-        self.spare.has() && self.link.has_open() && !self.is_full()
+    /// Whether idle airtime of a path may be used for a repair of bodies in flight.
+    pub(super) fn fills(&self, now: Instant, path: usize) -> bool {
+        let wanted = self.spare.has() && self.link.has_open() && !self.is_full(path);
+        wanted && self.may_carry(now, path) && self.first_path(now) == path
     }
 
     /// The smallest size of a container in octets, whatever report shares its frame.
@@ -206,34 +213,28 @@ impl Peer {
         (self.container_most() / 2).min(CONTAINER_MAX)
     }
 
-    /// The largest size of a container in octets, given what the path carries.
+    /// The largest size of a container in octets, given what all paths carry.
     fn container_most(&self) -> usize {
-        let narrower = self.config.datagram_max - self.path_mtu.limit();
+        let narrower = self.config.datagram_max - self.datagram_max();
         self.container.len().saturating_sub(narrower)
     }
 
     /// Sends a probe of the path's MTU, or an answer to one, if it is due.
-    fn probe_path(&mut self, now: Instant, datagram: &mut [u8]) -> Option<usize> {
-        let report = self.link.report();
+    fn probe_path(&mut self, now: Instant, path: usize, datagram: &mut [u8]) -> Option<usize> {
+        let report = self.link.report_of(path);
         // Reports that do not come, or a body that does not arrive however often it is sent.
         let stuck = report.oldest_transmissions >= STUCK;
-        self.path_mtu.doubt(now, report.pto_count, stuck);
-        if self.path_mtu.due_at().is_none_or(|at| at > now) {
+        let path_mtu = &mut self.paths[path].path_mtu;
+        path_mtu.doubt(now, report.pto_count, stuck);
+        if path_mtu.due_at().is_none_or(|at| at > now) {
             return None;
         }
         let lost = 1.0 - (1.0 - report.channel.loss) * (1.0 - report.incoming.loss);
         let round_trip = report.rtt.map_or(Duration::from_millis(333), |rtt| rtt.0);
-        let before = self.path_mtu.limit();
-        let next = self.path_mtu.next(now, round_trip, lost);
-        if self.path_mtu.limit() < before {
-            let frame = self
-                .path_mtu
-                .limit()
-                .saturating_sub(chappe_session::OVERHEAD);
-            self.link.shrink(frame);
-            // What was given up may hold parts, and headers that later ones refer to.
-            self.packer.forget();
-            self.queues.forget_parts();
+        let before = path_mtu.limit();
+        let next = path_mtu.next(now, round_trip, lost);
+        if self.paths[path].path_mtu.limit() < before {
+            self.shrink(path);
         }
         let (tail, size) = next?;
         let space = datagram.get_mut(chappe_session::HEAD..self.config.datagram_max)?;
@@ -248,15 +249,34 @@ impl Peer {
         Some(whole)
     }
 
+    /// A path has become narrower.
+    fn shrink(&mut self, path: usize) {
+        let own = &mut self.paths[path];
+        let frame = own.path_mtu.limit();
+        if self.link.paths() > 1 {
+            // The others carry what is too long for it, and it waits until no such body is open.
+            own.drain = Some(self.link.open_bodies().1);
+            return;
+        }
+        self.link
+            .shrink(frame.saturating_sub(chappe_session::OVERHEAD));
+        // What was given up may hold parts, and headers that later ones refer to.
+        self.packer.forget();
+        self.queues.forget_parts();
+    }
+
     /// Gives the link its next container, if the link has none and could send it now.
-    fn feed(&mut self, now: Instant) {
-        let idle = self.link.report().queued == 0 && self.link.can_open() && !self.link.repeats();
-        if !idle {
+    fn feed(&mut self, now: Instant, path: usize, again: bool) {
+        let first = again && self.link.repeats();
+        if self.link.report().queued > 0 || !self.link.can_open() || first {
             return;
         }
         let ride = self.link.report_at();
         for class in 0..SERVICES {
             if self.queues.ready_at(class, ride).is_none_or(|at| at > now) {
+                continue;
+            }
+            if !self.takes(now, path, class) {
                 continue;
             }
             let sure = self.config.services.get(class).is_some_and(is_sure);
@@ -279,36 +299,56 @@ impl Peer {
         }
     }
 
-    pub(super) fn frame(&mut self, now: Instant, datagram: &mut [u8]) -> Option<usize> {
+    /// What a path may send now.
+    fn chance(&mut self, now: Instant, path: usize) -> Opportunity {
+        let full = self.is_full(path);
+        let again = self.repeats_on(now, path);
+        if full {
+            self.paths[path].pace.hold();
+        } else {
+            self.feed(now, path, again);
+        }
+        // What was offered to the link is still there if the path has sent something else.
+        let new = self.takes(now, path, SERVICES - 1) || self.new_at(now, path).is_some();
+        Opportunity {
+            fits: if full { 0 } else { usize::MAX },
+            last: self.queues.packets() == 0,
+            again,
+            new,
+            ..Opportunity::ALWAYS
+        }
+    }
+
+    pub(super) fn frame(
+        &mut self,
+        now: Instant,
+        path: usize,
+        datagram: &mut [u8],
+    ) -> Option<usize> {
+        self.link.select(path);
         self.link.handle_timeout(now);
-        let full = self.is_full();
-        if !self.sessions.is_up(now) || now < self.pace.free_at() {
+        let own = &self.paths[path];
+        if !own.sessions.is_up(now) || now < own.pace.free_at() {
             return None;
         }
-        let chance = match full {
-            true => Opportunity {
+        let chance = match self.may_carry(now, path) {
+            true => self.chance(now, path),
+            // Reports only.
+            false => Opportunity {
                 fits: 0,
                 ..Opportunity::ALWAYS
             },
-            false => Opportunity::ALWAYS,
         };
-        match full {
-            true => self.pace.hold(),
-            false => self.feed(now),
+        if let Some(len) = self.probe_path(now, path, datagram) {
+            return self.seal(now, path, datagram, len);
         }
-        let chance = Opportunity {
-            last: self.queues.packets() == 0,
-            ..chance
-        };
-        if let Some(len) = self.probe_path(now, datagram) {
-            return self.seal(now, datagram, len);
-        }
-        let space = datagram.get_mut(chappe_session::HEAD..self.path_mtu.limit())?;
+        let limit = self.paths[path].path_mtu.limit();
+        let space = datagram.get_mut(chappe_session::HEAD..limit)?;
         let space_len = space.len() + chappe_session::HEAD - chappe_session::OVERHEAD;
         let space = space.get_mut(..space_len)?;
         let mut len = self.link.poll(now, chance, space);
         self.spare.earn(&self.link);
-        if len.is_none() && self.fills() {
+        if len.is_none() && self.fills(now, path) {
             let fill = Opportunity {
                 fill: true,
                 ..chance
@@ -316,21 +356,31 @@ impl Peer {
             len = self.link.poll(now, fill, space);
             self.spare.spend();
         }
-        let proves = self.prove_at.is_some_and(|prove| prove.0 <= now);
-        if len.is_none() && (proves || now >= self.sent_at + self.keepalive(now)) {
+        let proves = (self.paths[path].prove_at).is_some_and(|prove| prove.0 <= now);
+        let kept = self.paths[path].sent_at + self.keepalive(now, path);
+        if len.is_none() && (proves || now >= kept) {
             len = self.link.note(now, None, space);
         }
-        self.seal(now, datagram, len?)
+        self.seal(now, path, datagram, len?)
     }
 
-    fn seal(&mut self, now: Instant, datagram: &mut [u8], framed: usize) -> Option<usize> {
-        let len = self.sessions.seal(now, datagram, framed)?;
-        self.prove_at = self.prove_at.map(|(_, pause)| (now + pause, pause + pause));
-        self.sent_at = now;
-        self.asked(now);
-        self.pace.spend(now, len + self.config.below, framed);
+    fn seal(
+        &mut self,
+        now: Instant,
+        path: usize,
+        datagram: &mut [u8],
+        framed: usize,
+    ) -> Option<usize> {
+        let own = &mut self.paths[path];
+        let len = own.sessions.seal(now, datagram, framed)?;
+        let whole = len + own.config.below;
+        own.prove_at = own.prove_at.map(|(_, pause)| (now + pause, pause + pause));
+        own.sent_at = now;
+        own.octets_sent += whole as u64;
+        own.pace.spend(now, whole, framed);
+        self.asked(now, path);
         self.counters.datagrams_sent += 1;
-        self.counters.octets_sent += (len + self.config.below) as u64;
+        self.counters.octets_sent += whole as u64;
         Some(len)
     }
 }

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::table::{COUNTERS, GAUGES, Row, UNMATCHED};
-use super::{PeerStatus, Status};
+use super::{PathStatus, PeerStatus, Status};
 use crate::peer::State;
 
 impl Status {
@@ -38,7 +38,67 @@ impl Status {
         self.rows(&mut page, counters, "counter", |peer, place| {
             peer.counters.get(place).map_or(0.0, |count| count.1 as f64)
         });
+        self.path_samples(&mut page);
         page.text
+    }
+
+    /// The paths of the peers that have several.
+    fn path_samples(&self, page: &mut Page) {
+        let rows: [PathRow; 6] = [
+            (
+                "path_used",
+                "gauge",
+                "1 if the path carries packets",
+                |path| f64::from(u8::from(path.used)),
+            ),
+            (
+                "path_round_trip_seconds",
+                "gauge",
+                "Smoothed round trip of a path",
+                |path| path.gauge("round_trip_s"),
+            ),
+            (
+                "path_loss_ratio",
+                "gauge",
+                "Recent share of lost frames out on a path",
+                |path| path.gauge("loss_out_ratio"),
+            ),
+            (
+                "path_pace_bytes_per_second",
+                "gauge",
+                "Pace of frames on a path",
+                |path| path.gauge("pace_bps") / 8.0,
+            ),
+            (
+                "path_sent_bytes_total",
+                "counter",
+                "Octets sent on a path",
+                |path| path.octets_sent as f64,
+            ),
+            (
+                "path_datagrams_received_total",
+                "counter",
+                "Datagrams received on a path",
+                |path| path.datagrams_received as f64,
+            ),
+        ];
+        let bonded = || self.peers.iter().filter(|peer| peer.paths.len() > 1);
+        if bonded().next().is_none() {
+            return;
+        }
+        for (name, kind, what, read) in rows {
+            page.family(name, kind, what);
+            for (peer, path) in
+                bonded().flat_map(|peer| peer.paths.iter().map(move |path| (peer, path)))
+            {
+                let labels = [
+                    ("device", &*self.device),
+                    ("peer", &*peer.name),
+                    ("path", &*path.name),
+                ];
+                page.sample(name, &labels, read(path));
+            }
+        }
     }
 
     fn rows(
@@ -64,6 +124,14 @@ impl Status {
         }
     }
 }
+
+/// Name, kind, help and value of a path's metric.
+type PathRow = (
+    &'static str,
+    &'static str,
+    &'static str,
+    fn(&PathStatus) -> f64,
+);
 
 #[derive(Default)]
 struct Page {
@@ -118,6 +186,7 @@ mod tests {
                 name: peer.into(),
                 state: State::Silent,
                 trouble: None,
+                paths: Vec::new(),
                 endpoint: None,
                 public: String::new(),
                 handshake: None,

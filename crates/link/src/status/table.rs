@@ -255,6 +255,16 @@ pub(super) const COUNTERS: &[Counter] = &[
         |f| f.link.notes,
     ),
     count(
+        ("twins", "frames_sent", kind("twin")),
+        "Bodies sent on a further path: copies of classes that take every path, and probes of a path in doubt",
+        |f| f.link.twins,
+    ),
+    count(
+        ("doubts", "path_doubts", None),
+        "Times that a path had stopped as far as reports on the others showed",
+        |f| f.link.doubts,
+    ),
+    count(
         ("copies", "frames_with_copies_sent", None),
         "Frames that carried copies of small bodies",
         |f| f.link.copies,

@@ -81,6 +81,11 @@ impl PeerStatus {
         item(text, width, "late or lost", &self.residual());
         item(text, width, "overhead", &self.overhead(earlier));
         item(text, width, "round trip", &self.round_trip());
+        if self.paths.len() > 1 {
+            for path in &self.paths {
+                item(text, width, "", &path.line());
+            }
+        }
         match &self.coverage.egress {
             Egress::Radio(_) => item(text, width, "radio", &self.coverage.to_string()),
             Egress::Wire(_) if self.coverage.distance.is_some() => {

@@ -17,6 +17,7 @@ impl Place {
         Ok(Place {
             peer: peer.map_err(failed)?,
             coverage: Coverage::default(),
+            sockets: Vec::new(),
         })
     }
 }
@@ -82,10 +83,13 @@ impl Tunnel {
         self.note_peers()
     }
 
-    /// Sets where a peer is called from now on. A peer that is up moves there with its next call.
-    pub fn set_endpoint(&mut self, name: &str, to: Option<Endpoint>) {
+    /// Sets where a peer is called on a path from now on. A peer that is up moves there with its next call.
+    pub fn set_endpoint(&mut self, name: &str, path: usize, to: Option<Endpoint>) {
         if let Some(peer) = self.peer_mut(name) {
-            peer.set_endpoint(to);
+            match path {
+                0 => peer.set_endpoint(to),
+                _ => peer.set_endpoint_of(path, to),
+            }
         }
     }
 
@@ -120,9 +124,15 @@ impl Tunnel {
             .flat_map(|(_, peer)| peer.config().networks.clone())
             .collect();
         let numbers: Vec<usize> = places().map(|(number, _)| number).collect();
-        numbers
-            .into_iter()
-            .for_each(|number| self.turns.touch(number));
+        for number in numbers {
+            self.turns.touch(number);
+            if let Some(Some(place)) = self.places.get_mut(number) {
+                let paths = &place.peer.config().paths;
+                let through = paths.iter().map(|path| path.interface.as_deref());
+                place.sockets = through.map(|name| self.sockets.through(name)).collect();
+            }
+        }
+        self.sockets.refresh(&self.carrier, &self.events)?;
         self.install(wanted)
     }
 

@@ -1,6 +1,7 @@
 //! All tests of the public interface in one program, because linking is most of a test build.
 
 mod air;
+mod bonding;
 mod paths;
 mod peers;
 mod share;

@@ -73,6 +73,7 @@ fn keyed(
         services: [Service::RELIABLE; 4],
         queue: Duration::from_millis(100),
         keepalive: IDLE_KEEPALIVE,
+        paths: Vec::new(),
     };
     let mut peer = Peer::new(config, &gate, 0, life, seed()).unwrap();
     // Later lives have later clocks.

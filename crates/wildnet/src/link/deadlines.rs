@@ -19,23 +19,29 @@ impl Link {
         let out = lasting(self.sender.estimate().channel()).max(back);
         let lost = 1.0 - (1.0 - out) * (1.0 - back);
         let chance = (libm::log(0.01) / libm::log(lost.clamp(0.01, 0.9))) as u32;
-        let doublings = self.silent_timeouts.saturating_sub(chance).min(8);
+        let doublings = self.contact.silent_timeouts.saturating_sub(chance).min(8);
         (base * (1 << doublings)).min(PROBE_MAX)
     }
 
     pub(super) fn ack_due(&self) -> Option<Wake> {
+        self.ack_due_of(self.contact.at())
+    }
+
+    pub(super) fn ack_due_of(&self, path: usize) -> Option<Wake> {
         if self.turns() {
             return None;
         }
-        let since = self.receiver.owed_since?;
+        let frames = self.receiver.frames.of(path);
+        let since = frames.owed_since?;
         let config = self.config();
-        let wait = match self.receiver.owed >= config.ack_every || self.hurried {
+        let wait = match frames.owed >= config.ack_every || self.contact.of(path).hurried {
             true => Duration::ZERO,
             // At most half a round trip, so that on short paths the wait does not dominate; and half of that while
             // something is missing, since the sender waits for the report.
             false => {
                 let half = self
                     .sender
+                    .loss_of(path)
                     .rtt()
                     .least()
                     .map_or(Duration::MAX, |least| least / 2);

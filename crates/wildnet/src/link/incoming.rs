@@ -17,12 +17,12 @@ impl Link {
         };
         if let Some(ack) = &frame.ack {
             heard.progress = self.take_report(now, *ack);
-            (self.heard, self.heard_at) = (true, now);
+            (self.contact.heard, self.contact.heard_at) = (true, now);
             if heard.progress && !self.turns() {
                 self.progress(now);
-                if now.saturating_since(self.bin_since) >= BIN {
+                if now.saturating_since(self.contact.bin_since) >= BIN {
                     self.sender.close_bin(now);
-                    self.bin_since = now;
+                    self.contact.bin_since = now;
                 }
             }
         }
@@ -47,10 +47,10 @@ impl Link {
             // would answer each other endlessly.
             Kind::Note { .. } => return heard,
         };
-        self.receiver.owed = self.receiver.owed.saturating_add(1);
+        self.receiver.frames.owed = self.receiver.frames.owed.saturating_add(1);
         // The wait of a report counts from the first frame that it covers.
-        self.receiver.owed_since.get_or_insert(now);
-        self.hurried |= frame.last;
+        self.receiver.frames.owed_since.get_or_insert(now);
+        self.contact.hurried |= frame.last;
         heard.dropped = taken.err();
         heard
     }
@@ -90,15 +90,15 @@ impl Link {
 
     /// A report has settled frames.
     pub(super) fn progress(&mut self, now: Instant) {
-        self.pto_count = 0;
-        self.pto_at = self.sender.has_open().then(|| now + self.pto());
+        self.contact.pto_count = 0;
+        self.contact.pto_at = self.sender.has_open().then(|| now + self.pto());
     }
 
     /// The peer is alive, whatever it reports: the next probe does not wait as long as for a silent one.
     fn hear(&mut self, now: Instant) {
-        if core::mem::take(&mut self.silent_timeouts) > 0 {
+        if core::mem::take(&mut self.contact.silent_timeouts) > 0 {
             let soon = now + self.pto();
-            self.pto_at = self.pto_at.map(|at| at.min(soon));
+            self.contact.pto_at = self.contact.pto_at.map(|at| at.min(soon));
         }
     }
 

@@ -31,7 +31,7 @@ impl Link {
         (cover, coded): (&[u8; COVER], &[u8]),
         octets: &mut [u8],
     ) -> Option<usize> {
-        let due = Wake::due(self.ack_due(), now) || self.notes > 0;
+        let due = Wake::due(self.ack_due(), now) || self.contact.notes > 0;
         if choice.is_none() && !due {
             return None;
         }
@@ -49,7 +49,7 @@ impl Link {
                 next: sender.next_seq(),
                 bodies: small.get(..several).unwrap_or_default(),
             },
-            Some(Choice::Body(seq)) => Kind::Data {
+            Some(Choice::Body(seq) | Choice::Copy(seq)) => Kind::Data {
                 seq,
                 body: sender.body(seq),
             },
@@ -79,7 +79,8 @@ impl Link {
         };
         let mut bitmap = core::mem::take(&mut self.bitmap);
         let free = octets.len().saturating_sub(frame.len());
-        let reports = self.receiver.has_started() && (self.turns() || self.receiver.owed > 0);
+        let reports =
+            self.receiver.has_started() && (self.turns() || self.receiver.frames.owed > 0);
         let whole = self.receiver.bitmap_len();
         let around = if whole > PLAIN_MAX { ACK + PACKED } else { ACK };
         let space = free.checked_sub(around).filter(|_| reports);
@@ -96,19 +97,19 @@ impl Link {
         self.bitmap = bitmap;
         let len = len?;
         if reported {
-            (self.receiver.owed, self.receiver.owed_since) = (0, None);
-            self.hurried = false;
+            (self.receiver.frames.owed, self.receiver.frames.owed_since) = (0, None);
+            self.contact.hurried = false;
         }
         self.sent(now, choice, len);
         Some(len)
     }
 
     fn sent(&mut self, now: Instant, choice: Option<Choice>, len: usize) {
-        self.notes = self.notes.saturating_sub(1);
+        self.contact.notes = self.contact.notes.saturating_sub(1);
         self.sender.on_sent(now, choice, len);
         // A running timer stays, where RFC 9002, 6.2.1, restarts it with every frame.
-        if choice.is_some() && !self.turns() && self.pto_at.is_none() {
-            self.pto_at = Some(now + self.pto());
+        if choice.is_some() && !self.turns() && self.contact.pto_at.is_none() {
+            self.contact.pto_at = Some(now + self.pto());
         }
     }
 }

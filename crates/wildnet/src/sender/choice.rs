@@ -11,6 +11,9 @@ pub(crate) struct Chance {
     pub fill: bool,
     /// A frame leaves in any case, so small packets need not wait for others.
     pub flush: bool,
+    /// Whether what was lost may be sent again here, and what is new may be sent.
+    pub again: bool,
+    pub new: bool,
 }
 
 /// What the next frame carries.
@@ -18,6 +21,8 @@ pub(crate) struct Chance {
 pub(crate) enum Choice {
     /// The body with this number, for the first time or again.
     Body(u32),
+    /// The same beside another frame that carries it, on another path.
+    Copy(u32),
     /// A repair. Its bitmap and its octets are in the buffers of [`Out`].
     Repair {
         first: u32,

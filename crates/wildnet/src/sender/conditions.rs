@@ -4,32 +4,74 @@ use chappe_core::{Duration, Instant};
 
 use crate::config::{Config, Order, Recovery, Service};
 use crate::estimate::Estimate;
+use crate::gilbert::Channel;
+use crate::paths::Paths;
 
 #[derive(Clone, Debug)]
 pub(super) struct Conditions {
     config: Config,
+    paths: Paths<Path>,
+    /// When the present slot began; `None` where there are no slots, and before the first one.
+    slot_at: Option<Instant>,
+}
+
+/// The channel and the times of one path.
+#[derive(Clone, Debug)]
+struct Path {
     estimate: Estimate,
     /// From sending a frame to the report on it, and on to the next sending.
     round: Duration,
     /// From sending to arrival.
     one_way: Duration,
     /// The same without queues, where it is measured.
-    path: Duration,
-    /// When the present slot began; `None` where there are no slots, and before the first one.
-    slot_at: Option<Instant>,
+    free: Duration,
+}
+
+impl Default for Path {
+    /// Guesses until the first measurement, or until the owner of the slots sets both.
+    fn default() -> Path {
+        Path {
+            estimate: Estimate::default(),
+            round: Duration::from_millis(50),
+            one_way: Duration::from_millis(25),
+            free: Duration::from_millis(25),
+        }
+    }
 }
 
 impl Conditions {
     pub fn new(config: Config) -> Conditions {
         Conditions {
             config,
-            estimate: Estimate::default(),
-            // Guesses until the first measurement, or until the owner of the slots sets both.
-            round: Duration::from_millis(50),
-            one_way: Duration::from_millis(25),
-            path: Duration::from_millis(25),
+            paths: Paths::one(Path::default()),
             slot_at: None,
         }
+    }
+
+    pub fn add_path(&mut self) {
+        self.paths.push(Path::default());
+    }
+
+    /// Decides for this path from now on.
+    pub fn select(&mut self, path: usize) {
+        self.paths.select(path);
+    }
+
+    /// Forgets what was measured of the channels.
+    pub fn forget_channels(&mut self) {
+        for path in self.paths.iter_mut() {
+            path.estimate = Estimate::default();
+        }
+    }
+
+    /// What is known of the losses of a path.
+    pub fn estimate_of(&self, path: usize) -> &Estimate {
+        &self.paths.of(path).estimate
+    }
+
+    /// The channel of a path.
+    pub fn channel_of(&self, path: usize) -> Channel {
+        self.paths.of(path).estimate.channel()
     }
 
     pub fn config(&self) -> &Config {
@@ -49,28 +91,28 @@ impl Conditions {
     }
 
     pub fn estimate(&self) -> &Estimate {
-        &self.estimate
+        &self.paths.estimate
     }
 
     pub fn estimate_mut(&mut self) -> &mut Estimate {
-        &mut self.estimate
+        &mut self.paths.estimate
     }
 
     pub fn round(&self) -> Duration {
-        self.round
+        self.paths.round
     }
 
     pub fn one_way(&self) -> Duration {
-        self.one_way
+        self.paths.one_way
     }
 
     pub fn set_round(&mut self, round: Duration, one_way: Duration) {
-        (self.round, self.one_way) = (round, one_way);
+        (self.paths.round, self.paths.one_way) = (round, one_way);
     }
 
     /// Sets the one-way delay of the path without queues, where it is measured.
     pub fn set_path(&mut self, path: Duration) {
-        self.path = path;
+        self.paths.free = path;
     }
 
     /// Time from a packet's offer, or its first transmission, within which it should arrive.
@@ -80,7 +122,7 @@ impl Conditions {
             return Some(deadline);
         }
         // The deadline of the class limits what queues and losses add. What the path takes is nobody's to give.
-        Some(self.path + deadline.max(self.round * u64::from(service.rounds)))
+        Some(self.paths.free + deadline.max(self.paths.round * u64::from(service.rounds)))
     }
 
     pub fn begin_slot(&mut self, now: Instant) {
@@ -135,7 +177,7 @@ impl Conditions {
     /// Whether what is sent in the present round arrives too late anyway. It is repeated until it arrives, and repairs would
     /// hurry it for nothing.
     pub fn is_past(&self, now: Instant, deadline: Option<Instant>) -> bool {
-        deadline.is_some_and(|deadline| self.round_began(now) + self.one_way > deadline)
+        deadline.is_some_and(|deadline| self.round_began(now) + self.paths.one_way > deadline)
     }
 
     /// Whether sending a body again is of no use any more.
@@ -153,7 +195,7 @@ impl Conditions {
         let begin = self.round_began(now);
         let left = deadline
             .saturating_since(begin)
-            .saturating_sub(self.one_way);
-        left.steps(self.round).min(254) as u8
+            .saturating_sub(self.paths.one_way);
+        left.steps(self.paths.round).min(254) as u8
     }
 }

@@ -19,10 +19,11 @@ use chappe_core::{Duration, Instant};
 use super::reordering::Reordering;
 use super::rtt::Rtt;
 use crate::header::{Ack, before};
+use crate::paths::{FrameId, Paths};
 
 /// What is known of the frames of one direction.
 #[derive(Clone, Debug)]
-pub(super) struct LossDetection {
+pub(crate) struct LossDetection {
     /// A ring by frame number.
     sent: Vec<SentFrame>,
     next_number: u32,
@@ -50,9 +51,14 @@ pub(super) struct LossDetection {
     repeat_before: u32,
 }
 
+/// Whether a report has settled a frame, on whichever path it left.
+pub(super) fn is_settled(loss: &Paths<LossDetection>, frame: FrameId) -> bool {
+    loss.of(frame.path.into()).is_settled(frame.number)
+}
+
 /// One frame that was sent.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct SentFrame {
+pub(crate) struct SentFrame {
     number: u32,
     /// The body that it carried uncoded, if any.
     pub seq: Option<u32>,
@@ -139,6 +145,12 @@ impl LossDetection {
 
     pub fn bytes_in_flight(&self) -> usize {
         self.bytes_in_flight
+    }
+
+    /// Nothing that is in flight is expected to arrive any more: the path is left.
+    pub fn abandon(&mut self) {
+        self.bytes_in_flight = 0;
+        self.probes = 0;
     }
 
     /// Notes a frame that leaves, with the body that it carries uncoded.

@@ -13,12 +13,13 @@ use chappe_core::Instant;
 
 use super::choice::{Choice, Out};
 use super::conditions::Conditions;
-use super::loss::LossDetection;
+use super::loss::{LossDetection, is_settled};
 use super::window::{SendWindow, State};
 use crate::config::{Recovery, Redundancy, SERVICES};
 use crate::decoder::{add, coefficient};
 use crate::gilbert::{LOSS_MAX, block_length};
 use crate::header::{BODY, COVER, SPAN, set_bit};
+use crate::paths::{FrameId, Paths};
 use crate::policy::ROUNDS_MAX;
 use blocks::{Block, Blocks};
 use cohorts::Pace;
@@ -102,11 +103,11 @@ impl Repairs {
         }
     }
 
-    /// A body leaves in frame `number`, with which its block's round ends.
-    pub fn on_sent(&mut self, conditions: &Conditions, seq: u32, number: u32) {
+    /// A body leaves in `frame`, with which its block's round ends.
+    pub fn on_sent(&mut self, conditions: &Conditions, seq: u32, frame: FrameId) {
         // A cohort's round ends with its last repair instead.
         if !conditions.has_cohorts() {
-            self.blocks.sent(seq, number);
+            self.blocks.sent(seq, frame);
         }
     }
 
@@ -204,7 +205,7 @@ impl Repairs {
         &mut self,
         i: &mut usize,
         window: &SendWindow,
-        loss: &LossDetection,
+        loss: &Paths<LossDetection>,
     ) -> Option<(Block, usize)> {
         loop {
             let block = self.blocks.get(*i)?;
@@ -213,7 +214,7 @@ impl Repairs {
             let busy = block.is_open() || block.owed > 0 || block.ended;
             if missing == 0 {
                 self.blocks.remove(*i);
-            } else if busy || !loss.is_settled(block.last) {
+            } else if busy || !is_settled(loss, block.last) {
                 *i += 1;
             } else {
                 return Some((block, missing));
@@ -225,20 +226,20 @@ impl Repairs {
         self.blocks.remove(i);
     }
 
-    /// The round of block `i` has ended, which lacks `missing` bodies: plans the next one, whose frames begin with `number`.
+    /// The round of block `i` has ended, which lacks `missing` bodies: plans the next one, whose frames begin with `frame`.
     pub fn end_round(
         &mut self,
         conditions: &Conditions,
         now: Instant,
         (i, missing): (usize, usize),
-        number: u32,
+        frame: FrameId,
     ) {
         if conditions.in_slots() {
             // What it needs depends on when the next slot begins, which is not known before.
             self.blocks.end_round(i);
         } else {
             let extra = self.extra_for(conditions, now, i, missing);
-            self.blocks.next_round(i, extra, number);
+            self.blocks.next_round(i, extra, frame);
         }
     }
 
@@ -248,7 +249,7 @@ impl Repairs {
         conditions: &Conditions,
         window: &SendWindow,
         now: Instant,
-        number: u32,
+        frame: FrameId,
     ) {
         let mut i = 0;
         while let Some(block) = self.blocks.get(i) {
@@ -263,7 +264,7 @@ impl Repairs {
                 continue;
             }
             let extra = self.extra_for(conditions, now, i, missing);
-            self.blocks.next_round(i, extra, number);
+            self.blocks.next_round(i, extra, frame);
             i += 1;
         }
     }
@@ -286,12 +287,12 @@ impl Repairs {
         self.planned(conditions, block.service, (missing, left), own)
     }
 
-    /// Makes a repair that a block is owed, which leaves in frame `number`.
+    /// Makes a repair that a block is owed, which leaves in `frame`.
     pub fn next_owed(
         &mut self,
         conditions: &Conditions,
         window: &mut SendWindow,
-        number: u32,
+        frame: FrameId,
         out: &mut Out<'_>,
     ) -> Option<Choice> {
         loop {
@@ -308,13 +309,13 @@ impl Repairs {
                 continue;
             }
             let missing = missing.get(..len).unwrap_or_default();
-            self.blocks.pay(i, number);
+            self.blocks.pay(i, frame);
             let choice = self.combine(window, missing.iter().copied(), out);
             if block.owed == 1 && choice.is_some() && conditions.has_cohorts() {
                 // Until its last repair is settled, nothing is known of the cohort's bodies.
                 for &seq in missing {
                     if window.state(seq) == Some(State::InFlight) {
-                        window.sent_in(seq, number);
+                        window.sent_in(seq, frame);
                         window.note_copy(seq);
                     }
                 }

@@ -8,10 +8,11 @@
 use chappe_core::{Duration, Instant};
 
 use super::Sender;
-use super::loss::SentFrame;
+use super::loss::{SentFrame, is_settled};
 use super::window::{Entry, State};
 use crate::config::Recovery;
 use crate::header::{Ack, before};
+use crate::paths::FrameId;
 
 impl Sender {
     /// Takes a report; whether it settles anything new. `turns`: the peer speaks only when we have ended, so all frames
@@ -48,6 +49,7 @@ impl Sender {
         if unseen {
             self.lose_overlooked(now, ack);
         }
+        self.lose_passed(now);
         while let Some((number, frame)) = self.loss.settle_next(until) {
             progress = true;
             if let Some(frame) = frame {
@@ -65,6 +67,7 @@ impl Sender {
         if let Some(sample) = sample {
             self.measure(now, sample);
         }
+        self.judge_paths(now, ack);
         progress
     }
 
@@ -72,7 +75,7 @@ impl Sender {
     fn is_overlooked(&self, seq: u32) -> bool {
         let entry = self.window.entry(seq);
         entry.is_some_and(|entry| {
-            entry.state == State::InFlight && self.loss.is_settled(entry.frame)
+            entry.state == State::InFlight && is_settled(&self.loss, entry.frame)
         })
     }
 
@@ -141,7 +144,7 @@ impl Sender {
 
     /// A repair is settled: what its cohort still lacks is lost once more.
     fn settle_cohort(&mut self, now: Instant, number: u32, ack: Option<&Ack<'_>>) {
-        let Some(cohort) = self.repairs.take_paid_with(number) else {
+        let Some(cohort) = self.repairs.take_paid_with(self.here(number)) else {
             return;
         };
         let mut lacks = false;
@@ -159,7 +162,8 @@ impl Sender {
     /// Whether a body is in flight and frame `number` was the latest that could bring it.
     fn waits_for(&self, seq: u32, number: u32) -> bool {
         let entry = self.window.entry(seq);
-        entry.is_some_and(|entry| entry.state == State::InFlight && entry.frame == number)
+        entry
+            .is_some_and(|entry| entry.state == State::InFlight && entry.frame == self.here(number))
     }
 
     /// Blocks whose round has ended with this report: what they lack goes into the next round, or is given up.
@@ -171,9 +175,9 @@ impl Sender {
         while let Some((block, missing)) = self.repairs.next_ended(&mut i, &self.window, &self.loss)
         {
             if !self.conditions.has_fixed_blocks() {
-                let number = self.loss.next_number();
+                let frame = self.next_frame_id();
                 self.repairs
-                    .end_round(&self.conditions, now, (i, missing), number);
+                    .end_round(&self.conditions, now, (i, missing), frame);
                 i += 1;
                 continue;
             }
@@ -189,7 +193,7 @@ impl Sender {
         }
     }
 
-    fn lose_or_give_up(&mut self, now: Instant, seq: u32) {
+    pub(super) fn lose_or_give_up(&mut self, now: Instant, seq: u32) {
         let Some(&entry) = self.window.entry(seq) else {
             return;
         };
@@ -207,9 +211,13 @@ impl Sender {
         let Some(entry) = self.window.entry(seq) else {
             return;
         };
-        let newest = self.loss.newest();
+        let path = entry.frame.path;
+        let newest = FrameId {
+            path,
+            number: self.loss.of(path.into()).newest(),
+        };
         let allowed = self.conditions.allows_doubt(entry.service.into());
-        let doubt = allowed && !self.loss.is_settled(newest);
+        let doubt = allowed && !is_settled(&self.loss, newest);
         self.window.give_up(seq, doubt.then_some(newest));
         self.counters.given_up += 1;
     }
@@ -239,10 +247,15 @@ impl Sender {
                     self.counters.given_up = self.counters.given_up.saturating_sub(1);
                     self.arrived(now, seq, ack);
                 }
-                Some(false) if !before(ack.highest, newest) => self.window.give_up(seq, None),
+                Some(false) if self.is_past(ack.highest, newest) => self.window.give_up(seq, None),
                 _ => {}
             }
         }
+    }
+
+    /// Whether a report on the selected path with this highest frame covers `frame`, which left on the same path.
+    fn is_past(&self, highest: u32, frame: FrameId) -> bool {
+        usize::from(frame.path) == self.loss.at() && !before(highest, frame.number)
     }
 
     /// A body is reported.
@@ -251,6 +264,9 @@ impl Sender {
             return;
         };
         self.note_order(now, &entry, ack);
+        if entry.state == State::InFlight && entry.transmissions == 1 && !entry.copied {
+            self.note_shown(now, entry.frame);
+        }
         let took = self.arrival(now, &entry, ack);
         let took = took.saturating_since(entry.offered);
         let service = self.conditions.service(entry.service.into());
@@ -264,12 +280,16 @@ impl Sender {
     fn note_order(&mut self, now: Instant, entry: &Entry, ack: &Ack<'_>) {
         let again = entry.transmissions > 1;
         // It was sent again, but nothing as new as the repetition has arrived.
-        let spurious = again && before(ack.highest, entry.frame);
+        let here = usize::from(entry.frame.path) == self.loss.at();
+        let spurious = again && here && before(ack.highest, entry.frame.number);
         if entry.copied || again && !spurious || entry.transmissions > 2 {
             return;
         }
         self.counters.needless += u64::from(spurious);
-        self.loss.came_with(now, entry.first_frame);
+        let first = entry.first_frame;
+        self.loss
+            .of_mut(first.path.into())
+            .came_with(now, first.number);
     }
 
     /// When a reported body arrived at the latest. A report is one one-way delay old when it arrives. If reports before it
@@ -284,7 +304,14 @@ impl Sender {
         let carrier = match entry.state {
             // Nothing was sent for it after it was given up.
             State::InDoubt { newest } => newest,
-            _ => self.loss.latest_carrier(entry.frame, ack),
+            _ => entry.frame,
+        };
+        if usize::from(carrier.path) != self.loss.at() {
+            return by_now;
+        }
+        let carrier = match entry.state {
+            State::InDoubt { .. } => carrier.number,
+            _ => self.loss.latest_carrier(carrier.number, ack),
         };
         let arrival = self.loss.sent_at(carrier).map(|at| at + one_way);
         arrival.map_or(by_now, |arrival| arrival.min(by_now))

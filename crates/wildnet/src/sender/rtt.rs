@@ -63,13 +63,13 @@ impl Rtt {
 
 /// The least sample of the present stretch of time and of the one before: a sliding minimum in constant memory.
 #[derive(Clone, Copy, Debug, Default)]
-struct Stretches {
+pub(super) struct Stretches {
     least: [Option<Duration>; 2],
     since: Instant,
 }
 
 impl Stretches {
-    fn note(&mut self, now: Instant, sample: Duration, length: Duration) {
+    pub fn note(&mut self, now: Instant, sample: Duration, length: Duration) {
         let [present, _] = self.least;
         if now.saturating_since(self.since) >= length {
             (self.least, self.since) = ([Some(sample), present], now);
@@ -78,7 +78,7 @@ impl Stretches {
         self.least[0] = Some(present.map_or(sample, |least| least.min(sample)));
     }
 
-    fn min(&self) -> Option<Duration> {
+    pub fn min(&self) -> Option<Duration> {
         self.least.into_iter().flatten().min()
     }
 }

@@ -16,6 +16,7 @@ use alloc::vec::Vec;
 use chappe_core::Instant;
 
 use crate::header::before;
+use crate::paths::FrameId;
 use crate::store::Store;
 
 /// The bodies of one direction, in a ring by sequence number.
@@ -45,8 +46,8 @@ pub(super) struct Entry {
     pub transmissions: u8,
     pub offered: Instant,
     /// The first and the latest frame that carried it.
-    pub first_frame: u32,
-    pub frame: u32,
+    pub first_frame: FrameId,
+    pub frame: FrameId,
     /// Whether repairs or copies may have brought it as well.
     pub copied: bool,
 }
@@ -61,7 +62,7 @@ pub(super) enum State {
     GivenUp,
     /// Given up before any report covered the frames up to `newest`, so that it may have arrived.
     InDoubt {
-        newest: u32,
+        newest: FrameId,
     },
 }
 
@@ -73,8 +74,8 @@ impl SendWindow {
             service: 0,
             transmissions: 0,
             offered: Instant::ZERO,
-            first_frame: 0,
-            frame: 0,
+            first_frame: FrameId::NONE,
+            frame: FrameId::NONE,
             copied: false,
         };
         SendWindow {
@@ -87,6 +88,11 @@ impl SendWindow {
             most: most as u32,
             lost: VecDeque::with_capacity(bodies),
         }
+    }
+
+    /// Bodies for which there are places now.
+    pub fn places(&self) -> usize {
+        self.entries.len()
     }
 
     /// The oldest open body.
@@ -189,7 +195,7 @@ impl SendWindow {
     }
 
     /// Opens the body that was begun, which leaves in `frame`: its number.
-    pub fn open_body(&mut self, service: u8, offered: Instant, frame: u32) -> u32 {
+    pub fn open_body(&mut self, service: u8, offered: Instant, frame: FrameId) -> u32 {
         let seq = self.next;
         self.next = seq.wrapping_add(1);
         self.advance_wire_base();
@@ -208,7 +214,7 @@ impl SendWindow {
     }
 
     /// A body leaves in `frame`.
-    pub fn sent_in(&mut self, seq: u32, frame: u32) {
+    pub fn sent_in(&mut self, seq: u32, frame: FrameId) {
         if let Some(entry) = self.entry_mut(seq) {
             entry.frame = frame;
         }
@@ -251,7 +257,7 @@ impl SendWindow {
     }
 
     /// Gives a body up; with `doubt`, the newest frame sent, the peer may report it yet.
-    pub fn give_up(&mut self, seq: u32, doubt: Option<u32>) {
+    pub fn give_up(&mut self, seq: u32, doubt: Option<FrameId>) {
         if let Some(entry) = self.entry_mut(seq) {
             entry.state = match doubt {
                 Some(newest) => State::InDoubt { newest },
@@ -327,12 +333,19 @@ impl SendWindow {
         }
     }
 
-    /// The oldest body in flight whose latest frame left before `frame`.
-    pub fn oldest_sent_before(&self, frame: u32) -> Option<u32> {
+    /// The oldest body in flight whose latest frame left before `frame` on the same path.
+    pub fn oldest_sent_before(&self, frame: FrameId) -> Option<u32> {
         self.open().find(|&seq| {
-            self.entry(seq)
-                .is_some_and(|entry| entry.state == State::InFlight && before(entry.frame, frame))
+            self.in_flight_on(seq, frame.path)
+                .is_some_and(|number| before(number, frame.number))
         })
+    }
+
+    /// The number of the latest frame of a body that is in flight on a path.
+    pub fn in_flight_on(&self, seq: u32, path: u8) -> Option<u32> {
+        let entry = self.entry(seq)?;
+        let here = entry.state == State::InFlight && entry.frame.path == path;
+        here.then_some(entry.frame.number)
     }
 
     fn place(&self, seq: u32) -> usize {

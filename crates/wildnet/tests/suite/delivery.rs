@@ -232,6 +232,7 @@ fn targets_are_met_at_the_least_overhead() {
             residual: 0.01,
             retries: None,
             drop_late: true,
+            every_path: false,
         };
         let config = Config {
             services: [service; 4],

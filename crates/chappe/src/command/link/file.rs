@@ -1,7 +1,9 @@
 //! The configuration file of `chappe link run`, with the keys and the folder of peers that it names.
 
+mod endpoint;
 mod keys;
 mod link;
+mod paths;
 mod peer;
 mod warnings;
 
@@ -49,6 +51,8 @@ pub struct Entry {
     pub config: PeerConfig,
     /// Its endpoint as a name and a port, to be looked up.
     pub host: Option<(String, u16)>,
+    /// The same of each of its paths.
+    pub path_hosts: Vec<Option<(String, u16)>>,
     /// Its distance in metres, if the file has it.
     pub distance: Option<f64>,
     /// What to run when it comes up, and when it is lost.

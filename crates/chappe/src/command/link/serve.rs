@@ -92,7 +92,7 @@ impl Service {
         let carrier = first.tunnel.carrier.clone();
         let mut names = Names::new(Box::new(move |to| carrier.reaches(to)));
         for peer in &first.peers {
-            names.set(&peer.config.name, peer.host.clone());
+            names.set_all(peer);
         }
         let mut service = Service {
             path: path.to_owned(),
@@ -140,7 +140,7 @@ impl Service {
             Ok(read) => {
                 let said = changes::apply(tunnel, &self.now, &read);
                 for peer in &read.peers {
-                    self.names.set(&peer.config.name, peer.host.clone());
+                    self.names.set_all(peer);
                 }
                 for gone in &self.now.peers {
                     if !read
@@ -148,7 +148,7 @@ impl Service {
                         .iter()
                         .any(|peer| peer.config.name == gone.config.name)
                     {
-                        self.names.set(&gone.config.name, None);
+                        self.names.forget(&gone.config.name);
                         self.up.remove(&gone.config.name);
                     }
                 }

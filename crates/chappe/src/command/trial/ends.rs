@@ -144,6 +144,7 @@ fn configs(
         services: [Service::PROMPT, BULK, BULK, BULK],
         queue: Duration::from_millis(100),
         keepalive: IDLE_KEEPALIVE,
+        paths: Vec::new(),
     };
     (config, peer)
 }

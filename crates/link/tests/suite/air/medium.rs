@@ -22,6 +22,8 @@ pub struct Medium {
     pub frames: [u64; 2],
     /// Frames that found the queue full.
     pub overrun: u64,
+    /// Directions in which nothing passes.
+    pub cut: [bool; 2],
 }
 
 impl Medium {
@@ -39,6 +41,15 @@ impl Medium {
             octets: [0; 2],
             frames: [0; 2],
             overrun: 0,
+            cut: [false; 2],
+        }
+    }
+
+    /// Cuts the path, or mends it. With `flying`, what is on its way is lost too.
+    pub fn cut(&mut self, directions: [bool; 2], flying: bool) {
+        self.cut = directions;
+        for from in (0..2).filter(|from| flying && directions[*from]) {
+            self.flying[from].clear();
         }
     }
 
@@ -105,7 +116,7 @@ impl Medium {
             (Instant::ZERO + *from..Instant::ZERO + *until).contains(&now)
         });
         let largest = narrow.map_or(air.largest, |narrow| narrow.2);
-        if !self.bad[from] && frame.len() <= largest {
+        if !self.bad[from] && frame.len() <= largest && !self.cut[from] {
             let late = match air.jitter.nanos() {
                 0 => chappe_core::Duration::ZERO,
                 _ => air.jitter.mul_f64(self.random.fraction()),

@@ -10,12 +10,13 @@
 mod bbr;
 pub mod cells;
 mod medium;
+pub mod pairs;
 
 use bbr::Bbr;
 use medium::Medium;
 
 use chappe_core::{Bitrate, Duration, Instant, Purpose, Seed};
-use chappe_link::{BULK, Gate, IDLE_KEEPALIVE, PROTOCOL, Peer, PeerConfig, Secret};
+use chappe_link::{BULK, Gate, IDLE_KEEPALIVE, PROTOCOL, PathConfig, Peer, PeerConfig, Secret};
 use chappe_sys::Endpoint;
 use chappe_wildnet::Service;
 
@@ -54,6 +55,13 @@ pub struct Air {
     pub largest: usize,
     /// From when until when frames of so many octets are the largest that pass.
     pub narrower: Option<(Duration, Duration, usize)>,
+    /// The promise of the urgent class.
+    pub urgent: Service,
+    /// How a path among several is used: its cost, and whether it is a reserve.
+    pub cost: Duration,
+    pub reserve: bool,
+    /// Whether the far host has no paths in its file, and learns them.
+    pub learned: bool,
 }
 
 impl Air {
@@ -77,6 +85,10 @@ impl Air {
             ping_every: Duration::from_millis(100),
             largest: usize::MAX,
             narrower: None,
+            urgent: Service::PROMPT,
+            cost: Duration::ZERO,
+            reserve: false,
+            learned: false,
         }
     }
 
@@ -200,7 +212,9 @@ pub struct Run {
     pub now: Instant,
     pub peers: [Peer; 2],
     pub gates: [Gate; 2],
-    medium: Medium,
+    /// What lies between them, path by path, and the octets that each adds to a datagram.
+    pub media: Vec<Medium>,
+    below: Vec<usize>,
     /// The end of the present pause of the hosts, and the next one.
     still_until: Instant,
     still_at: Instant,
@@ -219,40 +233,83 @@ pub struct Run {
     bbr: Option<Bbr>,
 }
 
-fn at(host: usize) -> Endpoint {
-    Endpoint::Udp(([10, 0, 0, 1 + host as u8], 1795).into())
+fn secret(host: usize) -> Secret {
+    Secret::new([5 + host as u8; 32])
+}
+
+/// The peer of a host in its life of this number.
+fn made(
+    air: &Air,
+    host: usize,
+    paths: Vec<PathConfig>,
+    gate: &Gate,
+    (life, seed): (u64, u64),
+) -> Peer {
+    let config = PeerConfig {
+        name: format!("host{}", 1 - host),
+        public: secret(1 - host).public(),
+        psk: None,
+        endpoint: Some(at(1 - host, 0)),
+        networks: Vec::new(),
+        datagram_max: 1514 - air.below,
+        below: air.below,
+        rate: air.told.then_some(air.rate),
+        services: [air.urgent, air.service, air.service, air.service],
+        queue: Duration::from_millis(100),
+        keepalive: IDLE_KEEPALIVE,
+        paths,
+    };
+    let mut drawn = [0; 32];
+    Seed(seed)
+        .stream(Purpose::Node(host as u32))
+        .fill(&mut drawn);
+    Peer::new(config, gate, 0, life, drawn).unwrap()
+}
+
+fn at(host: usize, path: usize) -> Endpoint {
+    Endpoint::Udp(([10, 0, path as u8, 1 + host as u8], 1795).into())
+}
+
+/// A path as a host's file has it.
+fn path(number: usize, host: usize, air: &Air) -> PathConfig {
+    PathConfig {
+        name: format!("path{number}"),
+        endpoint: Some(at(1 - host, number)),
+        interface: None,
+        below: air.below,
+        rate: air.told.then_some(air.rate),
+        cost: air.cost,
+        reserve: air.reserve,
+    }
 }
 
 impl Run {
     pub fn new(air: Air, seed: u64) -> Run {
-        let secret = |host: usize| Secret::new([5 + host as u8; 32]);
+        Run::bonded(&[air], seed)
+    }
+
+    /// The same over several paths. What is not a path's is that of the first.
+    pub fn bonded(airs: &[Air], seed: u64) -> Run {
+        let air = airs[0];
+        let paths = |host: usize| -> Vec<PathConfig> {
+            let paths = airs.iter().enumerate();
+            paths.map(|(number, air)| path(number, host, air)).collect()
+        };
         let gates = [0, 1].map(|host| Gate::new(PROTOCOL, secret(host), [9; 32]));
         let peer = |host: usize| {
-            let config = PeerConfig {
-                name: format!("host{}", 1 - host),
-                public: secret(1 - host).public(),
-                psk: None,
-                endpoint: Some(at(1 - host)),
-                networks: Vec::new(),
-                datagram_max: 1514 - air.below,
-                below: air.below,
-                rate: air.told.then_some(air.rate),
-                services: [Service::PROMPT, air.service, air.service, air.service],
-                queue: Duration::from_millis(100),
-                keepalive: IDLE_KEEPALIVE,
-            };
-            let mut drawn = [0; 32];
-            Seed(seed)
-                .stream(Purpose::Node(host as u32))
-                .fill(&mut drawn);
-            Peer::new(config, &gates[host], 0, host as u64, drawn).unwrap()
+            let known = airs.len() > 1 && !(air.learned && host == 1);
+            let paths = if known { paths(host) } else { Vec::new() };
+            made(&air, host, paths, &gates[host], (host as u64, seed))
         };
         Run {
             air,
             now: Instant::from_millis(1),
             peers: [peer(0), peer(1)],
             gates,
-            medium: Medium::new(air, seed),
+            media: (airs.iter().zip((0..).map(|path| seed + path * 1_000_000)))
+                .map(|(air, seed)| Medium::new(*air, seed))
+                .collect(),
+            below: airs.iter().map(|air| air.below).collect(),
             still_until: Instant::ZERO,
             still_at: air
                 .stall
@@ -298,6 +355,7 @@ impl Run {
             self.peers[0].link().counters(),
             self.peers[1].link().counters(),
         );
+        let medium = &self.media[0];
         let useless = [
             chappe_core::DropReason::Duplicate,
             chappe_core::DropReason::NotInnovative,
@@ -305,11 +363,11 @@ impl Run {
         ];
         [
             self.received.into(),
-            self.medium.octets[0],
-            self.medium.octets[1],
-            self.medium.overrun,
-            self.medium.frames[0],
-            self.medium.frames[1],
+            medium.octets[0],
+            medium.octets[1],
+            medium.overrun,
+            medium.frames[0],
+            medium.frames[1],
             near.bodies,
             near.repeats,
             near.repairs,
@@ -318,6 +376,35 @@ impl Run {
             far.frames_received,
             near.fills,
         ]
+    }
+
+    /// A host starts over, with the paths that it had.
+    pub fn restart(&mut self, host: usize) {
+        let paths = self.peers[host].config().paths.clone();
+        let life = 1_000 + host as u64;
+        let air = self.air;
+        self.peers[host] = made(&air, host, paths, &self.gates[host], (life, 99));
+        let later = std::time::Duration::from_secs(1_000);
+        self.peers[host].set_clock(self.now, later);
+    }
+
+    /// The share of a class's small packets that took longer.
+    pub fn later_than(&self, class: usize, span: Duration) -> f64 {
+        let delays = &self.probes[class];
+        let later = delays.iter().filter(|delay| **delay > span).count();
+        later as f64 / delays.len().max(1) as f64
+    }
+
+    /// What became of the small packets of a class so far.
+    pub fn probe_of(&self, class: usize) -> Probe {
+        self.probe(class)
+    }
+
+    /// The longest wait of the transfer for its next octet since the last call.
+    pub fn gap(&mut self) -> Duration {
+        // The present wait counts too.
+        let wait = self.now.saturating_since(self.moved_at);
+        std::mem::replace(&mut self.stall, Duration::ZERO).max(wait)
     }
 
     /// Payload that has arrived in order, in octets modulo 2^32.
@@ -338,12 +425,13 @@ impl Run {
             if !still {
                 self.act();
             }
-            self.medium.serve(self.now);
+            let now = self.now;
+            self.media.iter_mut().for_each(|medium| medium.serve(now));
             let awake = (!still).then_some(&self.peers);
             let peers = awake.into_iter().flatten();
             let next = peers
                 .filter_map(|peer| peer.deadline(self.now))
-                .chain(self.medium.next_at().filter(|_| !still))
+                .chain((self.media.iter().filter_map(Medium::next_at)).filter(|_| !still))
                 .chain([if still {
                     self.still_until
                 } else {
@@ -369,10 +457,10 @@ impl Run {
             self.ping();
         }
         for from in 0..2 {
-            while let Some((len, _)) = self.peers[from].poll(self.now, &mut datagram) {
+            while let Some((len, _, path)) = self.peers[from].poll_path(self.now, &mut datagram) {
                 let mut frame = datagram[..len].to_vec();
-                frame.resize(len + self.air.below, 0);
-                self.medium.offer(from, frame);
+                frame.resize(len + self.below[path], 0);
+                self.media[path].offer(from, frame);
             }
         }
     }
@@ -392,9 +480,11 @@ impl Run {
 
     fn land(&mut self) {
         for from in 0..2 {
-            while let Some(mut frame) = self.medium.land(from, self.now) {
-                frame.truncate(frame.len() - self.air.below);
-                self.hear(1 - from, at(from), &mut frame);
+            for path in 0..self.media.len() {
+                while let Some(mut frame) = self.media[path].land(from, self.now) {
+                    frame.truncate(frame.len() - self.below[path]);
+                    self.hear(1 - from, at(from, path), &mut frame);
+                }
             }
             self.hand_up(from);
         }

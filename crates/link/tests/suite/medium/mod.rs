@@ -45,6 +45,14 @@ const QUEUE: usize = 100;
 /// The hosts and the medium. Dropping it removes everything.
 pub struct Field {
     pub hosts: [NetworkNamespace; 2],
+    /// The first wire's.
+    pub air: Arc<Mutex<Air>>,
+    pub octets: Arc<AtomicU64>,
+    pub wires: Vec<Wire>,
+}
+
+/// One wire between the hosts, `eth0`, `eth1` and so on at both of them.
+pub struct Wire {
     pub air: Arc<Mutex<Air>>,
     pub octets: Arc<AtomicU64>,
     late: Arc<AtomicU64>,
@@ -54,7 +62,12 @@ pub struct Field {
 
 /// The address of a host's `eth0`.
 pub fn address(host: usize) -> Ipv4Addr {
-    Ipv4Addr::new(10, 0, 0, 1 + host as u8)
+    address_on(0, host)
+}
+
+/// The address of a host on a wire.
+pub fn address_on(wire: usize, host: usize) -> Ipv4Addr {
+    Ipv4Addr::new(10, 0, wire as u8, 1 + host as u8)
 }
 
 /// The address of a host's tunnel.
@@ -62,26 +75,28 @@ pub fn inner(host: usize) -> Ipv4Addr {
     Ipv4Addr::new(10, 9, 0, 1 + host as u8)
 }
 
-impl Field {
-    pub fn new(air: Air, seed: u64) -> Field {
-        let create = || NetworkNamespace::create().unwrap();
-        let (hosts, hub) = ([create(), create()], create());
+impl Wire {
+    fn new(hosts: &[NetworkNamespace; 2], number: usize, air: Air, seed: u64) -> Wire {
+        let hub = NetworkNamespace::create().unwrap();
+        let device = format!("eth{number}");
         let wire = || {
             let links = Links::open().unwrap();
-            for (name, host) in ["h0", "h1"].iter().zip(&hosts) {
-                links.veth(name, "eth0", host).unwrap();
+            for (name, host) in ["h0", "h1"].iter().zip(hosts) {
+                links.veth(name, &device, host).unwrap();
                 Interface::find(name).unwrap().offloads_off().unwrap();
                 links.up(name).unwrap();
             }
         };
         hub.run(wire).unwrap();
-        for (number, host) in hosts.iter().enumerate() {
+        for (place, host) in hosts.iter().enumerate() {
             host.run(|| {
-                Interface::find("eth0").unwrap().offloads_off().unwrap();
+                Interface::find(&device).unwrap().offloads_off().unwrap();
                 let links = Links::open().unwrap();
-                links.add_address("eth0", address(number), 24).unwrap();
-                links.up("eth0").unwrap();
-                while !Interface::find("eth0").unwrap().running {
+                links
+                    .add_address(&device, address_on(number, place), 24)
+                    .unwrap();
+                links.up(&device).unwrap();
+                while !Interface::find(&device).unwrap().running {
                     thread::sleep(Span::from_millis(5));
                 }
             })
@@ -113,13 +128,46 @@ impl Field {
             free_at: Instant::ZERO,
         };
         let worker = thread::spawn(move || carry.run());
-        Field {
-            hosts,
+        Wire {
             air,
             octets,
             late,
             stop,
             worker: Some(worker),
+        }
+    }
+
+    pub fn set(&self, change: impl FnOnce(&mut Air)) {
+        change(&mut self.air.lock().unwrap());
+    }
+}
+
+impl Drop for Wire {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        if let Some(worker) = self.worker.take() {
+            let _ = worker.join();
+        }
+    }
+}
+
+impl Field {
+    pub fn new(air: Air, seed: u64) -> Field {
+        Field::wired(&[air], seed)
+    }
+
+    /// Hosts with several wires between them.
+    pub fn wired(airs: &[Air], seed: u64) -> Field {
+        let hosts = [0, 1].map(|_| NetworkNamespace::create().unwrap());
+        let wires = airs.iter().enumerate();
+        let wires: Vec<Wire> = wires
+            .map(|(number, air)| Wire::new(&hosts, number, *air, seed + number as u64 * 1_000))
+            .collect();
+        Field {
+            hosts,
+            air: wires[0].air.clone(),
+            octets: wires[0].octets.clone(),
+            wires,
         }
     }
 
@@ -147,9 +195,7 @@ impl Field {
             hosts,
             air: Arc::new(Mutex::new(Air::usual(0.0))),
             octets: Arc::default(),
-            late: Arc::default(),
-            stop: Arc::default(),
-            worker: None,
+            wires: Vec::new(),
         }
     }
 
@@ -157,19 +203,14 @@ impl Field {
         change(&mut self.air.lock().unwrap());
     }
 
-    /// Whether the medium stalled for more than 1 % of `secs` because the computer was busy, which invalidates a measurement.
+    /// Whether a wire stalled for more than 1 % of `secs` because the computer was busy, which invalidates a measurement.
     pub fn stood_still(&self, secs: f64) -> bool {
-        let late = Duration::from_nanos(self.late.load(Ordering::Relaxed));
+        let late = self
+            .wires
+            .iter()
+            .map(|wire| wire.late.load(Ordering::Relaxed));
+        let late = Duration::from_nanos(late.max().unwrap_or_default());
         late.as_secs_f64() > secs / 100.0
-    }
-}
-
-impl Drop for Field {
-    fn drop(&mut self) {
-        self.stop.store(true, Ordering::Relaxed);
-        if let Some(worker) = self.worker.take() {
-            let _ = worker.join();
-        }
     }
 }
 

@@ -10,13 +10,13 @@ use std::thread::{self, JoinHandle};
 use chappe_core::Bitrate;
 use chappe_link::classify::Net;
 use chappe_link::{
-    BULK, Carrier, IDLE_KEEPALIVE, PeerConfig, Secret, Status, Tunnel, TunnelConfig,
+    BULK, Carrier, IDLE_KEEPALIVE, PathConfig, PeerConfig, Secret, Status, Tunnel, TunnelConfig,
 };
 use chappe_sys::Endpoint;
 use chappe_sys::namespace::NetworkNamespace;
 use chappe_wildnet::Service;
 
-use super::medium::{Field, address, inner};
+use super::medium::{Field, address, address_on, inner};
 
 /// A request to a running tunnel.
 pub type Change = Box<dyn FnOnce(&mut Tunnel) + Send>;
@@ -46,6 +46,9 @@ pub struct Ends {
     /// Further peers without an endpoint, which never call.
     pub more: usize,
     pub offloads: bool,
+    /// Whether host 0 has a path by each wire, which host 1 learns; and whether what is urgent takes every path.
+    pub bonded: bool,
+    pub every_path: bool,
 }
 
 impl Ends {
@@ -60,6 +63,8 @@ impl Ends {
             ghost: false,
             more: 0,
             offloads: true,
+            bonded: false,
+            every_path: false,
         }
     }
 }
@@ -71,17 +76,38 @@ impl Running {
                 interface: "eth0".into(),
                 ether_type: 0x88b5,
             },
+            false if ends.bonded => Carrier::Udp((Ipv4Addr::UNSPECIFIED, ends.port).into()),
             false => Carrier::Udp((address(host), ends.port).into()),
         };
         let to = match ends.ethernet {
             true => Endpoint::Ethernet(hardware(field, 1 - host)),
             false => Endpoint::Udp((address(1 - host), ends.port).into()),
         };
+        let wires = 0..field.wires.len();
+        let paths = wires.map(|wire| PathConfig {
+            name: format!("eth{wire}"),
+            endpoint: Some(Endpoint::Udp(
+                (address_on(wire, 1 - host), ends.port).into(),
+            )),
+            interface: Some(format!("eth{wire}")),
+            below: carrier.below(),
+            rate: ends.rate,
+            cost: chappe_core::Duration::ZERO,
+            reserve: false,
+        });
+        let urgent = Service {
+            every_path: ends.every_path,
+            ..Service::PROMPT
+        };
+        let paths = match ends.bonded && host == 0 {
+            true => paths.collect(),
+            false => Vec::new(),
+        };
         let peer = PeerConfig {
             name: format!("host{}", 1 - host),
             public: ends.expected[1 - host].public(),
             psk: None,
-            endpoint: Some(to),
+            endpoint: (!ends.bonded || host == 0).then_some(to),
             networks: vec![Net {
                 address: inner(1 - host).into(),
                 prefix: 32,
@@ -89,9 +115,10 @@ impl Running {
             datagram_max: carrier.datagram_max(1500),
             below: carrier.below(),
             rate: ends.rate,
-            services: [Service::PROMPT, ends.service, ends.service, ends.service],
+            services: [urgent, ends.service, ends.service, ends.service],
             queue: chappe_core::Duration::from_millis(100),
             keepalive: IDLE_KEEPALIVE,
+            paths,
         };
         let mut peers = vec![peer];
         if ends.ghost

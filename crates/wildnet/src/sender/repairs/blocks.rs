@@ -5,6 +5,7 @@ use alloc::collections::VecDeque;
 use chappe_core::Instant;
 
 use crate::header::before;
+use crate::paths::FrameId;
 use crate::policy::BLOCK_MAX;
 
 /// Bodies that are sent in one round, at most 64 numbers apart.
@@ -21,7 +22,7 @@ pub(in crate::sender) struct Block {
     /// Repairs still to be sent in this round.
     pub owed: usize,
     /// The last frame that was sent for it.
-    pub last: u32,
+    pub last: FrameId,
     /// Whether it is in a further round, in which its bodies are sent again.
     pub extended: bool,
     /// Its round has ended, and the next one begins with the next slot.
@@ -99,7 +100,7 @@ impl Blocks {
                 deadline,
                 rounds,
                 owed: 0,
-                last: 0,
+                last: FrameId::NONE,
                 extended: false,
                 ended: false,
             }),
@@ -122,7 +123,7 @@ impl Blocks {
             deadline: None,
             rounds: 0,
             owed,
-            last: 0,
+            last: FrameId::NONE,
             extended: true,
             ended: false,
         };
@@ -132,9 +133,9 @@ impl Blocks {
             .insert(self.blocks.len().saturating_sub(open), block);
     }
 
-    /// The block whose last repair left in frame `number`.
-    pub fn paid_with(&self, number: u32) -> Option<usize> {
-        let paid = |block: &Block| !block.open && block.owed == 0 && block.last == number;
+    /// The block whose last repair left in `frame`.
+    pub fn paid_with(&self, frame: FrameId) -> Option<usize> {
+        let paid = |block: &Block| !block.open && block.owed == 0 && block.last == frame;
         self.blocks.iter().position(paid)
     }
 
@@ -173,19 +174,19 @@ impl Blocks {
         self.blocks.iter().position(|block| block.owed > 0)
     }
 
-    /// Notes that a repair of block `i` leaves in frame `number`.
-    pub fn pay(&mut self, i: usize, number: u32) {
+    /// Notes that a repair of block `i` leaves in `frame`.
+    pub fn pay(&mut self, i: usize, frame: FrameId) {
         if let Some(block) = self.blocks.get_mut(i) {
             block.owed = block.owed.saturating_sub(1);
-            block.last = number;
+            block.last = frame;
         }
     }
 
-    /// Notes that a body leaves in frame `number`.
-    pub fn sent(&mut self, seq: u32, number: u32) {
+    /// Notes that a body leaves in `frame`.
+    pub fn sent(&mut self, seq: u32, frame: FrameId) {
         // From the newest: most bodies that are sent are in the open block.
         if let Some(block) = self.blocks.iter_mut().rev().find(|block| block.has(seq)) {
-            block.last = number;
+            block.last = frame;
         }
     }
 
@@ -196,13 +197,13 @@ impl Blocks {
         }
     }
 
-    /// Begins another round of block `i` with `extra` repairs; its frames begin with `number`.
-    pub fn next_round(&mut self, i: usize, extra: usize, number: u32) {
+    /// Begins another round of block `i` with `extra` repairs; its frames begin with `frame`.
+    pub fn next_round(&mut self, i: usize, extra: usize, frame: FrameId) {
         if let Some(block) = self.blocks.get_mut(i) {
             block.owed = extra;
             (block.extended, block.ended) = (true, false);
-            if before(block.last, number) {
-                block.last = number;
+            if block.last.path != frame.path || before(block.last.number, frame.number) {
+                block.last = frame;
             }
         }
     }

@@ -9,9 +9,10 @@
 use chappe_core::{Duration, Instant};
 
 use super::{Plan, Repairs};
+use crate::paths::{FrameId, Paths};
 use crate::policy::ROUNDS_MAX;
 use crate::sender::conditions::Conditions;
-use crate::sender::loss::LossDetection;
+use crate::sender::loss::{LossDetection, is_settled};
 use crate::sender::window::SendWindow;
 
 use super::blocks::Block;
@@ -126,19 +127,19 @@ impl Repairs {
         }
     }
 
-    /// Takes out the cohort whose last repair left in frame `number`.
-    pub fn take_paid_with(&mut self, number: u32) -> Option<Block> {
-        let i = self.blocks.paid_with(number)?;
+    /// Takes out the cohort whose last repair left in `frame`.
+    pub fn take_paid_with(&mut self, frame: FrameId) -> Option<Block> {
+        let i = self.blocks.paid_with(frame)?;
         let cohort = self.blocks.get(i)?;
         self.blocks.remove(i);
         Some(cohort)
     }
 
     /// Forgets cohorts that have nothing to wait for any more.
-    pub fn forget_cohorts(&mut self, window: &SendWindow, loss: &LossDetection) {
+    pub fn forget_cohorts(&mut self, window: &SendWindow, loss: &Paths<LossDetection>) {
         let mut i = 0;
         while let Some(block) = self.blocks.get(i) {
-            let settled = block.owed == 0 && loss.is_settled(block.last);
+            let settled = block.owed == 0 && is_settled(loss, block.last);
             let whole = || !block.members().any(|seq| window.is_missing(seq));
             if !block.is_open() && (settled || whole()) {
                 self.blocks.remove(i);

@@ -7,12 +7,13 @@ use chappe_link::classify::Net;
 use chappe_link::{BULK, Carrier, IDLE_KEEPALIVE, PeerConfig, Psk, Public};
 use chappe_scenario::InputError;
 use chappe_scenario::quantity::{Length, Rate, Time};
-use chappe_sys::Endpoint;
 use chappe_wildnet::{Order, Service};
 use serde::Deserialize;
 use toml::Spanned;
 
+use super::endpoint::{Place, endpoint, rate};
 use super::keys;
+use super::paths::{self, PathTable};
 use super::{Entry, Hooks, Source};
 
 #[derive(Deserialize)]
@@ -35,6 +36,8 @@ pub(super) struct PeerTable {
     #[serde(default)]
     on_down: Vec<String>,
     hook_limit: Option<Time>,
+    #[serde(default)]
+    path: Vec<PathTable>,
 }
 
 /// How long a hook may take if the file does not say it.
@@ -48,12 +51,6 @@ pub(super) fn limit(given: &Option<Time>) -> Duration {
     given.unwrap_or(HOOK_LIMIT)
 }
 
-/// An endpoint as the file has it.
-enum Place {
-    At(Endpoint),
-    Named(String, u16),
-}
-
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Promise {
@@ -62,6 +59,7 @@ struct Promise {
     order: Option<OrderName>,
     retries: Option<u8>,
     drop_late: Option<bool>,
+    every_path: Option<bool>,
 }
 
 #[derive(Deserialize)]
@@ -115,6 +113,7 @@ impl PeerTable {
             Some(Place::Named(host, port)) => (None, Some((host, port))),
         };
         let below = carrier.below_to(endpoint);
+        let paths = paths::read(&self.path, self.of_one_path(), carrier, source)?;
         let psk = self.preshared_key_file.as_ref().map(|file| {
             keys::read(
                 source,
@@ -140,10 +139,12 @@ impl PeerTable {
             ],
             queue: Duration::from_millis(100),
             keepalive: self.keepalive(source)?,
+            paths: paths.configs,
         };
         Ok(Entry {
             config,
             host,
+            path_hosts: paths.hosts,
             distance: self.distance.as_ref().map(|distance| distance.value()),
             hooks: Hooks {
                 up: self.on_up.clone(),
@@ -180,55 +181,19 @@ impl PeerTable {
     }
 
     fn endpoint(&self, carrier: &Carrier, source: &Source) -> Result<Option<Place>, InputError> {
-        let Some(text) = &self.endpoint else {
-            return Ok(None);
-        };
-        let wrong = |message, help| Err(source.wrong(text.span(), message, help));
-        let Some(endpoint) = carrier.endpoint(text.get_ref()) else {
-            if let (Carrier::Udp(_), Some(named)) = (carrier, named(text.get_ref())) {
-                return Ok(Some(named));
-            }
-            let (what, right) = match carrier {
-                Carrier::Udp(_) => (
-                    "a host and a port",
-                    "write \"192.0.2.7:1795\", \"[2001:db8::7]:1795\" or \"hill.example.net:1795\"",
-                ),
-                Carrier::Ethernet { .. } => (
-                    "an Ethernet address",
-                    "with `ethernet`, write \"02:00:00:00:00:07\": `ip link` at the other end shows it",
-                ),
-            };
-            return wrong(format!("`{}` is not {what}", text.get_ref()), right);
-        };
-        if let (Carrier::Udp(own), Endpoint::Udp(to)) = (carrier, endpoint) {
-            if !carrier.reaches(to.ip()) {
-                return wrong(
-                    format!("`{to}` cannot be reached from `listen = \"{own}\"`"),
-                    "listen = \"[::]:1795\" serves IPv4 and IPv6",
-                );
-            }
-            if to.port() == 0 || to.ip().is_unspecified() {
-                return wrong(
-                    format!("no host can have the address `{to}`"),
-                    "write \"192.0.2.7:1795\", or omit `endpoint` if the other end calls first",
-                );
-            }
-        }
-        Ok(Some(Place::At(endpoint)))
+        let read = |text| endpoint(text, carrier, source);
+        self.endpoint.as_ref().map(read).transpose()
+    }
+
+    /// The span of the peer's own endpoint or rate, which paths of their own leave no meaning to.
+    fn of_one_path(&self) -> Option<(std::ops::Range<usize>, &'static str)> {
+        let endpoint = self.endpoint.as_ref().map(|text| (text.span(), "endpoint"));
+        endpoint.or_else(|| self.rate.as_ref().map(|rate| (rate.span(), "rate")))
     }
 
     fn rate(&self, source: &Source) -> Result<Option<Bitrate>, InputError> {
-        let Some(rate) = &self.rate else {
-            return Ok(None);
-        };
-        let value = rate.get_ref().value();
-        if value < LEAST_BPS {
-            let message = "a link needs a rate of at least 1 kbit/s".to_owned();
-            let help =
-                "write what the medium carries, \"6 Mbit/s\", or omit `rate` to have it measured";
-            return Err(source.wrong(rate.span(), message, help));
-        }
-        Ok(Some(Bitrate(value as u64)))
+        let read = |given| rate(given, source);
+        self.rate.as_ref().map(read).transpose()
     }
 
     fn networks(&self, source: &Source) -> Result<Vec<Net>, InputError> {
@@ -241,24 +206,6 @@ impl PeerTable {
         self.networks.iter().map(read).collect()
     }
 }
-
-/// A name of the domain name system and a port.
-fn named(text: &str) -> Option<Place> {
-    let (host, port) = text.trim().rsplit_once(':')?;
-    let port = port.parse().ok().filter(|port| *port > 0)?;
-    let fits = |part: &str| {
-        let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
-        (1..=63).contains(&part.len()) && part.chars().all(plain)
-    };
-    let name = host.strip_suffix('.').unwrap_or(host);
-    // Digits and dots alone are an address that was not written right.
-    let address = name.chars().all(|c| c.is_ascii_digit() || c == '.');
-    let right = name.len() <= 253 && !address && name.split('.').all(fits);
-    right.then(|| Place::Named(name.to_owned(), port))
-}
-
-/// Below this rate, a full frame takes more than twelve seconds.
-const LEAST_BPS: f64 = 1_000.0;
 
 fn service(
     promise: &Option<Promise>,
@@ -298,5 +245,6 @@ fn service(
         residual,
         retries: promise.retries.or(usual.retries),
         drop_late: promise.drop_late.unwrap_or(usual.drop_late),
+        every_path: promise.every_path.unwrap_or(usual.every_path),
     })
 }

@@ -37,11 +37,19 @@ fn the_template_can_be_read_whole() {
     let all = template
         .replace("\n# ", "\n")
         .replace("\nThe service of", "\n# The service of")
-        .replacen("One end", "# One end", 1);
+        .replacen("One end", "# One end", 1)
+        .replacen("\nSeveral paths", "\n# Several paths", 1)
+        // Paths have their own.
+        .replacen("endpoint = \"192.0.2.7:1795\"       #", "# ", 1)
+        .replacen("rate = \"6 Mbit/s\"", "", 1);
     for (name, text) in [("as-is", &template), ("all", &all)] {
         let read = read_text(name, text).unwrap();
         assert_eq!(read.peers[0].config.services[1], BULK);
-        assert_eq!(read.peers[0].config.services[0], Service::PROMPT);
+        let urgent = Service {
+            every_path: name == "all",
+            ..Service::PROMPT
+        };
+        assert_eq!(read.peers[0].config.services[0], urgent);
     }
 }
 
@@ -189,4 +197,57 @@ fn doubtful_settings_are_reported() {
         &read_text("whole", &whole).unwrap(),
         "this host's address"
     ));
+}
+
+/// Goal: the paths of a peer are read with their names, interfaces, costs and endpoints; what contradicts itself is refused with
+/// what to write.
+#[test]
+fn paths_are_read() {
+    let usual = template();
+    let paths = |text: &str| {
+        let one = usual.replacen("endpoint = \"192.0.2.7:1795\"", "", 1);
+        one + text
+    };
+    let two = "
+        [[peer.path]]
+        name = \"dsl\"
+        interface = \"eth0\"
+        endpoint = \"192.0.2.7:1795\"
+        rate = \"10 Mbit/s\"
+        [[peer.path]]
+        name = \"lte\"
+        endpoint = \"hill.example.net:1795\"
+        cost = \"50 ms\"
+        reserve = true
+        [peer.urgent]
+        every_path = true
+    ";
+    let read = read_text("paths", &paths(two)).unwrap();
+    let peer = &read.peers[0];
+    let [dsl, lte] = &peer.config.paths[..] else {
+        panic!("{:?}", peer.config.paths);
+    };
+    assert_eq!(
+        (&*dsl.name, dsl.interface.as_deref()),
+        ("dsl", Some("eth0"))
+    );
+    assert_eq!(dsl.rate.map(|rate| rate.0), Some(10_000_000));
+    assert!(lte.reserve && lte.cost == Duration::from_millis(50) && lte.endpoint.is_none());
+    assert_eq!(peer.path_hosts[1], Some(("hill.example.net".into(), 1795)));
+    assert!(peer.config.services[0].every_path && !peer.config.services[1].every_path);
+    let wrong = [
+        (usual.clone() + two, "no `endpoint` of its own"),
+        (paths(&two.replace("lte", "dsl")), "two paths"),
+        (paths(&two.replace("50 ms", "50 min")), "a cost of"),
+        (
+            paths(two)
+                .replacen("listen = \"[::]:1795\"", "ethernet = \"eth0\"", 1)
+                .replace("192.0.2.7:1795", "02:00:00:00:00:07"),
+            "choose an interface",
+        ),
+    ];
+    for (text, told) in wrong {
+        let error = read_text("wrong-paths", &text).err().unwrap();
+        assert!(error.to_string().contains(told), "{error}");
+    }
 }

@@ -33,7 +33,8 @@ pub fn apply(tunnel: &mut Tunnel, before: &Configuration, after: &Configuration)
     }
 }
 
-/// Whether a running peer can take the other's settings. With another key or frame size it is another peer.
+/// Whether a running peer can take the other's settings. With another key or frame size, or paths through other interfaces, it is
+/// another peer.
 fn same(a: &Entry, b: &Entry) -> bool {
     let identity = |entry: &Entry| {
         let PeerConfig {
@@ -42,9 +43,20 @@ fn same(a: &Entry, b: &Entry) -> bool {
             psk,
             datagram_max,
             below,
+            paths,
             ..
         } = &entry.config;
-        (name.clone(), *public, psk.clone(), *datagram_max, *below)
+        let paths: Vec<_> = (paths.iter())
+            .map(|path| (path.interface.clone(), path.below))
+            .collect();
+        (
+            name.clone(),
+            *public,
+            psk.clone(),
+            *datagram_max,
+            *below,
+            paths,
+        )
     };
     identity(a) == identity(b)
 }
@@ -69,7 +81,7 @@ fn change(tunnel: &mut Tunnel, old: &Entry, new: &Entry, said: &mut String) {
     let name = &new.config.name;
     let (old_config, config) = (&old.config, &new.config);
     if config.endpoint != old_config.endpoint {
-        tunnel.set_endpoint(name, config.endpoint);
+        tunnel.set_endpoint(name, 0, config.endpoint);
         let _ = match config.endpoint {
             Some(to) => writeln!(said, "{name}: called at {to}"),
             None => writeln!(said, "{name}: no longer called"),
@@ -93,6 +105,10 @@ fn change(tunnel: &mut Tunnel, old: &Entry, new: &Entry, said: &mut String) {
         peer.set_keepalive(config.keepalive);
         let seconds = config.keepalive.as_secs_f64();
         let _ = writeln!(said, "{name}: a keepalive every {seconds} s");
+    }
+    if config.paths != old_config.paths {
+        peer.set_paths(config.paths.clone());
+        let _ = writeln!(said, "{name}: other paths");
     }
     if config.rate != peer.config().rate {
         peer.set_rate(config.rate);
