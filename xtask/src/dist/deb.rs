@@ -19,7 +19,7 @@ const COMPLETIONS: [(&str, &str); 3] = [
     ("fish", "usr/share/fish/vendor_completions.d/chappe.fish"),
 ];
 
-/// The package's file.
+/// The file of the package of `version`.
 pub fn path(dist: &Dist<'_>, version: &str) -> PathBuf {
     dist.out
         .join(format!("chappe_{version}_{ARCHITECTURE}.deb"))
