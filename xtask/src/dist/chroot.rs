@@ -69,8 +69,10 @@ mount -t overlay overlay -o lowerdir=/,upperdir=/mnt/upper,workdir=/mnt/work /mn
 mount -t proc proc /mnt/root/proc
 mount -t tmpfs run /mnt/root/run
 mount --rbind /dev /mnt/root/dev
-trial=$1; shift
-exec chroot /mnt/root sh -c "$trial" trial "$@"
+# The checkout may be on a file system of its own, which the overlay does not show.
+cp "$2" /mnt/root/first.deb
+cp "$3" /mnt/root/later.deb
+exec chroot /mnt/root sh -c "$1" trial /first.deb /later.deb
 "#;
 
 pub fn try_package(dist: &Dist<'_>) -> Outcome {
