@@ -135,6 +135,8 @@ fn wildnet(seed: u64) -> Option<u64> {
                 fill: true,
                 last: false,
                 slot: None,
+                again: true,
+                new: true,
             };
             let Some(len) = from.poll(now, chance, &mut frame) else {
                 break;
