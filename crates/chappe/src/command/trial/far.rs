@@ -46,9 +46,21 @@ fn answer(mut client: &TcpStream, usual: u64) -> io::Result<()> {
     let Some(request) = Request::read(&mut reader)? else {
         return refuse(client, "400 Bad Request");
     };
-    let download = matches!(&*request.method, "GET" | "HEAD");
     match &*request.method {
-        "GET" | "HEAD" => {}
+        "GET" | "HEAD" => {
+            let wanted = match request.target.trim_start_matches('/') {
+                "" => Some(usual),
+                name => size(name),
+            };
+            // A browser asks for its icon on its own.
+            let Some(size) = wanted else {
+                return refuse(client, "404 Not Found");
+            };
+            client.write_all(head("200 OK", size).as_bytes())?;
+            if request.method == "GET" {
+                send(client, size)?;
+            }
+        }
         "PUT" | "POST" => {
             if request.expects {
                 client.write_all(b"HTTP/1.1 100 Continue\r\n\r\n")?;
@@ -58,21 +70,6 @@ fn answer(mut client: &TcpStream, usual: u64) -> io::Result<()> {
             write!(client, "{}{body}", head("200 OK", body.len() as u64))?;
         }
         _ => return refuse(client, "405 Method Not Allowed"),
-    }
-    if download {
-        let name = request.target.trim_start_matches('/');
-        let size = match name {
-            "" => Some(usual),
-            // A browser asks for its icon on its own.
-            _ => size(name),
-        };
-        let Some(size) = size else {
-            return refuse(client, "404 Not Found");
-        };
-        client.write_all(head("200 OK", size).as_bytes())?;
-        if request.method == "GET" {
-            send(client, size)?;
-        }
     }
     client.shutdown(std::net::Shutdown::Write)
 }

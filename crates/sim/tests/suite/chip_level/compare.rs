@@ -54,35 +54,28 @@ pub fn reduced(mixing: &Mixing, cell: &Cell, draws: &[Draw]) -> f64 {
         Some(_) => Oqpsk::SymbolSoft,
     };
     let noise = 10f64.powf(-cell.db / 10.0);
-    let success = draws.iter().map(|draw| {
-        let signals: Vec<synchronous::Signal> = draw
-            .iter()
-            .map(|&(power, offset, arrival, phase)| synchronous::Signal {
-                power,
-                offset,
-                arrival,
-                phase,
-            })
-            .collect();
-        Group::new(mixing, &signals).success(oqpsk, cell.octets, noise)
-    });
+    let success = draws
+        .iter()
+        .map(|draw| Group::new(mixing, &signals(draw)).success(oqpsk, cell.octets, noise));
     success.sum::<f64>() / draws.len() as f64
+}
+
+/// The signals of a draw, as the reduced receivers take them.
+fn signals(draw: &Draw) -> Vec<synchronous::Signal> {
+    let signal = |&(power, offset, arrival, phase): &_| synchronous::Signal {
+        power,
+        offset,
+        arrival,
+        phase,
+    };
+    draw.iter().map(signal).collect()
 }
 
 /// What the receiver that is worked out chip by chip says about draws of a cell.
 pub fn tabulated(cell: &Cell, draws: &[Draw]) -> f64 {
     let noise = 10f64.powf(-cell.db / 10.0);
     let success = draws.iter().enumerate().map(|(number, draw)| {
-        let signals: Vec<synchronous::Signal> = draw
-            .iter()
-            .map(|&(power, offset, arrival, phase)| synchronous::Signal {
-                power,
-                offset,
-                arrival,
-                phase,
-            })
-            .collect();
-        Chorus::new(&signals).success(number as u64, cell.octets, noise)
+        Chorus::new(&signals(draw)).success(number as u64, cell.octets, noise)
     });
     success.sum::<f64>() / draws.len() as f64
 }
