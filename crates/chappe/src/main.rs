@@ -25,6 +25,7 @@ mod folder;
 mod new_file;
 mod output;
 mod terminal;
+mod unit;
 
 use std::ffi::OsString;
 use std::panic::AssertUnwindSafe;

@@ -46,6 +46,9 @@ impl Answers {
         {
             std::fs::remove_file(path).map_err(failed)?;
         }
+        if let Some(folder) = path.parent() {
+            std::fs::create_dir_all(folder).map_err(failed)?;
+        }
         let socket = UnixDatagram::bind(path).map_err(failed)?;
         socket.set_nonblocking(true).map_err(failed)?;
         let owner = std::fs::Permissions::from_mode(0o600);

@@ -47,11 +47,9 @@ pub fn build(dist: &Dist<'_>, version: &str, program: &Path) -> Result<String, S
     };
     let packaging = dist.workspace.root.join("packaging");
     put(program, "usr/bin/chappe", "755")?;
-    for unit in ["chappe-link@", "chappe-cast@", "chappe-mesh"] {
-        let unit = format!("{unit}.service");
-        let to = format!("usr/lib/systemd/system/{unit}");
-        put(&packaging.join("systemd").join(&unit), &to, "644")?;
-    }
+    let mut chappe = Command::new(program);
+    let units = tree.join("usr/lib/systemd/system");
+    process::take(chappe.args(["generate", "units"]).arg(units), LIMIT)?;
     for script in ["postinst", "prerm", "postrm"] {
         put(
             &packaging.join("debian").join(script),

@@ -4,6 +4,7 @@ mod capacity;
 mod metrics;
 mod options;
 mod screen;
+mod unit;
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -18,6 +19,7 @@ use crate::terminal;
 pub use options::Cast;
 use options::{Action, Admit, Key, Keygen, Members, Receive, Relay, Revoke, Send};
 use screen::Screen;
+pub use unit::packaged;
 
 pub fn run(cast: &Cast) -> Result<u8, Failure> {
     match &cast.action {
@@ -29,6 +31,7 @@ pub fn run(cast: &Cast) -> Result<u8, Failure> {
         Action::Send(options) => send(options),
         Action::Receive(options) => receive(options),
         Action::Relay(options) => relay(options),
+        Action::Unit(options) => unit::print(&options.arguments),
     }
 }
 

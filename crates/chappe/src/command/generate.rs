@@ -1,5 +1,6 @@
-//! `chappe generate`: shell completions and manual pages, made of the command line itself.
+//! `chappe generate`: shell completions, manual pages and units of systemd, made of the command itself.
 
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Command, Subcommand};
@@ -7,6 +8,7 @@ use clap_complete::Shell;
 
 use crate::failure::Failure;
 use crate::terminal;
+use crate::unit::Unit;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -30,6 +32,11 @@ pub enum What {
         /// The folder, which is made if it does not exist.
         folder: PathBuf,
     },
+    /// Write the units of a package of the whole program into a folder. `chappe link unit` and the like print one for this host.
+    Units {
+        /// The folder, which is made if it does not exist.
+        folder: PathBuf,
+    },
 }
 
 /// Describes `line`, the whole command line.
@@ -44,8 +51,28 @@ pub fn run(options: &Generate, line: Command) -> Result<u8, Failure> {
                 folder.join("chappe.1").display()
             ));
         }
+        What::Units { folder } => {
+            for (name, unit) in units() {
+                let path = folder.join(format!("{name}.service"));
+                chappe_store::write_whole(&path, |file| file.write_all(unit.text().as_bytes()))?;
+            }
+            terminal::tell(&format!(
+                "wrote {} units to {}",
+                units().len(),
+                folder.display()
+            ));
+        }
     }
     Ok(0)
+}
+
+/// The units of a package, and their names.
+fn units() -> [(&'static str, Unit); 3] {
+    [
+        ("chappe-cast@", super::cast::packaged()),
+        ("chappe-link@", super::link::packaged()),
+        ("chappe-mesh", super::mesh::packaged()),
+    ]
 }
 
 fn completions(shell: Shell, mut line: Command) -> Result<(), Failure> {

@@ -20,6 +20,7 @@ use crate::terminal;
 
 use options::Action;
 pub use options::Link;
+pub use unit::packaged;
 
 pub fn run(link: &Link) -> Result<u8, Failure> {
     match &link.action {

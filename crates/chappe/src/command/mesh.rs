@@ -2,6 +2,7 @@
 
 mod file;
 mod options;
+mod unit;
 
 use std::io::{ErrorKind, IsTerminal};
 use std::ops::ControlFlow;
@@ -19,14 +20,12 @@ use crate::terminal;
 
 use options::Action;
 pub use options::Mesh as Options;
-
-/// The unit that `chappe mesh unit` prints.
-const UNIT: &str = include_str!("mesh/file/chappe-mesh.service");
+pub use unit::packaged;
 
 pub fn run(options: &Options) -> Result<u8, Failure> {
     match &options.action {
         Action::New(options) => new(&options.file, &options.member),
-        Action::Unit => terminal::print(UNIT).map(|()| 0),
+        Action::Unit(options) => unit::print(&options.file),
         Action::Run(options) => serve(&options.file),
         Action::Status(options) if options.watch => watch(options),
         Action::Status(options) => question(&options.socket, options.question()),

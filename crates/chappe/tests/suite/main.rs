@@ -8,3 +8,4 @@ mod mistakes;
 mod scratch;
 mod sweep;
 mod trial;
+mod units;

@@ -79,7 +79,7 @@ fn mistakes_in_scenarios_are_reported_in_full() {
 
 #[test]
 fn mistakes_in_options_are_reported_in_full() {
-    let cases: [(&str, &[&str]); 10] = [
+    let cases: [(&str, &[&str]); 12] = [
         (
             "set-unknown-key",
             &["sim", "right.toml", "--set", "radio.tx_pwoer=15 dBm"],
@@ -111,6 +111,16 @@ fn mistakes_in_options_are_reported_in_full() {
             &["try", "--over", "mesh, 95 % loss", "--", "true"],
         ),
         ("try-no-size", &["try", "--size", "large"]),
+        (
+            "unit-relative",
+            &[
+                "cast", "unit", "receive", "files", "--group", "/a", "--key", "/b",
+            ],
+        ),
+        (
+            "unit-no-service",
+            &["cast", "unit", "send", "/x", "--group", "/a", "--key", "/b"],
+        ),
     ];
     for (name, arguments) in cases {
         let output = chappe(arguments);

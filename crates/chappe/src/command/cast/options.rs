@@ -34,6 +34,8 @@ pub enum Action {
     Receive(Box<Receive>),
     /// Forward what other members send.
     Relay(Box<Relay>),
+    /// Print a systemd unit that receives or forwards.
+    Unit(Unit),
     /// Make a new group: the owner's key, the list of members, and a key for each member.
     Keygen(Keygen),
     /// Make a member's key on its own host.
@@ -173,6 +175,22 @@ pub struct Receive {
 pub struct Relay {
     #[command(flatten)]
     pub link: Link,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  chappe cast unit receive /srv/files --keep --quiet --group /etc/chappe/lab.group --key /etc/chappe/hill.key \\
+    > /etc/systemd/system/chappe-receive.service")]
+pub struct Unit {
+    /// What the service runs: `receive` or `relay` with its options. Paths begin at the root.
+    #[arg(
+        required = true,
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        value_name = "COMMAND"
+    )]
+    pub arguments: Vec<std::ffi::OsString>,
 }
 
 /// How a member reaches the others.

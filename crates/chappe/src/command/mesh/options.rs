@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 
 /// Where a router listens unless its file says otherwise.
-pub const SOCKET: &str = "/run/chappe-mesh.sock";
+pub const SOCKET: &str = "/run/chappe/mesh.sock";
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -25,14 +25,21 @@ pub struct Mesh {
 pub enum Action {
     /// Write a commented configuration to start from.
     New(New),
-    /// Print a systemd unit.
-    Unit,
+    /// Print a systemd unit that runs a configuration.
+    Unit(Unit),
     /// Run the router until Ctrl-C.
     Run(Run),
     /// Show a running router's neighbours, routes, queues, prices and flows.
     Status(Status),
     /// Explain the path to an address: next hop, distance, price, and why not by other neighbours.
     Why(Why),
+}
+
+#[derive(Debug, Args)]
+pub struct Unit {
+    /// The configuration file that the unit runs.
+    #[arg(default_value = "/etc/chappe/mesh.toml")]
+    pub file: PathBuf,
 }
 
 #[derive(Debug, Args)]
