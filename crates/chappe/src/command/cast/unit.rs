@@ -5,21 +5,24 @@ use std::path::Path;
 
 use clap::Parser;
 
-use super::options::{Action, Link};
-use crate::cli::{Cli, Command};
+use super::options::{Action, Cast, Link};
 use crate::failure::Failure;
 use crate::terminal;
 use crate::unit::{Packaged, Unit, program, quoted};
 
+/// The command line that the service runs.
+#[derive(Debug, Parser)]
+#[command(name = "chappe cast")]
+struct Line {
+    #[command(flatten)]
+    cast: Cast,
+}
+
 /// Prints a unit that runs `chappe cast` with these arguments, which must be right and independent of the folder they are given in.
 pub fn print(arguments: &[OsString]) -> Result<u8, Failure> {
-    let line = ["chappe".into(), "cast".into()];
-    let cli =
-        Cli::try_parse_from(line.iter().chain(arguments)).unwrap_or_else(|wrong| wrong.exit());
-    let Command::Cast(cast) = &cli.command else {
-        return Err(refused("this is not a command of `chappe cast`"));
-    };
-    let folder = match &cast.action {
+    let name = OsString::from("chappe cast");
+    let line = Line::parse_from([&name].into_iter().chain(arguments));
+    let folder = match &line.cast.action {
         Action::Receive(receive) => {
             check(&receive.link)?;
             Some(absolute(&receive.folder)?)
