@@ -6,6 +6,7 @@
 //! this package's own tests call.
 
 mod bench;
+mod book;
 mod debian;
 mod demo;
 mod dist;
@@ -48,6 +49,7 @@ Usage: cargo xtask COMMAND
                       `cargo xtask storm --help`
   page [--check]      Build the page of `chappe view` from web/ (needs Node 20), or compare it
   picture             Draw the README's picture of `chappe view` (needs Node 20 and Chromium)
+  book                Make a book of the pages under target/book, and follow every link in it; builds mdBook once
   readme              Write the demo's output into README.md
   help                Print this text
 ";
@@ -76,6 +78,7 @@ fn main() -> ExitCode {
         ("page", []) => page::alone(false),
         ("page", [flag]) if flag == "--check" => page::alone(true),
         ("picture", []) => page::picture(),
+        ("book", []) => book::alone(),
         ("readme", []) => demo::write_readme(),
         ("help" | "--help" | "-h", []) => {
             print!("{HELP}");
