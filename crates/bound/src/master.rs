@@ -112,6 +112,11 @@ impl<'a> Master<'a> {
         }
     }
 
+    /// The rows of inequalities.
+    pub fn rows(&self) -> usize {
+        self.program.at_most.len()
+    }
+
     /// Solves to about `tolerance`, and returns the primal in frames/s with a proof made of the dual.
     pub fn solve(&self, tolerance: f64) -> Result<Answer, Error> {
         let solution = self.program.solve(tolerance)?;

@@ -1,5 +1,7 @@
 //! The multicast bound: from one source to all of a set of receivers at one rate.
 
+mod crowd;
+
 use crate::certificate::{Certificate, Prices};
 use crate::error::Error;
 use crate::feasible::{carried_fps, cut, raised};
@@ -16,6 +18,9 @@ pub struct Options {
     pub gap: f64,
     /// Stop after this many rounds in any case. The bound is then valid, but less tight.
     pub rounds_max: usize,
+    /// Stop when the programs solved so far have this many rows in all; their number goes with the time. The bound is then valid,
+    /// but less tight.
+    pub work_max: usize,
     /// Stop listing cliques at this number. The bound is then valid, but less tight, and `rate_fps`
     /// and `transmissions` respect the listed cliques only.
     pub cliques_max: usize,
@@ -28,6 +33,7 @@ impl Default for Options {
             medium: Medium::CarrierSense,
             gap: 5e-5,
             rounds_max: 60,
+            work_max: usize::MAX,
             cliques_max: 20_000,
         }
     }
@@ -46,6 +52,8 @@ pub struct Bound {
     pub transmissions: Vec<f64>,
     /// The number of linear programs solved.
     pub rounds: usize,
+    /// Their rows in all.
+    pub work: usize,
     /// The proof of `certified_fps`.
     pub certificate: Certificate,
     /// Useful bits in one frame.
@@ -123,6 +131,9 @@ impl Bound {
 /// rate (the answer shrunk until it breaks no constraint at all) and a proof over all links of the
 /// network (the answer's dual, repaired); the loop ends when the two meet. An unreachable receiver
 /// makes both zero.
+///
+/// With more than a dozen receivers the program begins with the farthest ones. What some receivers cannot all have, all of them
+/// cannot have either; those that the answer would leave behind are taken in.
 pub fn multicast(
     network: &Network,
     source: usize,
@@ -130,10 +141,10 @@ pub fn multicast(
     options: &Options,
 ) -> Result<Bound, Error> {
     network.check_multicast(source, receivers)?;
-    multicast_above(network, source, receivers, options, 0.0)
+    crowd::multicast(network, source, receivers, options)
 }
 
-/// As [`multicast`], for checked receivers. The computation may stop as soon as the bound is below
+/// As [`multicast`], for checked receivers, all in one program. The computation may stop as soon as the bound is below
 /// `enough` frames/s, since the caller then needs no tighter one.
 pub(crate) fn multicast_above(
     network: &Network,
@@ -168,10 +179,14 @@ pub(crate) fn multicast_above(
             Err(error) => return Err(error),
         };
         bound.rounds = round;
+        bound.work += master.rows();
         master.find_overfull_sets(&answer.transmissions);
         bound.take_proof(network, &answer);
         bound.take_rate(network, source, receivers, &master, &answer);
-        if bound.gap() <= options.gap || bound.certified_fps <= enough {
+        if bound.gap() <= options.gap
+            || bound.certified_fps <= enough
+            || bound.work >= options.work_max
+        {
             break;
         }
         let excess = 1e-2 * options.gap * bound.certified_fps;
@@ -206,6 +221,7 @@ fn unknown(network: &Network, source: usize, receivers: &[usize]) -> Bound {
         certified_fps: f64::INFINITY,
         transmissions: vec![0.0; network.nodes()],
         rounds: 0,
+        work: 0,
         certificate: Certificate {
             source,
             receivers: receivers.to_vec(),

@@ -14,6 +14,8 @@ const SENSES: f64 = 0.99;
 
 /// Relative gap between the computed bound and the true optimum. The result is a proven bound whatever the gap.
 const GAP: f64 = 1e-2;
+/// Rows of all programs of a bound. Fifty nodes and nine receivers take up to 31,000, dense networks more; then the bound is less tight.
+const WORK: usize = 100_000;
 
 /// The bounds of one transfer, in bits of payload per second.
 #[derive(Clone, Debug, PartialEq)]
@@ -53,6 +55,7 @@ impl TransferBound {
         let options = Options {
             medium: Region::CarrierSense,
             gap: GAP,
+            work_max: WORK,
             ..Options::default()
         };
         let (from, to) = (transfer.source, &transfer.receivers);
@@ -79,6 +82,7 @@ impl TransferBound {
         let options = Options {
             medium: Region::CarrierSense,
             gap: GAP,
+            work_max: WORK,
             ..Options::default()
         };
         let (from, to) = (transfer.source, &transfer.receivers);

@@ -254,3 +254,55 @@ fn with_link(network: &Network, from: usize, to: usize, p: f64) -> Network {
 fn deaf(network: &Network) -> Network {
     rebuilt(network, |a, b| network.delivery(a, b), true)
 }
+
+/// With many receivers only those that matter enter the program. The bound is that of all: at most each single receiver's and that of
+/// every few of them, proven, and reached by transmissions that serve everybody.
+#[test]
+fn a_crowd_has_the_bound_of_all_its_receivers() {
+    let mut seeded = SplitMix64(17);
+    for medium in [CarrierSense, IndependentSets] {
+        let mut tight = 0;
+        for round in 0..6 {
+            let network = random(&mut seeded, 18, 0.35, 0.5);
+            let receivers: Vec<usize> = (1..18).collect();
+            let found = bound(&network, &receivers, medium);
+            let proven = found.certificate.bound_fps(&network);
+            assert!(
+                (proven - found.certified_fps).abs() <= 1e-9 * proven,
+                "{round}: {proven}"
+            );
+            for few in receivers.chunks(5) {
+                let of_few = bound(&network, few, medium);
+                let most = of_few.certified_fps * (1.0 + 1e-6);
+                assert!(found.rate_fps <= most, "{round}: {} {most}", found.rate_fps);
+            }
+            for &receiver in &receivers {
+                let cut = max_flow(&network, &found.transmissions, 0, receiver).unwrap();
+                assert!(cut >= found.rate_fps * (1.0 - 1e-3), "{round}: {cut}");
+            }
+            tight += usize::from(found.certified_fps > 0.0 && found.gap() < 1e-3);
+        }
+        assert!(tight >= 3, "{tight} of 6");
+    }
+}
+
+/// A computation that ends early leaves a valid bound.
+#[test]
+fn little_work_gives_a_looser_bound() {
+    let mut seeded = SplitMix64(18);
+    let mut looser = 0;
+    for _ in 0..6 {
+        let network = random(&mut seeded, 18, 0.35, 0.5);
+        let receivers: Vec<usize> = (1..18).collect();
+        let whole = bound(&network, &receivers, CarrierSense);
+        let options = Options {
+            work_max: 1,
+            ..Options::default()
+        };
+        let early = multicast(&network, 0, &receivers, &options).unwrap();
+        assert!(early.certified_fps >= whole.rate_fps * (1.0 - 1e-9));
+        assert_eq!(early.rate_fps, 0.0, "nobody looked at the others");
+        looser += usize::from(early.certified_fps > whole.certified_fps * 1.001);
+    }
+    assert!(looser > 0);
+}
