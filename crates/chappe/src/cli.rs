@@ -431,9 +431,10 @@ pub struct EmuExec {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A result is the output of `chappe sim --json`, a folder that `sim --out` filled, the folder of a sweep (each cell is a result), or
-what `chappe lab` wrote (a file or its folder). The first one is the reference. Results that carry something else, or over another
-network, are refused. Exit code 0 if none is worse than the reference; of the lab's: if no claim is lost.
+A result is the output of `chappe sim --json`, a folder that `sim --out` filled, the folder of a
+sweep (each cell is a result), or what `chappe lab` wrote (a file or its folder). The first one is
+the reference. Results that carry something else, or over another network, are refused.
+Exit code 0 if none is worse than the reference; of the lab's: if no claim is lost.
 
 Examples:
   chappe sim mesh.toml --seeds 1..10 --json > a.json

@@ -141,9 +141,10 @@ fn text(grid: &Grid, cells: &[Cell], rows: &[SweepRow]) -> String {
         terminal::colour_on(Stream::Output),
     );
     format!(
-        "{}\n{} cells, {seeds} seeds each\n\n{}\nIntervals are of 95 % over seeds. Ratios are geometric means of the mean goodput, paired by seed, to the cell\nwith {} and otherwise the same values.\nreproduce: {}\n",
+        "{}\n{} cells, {seeds} seed{} each\n\n{}\nIntervals are of 95 % over seeds. Ratios are geometric means of the mean goodput, paired by seed, to the cell\nwith {} and otherwise the same values.\nreproduce: {}\n",
         cells[0].plan.title,
         cells.len(),
+        if seeds == 1 { "" } else { "s" },
         table.render(width, colour),
         reference_keys(grid),
         terminal::command_line(),
