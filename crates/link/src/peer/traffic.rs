@@ -222,8 +222,10 @@ impl Peer {
     /// Sends a probe of the path's MTU, or an answer to one, if it is due.
     fn probe_path(&mut self, now: Instant, path: usize, datagram: &mut [u8]) -> Option<usize> {
         let report = self.link.report_of(path);
-        // Reports that do not come, or a body that does not arrive however often it is sent.
-        let stuck = report.oldest_transmissions >= STUCK;
+        // Reports that do not come, or a body that does not arrive however often it is sent. Bodies are common to all paths: one
+        // that carries none yet has no part in it.
+        let carries = self.paths[path].sized || !self.is_bonded();
+        let stuck = report.oldest_transmissions >= STUCK && carries;
         let path_mtu = &mut self.paths[path].path_mtu;
         path_mtu.doubt(now, report.pto_count, stuck);
         if path_mtu.due_at().is_none_or(|at| at > now) {
