@@ -3,7 +3,7 @@
 //!
 //! `cargo run --release -p chappe-link --example matrix [WORD...]` prints the cells whose names contain all words, for example
 //! `matrix 300ms 5%` or `matrix jitter`; `matrix short` prints the twelve that the tests run. A cell is met if the transfer
-//! gets 95 % of (1 - p) C, and 97 % of the better of plain cubic and plain BBR (`tests/suite/air/cells.rs` says how both are
+//! gets 95 % of (1 - p) C for the losses that there were, and 97 % of the better of plain cubic and plain BBR (`tests/suite/air/cells.rs` says how both are
 //! computed).
 
 #[path = "../tests/suite/air/mod.rs"]
