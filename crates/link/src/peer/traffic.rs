@@ -32,6 +32,8 @@ pub(super) struct Spare {
     bodies: u64,
 }
 
+/// Least of what a body earns, by the mean of the losses: what a long window needs beyond it, since it waits for its oldest body.
+const MARGIN: f64 = 1.3;
 /// Standard deviations by which what is lost may exceed its mean: more are lost once in 44 times (normal distribution).
 const DEVIATIONS: f64 = 2.0;
 /// Upper limit of the credit in repairs: one burst.
@@ -40,7 +42,7 @@ const SAVED: f64 = 6.0;
 /// Repairs for each of `count` bodies in flight, on a channel that loses this share of all frames, repairs included.
 fn spare_share(loss: f64, count: f64) -> f64 {
     let lost = loss + DEVIATIONS * (loss * (1.0 - loss) / count.max(1.0)).sqrt();
-    (lost / (1.0 - loss)).min(1.0)
+    (lost.max(MARGIN * loss) / (1.0 - loss)).min(1.0)
 }
 
 impl Spare {

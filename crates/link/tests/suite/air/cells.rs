@@ -133,10 +133,16 @@ impl Row {
         (cubic * luck, bbr * luck)
     }
 
+    /// What the transfer got, as a share of what the cell demands.
+    pub fn of_goal(&self) -> f64 {
+        let (cubic, bbr) = self.plain();
+        let of_plain = self.books.goodput / (OF_PLAIN * cubic.max(bbr));
+        (self.share() / SHARE).min(of_plain)
+    }
+
     /// Whether the transfer got what the cell demands.
     pub fn is_met(&self) -> bool {
-        let (cubic, bbr) = self.plain();
-        self.share() >= SHARE && self.books.goodput >= OF_PLAIN * cubic.max(bbr)
+        self.of_goal() >= 1.0
     }
 }
 
