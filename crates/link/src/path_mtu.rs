@@ -190,10 +190,13 @@ impl PathMtu {
         self.search(now);
     }
 
-    /// The next size between what passes and what does not.
+    /// The largest size as long as it has not failed, then the next one between what passes and what does not.
     fn search(&mut self, now: Instant) {
-        let middle = (self.limit + self.beyond) / 2;
-        self.probed = (self.beyond > self.limit + NEAR).then_some((middle, 0));
+        let next = match self.beyond > self.most {
+            true => self.most,
+            false => (self.limit + self.beyond) / 2,
+        };
+        self.probed = (self.beyond > self.limit + NEAR).then_some((next, 0));
         self.probe_at = if self.probed.is_some() {
             now
         } else {
@@ -306,5 +309,21 @@ mod tests {
             println!("{carried}: {}", mtu.limit());
             assert!(limit.contains(&mtu.limit()), "{carried}: {}", mtu.limit());
         }
+    }
+
+    /// A size that comes into doubt before the largest one was answered: once it is known to pass, the largest is tried first, as
+    /// before. Halving instead takes some seconds on a lossy path, for which nothing else uses the path.
+    #[test]
+    fn a_doubt_does_not_end_the_first_try() {
+        let mut mtu = PathMtu::new(1472);
+        let now = Instant::from_millis(1);
+        let round_trip = Duration::from_millis(20);
+        let probed = |mtu: &mut PathMtu, now| mtu.next(now, round_trip, 0.2).map(|probe| probe.0);
+        assert_eq!(probed(&mut mtu, now), Some(Tail::Probe(1472)));
+        mtu.doubt(now, 0, true);
+        assert_eq!(probed(&mut mtu, now), Some(Tail::Probe(1200)));
+        mtu.take(now, Tail::Answer(1200));
+        assert_eq!(probed(&mut mtu, now), Some(Tail::Probe(1472)));
+        assert!(mtu.is_untried());
     }
 }

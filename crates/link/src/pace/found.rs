@@ -1,8 +1,9 @@
 //! The pace where no rate is given: found from the path's delay and from the rate at which reports pass frames.
 //!
 //! Two lessons of BBR (draft-ietf-ccwg-bbr) without its cycle. The start doubles the pace each round trip until a queue stands
-//! (HyStart++, RFC 9406) or the delivered rate no longer grows (BBR's full pipe), then takes over the delivered rate. And a long
-//! queue sets the pace to the delivered rate at once. In between a short queue is kept, as with a given rate: while one stands,
+//! (HyStart++, RFC 9406) or the delivered rate no longer grows (BBR's full pipe), then takes over the delivered rate. It looks
+//! four times in a round trip: at its end only, the pace would follow what was delivered a round trip late, and a queue would
+//! be seen after another one. And a long queue sets the pace to the delivered rate at once. In between a short queue is kept, as with a given rate: while one stands,
 //! the path is never idle, whatever it loses.
 
 use chappe_core::{Bitrate, Duration, Instant};
@@ -18,8 +19,10 @@ const QUEUE_MOST: Duration = Duration::from_millis(16);
 /// Growth of the delivered rate that a doubled pace must show, and rounds in which it may not (BBR, 5.3.1.2: full pipe).
 const GROWTH: f64 = 1.25;
 const ROUNDS: u32 = 3;
-/// The pace of the start by the delivered rate (BBR, 5.3.1.1: 4 ln 2).
+/// The most that the pace of the start is of the delivered rate (BBR, 5.3.1.1: 4 ln 2).
 const START: f64 = 2.77;
+/// Looks in a round trip of the start.
+const LOOKS: u64 = 4;
 /// How old the lowest round trip may be that says what stands ([`chappe_wildnet::Report::rtt_lately`]).
 const LATELY: Duration = Duration::from_millis(150);
 /// The longest round trip, in seconds, for which the gains of a given rate's share hold; they shrink for longer ones.
@@ -54,8 +57,8 @@ pub(crate) struct Sight {
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Phase {
-    /// Doubles; the largest delivered rate, and the rounds since it grew.
-    Start(f64, u32),
+    /// Doubles; the delivered rate that was last a growth, and since when a pace that was used has not brought another one.
+    Start(f64, Instant),
     /// Lets the queue of the start run empty, until then.
     Empty(Instant),
     Hold,
@@ -94,7 +97,7 @@ impl Found {
         Found {
             rate: rate.unwrap_or(FIRST).0 as f64,
             factor: 1.0,
-            phase: Phase::Start(0.0, 0),
+            phase: Phase::Start(0.0, Instant::ZERO),
             round_at: Instant::ZERO,
             round_least: None,
             passed: (0, Instant::ZERO),
@@ -123,7 +126,7 @@ impl Found {
             .map_or(sight.latest, |least| least.min(sight.latest));
         self.round_least = Some(least);
         // Not the smoothed one: a queue that grows fast would put off what ends it.
-        if now.saturating_since(self.round_at) < sight.least.max(ROUND_LEAST) {
+        if now.saturating_since(self.round_at) < self.look(sight) {
             return false;
         }
         let (octets, since) = (sight.passed.0.wrapping_sub(self.passed.0), self.passed.1);
@@ -143,6 +146,15 @@ impl Found {
         self.round(now, sight, (least, delivered), used);
         self.rate = self.rate.max(LEAST.0 as f64);
         true
+    }
+
+    /// Time between two looks at the path.
+    fn look(&self, sight: &Sight) -> Duration {
+        let round = match self.phase {
+            Phase::Start(..) => sight.least / LOOKS,
+            _ => sight.least,
+        };
+        round.max(ROUND_LEAST)
     }
 
     /// Begins a round anew.
@@ -168,14 +180,9 @@ impl Found {
     fn round(&mut self, now: Instant, sight: &Sight, seen: (Duration, f64), used: bool) {
         let base = self.base(sight.least) + sight.jitter;
         match self.phase {
-            Phase::Start(largest, stood) => {
-                self.start(
-                    now,
-                    sight,
-                    seen.0.saturating_sub(base),
-                    (largest, stood, seen.1),
-                    used,
-                );
+            Phase::Start(largest, grown_at) => {
+                let standing = seen.0.saturating_sub(base);
+                self.start(now, sight, standing, (largest, grown_at, seen.1), used);
             }
             Phase::Empty(until) if now < until => {}
             Phase::Empty(_) => {
@@ -203,19 +210,25 @@ impl Found {
         now: Instant,
         sight: &Sight,
         standing: Duration,
-        (largest, stood, delivered): (f64, u32, f64),
+        (largest, grown_at, delivered): (f64, Instant, f64),
         used: bool,
     ) {
         let threshold = (sight.least / 8)
             .clamp(QUEUE_LEAST, QUEUE_MOST)
             .max(sight.right);
         let grows = delivered >= largest * GROWTH;
-        let stood = if grows { 0 } else { stood + u32::from(used) };
-        if standing <= threshold && stood < ROUNDS {
-            self.phase = Phase::Start(if grows { delivered } else { largest }, stood);
+        let (look, round) = (self.look(sight), sight.least.max(ROUND_LEAST));
+        // What is delivered now left a round trip ago.
+        let stands = now.saturating_since(grown_at) >= round * u64::from(ROUNDS) + look;
+        if standing <= threshold && (grows || !used || !stands) {
+            let grown_at = if grows || !used { now } else { grown_at };
+            self.phase = Phase::Start(if grows { delivered } else { largest }, grown_at);
             if used {
+                // Doubled once a round trip: what is delivered is on average that old and half of a look.
+                let looks = look.as_secs_f64() / round.as_secs_f64();
+                let gain = 2f64.powf(1.0 + looks).min(START);
                 // What has not been delivered yet may not be deliverable.
-                let most = largest.max(delivered) * START;
+                let most = largest.max(delivered) * gain;
                 self.rate = (self.rate * 2.0).min(most.max(self.rate));
             }
             return;

@@ -23,25 +23,41 @@ fn is_sure(service: &Service) -> bool {
 }
 
 /// Credit for repairs that are sent when nothing else is due. They recover most losses before a report names them, so a
-/// flow that does not fill the link (or waits for its oldest packet) is hardly delayed. Each body earns as much as the
-/// channel is expected to lose, times [`MARGIN`], so that a good channel is not filled with repairs.
+/// flow that does not fill the link (or waits for its oldest packet) is hardly delayed. Each body earns its share of as many
+/// repairs as replace what is lost of all that is in flight, in most cases ([`DEVIATIONS`]). So a good channel is not filled
+/// with repairs, and the start of a flow on a long path does not wait a round trip for each loss.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Spare {
     credit: f64,
     bodies: u64,
 }
 
+/// Least of what a body earns, by the mean of the losses: what a long window needs beyond it, since it waits for its oldest body.
 const MARGIN: f64 = 1.3;
+/// Standard deviations by which what is lost may exceed its mean: more are lost once in 44 times (normal distribution).
+const DEVIATIONS: f64 = 2.0;
 /// Upper limit of the credit in repairs: one burst.
 const SAVED: f64 = 6.0;
 
+/// Repairs for each of `count` bodies in flight, on a channel that loses this share of all frames, repairs included.
+fn spare_share(loss: f64, count: f64) -> f64 {
+    let lost = loss + DEVIATIONS * (loss * (1.0 - loss) / count.max(1.0)).sqrt();
+    (lost.max(MARGIN * loss) / (1.0 - loss)).min(1.0)
+}
+
 impl Spare {
-    fn earn(&mut self, link: &Link) {
-        let counters = link.counters();
+    fn earn(&mut self, link: &Link, body: usize) {
+        let (counters, report) = (link.counters(), link.report());
         let bodies = counters.bodies + counters.repeats;
-        let earned = link.report().channel.overhead_bound(0.0) * MARGIN;
         let new = bodies.saturating_sub(self.bodies) as f64;
-        self.credit = (self.credit + new * earned).min(SAVED);
+        if new == 0.0 {
+            return;
+        }
+        // Before a loss is counted there may be one (Laplace's rule of succession).
+        let frames = (report.totals.received + report.totals.lost) as f64;
+        let loss = report.channel.loss.max(1.0 / (frames + 2.0)).min(0.9);
+        let count = report.in_flight as f64 / body.max(1) as f64;
+        self.credit = (self.credit + new * spare_share(loss, count)).min(SAVED);
         self.bodies = bodies;
     }
 
@@ -222,8 +238,10 @@ impl Peer {
     /// Sends a probe of the path's MTU, or an answer to one, if it is due.
     fn probe_path(&mut self, now: Instant, path: usize, datagram: &mut [u8]) -> Option<usize> {
         let report = self.link.report_of(path);
-        // Reports that do not come, or a body that does not arrive however often it is sent.
-        let stuck = report.oldest_transmissions >= STUCK;
+        // Reports that do not come, or a body that does not arrive however often it is sent. Bodies are common to all paths: one
+        // that carries none yet has no part in it.
+        let carries = self.paths[path].sized || !self.is_bonded();
+        let stuck = report.oldest_transmissions >= STUCK && carries;
         let path_mtu = &mut self.paths[path].path_mtu;
         path_mtu.doubt(now, report.pto_count, stuck);
         if path_mtu.due_at().is_none_or(|at| at > now) {
@@ -347,7 +365,7 @@ impl Peer {
         let space_len = space.len() + chappe_session::HEAD - chappe_session::OVERHEAD;
         let space = space.get_mut(..space_len)?;
         let mut len = self.link.poll(now, chance, space);
-        self.spare.earn(&self.link);
+        self.spare.earn(&self.link, self.config.datagram_max);
         if len.is_none() && self.fills(now, path) {
             let fill = Opportunity {
                 fill: true,

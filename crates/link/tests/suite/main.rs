@@ -5,4 +5,5 @@ mod bonding;
 mod paths;
 mod peers;
 mod share;
+mod starts;
 mod strangers;

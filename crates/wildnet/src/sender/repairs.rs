@@ -325,9 +325,14 @@ impl Repairs {
     }
 
     // Ours: time left in a slot is spent on repairs of all that is open.
-    /// Makes a repair of all open bodies, as far as one reaches.
+    /// Makes a repair of all open bodies, as far as one reaches; of the newest if there are more. An older one has been covered
+    /// before, and if it is lost, its repetition is about to arrive as well. But while the window is full, the oldest hold it.
     pub fn fill(&mut self, window: &mut SendWindow, out: &mut Out<'_>) -> Option<Choice> {
-        let near = window.open().take(SPAN as usize);
+        let older = match window.is_full() {
+            true => 0,
+            false => window.open().count().saturating_sub(SPAN as usize),
+        };
+        let near = window.open().skip(older);
         let mut missing = [0; SPAN as usize];
         let mut len = 0;
         let cells = missing.iter_mut();

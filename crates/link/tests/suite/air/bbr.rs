@@ -1,4 +1,5 @@
-//! How many octets BBR has under way: its window alone, since the link below paces.
+//! How many octets BBR has under way, and when it sends them. Where its start does not matter the window alone decides, since the
+//! link below paces.
 //!
 //! draft-cardwell-iccrg-bbr-congestion-control-00 and tcp_bbr.c of Linux 6: twice what the largest delivery rate of ten rounds fills in
 //! the least round trip of ten seconds, and what acknowledgements brought at most beyond that rate in five to ten rounds (limited to
@@ -18,6 +19,11 @@ const LEAST_FOR: Duration = Duration::from_secs(10);
 const PROBE_FOR: Duration = Duration::from_millis(200);
 const EXTRA_MOST: f64 = 0.1;
 const LEAST: usize = 4 * PAYLOAD;
+/// Pacing: 2/ln 2 in the start, its inverse until the queue of the start is gone, then in turn one round trip each; less one
+/// per cent of margin (bbr_high_gain, bbr_drain_gain, bbr_pacing_gain, bbr_pacing_margin_percent).
+const HIGH: f64 = 2.885;
+const CYCLE: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
+const MARGIN: f64 = 0.99;
 
 /// What it knows.
 #[derive(Clone, Debug)]
@@ -36,6 +42,11 @@ pub struct Bbr {
     probing_until: Option<Instant>,
     /// Whether the rate has stopped growing, and the largest before with the rounds that it has stood for.
     full: (bool, f64, u32),
+    /// Whether the queue of the start is gone; the phase of the cycle, and since when.
+    drained: bool,
+    phase: (usize, Instant),
+    /// When the next segment may leave.
+    free_at: Instant,
 }
 
 impl Default for Bbr {
@@ -51,6 +62,9 @@ impl Default for Bbr {
             least: None,
             probing_until: None,
             full: (false, 0.0, 0),
+            drained: false,
+            phase: (2, Instant::ZERO),
+            free_at: Instant::ZERO,
         }
     }
 }
@@ -65,9 +79,41 @@ impl Bbr {
                 LEAST
             };
         };
-        let gain = if self.full.0 { GAIN } else { 2.89 };
+        let gain = if self.full.0 { GAIN } else { HIGH };
         let filled = self.rate() * least.as_secs_f64() * gain;
         (filled + self.extra()) as usize + 3 * PAYLOAD
+    }
+
+    /// When the next segment may leave: the pace of the kernel's BBR.
+    pub fn free_at(&self) -> Instant {
+        self.free_at
+    }
+
+    /// Octets a second; nothing before the first round trip, when the first window leaves at once.
+    fn pace(&self) -> Option<f64> {
+        let gain = match (self.full.0, self.drained) {
+            (false, _) => HIGH,
+            (true, false) => 1.0 / HIGH,
+            (true, true) => CYCLE[self.phase.0],
+        };
+        self.least?;
+        Some((self.rate() * gain * MARGIN).max(1.0))
+    }
+
+    /// Goes on in the cycle, once the start's queue is gone.
+    fn turn(&mut self, now: Instant) {
+        let Some((least, _)) = self.least else { return };
+        let under_way = self.sent.len() * PAYLOAD;
+        let held = self.rate() * least.as_secs_f64();
+        if self.full.0 && !self.drained && under_way as f64 <= held {
+            (self.drained, self.phase) = (true, (2, now));
+        }
+        // The step down ends early once no more is under way than the path holds.
+        let over = now.saturating_since(self.phase.1) > least;
+        let early = self.phase.0 == 1 && under_way as f64 <= held;
+        if self.drained && (over || early) {
+            self.phase = ((self.phase.0 + 1) % CYCLE.len(), now);
+        }
     }
 
     fn rate(&self) -> f64 {
@@ -86,6 +132,10 @@ impl Bbr {
         }
         let then = (self.delivered, self.delivered_at);
         self.sent.push_back((now, end, then));
+        if let Some(pace) = self.pace() {
+            let time = Duration::from_secs_f64(PAYLOAD as f64 / pace);
+            self.free_at = self.free_at.max(now) + time;
+        }
     }
 
     /// All up to `acked` has arrived.
@@ -118,6 +168,7 @@ impl Bbr {
             round.0 = round.0.max(rate);
         }
         self.note_round_trip(now, now.saturating_since(sent));
+        self.turn(now);
     }
 
     /// A round ends when something is acknowledged that left after the last one had ended.

@@ -20,6 +20,8 @@ pub struct Medium {
     count: u64,
     pub octets: [u64; 2],
     pub frames: [u64; 2],
+    /// Of them, those that chance lost.
+    pub lost: [u64; 2],
     /// Frames that found the queue full.
     pub overrun: u64,
     /// Directions in which nothing passes.
@@ -40,6 +42,7 @@ impl Medium {
             count: 0,
             octets: [0; 2],
             frames: [0; 2],
+            lost: [0; 2],
             overrun: 0,
             cut: [false; 2],
         }
@@ -112,6 +115,7 @@ impl Medium {
             burst => air.loss / (burst * (1.0 - air.loss)),
         };
         self.bad[from] = self.random.chance(chance);
+        self.lost[from] += u64::from(self.bad[from]);
         let narrow = air.narrower.filter(|(from, until, _)| {
             (Instant::ZERO + *from..Instant::ZERO + *until).contains(&now)
         });

@@ -11,6 +11,7 @@ mod bbr;
 pub mod cells;
 mod medium;
 pub mod pairs;
+pub mod starts;
 
 use bbr::Bbr;
 use medium::Medium;
@@ -31,14 +32,17 @@ pub struct Air {
     pub burst: f64,
     /// Octets of TCP's payload that may be under way.
     pub window: usize,
+    /// When the transfer begins.
+    pub source_from: Duration,
     /// A class's promise; bulk.
     pub service: Service,
     /// Octets that IP and UDP add, and Ethernet.
     pub below: usize,
     /// Whether the peers know the rate.
     pub told: bool,
-    /// Whether the window is BBR's instead.
+    /// Whether the window is BBR's instead, and whether it paces as well.
     pub bbr: bool,
+    pub paced: bool,
     /// The rate back; `None` if both directions share `rate` in turns.
     pub back: Option<Bitrate>,
     /// Most that a frame is late, uniformly from nothing: it may be overtaken.
@@ -73,10 +77,12 @@ impl Air {
             loss,
             burst,
             window: 130 * PAYLOAD,
+            source_from: Duration::ZERO,
             service: BULK,
             below: 42,
             told: true,
             bbr: false,
+            paced: false,
             back: None,
             jitter: Duration::ZERO,
             steps: &[],
@@ -131,6 +137,8 @@ pub struct Books {
     pub notes: f64,
     pub fills: f64,
     pub octets: f64,
+    /// Share of the frames forth that the medium lost.
+    pub lost: f64,
     /// Frames back a second, and their mean octets.
     pub back_rate: f64,
     pub back_octets: f64,
@@ -190,6 +198,7 @@ pub fn run_after(air: Air, seed: u64, settled: u64, secs: u64) -> Books {
         notes: change(9) / frames,
         fills: change(12) / frames,
         octets: change(1) / frames,
+        lost: change(13) / frames,
         back_rate: change(5) / span,
         back_octets: change(2) / change(5).max(1.0),
         useless: change(10) / change(11).max(1.0),
@@ -350,7 +359,7 @@ impl Run {
         }
     }
 
-    fn tally(&self) -> [u64; 13] {
+    fn tally(&self) -> [u64; 14] {
         let (near, far) = (
             self.peers[0].link().counters(),
             self.peers[1].link().counters(),
@@ -375,6 +384,7 @@ impl Run {
             useless.map(|why| far.drops.of(why)).iter().sum(),
             far.frames_received,
             near.fills,
+            medium.lost[0],
         ]
     }
 
@@ -440,6 +450,8 @@ impl Run {
                 .min();
             // A wake-up takes some time on any machine.
             let soon = self.now + Duration::from_micros(20);
+            let source = self.source_at().filter(|_| !still);
+            let next = next.into_iter().chain(source).min();
             self.now = next.map_or(soon, |next| next.max(soon)).min(end);
             if self.now >= self.still_until {
                 self.land();
@@ -518,7 +530,18 @@ impl Run {
         }
     }
 
+    /// When the transfer goes on by itself: it begins, or its pace allows the next segment.
+    fn source_at(&self) -> Option<Instant> {
+        let begins = Instant::ZERO + self.air.source_from;
+        let paced = self.bbr.as_ref().filter(|_| self.air.paced);
+        let free_at = paced.map_or(Instant::ZERO, Bbr::free_at);
+        Some(begins.max(free_at)).filter(|at| *at > self.now)
+    }
+
     fn source(&mut self) {
+        if self.source_at().is_some() {
+            return;
+        }
         let window = self.bbr.as_ref().map_or(self.air.window, Bbr::window);
         while self.next.wrapping_sub(self.acked) as usize + PAYLOAD <= window
             && self.peers[0].has_room(1)
@@ -529,6 +552,9 @@ impl Run {
                 bbr.on_sent(self.now, self.next);
             }
             self.peers[0].offer(self.now, 1, 3, &packet);
+            if self.source_at().is_some() {
+                return;
+            }
         }
     }
 
