@@ -81,6 +81,7 @@ mod gateway;
 mod network;
 mod station;
 mod status;
+mod thinning;
 
 pub use daemon::{Border, Ending, LATENESS_LIMIT};
 pub use gateway::{Gateway, GatewayCounters, MTU};
