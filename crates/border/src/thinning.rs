@@ -22,8 +22,10 @@ const TIMESTAMPS: usize = 12;
 const HOLD_MAX: Duration = Duration::from_millis(300);
 /// Segments that one acknowledgement may stand for (RFC 9293 3.8.6.3).
 const SEGMENTS: u8 = 2;
-/// Acknowledgements that pass after a hold in vain, which shows a sender that waits: the number doubles up to the maximum.
-const RESPITE: u8 = 2;
+/// Acknowledgements that pass after a hold in vain, which shows a sender that waits. The number begins at the second value, doubles
+/// with each such hold, and halves with each hold that was worth it, between the others.
+const RESPITE_MIN: u8 = 2;
+const RESPITE: u8 = 16;
 const RESPITE_MAX: u8 = 64;
 
 /// What to do with a packet from the kernel.
@@ -181,7 +183,7 @@ impl Thinning {
         if advances && held.is_some() {
             // The new one acknowledges all that the held one did.
             self.thinned += 1;
-            flow.next_respite = (flow.next_respite / 2).max(RESPITE);
+            flow.next_respite = (flow.next_respite / 2).max(RESPITE_MIN);
         }
         let is_new = advances && is_pure(&segment, packet);
         let same_window = before.is_some_and(|(_, window)| segment.window == window);
@@ -191,9 +193,13 @@ impl Thinning {
         flow.segments = 0;
         if !segment.options.sack.as_slice().is_empty() {
             // The mote repairs a loss, and the number of acknowledgements matters to it.
-            flow.respite = flow.respite.max(RESPITE);
+            flow.respite = flow.respite.max(RESPITE_MIN);
         }
-        Ruling::Pass(held.filter(|_| !advances))
+        let held = held.filter(|_| !advances);
+        if held.is_some() {
+            flow.in_vain();
+        }
+        Ruling::Pass(held)
     }
 
     /// The earliest time at which [`release`](Self::release) has something.
@@ -207,9 +213,8 @@ impl Thinning {
         let is_due = |flow: &Flow| flow.held.is_some_and(|held| held.due <= now);
         let place = self.flows.iter().position(is_due)?;
         let flow = self.flows.get_mut(place)?;
+        flow.in_vain();
         let held = flow.pass();
-        flow.respite = flow.next_respite;
-        flow.next_respite = flow.next_respite.saturating_mul(2).min(RESPITE_MAX);
         if flow.ended {
             self.flows.swap_remove(place);
         }
@@ -236,7 +241,8 @@ impl Flow {
     /// Data from the mote passes to the kernel.
     fn arrived(&mut self, now: Instant, segment: &Segment<'_>) {
         let end = segment.seq + segment.payload.len() as u32;
-        if end.after(self.highest) {
+        let is_new = end.after(self.highest);
+        if is_new {
             self.highest = end;
             let interval = now.saturating_since(self.last);
             self.last = now;
@@ -247,9 +253,13 @@ impl Flow {
             }
         }
         self.segments = self.segments.saturating_add(1);
-        // The kernel will acknowledge this one too: the held acknowledgement may wait for that.
         if let Some(held) = &mut self.held {
-            held.due = held.since + HOLD_MAX;
+            held.due = match is_new {
+                // The kernel will acknowledge this one too: the held acknowledgement may wait for that.
+                true => held.since + HOLD_MAX,
+                // The mote sends again what the held one would have acknowledged.
+                false => now,
+            };
         }
     }
 
@@ -278,6 +288,12 @@ impl Flow {
             due: since + limit,
         });
         true
+    }
+
+    /// What was held has to be sent after all: the mote waits for it, or a segment was lost.
+    fn in_vain(&mut self) {
+        self.respite = self.next_respite;
+        self.next_respite = self.next_respite.saturating_mul(2).min(RESPITE_MAX);
     }
 
     /// The held acknowledgement is to be sent.

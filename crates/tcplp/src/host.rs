@@ -15,6 +15,7 @@ mod coap;
 mod collect;
 mod http;
 mod iperf;
+mod report;
 mod sense;
 mod services;
 mod site;

@@ -211,6 +211,19 @@ fn a_hold_in_vain_ends_and_becomes_rare() {
         }
     }
     assert!((1..9).contains(&delayed), "{delayed}");
+    // The same if the mote sends again before the hold has ended.
+    let mut trial = Trial::holding();
+    let mut again = 0;
+    for segment in 3..200 {
+        if trial.thinning.due().is_some() {
+            again += 1;
+            trial.data(60, (segment - 1) * 100);
+            assert!(trial.thinning.release(trial.now).is_some());
+        }
+        trial.data(105, segment * 100);
+        trial.ack(40, (segment + 1) * 100);
+    }
+    assert!((1..9).contains(&again), "{again}");
 }
 
 /// A flow whose segments come 400 ms apart, or which has just begun, is not thinned: nobody knows when the next will come.
