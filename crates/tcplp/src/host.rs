@@ -13,6 +13,7 @@
 mod bulk;
 mod coap;
 mod collect;
+mod dial;
 mod http;
 mod iperf;
 mod report;

@@ -127,8 +127,7 @@ impl<const TCP: usize> Services<TCP> {
     /// Makes the mote a client of this server, on a socket of its own: it connects, writes `/sensors` as a line each second, and connects
     /// again after failures, after 1 s to 60 s. `local` is that of the sockets.
     pub fn report_to(&mut self, server: Endpoint, local: &Local) {
-        let own = Endpoint::new(local.address, 0);
-        self.report = Some(Report::new(server, own, &local.secret));
+        self.report = Some(Report::new(server, local));
     }
 
     /// Requests, octets and connections so far.
