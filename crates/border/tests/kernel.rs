@@ -109,7 +109,7 @@ fn invalid_device_names_are_refused() {
     }
 }
 
-/// A mote is a client of this kernel: refused at first, since nobody listens; connected then; and again after the server has closed.
+/// A mote is a client of this kernel: refused at first, since no program listens; connected then; and again after the server has closed.
 fn motes_connect_to_a_server(border: &mut Border) {
     println!("motes_connect_to_a_server");
     let (from, until) = (

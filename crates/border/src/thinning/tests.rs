@@ -226,7 +226,7 @@ fn a_hold_in_vain_ends_and_becomes_rare() {
     assert!((1..9).contains(&again), "{again}");
 }
 
-/// A flow whose segments come 400 ms apart, or which has just begun, is not thinned: nobody knows when the next will come.
+/// A flow whose segments come 400 ms apart, or which has just begun, is not thinned: there is no telling when the next will come.
 #[test]
 fn a_slow_or_new_flow_is_left_alone() {
     let mut trial = Trial::default();

@@ -76,7 +76,7 @@ impl Dial {
         self.pause = PAUSE_MIN;
     }
 
-    /// The connection's socket.
+    /// The index of the socket that carries the connection; `None` without one.
     pub fn place(&self) -> Option<usize> {
         self.connection.map(|(place, _)| place)
     }

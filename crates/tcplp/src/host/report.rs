@@ -22,7 +22,7 @@ pub(super) struct Report {
     line: Text<LINE_MAX>,
     written: usize,
     next_line: Instant,
-    /// Lines written whole.
+    /// Lines handed to TCP to their end, on all connections.
     pub lines: u32,
 }
 

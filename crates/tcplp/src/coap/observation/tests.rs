@@ -271,7 +271,7 @@ impl Air {
     }
 }
 
-/// Every state that the client has whole is one of the server's, in order, and most are told; three blocks each.
+/// Every state that the client has whole is one of the server's, in order, and most arrive; three blocks each.
 #[test]
 fn blocks_of_notifications_are_fetched_over_a_lossy_air() {
     let mut whole_states = 0;
