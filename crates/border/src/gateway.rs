@@ -6,7 +6,8 @@
 //! ```
 //!
 //! It does what RFC 8200 and RFC 4443 ask of a router: it decrements the hop limit, and sends an error when a packet cannot
-//! be forwarded (no such node, hop limit exceeded, too big). RED marks congestion (RFC 3168) before a queue is full.
+//! be forwarded (no such node, hop limit exceeded, too big). RED marks congestion (RFC 3168) before a queue is full. It thins
+//! out the kernel's acknowledgements ([`Thinning`]).
 
 use std::collections::BTreeSet;
 use std::net::Ipv6Addr;
@@ -17,6 +18,8 @@ use chappe_tcplp::lowpan::node_of;
 use chappe_tcplp::lowpan::red::{Red, Thresholds, Verdict};
 use chappe_wire::icmpv6::{HEADER_LEN as ICMP_HEADER, Message};
 use chappe_wire::ipv6::{HEADER_LEN, Header, MTU_MIN, next};
+
+use crate::thinning::{Ruling, Thinning};
 
 /// Largest packet in either direction: what every IPv6 link carries, and what 6LoWPAN is for (RFC 4944, 4).
 pub const MTU: usize = MTU_MIN;
@@ -59,6 +62,8 @@ pub struct GatewayCounters {
     pub refused: u64,
     /// Pings to the gateway's own address, answered.
     pub pings: u64,
+    /// TCP acknowledgements from the kernel that were not sent, because a later one said the same and more.
+    pub thinned: u64,
 }
 
 /// The host side of a border router.
@@ -74,6 +79,7 @@ pub struct Gateway {
     red: Red,
     thresholds: Thresholds,
     random: Stream,
+    thinning: Thinning,
     /// When the next error would be due if errors were evenly spaced; a burst moves it ahead of the present.
     next_error: Instant,
     counters: GatewayCounters,
@@ -127,6 +133,7 @@ impl Gateway {
                 ..Thresholds::of(TO_MESH as u16)
             },
             random,
+            thinning: Thinning::default(),
             next_error: Instant::ZERO,
             counters: GatewayCounters::default(),
         }
@@ -175,8 +182,11 @@ impl Gateway {
             return;
         };
         match self.judge(side, &header, packet.len()) {
-            Fate::ToMesh => self.queue_to_mesh(now, &header, packet),
-            Fate::ToKernel => self.queue_to_kernel(&header, packet),
+            Fate::ToMesh => self.thin(now, &header, packet),
+            Fate::ToKernel => {
+                self.thinning.arrived(now, &header, packet);
+                self.queue_to_kernel(&header, packet);
+            }
             Fate::Here => self.answer(now, side, &header, packet),
             refusal @ Fate::Refuse(..) => self.send_error(now, side, &header, packet, refusal),
             Fate::Drop => self.counters.not_forwarded += 1,
@@ -224,6 +234,26 @@ impl Gateway {
     fn is_node(&self, address: Ipv6Addr) -> bool {
         let node = node_of(address).and_then(|node| node.node_number());
         node.is_some_and(|node| self.nodes.contains(&node))
+    }
+
+    /// Queues a packet into the mesh, unless it is an acknowledgement that can wait.
+    fn thin(&mut self, now: Instant, header: &Header, packet: &[u8]) {
+        let ruling = self.thinning.judge(now, header, packet);
+        self.counters.thinned = self.thinning.thinned();
+        let Ruling::Pass(held) = ruling else {
+            return;
+        };
+        if let Some(held) = held {
+            self.queue_held(now, held.packet());
+        }
+        self.queue_to_mesh(now, header, packet);
+    }
+
+    fn queue_held(&mut self, now: Instant, packet: &[u8]) {
+        // It was parsed when it came from the kernel.
+        if let Ok(header) = Header::parse(packet) {
+            self.queue_to_mesh(now, &header, packet);
+        }
     }
 
     /// Queues a packet into the mesh with the hop limit decremented, and CE-marked if RED asks for it.
@@ -362,10 +392,18 @@ impl HostNode for Gateway {
         Some(len)
     }
 
-    fn handle_timeout(&mut self, _now: Instant) {}
+    fn handle_timeout(&mut self, now: Instant) {
+        while let Some(held) = self.thinning.release(now) {
+            self.queue_held(now, held.packet());
+        }
+    }
 
     fn poll_timeout(&self) -> Option<Wake> {
-        None
+        let due = self.thinning.due()?;
+        Some(Wake {
+            at: due,
+            why: "acknowledgement held",
+        })
     }
 }
 

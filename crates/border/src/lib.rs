@@ -36,6 +36,7 @@
 //!     tcp: tcp::Config { mss: 498, ..tcp::Config::STANDARD },
 //!     window: 4,
 //!     prefix: "fd00:1:2:3::".parse().unwrap(),
+//!     reports: Vec::new(),
 //! };
 //! let mut simulator = network.simulator(()).unwrap();
 //!
@@ -81,9 +82,10 @@ mod gateway;
 mod network;
 mod station;
 mod status;
+mod thinning;
 
 pub use daemon::{Border, Ending, LATENESS_LIMIT};
 pub use gateway::{Gateway, GatewayCounters, MTU};
-pub use network::Network;
+pub use network::{Network, host_address};
 pub use station::{NODES_MAX, SOCKETS, Station};
 pub use status::{Late, NodeStatus, Status};

@@ -1,6 +1,6 @@
 //! A low-power network: links, routing tree, and what every node runs. It makes the simulator's nodes.
 
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::{IpAddr, Ipv6Addr, SocketAddrV6};
 use std::sync::Arc;
 
 use chappe_core::{Address, Duration, OverMac, Purpose, Seed};
@@ -9,7 +9,7 @@ use chappe_sim::{AirTime, Fault, Medium, Recorder, Simulator, World};
 use chappe_tcplp::host::{Host, Services, port};
 use chappe_tcplp::lowpan::red::Thresholds;
 use chappe_tcplp::lowpan::{Config, Interface, Route, Table, TcpHeaders};
-use chappe_tcplp::tcp::{self, Local, Memory, NewReno, Range, Secret, Sent, Socket};
+use chappe_tcplp::tcp::{self, Endpoint, Local, Memory, NewReno, Range, Secret, Sent, Socket};
 use chappe_wire::sixlowpan::Context;
 
 use crate::gateway::Gateway;
@@ -45,6 +45,14 @@ pub struct Network {
     pub window: usize,
     /// The network's prefix, of 64 bits.
     pub prefix: Ipv6Addr,
+    /// Motes that are TCP clients, and the server to which each reports what it measures ([`Services::report_to`]). One server for a
+    /// mote: the last one counts. The border router reports nothing.
+    pub reports: Vec<(usize, SocketAddrV6)>,
+}
+
+/// The host's address in a network with this prefix: number 1 of it, which no node has.
+pub fn host_address(prefix: Ipv6Addr) -> Ipv6Addr {
+    Ipv6Addr::from(u128::from(prefix) | 1)
 }
 
 impl Network {
@@ -58,9 +66,9 @@ impl Network {
         Config::new(Address::node(node as u16), self.prefix, 0).global()
     }
 
-    /// The host's address in the network: number 1 of the prefix, which no node has.
+    /// The host's address in the network: [`host_address`].
     pub fn kernel(&self) -> Ipv6Addr {
-        Ipv6Addr::from(u128::from(self.prefix) | 1)
+        host_address(self.prefix)
     }
 
     /// The nodes from `node` to the border, both included; `None` if there is no path.
@@ -175,7 +183,11 @@ impl Make {
             config: network.tcp,
         }));
         let sockets = std::array::from_fn(|_| socket(local, network.window));
-        let services = Services::new(node as u16);
+        let mut services = Services::new(node as u16);
+        for (_, server) in network.reports.iter().filter(|(mote, _)| *mote == node) {
+            let server = Endpoint::new(IpAddr::V6(*server.ip()), server.port());
+            services.report_to(server, local);
+        }
         let mut host = Host::new(local, config.link_local(), sockets, services);
         for port in port::TCP {
             host.listen(port);

@@ -73,6 +73,8 @@ pub struct NodeStatus {
     pub requests: u32,
     /// Octets that the sinks discarded.
     pub sunk_bytes: u64,
+    /// Lines that it reported as a client ([`Network::reports`](crate::Network::reports)).
+    pub reported_lines: u32,
     /// Connections that are open.
     pub open: u32,
     /// TCP retransmissions on the present connections.
@@ -218,6 +220,7 @@ fn node<R: Recorder>(border: &Border<R>, node: usize, now: Instant) -> NodeStatu
         lost: station.losses().total().into(),
         requests: served.requests,
         sunk_bytes: served.sunk,
+        reported_lines: served.lines,
         open: served.open,
         retransmits,
         dropped: counters.dropped,

@@ -5,8 +5,8 @@
 //! beside it. Where the kernel forbids namespaces or TUN, it says so and passes. The machine may be busy: nothing here
 //! depends on speed.
 
-use std::io::{ErrorKind, Read, Write};
-use std::net::{Ipv6Addr, Shutdown, TcpStream, UdpSocket};
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
+use std::net::{Ipv6Addr, Shutdown, SocketAddrV6, TcpListener, TcpStream, UdpSocket};
 use std::process::Command;
 use std::thread;
 use std::time::Duration as Span;
@@ -30,6 +30,7 @@ fn main() {
         Err(error) => return chappe_testkit::skip(error.to_string()),
     };
     invalid_device_names_are_refused();
+    motes_connect_to_a_server(&mut border);
     pages_arrive_whole(&mut border);
     invalid_requests_get_an_error(&mut border);
     sinks_and_sources_work(&mut border);
@@ -65,7 +66,13 @@ fn row() -> Network {
         },
         window: 4,
         prefix: "fd00:2:3:4::".parse().unwrap(),
+        reports: vec![(2, server())],
     }
+}
+
+/// The server of mote 2, on the host.
+fn server() -> SocketAddrV6 {
+    SocketAddrV6::new("fd00:2:3:4::1".parse().unwrap(), 9001, 0, 0)
 }
 
 /// Runs a client in a thread while the network runs here.
@@ -100,6 +107,38 @@ fn invalid_device_names_are_refused() {
         let error = Border::open(row(), name, ()).err().expect("no such name");
         assert!(error.to_string().contains("TUN"), "{error}");
     }
+}
+
+/// A mote is a client of this kernel: refused at first, since no program listens; connected then; and again after the server has closed.
+fn motes_connect_to_a_server(border: &mut Border) {
+    println!("motes_connect_to_a_server");
+    let (from, until) = (
+        mote(border, 2),
+        border.clock().now() + Duration::from_millis(500),
+    );
+    border.run(Some(until)).unwrap();
+    assert_eq!(border.station(2).host().unwrap().app().served().lines, 0);
+    let lines = client(border, || {
+        let server = TcpListener::bind(server()).unwrap();
+        let serve = |lines: usize| {
+            let (stream, peer) = server.accept().unwrap();
+            assert_eq!(peer.ip(), from);
+            stream.set_read_timeout(Some(Span::from_secs(60))).unwrap();
+            let lines = BufReader::new(&stream).lines().take(lines);
+            lines.map(|line| line.unwrap()).collect::<Vec<_>>()
+        };
+        [serve(3), serve(2)].concat()
+    });
+    let uptimes = lines.iter().map(|line| {
+        let line: serde_json::Value = serde_json::from_str(line).unwrap();
+        assert_eq!(line["node"], 2);
+        line["uptime_ms"].as_u64().unwrap()
+    });
+    let uptimes: Vec<u64> = uptimes.collect();
+    assert_eq!(uptimes.len(), 5);
+    // A line a second: the second does not begin before the first one was written.
+    assert!(uptimes.is_sorted_by(|a, b| b - a >= 1000), "{uptimes:?}");
+    assert!(border.station(2).host().unwrap().app().served().lines >= 5);
 }
 
 fn pages_arrive_whole(border: &mut Border) {

@@ -41,6 +41,8 @@ pub struct Measured {
     pub timeouts: f64,
     /// The sender's congestion window in segments, ten times a second.
     pub windows: Vec<f64>,
+    /// Mean number of the sender's segments in flight: sent by TCP and not acknowledged, ten times a second.
+    pub in_flight: f64,
     /// The counters of all nodes over the measured time.
     pub counts: Counts,
 }
@@ -81,7 +83,7 @@ impl Trial {
         lln.connect(self.from, self.to);
         lln.run(WARM_UP);
         let (before, octets) = (lln.counts(), lln.app(self.to).received);
-        let (mut trips, mut windows) = (Vec::new(), Vec::new());
+        let (mut trips, mut windows, mut flights) = (Vec::new(), Vec::new(), Vec::new());
         let end = Instant::ZERO + WARM_UP + self.time;
         while Instant::ZERO + lln.now() < end {
             lln.run(LOOK.min(end.saturating_since(Instant::ZERO + lln.now())));
@@ -89,7 +91,9 @@ impl Trial {
             // Before and after the connection, window and round trip are not those of a transfer.
             if info.state == State::Established {
                 trips.push(info.srtt.as_secs_f64() * 1e3);
-                windows.push(f64::from(info.cwnd) / f64::from(info.send_mss.max(1)));
+                let segments = |octets: u32| f64::from(octets) / f64::from(info.send_mss.max(1));
+                windows.push(segments(info.cwnd));
+                flights.push(segments(info.in_flight));
             }
         }
         let counts = lln.counts().since(&before);
@@ -108,6 +112,7 @@ impl Trial {
             recoveries: sender.recoveries as f64,
             timeouts: sender.timeouts as f64,
             windows,
+            in_flight: mean(&flights),
             counts,
         })
     }

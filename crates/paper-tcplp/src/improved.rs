@@ -186,6 +186,8 @@ pub fn make(context: &FigureContext<'_>) -> Result<Figure, RunError> {
                 }),
             Claim::new("three hops: at least 28 kbit/s in a bare row", None, farther, "kbit/s", farther.mean >= 28.0).as_goal()
                 .because(|| format!("a round trip of {:.0} ms, {:.1} % of the frames sent again", summary(&bare[BEST], |run| run.rtt_ms).mean, 100.0 * summary(&bare[BEST], |run| run.frame_loss).mean)),
+            Claim::new("three hops of the building: at least 36 kbit/s", None, far, "kbit/s", far.mean >= 36.0).as_goal()
+                .because(|| format!("a round trip of {:.0} ms, {:.1} % of the frames sent again", summary(&three[BEST], |run| run.rtt_ms).mean, 100.0 * summary(&three[BEST], |run| run.frame_loss).mean)),
             Claim::new("three hops of the building: more than the paper's segments reach with frames one after the other, 31.7 kbit/s", None, far, "kbit/s", far.mean >= 31.7).as_goal()
                 .because(|| format!("a round trip of {:.0} ms, {:.1} % of the frames sent again", summary(&three[BEST], |run| run.rtt_ms).mean, 100.0 * summary(&three[BEST], |run| run.frame_loss).mean)),
         ],

@@ -59,6 +59,8 @@ const IMPROVED_FIVE: usize = 6;
 
 /// The goal of this project for the radio duty cycle of this workload, in per cent (specified in 5.3).
 const GOAL: f64 = 1.2;
+/// The same with segments of five frames, which carry more data a frame.
+const FIVE_GOAL: f64 = 0.9;
 /// The improved variant's pause between two frames of a leaf, in frame times, for the sensitivity study.
 const PACES: [u32; 5] = [0, 2, 4, 6, 8];
 
@@ -150,6 +152,7 @@ pub fn make(context: &FigureContext<'_>) -> Result<Figure, RunError> {
     if !context.quick() {
         panels.push(by_share(context, rounds)?);
         panels.push(by_pace(context, rounds)?);
+        panels.push(unconfirmed_by_pace(context, rounds)?);
         panels.push(by_step(context, rounds)?);
     }
     Ok(Figure {
@@ -245,6 +248,30 @@ fn by_pace(context: &FigureContext<'_>, rounds: u32) -> Result<Panel, RunError> 
     ))
 }
 
+/// What unconfirmed batches deliver, and what their radio costs, by the pause that a leaf leaves between its frames: without one its
+/// messages collide with each other along the path.
+fn unconfirmed_by_pace(context: &FigureContext<'_>, rounds: u32) -> Result<Panel, RunError> {
+    let trials = PACES.map(|frames| Trial {
+        pace: Some(cost::FRAME * u64::from(frames)),
+        ..ROWS[BATCHED].trial(0.0, rounds)
+    });
+    let runs = context.measure(&trials, Trial::run)?;
+    let places = PACES.map(|frames| format!("{frames} frames")).to_vec();
+    let series = vec![
+        line("readings delivered", &runs, |run: &Measured| {
+            100.0 * run.reliability
+        }),
+        line("radio duty cycle", &runs, |run| 100.0 * run.radio),
+    ];
+    Ok(lines(
+        "7 unconfirmed",
+        "unconfirmed batches by a leaf's pause between frames, undisturbed links",
+        "%",
+        ("pause", places),
+        series,
+    ))
+}
+
 /// The radio duty cycle from TCPlp to the improved variant, step by step.
 fn by_step(context: &FigureContext<'_>, rounds: u32) -> Result<Panel, RunError> {
     let mut trials: Vec<Trial> = (0..STEPS.len())
@@ -296,7 +323,7 @@ fn claims(by: &[&[Vec<Measured>]]) -> Vec<Claim> {
         Claim::new("without confirmation and without batches, 1 to 10 % of the readings are lost", Some(93.4), alone, "%", (90.0..=99.0).contains(&alone.mean))
             .because(|| format!("{:.1} % arrive", alone.mean)),
         Claim::new("without confirmation, with batches, 1 to 10 % of the readings are lost", Some(95.3), batched, "%", (90.0..=99.0).contains(&batched.mean))
-            .because(|| format!("{:.1} % arrive: the leaf sends a batch of messages without a pause, {again:.0} % of its frames are link retries, and {losing:.0} % of its packets are lost, most of them to hidden terminals along the path; our tree has more of these than a testbed in which some nodes sense each other", batched.mean)),
+            .because(|| format!("{:.1} % arrive: the leaf sends a batch of messages without a pause, {again:.0} % of its frames are link retries, and {losing:.0} % of its packets are lost, most of them to hidden terminals along the path; with a pause of two frame times between its frames nearly all arrive (the panel of unconfirmed batches)", batched.mean)),
         Claim::value("TCP's radio is on three times as long as with unconfirmed batches, to within a half", Some(3.12), price, n, "times", (2.0..=4.7).contains(&price))
             .because(|| format!("{price:.2} times: here the frames of unconfirmed batches collide with each other, which costs more radio time")),
         Claim::value("TCP's processor is busy three times as long as with unconfirmed batches, to within a half", Some(3.24), work, n, "times", (2.0..=4.7).contains(&work))
@@ -308,6 +335,8 @@ fn claims(by: &[&[Vec<Measured>]]) -> Vec<Claim> {
         Claim::new("goal, improved: the radio is on for at most 1.2 % of the time", None, ours, "%", ours.mean <= GOAL).as_goal()
             .because(|| format!("{:.3} %: the table of the radio time of a batch shows the parts", ours.mean)),
         Claim::new("improved, with segments of five frames: the radio is on for at most 1.2 % of the time", None, five, "%", five.mean <= GOAL).as_goal()
+            .because(|| format!("{:.3} %", five.mean)),
+        Claim::new("goal, improved, with segments of five frames: the radio is on for at most 0.9 % of the time", None, five, "%", five.mean <= FIVE_GOAL).as_goal()
             .because(|| format!("{:.3} %", five.mean)),
         Claim::new("goal, improved: all readings are delivered", Some(99.3), kept, "%", kept.min > 100.0 - 1e-6).as_goal()
             .because(|| format!("the worst day delivered {:.2} %", kept.min)),

@@ -64,7 +64,7 @@ fn goals_of_the_study_hold() {
     for goal in goals.clone() {
         assert!(goal.holds, "{}: {:?}", goal.text, goal.ours);
     }
-    assert_eq!(goals.count(), 3);
+    assert_eq!(goals.count(), 4);
 }
 
 /// One thread and two threads make the same rows and the same drawings.

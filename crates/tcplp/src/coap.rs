@@ -12,13 +12,15 @@
 //! [`Standard`] as in RFC 7252, or [`Cocoa`]. Non-confirmable messages are sent once, without waiting: the unreliable
 //! baseline of the paper (8.2.4).
 //!
-//! [`Observers`] is the list of those who asked a server to hear of a resource's changes (RFC 7641).
+//! [`Observation`] is the client of a resource that tells its changes (RFC 7641), [`Observers`] the server's list of those who asked for
+//! them.
 //!
-//! Not supported: separate responses, proxies, multicast, DTLS.
+//! Not supported: separate responses but by [`Observation`], proxies, multicast, DTLS.
 
 mod client;
 mod cocoa;
 mod message;
+mod observation;
 mod observe;
 mod server;
 mod timeout;
@@ -26,6 +28,7 @@ mod timeout;
 pub use client::{Client, Config, Outcome};
 pub use cocoa::Cocoa;
 pub use message::{Block, Code, Kind, Malformed, Message, Token, Writer, option};
+pub use observation::{Notification, Observation};
 pub use observe::Observers;
 pub use server::{Received, Server, content};
 pub use timeout::{Standard, Timeout};

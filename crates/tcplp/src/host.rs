@@ -13,8 +13,10 @@
 mod bulk;
 mod coap;
 mod collect;
+mod dial;
 mod http;
 mod iperf;
+mod report;
 mod sense;
 mod services;
 mod site;

@@ -2,9 +2,9 @@
 
 use core::net::{Ipv6Addr, SocketAddrV6};
 
-use chappe_core::Duration;
+use chappe_core::{Instant, Purpose, Seed};
 use chappe_mote::{Clock, Error, Stack, TcpSocket, UdpSocket};
-use chappe_tcplp::coap::{Code, Kind, Message, PORT, Token, Writer, option};
+use chappe_tcplp::coap::{Observation, PORT, Standard};
 use embassy_futures::select::{Either, select};
 use embedded_io_async::{Read, Write};
 
@@ -27,8 +27,8 @@ const REQUESTS: [&str; 4] = [
 ];
 /// Notifications that are awaited.
 const NOTIFICATIONS: u32 = 3;
-/// CoAP's ACK_TIMEOUT (RFC 7252 4.8), without its variation: there is one client.
-const TIMEOUT: Duration = Duration::from_secs(2);
+/// Requests and notifications fit a frame.
+const MESSAGE_MAX: usize = 64;
 
 /// Visits the thermometer at `server`.
 pub async fn visit<K: Clock>(stack: &Stack<'_, K>, server: Ipv6Addr) -> Result<Visit, Error> {
@@ -65,60 +65,39 @@ async fn ask<K: Clock>(
     Ok((status.unwrap_or(0), body))
 }
 
-/// Registers, and counts notifications in order.
+/// Registers, and counts the changes that the server tells in order.
 async fn observe<K: Clock>(stack: &Stack<'_, K>, server: Ipv6Addr) -> Result<u32, Error> {
     let server = SocketAddrV6::new(server, PORT, 0, 0);
     let socket = UdpSocket::connect(stack, 0, server)?;
-    let (mut request, mut heard) = ([0; 64], [0; 64]);
-    let asked = ask_to_observe(&mut request).unwrap_or(0);
-    socket.send_to(&request[..asked], server).await?;
-    let (mut count, mut last) = (0, None);
-    while count < NOTIFICATIONS {
-        let until = stack.clock().now() + TIMEOUT + TIMEOUT;
+    let clock = stack.clock();
+    // The same in every run, which are compared.
+    let random = Seed(1).stream(Purpose::Node(0));
+    let mut observation = Observation::new("temperature", Standard, random);
+    observation.register();
+    let (mut said, mut heard) = ([0; MESSAGE_MAX], [0; MESSAGE_MAX]);
+    let mut count = 0;
+    loop {
+        while let Some(len) = observation.poll(clock.now(), &mut said) {
+            socket.send_to(&said[..len], server).await?;
+        }
+        if count >= NOTIFICATIONS {
+            return Ok(count);
+        }
+        if observation.outcome().is_some() {
+            observation.register();
+            continue;
+        }
+        let until = observation
+            .poll_timeout()
+            .map_or(Instant::MAX, |wake| wake.at);
         let receive = socket.receive_from(&mut heard);
-        let len = match select(receive, stack.clock().sleep_until(until)).await {
-            Either::First(received) => received?.0,
-            Either::Second(()) => {
-                socket.send_to(&request[..asked], server).await?;
-                continue;
+        match select(receive, clock.sleep_until(until)).await {
+            Either::First(received) => {
+                let (len, _) = received?;
+                let told = observation.handle(clock.now(), &heard[..len]);
+                count += u32::from(told.is_some_and(|told| told.unasked && told.last));
             }
-        };
-        let Ok(message) = Message::parse(&heard[..len]) else {
-            continue;
-        };
-        let observe = message
-            .options()
-            .find(|(number, _)| *number == option::OBSERVE);
-        let Some((_, value)) = observe.filter(|_| message.code == Code::CONTENT) else {
-            continue;
-        };
-        let sequence = value
-            .iter()
-            .fold(0u32, |all, &octet| all << 8 | u32::from(octet));
-        if message.kind == Kind::Confirmable {
-            let mut ack = [0; 8];
-            let writer = Writer::new(
-                &mut ack,
-                Kind::Ack,
-                Code::EMPTY,
-                message.id,
-                Token::default(),
-            );
-            let len = writer.map_or(0, |writer| writer.len());
-            socket.send_to(&ack[..len], server).await?;
+            Either::Second(()) => observation.handle_timeout(clock.now()),
         }
-        if message.kind != Kind::Ack && last.is_none_or(|last| sequence > last) {
-            count += 1;
-        }
-        last = Some(sequence);
     }
-    Ok(count)
-}
-
-fn ask_to_observe(buffer: &mut [u8]) -> Option<usize> {
-    let token = Token::new(0x7e9);
-    let mut writer = Writer::new(buffer, Kind::Confirmable, Code::GET, 1, token)?;
-    writer.number(option::OBSERVE, 0)?;
-    writer.option(option::URI_PATH, b"temperature")?;
-    Some(writer.len())
 }

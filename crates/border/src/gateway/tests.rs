@@ -189,6 +189,49 @@ fn congestion_is_marked_before_it_is_dropped() {
     assert!(marked == 0 && counters.early > 0, "{counters:?}");
 }
 
+/// A kernel that acknowledges each of 21 segments, 145 ms apart, sends half as many acknowledgements into the mesh; the last one
+/// goes when its hold ends.
+#[test]
+fn acknowledgements_of_a_bulk_flow_are_thinned() {
+    use crate::thinning::tests::{blank, packet};
+    use chappe_tcplp::tcp::{Segment, Seq};
+    let mut gateway = gateway();
+    let (kernel, node) = (address(":1").to_string(), address(":ff:fe00:2").to_string());
+    let (kernel, node) = ((&kernel[..], 40000), (&node[..], 80));
+    let mut now = Instant::ZERO;
+    for at in (0..2100).step_by(100) {
+        let (seq, ack) = (Seq::new(at), Seq::new(at + 100));
+        let data = Segment {
+            seq,
+            payload: &[1; 100],
+            ..blank()
+        };
+        now += Duration::from_millis(105);
+        gateway.handle_packet(now, &packet(node, kernel, &data).1);
+        now += Duration::from_millis(40);
+        gateway.offer(now, &packet(kernel, node, &Segment { ack, ..blank() }).1);
+    }
+    let counters = *gateway.counters();
+    assert_eq!((counters.to_mesh, counters.thinned), (11, 10));
+    let ack = Segment {
+        ack: Seq::new(2200),
+        ..blank()
+    };
+    let data = Segment {
+        seq: Seq::new(2100),
+        payload: &[1; 100],
+        ..blank()
+    };
+    gateway.handle_packet(now, &packet(node, kernel, &data).1);
+    gateway.offer(now, &packet(kernel, node, &ack).1);
+    let due = gateway.poll_timeout().expect("one is held").at;
+    gateway.handle_timeout(due);
+    assert_eq!(
+        (gateway.counters().to_mesh, gateway.poll_timeout()),
+        (12, None)
+    );
+}
+
 #[test]
 fn it_keeps_the_contract() {
     contract::check_host(30, |_| gateway());

@@ -3,6 +3,7 @@
 mod options;
 
 use std::io::Write;
+use std::net::SocketAddrV6;
 use std::os::fd::AsFd;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Command, ExitStatus, Stdio};
@@ -22,7 +23,7 @@ use crate::failure::{ENVIRONMENT, Failure, INTERRUPTED};
 use crate::terminal::{self, Stream};
 
 pub use options::Border;
-use options::{Action, Exec};
+use options::{Action, Exec, Report};
 
 type Running = Daemon<Capture>;
 
@@ -62,12 +63,13 @@ pub fn run(options: &Border) -> Result<u8, Failure> {
         options.seed,
         NODES_MAX,
     )?;
+    let reports = reports(&live, options)?;
     let film = film(options, live.parents.len())?;
     let preferred = process::prefer();
     if !options.host {
         namespace::isolate_by_any_means()?;
     }
-    let mut border = Daemon::open(network(&live, options), &options.device, film)?;
+    let mut border = Daemon::open(network(&live, options, reports), &options.device, film)?;
     if preferred.is_err() {
         terminal::remark(
             options.quiet,
@@ -117,7 +119,31 @@ fn film(options: &Border, nodes: usize) -> Result<Capture, Failure> {
     })
 }
 
-fn network(live: &LiveNetwork, options: &Border) -> Network {
+/// The servers of the motes that report, by mote.
+fn reports(live: &LiveNetwork, options: &Border) -> Result<Vec<(usize, SocketAddrV6)>, Failure> {
+    let host = chappe_border::host_address(options.prefix);
+    let server = |report: &Report| {
+        let address = report.address.unwrap_or(host);
+        match (1..live.parents.len()).contains(&report.node) {
+            true => Ok((report.node, SocketAddrV6::new(address, report.port, 0, 0))),
+            false => {
+                let what = format!("no mote has the number {}", report.node);
+                let help = format!(
+                    "the motes are 1 to {}; node 0 is the border router",
+                    live.parents.len() - 1
+                );
+                Err(
+                    InputError::new(format!("--report {}=...", report.node), what)
+                        .help(help)
+                        .into(),
+                )
+            }
+        }
+    };
+    options.report.iter().map(server).collect()
+}
+
+fn network(live: &LiveNetwork, options: &Border, reports: Vec<(usize, SocketAddrV6)>) -> Network {
     Network {
         medium: live.medium.clone(),
         seed: live.seed,
@@ -132,6 +158,7 @@ fn network(live: &LiveNetwork, options: &Border) -> Network {
         tcp: live.tcp,
         window: live.window,
         prefix: options.prefix,
+        reports,
     }
 }
 

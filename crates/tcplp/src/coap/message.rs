@@ -76,12 +76,16 @@ pub mod option {
     pub const URI_HOST: u16 = 3;
     /// Uri-Port: the port of the request's URI (RFC 7252, 5.10.1).
     pub const URI_PORT: u16 = 7;
+    /// ETag: distinguishes states of a resource (RFC 7252, 5.10.6).
+    pub const ETAG: u16 = 4;
     /// Observe: registration in a request, a sequence number in a notification (RFC 7641, 2).
     pub const OBSERVE: u16 = 6;
     /// Uri-Path: one segment of the path (RFC 7252, 5.10.1).
     pub const URI_PATH: u16 = 11;
     /// Content-Format: the media type of the payload (RFC 7252, 5.10.3).
     pub const CONTENT_FORMAT: u16 = 12;
+    /// Max-Age: for how many seconds a response is fresh (RFC 7252, 5.10.5).
+    pub const MAX_AGE: u16 = 14;
     /// Uri-Query: one argument of the query (RFC 7252, 5.10.1).
     pub const URI_QUERY: u16 = 15;
     /// Accept: the media type that the client prefers (RFC 7252, 5.10.4).
@@ -125,6 +129,11 @@ impl Code {
     /// Whether it is a success response, class 2.
     pub const fn is_success(self) -> bool {
         self.0 >> 5 == 2
+    }
+
+    /// Whether it is a response, 2.00 to 5.31.
+    pub const fn is_response(self) -> bool {
+        matches!(self.0 >> 5, 2 | 4 | 5)
     }
 
     /// Whether it is a request, 0.01 to 0.31.

@@ -2,7 +2,7 @@
 
 use core::net::Ipv6Addr;
 
-use super::message::{Code, Kind, Message, Token, Writer, option};
+use super::message::{Block, Code, Kind, Message, Token, Writer, option};
 
 /// An observer: address and port.
 type Peer = (Ipv6Addr, u16);
@@ -113,6 +113,34 @@ impl<const N: usize> Observers<N> {
 
     /// Writes the next notification, with the resource's present content in plain text, and returns to whom and how long.
     pub fn poll(&mut self, content: &[u8], buffer: &mut [u8]) -> Option<(Peer, usize)> {
+        self.write(content, None, buffer)
+    }
+
+    /// As [`poll`](Self::poll), with no more than the first 2^(szx + 4) octets of a longer content. Observers ask for the rest (RFC 7959
+    /// 2.6), which [`content`](super::content) answers.
+    pub fn poll_block(
+        &mut self,
+        content: &[u8],
+        szx: u8,
+        buffer: &mut [u8],
+    ) -> Option<(Peer, usize)> {
+        let block = Block {
+            number: 0,
+            more: true,
+            szx: szx.min(6),
+        };
+        match content.get(..block.size()) {
+            Some(first) if first.len() < content.len() => self.write(first, Some(block), buffer),
+            _ => self.write(content, None, buffer),
+        }
+    }
+
+    fn write(
+        &mut self,
+        content: &[u8],
+        block: Option<Block>,
+        buffer: &mut [u8],
+    ) -> Option<(Peer, usize)> {
         for place in &mut self.known {
             let Some(known) = place.as_mut().filter(|known| known.due) else {
                 continue;
@@ -137,6 +165,9 @@ impl<const N: usize> Observers<N> {
             let mut writer = Writer::new(buffer, kind, Code::CONTENT, self.id, known.token)?;
             writer.number(option::OBSERVE, self.sequence)?;
             writer.number(option::CONTENT_FORMAT, 0)?;
+            if let Some(block) = block {
+                writer.block(option::BLOCK2, block)?;
+            }
             writer.payload(content)?;
             return Some((peer, writer.len()));
         }

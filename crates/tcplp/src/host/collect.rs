@@ -5,9 +5,10 @@ use core::net::{IpAddr, Ipv6Addr};
 use chappe_core::Instant;
 
 use super::bulk::octet;
+use super::sense::POSITION;
 use super::{Application, Datagram, Outgoing};
 use crate::coap::{self, Server};
-use crate::tcp::{Congestion, Socket};
+use crate::tcp::{Congestion, Flow, Socket};
 
 /// What one mote has delivered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -29,6 +30,17 @@ pub struct Collect<const PEERS: usize> {
     peers: [Option<(Ipv6Addr, Tally)>; PEERS],
     server: Server<PEERS>,
     answers: [Option<Answer>; PEERS],
+    /// The connections of motes that open one after the other, if they do.
+    connections: Option<[Option<Connection>; PEERS]>,
+}
+
+/// A connection that begins with the position of its octets.
+#[derive(Clone, Copy, Debug)]
+struct Connection {
+    flow: Flow,
+    /// How much of the position came, and its value so far; then the position of the next octet.
+    told: usize,
+    at: u64,
 }
 
 /// An answer to a post: header, token and Block1 option.
@@ -45,11 +57,59 @@ impl<const PEERS: usize> Default for Collect<PEERS> {
             peers: [None; PEERS],
             server: Server::default(),
             answers: [None; PEERS],
+            connections: None,
         }
     }
 }
 
 impl<const PEERS: usize> Collect<PEERS> {
+    /// For motes whose connections begin with a position ([`Sense::reopening`](super::Sense::reopening)): octets that arrive twice count
+    /// once. Octets that were left out count as wrong. A mote has one connection at a time.
+    pub fn with_positions() -> Self {
+        Collect {
+            connections: Some([None; PEERS]),
+            ..Self::default()
+        }
+    }
+
+    /// Takes the octets of a connection that begins with a position.
+    fn take(&mut self, now: Instant, mote: Ipv6Addr, flow: Flow, octets: impl Iterator<Item = u8>) {
+        let known = |place: &Option<(Ipv6Addr, Tally)>| place.is_some_and(|(peer, _)| peer == mote);
+        if self.tally_mut(mote).is_none() {
+            return;
+        }
+        let place = self.peers.iter().position(known);
+        let (Some(place), Some(connections)) = (place, &mut self.connections) else {
+            return;
+        };
+        let (Some(slot), Some(Some((_, tally)))) =
+            (connections.get_mut(place), self.peers.get_mut(place))
+        else {
+            return;
+        };
+        let fresh = Connection {
+            flow,
+            told: 0,
+            at: 0,
+        };
+        let connection = slot.get_or_insert(fresh);
+        if connection.flow != flow {
+            *connection = fresh;
+        }
+        for arrived in octets {
+            if connection.told < POSITION {
+                connection.told += 1;
+                connection.at = connection.at << 8 | u64::from(arrived);
+                continue;
+            }
+            tally.wrong += u64::from(arrived != octet(connection.at));
+            tally.wrong += connection.at.saturating_sub(tally.octets);
+            connection.at = connection.at.saturating_add(1);
+            tally.octets = tally.octets.max(connection.at);
+        }
+        tally.last = now;
+    }
+
     /// What a mote has delivered so far; zeros for an unknown one.
     pub fn tally(&self, mote: Ipv6Addr) -> Tally {
         let found = self.peers.iter().flatten().find(|(peer, _)| *peer == mote);
@@ -74,6 +134,12 @@ impl<'a, C: Congestion, const PEERS: usize> Application<'a, C> for Collect<PEERS
             let (front, back) = socket.readable();
             let read = front.len() + back.len();
             if read > 0
+                && self.connections.is_some()
+                && let IpAddr::V6(mote) = socket.flow().remote.address()
+            {
+                let octets = front.iter().chain(back).copied();
+                self.take(now, mote, socket.flow(), octets);
+            } else if read > 0
                 && let IpAddr::V6(mote) = socket.flow().remote.address()
                 && let Some(tally) = self.tally_mut(mote)
             {

@@ -8,15 +8,16 @@
 //! | 9, 5001 | TCP | discards everything (RFC 863; iperf 2's port) |
 //! | 19 | TCP | sends without end (RFC 864, with test octets) |
 //!
-//! Idle connections are closed, so that no client can keep the few sockets.
+//! With [`Services::report_to`] the mote is a client too. Idle connections are closed, so that no client can keep the few sockets.
 
 use chappe_core::{Duration, Instant, Wake};
 
 use super::bulk::feed;
+use super::report::Report;
 use super::site::Facts;
 use super::{Application, Datagram, Outgoing, coap, http, iperf};
 use crate::coap::PORT as COAP;
-use crate::tcp::{Congestion, Flow, Socket, State};
+use crate::tcp::{Congestion, Endpoint, Flow, Local, Socket, State};
 
 /// The TCP ports, in the order of the table.
 pub mod port {
@@ -50,6 +51,7 @@ pub struct Services<const TCP: usize> {
     desks: [Desk; TCP],
     coap: coap::Server,
     iperf: iperf::Test,
+    report: Option<Report>,
     sunk: u64,
     requests: u32,
     now: Instant,
@@ -64,6 +66,8 @@ pub struct Served {
     pub sunk: u64,
     /// Connections that are open now.
     pub open: u32,
+    /// Lines reported to the server of [`Services::report_to`].
+    pub lines: u32,
 }
 
 /// The service that a socket runs, and its idle time.
@@ -88,6 +92,7 @@ enum Work {
     Iperf(iperf::Connection),
     Sink,
     Source(u64),
+    Report,
 }
 
 const IDLE_DESK: Desk = Desk {
@@ -107,6 +112,7 @@ impl<const TCP: usize> Services<TCP> {
             desks: [IDLE_DESK; TCP],
             coap: coap::Server::NEW,
             iperf: iperf::Test::NONE,
+            report: None,
             sunk: 0,
             requests: 0,
             now: Instant::ZERO,
@@ -118,12 +124,19 @@ impl<const TCP: usize> Services<TCP> {
         self.radio = (on, now);
     }
 
+    /// Makes the mote a client of this server, on a socket of its own: it connects, writes `/sensors` as a line each second, and connects
+    /// again after failures, after 1 s to 60 s. `local` is that of the sockets.
+    pub fn report_to(&mut self, server: Endpoint, local: &Local) {
+        self.report = Some(Report::new(server, local));
+    }
+
     /// Requests, octets and connections so far.
     pub fn served(&self) -> Served {
         Served {
             requests: self.requests.wrapping_add(self.coap.requests),
             sunk: self.sunk.saturating_add(self.coap.sunk),
             open: self.desks.iter().filter(|desk| desk.flow.is_some()).count() as u32,
+            lines: self.report.map_or(0, |report| report.lines),
         }
     }
 
@@ -157,9 +170,14 @@ impl<const TCP: usize> Services<TCP> {
             if let Some(old) = desk.flow.take() {
                 self.iperf.ended(&old);
             }
+            let ours = self.report.is_some_and(|report| report.owns(place));
             *desk = Desk {
                 flow: Some(flow),
-                work: Work::for_port(flow.local.port),
+                work: if ours {
+                    Work::Report
+                } else {
+                    Work::for_port(flow.local.port)
+                },
                 moved: now,
                 ..IDLE_DESK
             };
@@ -198,6 +216,13 @@ impl<const TCP: usize> Services<TCP> {
             Work::Source(position) => {
                 socket.consume(before);
                 *position = position.wrapping_add(feed(socket, *position..u64::MAX));
+            }
+            Work::Report => {
+                // The server has nothing to say.
+                socket.consume(before);
+                if let Some(report) = &mut self.report {
+                    report.serve(now, socket, &facts);
+                }
             }
         }
         desk.settle(now, before, socket);
@@ -243,7 +268,7 @@ impl Desk {
     fn patience(&self) -> Duration {
         let idle = match &self.work {
             Work::Http(http) => !http.is_busy(),
-            Work::Sink | Work::Source(_) | Work::Iperf(_) => false,
+            Work::Sink | Work::Source(_) | Work::Report | Work::Iperf(_) => false,
         };
         if idle { IDLE } else { IDLE_BUSY }
     }
@@ -261,6 +286,9 @@ fn unread<C: Congestion>(socket: &Socket<'_, C>) -> usize {
 impl<'a, C: Congestion, const TCP: usize> Application<'a, C> for Services<TCP> {
     fn serve(&mut self, now: Instant, sockets: &mut [Socket<'a, C>]) {
         self.now = now;
+        if let Some(report) = &mut self.report {
+            report.open(now, sockets);
+        }
         let was_over = self.iperf.is_over();
         for (place, socket) in sockets.iter_mut().enumerate() {
             self.serve_one(now, place, socket);
@@ -290,10 +318,11 @@ impl<'a, C: Congestion, const TCP: usize> Application<'a, C> for Services<TCP> {
 
     fn poll_timeout(&self) -> Option<Wake> {
         let open = self.desks.iter().filter(|desk| desk.flow.is_some());
-        let at = open.map(Desk::deadline).min()?;
-        Some(Wake {
+        let idle = open.map(Desk::deadline).min().map(|at| Wake {
             at,
             why: "idle connection",
-        })
+        });
+        let report = self.report.and_then(|report| report.wake());
+        Wake::earlier(idle, report)
     }
 }

@@ -235,6 +235,8 @@ mod tests {
             assert_eq!(page.write(&facts, &mut text), Ok(()), "{page:?}");
             assert!(text.as_bytes().len() > 40);
         }
+        let mut line = Text::<{ super::super::report::LINE_MAX }>::EMPTY;
+        assert_eq!(Page::Sensors.write(&facts, &mut line), Ok(()));
         let mut small = Text::<4>::EMPTY;
         assert_eq!(small.write_str("12345"), Err(fmt::Error));
     }

@@ -44,20 +44,15 @@ impl Secret {
     /// The keyed hash of a four-tuple, for one purpose and, if that needs it, one time.
     pub(super) fn hash(&self, flow: &Flow, purpose: u8, time: u8) -> u64 {
         // Both addresses, both ports, and what the hash is for. SipHash's last octet carries the message's length, 37 octets.
-        let mut message = [0; 40];
-        let (local, local_port) = flow.local.octets();
-        let (remote, remote_port) = flow.remote.octets();
-        let last = [purpose, time, 0, 37];
-        let parts: [&[u8]; 5] = [&local, &remote, &local_port, &remote_port, &last];
-        let mut at = 0;
-        for part in parts {
-            super::ring::copy(&mut message, at, part);
-            at += part.len();
-        }
+        let (local, [a, b]) = flow.local.octets();
+        let (remote, [c, d]) = flow.remote.octets();
+        let (local, remote) = (u128::from_le_bytes(local), u128::from_le_bytes(remote));
         let mut hash = SipHash::new(self.0);
-        for word in message.as_chunks::<8>().0 {
-            hash.word(u64::from_le_bytes(*word));
+        for address in [local, remote] {
+            hash.word(address as u64);
+            hash.word((address >> 64) as u64);
         }
+        hash.word(u64::from_le_bytes([a, b, c, d, purpose, time, 0, 37]));
         hash.finish()
     }
 }

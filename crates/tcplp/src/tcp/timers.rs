@@ -82,7 +82,8 @@ impl Deadline {
     const SHIFT: u32 = 14;
 
     fn at(instant: Instant) -> Deadline {
-        let units = instant.nanos().div_ceil(1 << Deadline::SHIFT);
+        // Saturated, it lies beyond what six octets hold.
+        let units = instant.nanos().saturating_add((1 << Deadline::SHIFT) - 1) >> Deadline::SHIFT;
         let [a, b, c, d, e, f, high @ ..] = units.to_le_bytes();
         match high {
             [0, 0] => Deadline([a, b, c, d, e, f]),

@@ -2,12 +2,13 @@
 
 use crate::support;
 
+use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv6Addr};
 
-use chappe_core::{Address, Expect, HostNode, Instant, contract};
-use chappe_tcplp::host::{Application, Bulk, Host};
+use chappe_core::{Address, Duration, Expect, HostNode, Instant, Purpose, Seed, contract};
+use chappe_tcplp::host::{Application, Bulk, Collect, Host, Readings, Sense};
 use chappe_tcplp::lowpan::Config;
-use chappe_tcplp::tcp::{self, Local, Memory, NewReno, Range, Secret, Sent, Socket};
+use chappe_tcplp::tcp::{self, Endpoint, Local, Memory, NewReno, Range, Secret, Sent, Socket};
 use chappe_wire::ipv6::Header;
 use support::mote::{PREFIX, address, ms, packet, tcp_host};
 
@@ -169,4 +170,81 @@ fn an_application_opens_a_connection() {
 #[test]
 fn a_host_keeps_its_promises() {
     contract::check_host(60, tcp_host);
+}
+
+/// A host with this application and four sockets, which gives up after five minutes.
+fn host_with<A: Application<'static>>(
+    node: u16,
+    app: impl FnOnce(&'static Local) -> A,
+) -> Host<'static, A, 4> {
+    let local: &'static Local = Box::leak(Box::new(Local {
+        address: IpAddr::V6(address(node)),
+        secret: Secret::new([node as u8; 16]),
+        config: tcp::Config {
+            user_timeout: Duration::from_secs(300),
+            ..tcp::Config::STANDARD
+        },
+    }));
+    let sockets = std::array::from_fn(|_| {
+        let memory = Memory {
+            send: vec![0; 2000].leak(),
+            receive: vec![0; 2000].leak(),
+            ranges: vec![Range::default(); 8].leak(),
+            flight: vec![Sent::default(); 16].leak(),
+        };
+        Socket::new(local, memory, NewReno).unwrap()
+    });
+    let link_local = Config::new(Address::node(node), PREFIX, 127).link_local();
+    Host::new(local, link_local, sockets, app(local))
+}
+
+/// A mote that senses opens its connection itself, and again after an air that was cut for ten minutes, a server that was not there at
+/// first, and losses: each reading is counted once, none is missing, and no octet is wrong.
+#[test]
+fn sensing_goes_on_over_another_connection() {
+    let mut again = 0;
+    for seed in 0..20 {
+        let mut random = Seed(seed).stream(Purpose::Trial(0));
+        let mut readings = Readings::tcplp(ms(1000));
+        (readings.batch, readings.queue_max, readings.limit) = (4, 5000, 3000);
+        let server = Endpoint::new(IpAddr::V6(address(1)), 9);
+        let mut mote = host_with(2, |local| Sense::reopening(readings, server, local));
+        let mut cloud = host_with(1, |_| Collect::<2>::with_positions());
+        let cut = 600 + random.below(600);
+        let (mut ports, mut now, mut packet) = (BTreeSet::new(), Instant::ZERO, [0; 1280]);
+        while now < ms(6_000_000) {
+            let second = now.nanos() / 1_000_000_000;
+            if second == 20 {
+                cloud.listen(9);
+            }
+            let is_cut = (cut..cut + 600).contains(&second);
+            mote.handle_timeout(now);
+            cloud.handle_timeout(now);
+            loop {
+                let up = mote
+                    .poll_packet(now, &mut packet)
+                    .map(|len| packet[..len].to_vec());
+                let down = cloud
+                    .poll_packet(now, &mut packet)
+                    .map(|len| packet[..len].to_vec());
+                if up.is_none() && down.is_none() {
+                    break;
+                }
+                if let Some(up) = up.filter(|_| !is_cut && random.below(20) > 0) {
+                    ports.insert([up[40], up[41]]);
+                    cloud.handle_packet(now, &up);
+                }
+                if let Some(down) = down.filter(|_| !is_cut && random.below(20) > 0) {
+                    mote.handle_packet(now, &down);
+                }
+            }
+            now += Duration::from_millis(50);
+        }
+        let tally = cloud.app().tally(address(2));
+        assert_eq!((tally.octets, tally.wrong), (3000 * 82, 0), "seed {seed}");
+        assert_eq!(mote.app().readings.lost, 0);
+        again += ports.len();
+    }
+    // The refused ones, the one that was cut, and the last one.
+    assert!(again >= 20 * 3, "{again}");
 }

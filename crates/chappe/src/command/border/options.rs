@@ -1,7 +1,7 @@
 //! The command line of `chappe border`.
 
 use std::ffi::OsString;
-use std::net::Ipv6Addr;
+use std::net::{Ipv6Addr, SocketAddrV6};
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
@@ -22,7 +22,8 @@ Examples:
   chappe border examples/lln-3-hops.toml                         until Ctrl-C
   chappe border exec PID -- curl 'http://[fd63:6861:7070:65::ff:fe00:3]/'       in a second terminal
   chappe border examples/lln-3-hops.toml -- sh -c 'curl -s http://[$LLN_3]/info'
-  chappe border examples/lln-3-hops.toml -- sh -c 'iperf3 -c $LLN_3 -t 10'"
+  chappe border examples/lln-3-hops.toml -- sh -c 'iperf3 -c $LLN_3 -t 10'
+  chappe border examples/lln-3-hops.toml --report 3=9000                   mote 3 connects to port 9000"
 )]
 pub struct Border {
     #[command(subcommand)]
@@ -39,6 +40,10 @@ pub struct Border {
     /// IPv6 prefix of the network, 64 bits.
     #[arg(long, value_name = "PREFIX", default_value = PREFIX, value_parser = prefix)]
     pub prefix: Ipv6Addr,
+    /// Make a mote a TCP client: it connects to this port of the host, or to this address, writes what it measures as a line of JSON each
+    /// second, and connects again after failures; can be given for several motes.
+    #[arg(long, value_name = "NODE=[ADDRESS:]PORT", value_parser = report)]
+    pub report: Vec<Report>,
     /// Create the interface in this host's own namespace, where every program can use it; needs CAP_NET_ADMIN.
     #[arg(long)]
     pub host: bool,
@@ -80,6 +85,44 @@ pub struct Exec {
     pub command: Vec<OsString>,
 }
 
+/// A mote, and the server to which it reports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Report {
+    pub node: usize,
+    /// `None` is the host of the network.
+    pub address: Option<Ipv6Addr>,
+    pub port: u16,
+}
+
+fn report(text: &str) -> Result<Report, String> {
+    let wrong = || {
+        "not a mote and a server; for example 3=9000, or 3=[fd00::7]:9000 for another host"
+            .to_string()
+    };
+    let (node, server) = text.split_once('=').ok_or_else(wrong)?;
+    let node = node.parse().map_err(|_| wrong())?;
+    let (address, port) = match server.parse::<SocketAddrV6>() {
+        Ok(server) => (Some(*server.ip()), server.port()),
+        Err(_) => (None, server.parse().map_err(|_| wrong())?),
+    };
+    let unfit = |address: Ipv6Addr| {
+        address.is_multicast() || address.is_loopback() || address.is_unspecified()
+    };
+    if address.is_some_and(unfit) {
+        return Err(
+            "a mote can only connect to the address of one host; ::1 would be itself".into(),
+        );
+    }
+    match port {
+        0 => Err("port 0 is no server's".into()),
+        _ => Ok(Report {
+            node,
+            address,
+            port,
+        }),
+    }
+}
+
 fn prefix(text: &str) -> Result<Ipv6Addr, String> {
     let text = text.strip_suffix("/64").unwrap_or(text);
     let prefix: Ipv6Addr = text
@@ -98,6 +141,39 @@ fn prefix(text: &str) -> Result<Ipv6Addr, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn reports_name_a_mote_and_a_server() {
+        let address = "fd00::7".parse().ok();
+        let all = [
+            ("3=9000", 3, None, 9000),
+            ("12=[fd00::7]:80", 12, address, 80),
+        ];
+        for (text, node, address, port) in all {
+            assert_eq!(
+                report(text),
+                Ok(Report {
+                    node,
+                    address,
+                    port
+                })
+            );
+        }
+        for wrong in [
+            "",
+            "3",
+            "3=",
+            "=9000",
+            "x=1",
+            "3=0",
+            "3=70000",
+            "3=[::1]:9",
+            "3=[ff02::1]:9",
+            "3=fd00::7:9",
+        ] {
+            assert!(report(wrong).is_err(), "{wrong}");
+        }
+    }
 
     #[test]
     fn prefixes_have_64_bits() {
