@@ -59,7 +59,7 @@ fn files(target: &str) -> Vec<Vec<u8>> {
         .collect()
 }
 
-/// Two nodes that talk without losses: each is asked for a frame, which arrives, its end is told, and time passes.
+/// Two nodes that talk without losses: each is asked for a frame, which arrives and ends, and time passes.
 fn conversation(variant: u8) -> Vec<u8> {
     let turn = |side: u8| {
         [

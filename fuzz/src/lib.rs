@@ -4,7 +4,7 @@
 //! it reads back something else than it wrote, it never comes to an end. The same functions serve three drivers:
 //!
 //! - `cargo test -p chappe-fuzz` feeds each a few thousand random and mutated inputs, the same ones each time;
-//! - `cargo run --release -p chappe-fuzz --bin campaign` goes on as long as it is told, and counts;
+//! - `cargo run --release -p chappe-fuzz --bin campaign` goes on for a given time, and counts;
 //! - `cargo +nightly fuzz run tcp --features libfuzzer` searches for new ones, guided by coverage.
 //!
 //! [`TARGETS`] lists them.

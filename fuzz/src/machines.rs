@@ -147,7 +147,7 @@ pub fn dpclo(bytes: &[u8]) -> Frames {
     play([router(0), router(1)], script)
 }
 
-/// Relays of P³.
+/// Two of P³'s relays that wait for a plan.
 pub fn p3_relay(bytes: &[u8]) -> Frames {
     let caps = Caps {
         frame_max: 125,
@@ -160,7 +160,7 @@ pub fn p3_relay(bytes: &[u8]) -> Frames {
     play([relay(2), relay(3)], bytes)
 }
 
-/// Sources of P³.
+/// Two of P³'s sources that wait for a plan.
 pub fn p3_source(bytes: &[u8]) -> Frames {
     let caps = Caps {
         frame_max: 125,

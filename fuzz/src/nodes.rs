@@ -206,7 +206,7 @@ pub struct Talker {
 }
 
 impl Talker {
-    /// Talks to `to`.
+    /// A node whose frames go to `to`, and now and then to all.
     pub fn to(to: Address) -> Talker {
         Talker {
             to,

@@ -28,7 +28,7 @@ pub trait Node {
     fn is_drained(&self) -> bool;
     /// Something else happens: `what` says what.
     fn meet(&mut self, now: Instant, what: u8);
-    /// Time has passed.
+    /// Time has passed, and a deadline may be due.
     fn wake(&mut self, now: Instant);
     /// When it is to be woken.
     fn deadline(&self) -> Option<Wake>;

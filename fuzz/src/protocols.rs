@@ -25,7 +25,7 @@ pub fn pacifier(bytes: &[u8]) {
     }
 }
 
-/// Frames of P³.
+/// Frames of P³: headers, plans, and reports of what is missing.
 pub fn p3(bytes: &[u8]) {
     if let Ok((header, body)) = Header::parse(bytes) {
         let mut room = vec![0; bytes.len()];
@@ -53,7 +53,7 @@ pub fn p3(bytes: &[u8]) {
     }
 }
 
-/// Frames of DPCLO.
+/// Frames of DPCLO: packets, probes, routes, prices.
 pub fn dpclo(bytes: &[u8]) {
     let mut room = [0; 4096];
     match dpclo::parse(bytes) {

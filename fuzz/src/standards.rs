@@ -24,7 +24,7 @@ pub fn captures(bytes: &[u8]) {
     }
 }
 
-/// 802.11 frames.
+/// 802.11 frames: what parses is written again and read back.
 pub fn dot11(bytes: &[u8]) {
     let Ok(frame) = dot11::Frame::new(bytes) else {
         return;
@@ -39,7 +39,7 @@ pub fn dot11(bytes: &[u8]) {
     }
 }
 
-/// 802.15.4 frames.
+/// 802.15.4 frames: header and payload are the whole frame.
 pub fn dot15d4(bytes: &[u8]) {
     let Ok(frame) = dot15d4::Frame::new(bytes) else {
         return;
@@ -156,7 +156,7 @@ pub fn internet(bytes: &[u8]) {
     }
 }
 
-/// TCP segments.
+/// TCP segments: what parses is written again with a checksum.
 pub fn segments(bytes: &[u8]) {
     let ends = ends();
     let Ok(segment) = Segment::parse(bytes) else {
