@@ -1,12 +1,16 @@
 //! The protocols' own frames.
 
 use chappe_dpclo::header as dpclo;
+use chappe_mesh::announce::Announcement;
+use chappe_mesh::frame as mesh;
 use chappe_p3::header::{Ctrl, Header, Nack};
 use chappe_p3::plan::Plan;
+use chappe_pacifier::improved::header as improved;
 use chappe_pacifier::paper::header as pacifier;
+use chappe_wildnet::header as wildnet;
 
-/// Feeds the bytes to every protocol's formats.
-pub fn feed(bytes: &[u8]) {
+/// Frames of Pacifier, the paper's and the improved ones.
+pub fn pacifier(bytes: &[u8]) {
     let mut room = [0; 4096];
     if let Ok(pacifier::Frame::Ack(ack)) = pacifier::parse(bytes) {
         let len = ack.emit(&mut room).expect("there is room");
@@ -16,11 +20,13 @@ pub fn feed(bytes: &[u8]) {
         let _ = (data.last_ack(), data.forwarders(), data.destinations());
         assert!(!data.vector().is_empty() && !data.payload().is_empty());
     }
-    p3(bytes);
-    dpclo(bytes);
+    if improved::parse(bytes).is_ok() {
+        assert!(improved::is_ours(bytes));
+    }
 }
 
-fn p3(bytes: &[u8]) {
+/// Frames of P³: headers, plans, and reports of what is missing.
+pub fn p3(bytes: &[u8]) {
     if let Ok((header, body)) = Header::parse(bytes) {
         let mut room = vec![0; bytes.len()];
         let place = header.emit(&mut room).expect("as long as it was");
@@ -47,7 +53,8 @@ fn p3(bytes: &[u8]) {
     }
 }
 
-fn dpclo(bytes: &[u8]) {
+/// Frames of DPCLO: packets, probes, routes, prices.
+pub fn dpclo(bytes: &[u8]) {
     let mut room = [0; 4096];
     match dpclo::parse(bytes) {
         Ok(dpclo::Frame::Data(data, payload)) => {
@@ -107,5 +114,34 @@ fn dpclo(bytes: &[u8]) {
             );
         }
         Err(_) => {}
+    }
+}
+
+/// Frames of WiLDNet's links.
+pub fn wildnet(bytes: &[u8]) {
+    let Ok(frame) = wildnet::Frame::parse(bytes) else {
+        return;
+    };
+    let mut room = vec![0; frame.len()];
+    let len = frame.emit(&mut room).expect("as long as it says");
+    assert_eq!(wildnet::Frame::parse(&room[..len]), Ok(frame));
+}
+
+/// Frames of the mesh daemon, and the networks that nodes announce in them.
+pub fn mesh(bytes: &[u8]) {
+    if let Some(frame) = mesh::Frame::parse(bytes) {
+        let octets: usize = frame.parts().map(|part| part.body.len()).sum();
+        assert!(octets <= bytes.len() && frame.acks().count() <= bytes.len());
+        let bodies = frame.parts().map(|part| part.body);
+        bodies.for_each(announced);
+    }
+    announced(bytes);
+}
+
+fn announced(body: &[u8]) {
+    if let Some(announcement) = Announcement::parse(body) {
+        let mut room = [0; 4096];
+        let len = announcement.emit(&mut room).expect("there is room");
+        assert_eq!(Announcement::parse(&room[..len]), Some(announcement));
     }
 }

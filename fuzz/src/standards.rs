@@ -1,5 +1,6 @@
 //! Frame formats of the standards: whatever parses is written again and read back.
 
+use chappe_tcplp::coap::Message;
 use chappe_tcplp::tcp::{Endpoint, Flow, Segment};
 use chappe_wire::sixlowpan::frag::Fragment;
 use chappe_wire::sixlowpan::iphc::{self, Known, Reach};
@@ -12,12 +13,8 @@ use std::net::{IpAddr, Ipv6Addr};
 /// Room for any header that is written again.
 const ROOM: usize = 4096;
 
-/// Feeds the bytes to every standard's formats.
-pub fn feed(bytes: &[u8]) {
-    dot11(bytes);
-    dot15d4(bytes);
-    lowpan(bytes);
-    internet(bytes);
+/// Radiotap headers and LLC: what stands around an 802.11 frame in a capture.
+pub fn captures(bytes: &[u8]) {
     let _ = llc::parse(bytes);
     if let Ok((header, _)) = radiotap::Radiotap::parse(bytes) {
         let mut room = [0; ROOM];
@@ -27,7 +24,8 @@ pub fn feed(bytes: &[u8]) {
     }
 }
 
-fn dot11(bytes: &[u8]) {
+/// 802.11 frames: what parses is written again and read back.
+pub fn dot11(bytes: &[u8]) {
     let Ok(frame) = dot11::Frame::new(bytes) else {
         return;
     };
@@ -41,7 +39,8 @@ fn dot11(bytes: &[u8]) {
     }
 }
 
-fn dot15d4(bytes: &[u8]) {
+/// 802.15.4 frames: header and payload are the whole frame.
+pub fn dot15d4(bytes: &[u8]) {
     let Ok(frame) = dot15d4::Frame::new(bytes) else {
         return;
     };
@@ -56,7 +55,8 @@ fn dot15d4(bytes: &[u8]) {
     }
 }
 
-fn lowpan(bytes: &[u8]) {
+/// 6LoWPAN: fragments, mesh headers, compressed IPv6 and UDP headers.
+pub fn lowpan(bytes: &[u8]) {
     let _ = Dispatch::of(bytes);
     let mut room = [0; ROOM];
     if let Ok((fragment, _)) = Fragment::parse(bytes) {
@@ -85,11 +85,10 @@ fn lowpan(bytes: &[u8]) {
         assert_eq!(iphc::ecn(&marked), Some(3));
     }
     expanded_headers_come_back(bytes, &known, &mut room);
-    compressed_tcp_comes_back(bytes);
 }
 
-/// A TCP header that expands is compressed to one that expands to the same; one that is read is found again.
-fn compressed_tcp_comes_back(bytes: &[u8]) {
+/// Compressed TCP headers: one that expands is compressed to one that expands to the same; one that is read is found again.
+pub fn compressed_tcp(bytes: &[u8]) {
     let (mut first, mut short, mut again) = ([0; 64], [0; 64], [0; 64]);
     let anchor = Anchor::default();
     if let Ok(lengths) = tcphc::expand(bytes, &anchor, &mut first) {
@@ -144,8 +143,9 @@ fn expanded_headers_come_back(bytes: &[u8], known: &Known<'_>, packet: &mut [u8]
     }
 }
 
-fn internet(bytes: &[u8]) {
-    let ends = [1, 2].map(|n| Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, n));
+/// IPv6, UDP and ICMPv6.
+pub fn internet(bytes: &[u8]) {
+    let ends = ends();
     let _ = udp::Datagram::parse(ends[0], ends[1], bytes);
     let _ = icmpv6::Message::parse(ends[0], ends[1], bytes);
     if let Ok((header, upper)) = ipv6::parse(bytes) {
@@ -154,6 +154,11 @@ fn internet(bytes: &[u8]) {
         assert_eq!(Ok(header), ipv6::Header::parse(&room[..len]));
         assert!(upper.packet.len() <= usize::from(header.payload_len));
     }
+}
+
+/// TCP segments: what parses is written again with a checksum.
+pub fn segments(bytes: &[u8]) {
+    let ends = ends();
     let Ok(segment) = Segment::parse(bytes) else {
         return;
     };
@@ -167,4 +172,22 @@ fn internet(bytes: &[u8]) {
         let again = Segment::parse_checked(&room[..len], &flow).expect("what is written parses");
         assert_eq!(segment, again);
     }
+}
+
+/// CoAP messages: options and blocks can be read of whatever parses.
+pub fn coap(bytes: &[u8]) {
+    if let Ok(message) = Message::parse(bytes) {
+        let octets: usize = message.options().map(|(_, value)| value.len()).sum();
+        assert!(octets + message.payload.len() <= bytes.len());
+        let _ = (
+            message.block1(),
+            message.block2(),
+            message.unknown_critical(),
+        );
+    }
+}
+
+/// The two addresses of all packets here.
+fn ends() -> [Ipv6Addr; 2] {
+    [1, 2].map(|n| Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, n))
 }

@@ -249,7 +249,11 @@ impl Tcplp {
             own.mac.retry_delay = span(checked, delay, 1.0)?;
         }
         if let Some(load) = &protocol.frame_load {
+            let usual = own.mac.load;
             own.mac.load = span(checked, load, 0.1)?;
+            // A sleepy child also waits while its parent loads the frame, or it sleeps again before each one. The standard
+            // leaves macMaxFrameTotalWaitTime to the layer above (table 8-94); the platform's value covers the usual load.
+            own.mac.data_wait += own.mac.load.saturating_sub(usual);
         }
         if let Some(headers) = &protocol.headers {
             own.contexts = **headers != Headers::InLine;

@@ -59,6 +59,21 @@ fn every_variant_carries_a_small_object() {
     }
 }
 
+/// A sleeping leaf waits for its frames as long as its parent needs to load them.
+#[test]
+fn sleeping_leaves_get_frames_of_slow_radios() {
+    for load in ["5 ms", "30 ms", "60 ms", "100 ms"] {
+        let load = format!("protocol.frame_load='{load}'");
+        let set = [
+            &load,
+            "protocol.sleep='3 s'",
+            "transfer.0.bytes='200 B'",
+            "run.limit='300 s'",
+        ];
+        assert!(runs(&example(&set)).remove(0).all_complete(), "{load}");
+    }
+}
+
 /// All 64 readings of a sleeping leaf arrive in batches. Its radio is off most of the time, while its parent's is on.
 #[test]
 fn sleeping_leaves_send_their_readings() {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use chappe_core::{Duration, Instant};
 use chappe_tcplp::host::{Application, Host};
-use chappe_tcplp::tcp::{self, Local, Memory, NewReno, Range, Secret, Sent, Socket};
+use chappe_tcplp::tcp::{self, Local, Memory, NewReno, Range, Secret, Sent, Socket, State};
 
 /// The largest TCP window without scaling, in octets: the usual maximum of 2007.
 pub const WINDOW: usize = 65_535;
@@ -37,6 +37,8 @@ impl<'a> Application<'a> for BulkApp {
     fn serve(&mut self, now: Instant, sockets: &mut [Socket<'a>]) {
         if let Some(socket) = sockets.first_mut()
             && self.sent < self.to_send
+            // Shutting down a connection in SYN-SENT gives it up (RFC 9293, 3.10.4).
+            && socket.state() != State::SynSent
         {
             let (front, back) = socket.vacant();
             let mut written = 0;

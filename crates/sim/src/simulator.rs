@@ -168,6 +168,13 @@ impl<N: RadioNode + ?Sized, R: Recorder> Simulator<N, R> {
 
     /// Handles every event up to and including `at`, and moves the present there.
     pub fn run_until(&mut self, at: AirTime) {
+        self.advance_to(at);
+        self.engine.air.settle_duty(self.engine.now);
+    }
+
+    /// The same, but the spans of [`NodeCounters`](crate::NodeCounters) stay as old as each radio's last change: to book them
+    /// walks over all radios, which costs more than a millisecond of a large and quiet network.
+    fn advance_to(&mut self, at: AirTime) {
         // No event sorts before this bound at its instant, so a cursor that stops at the bound has handled all of `at`.
         let after = AirTime(at.0.saturating_add(1));
         let limit = Key::new(after, Kind::FrameEnd, NodeId(0), 0);
@@ -179,17 +186,18 @@ impl<N: RadioNode + ?Sized, R: Recorder> Simulator<N, R> {
             }
         }
         self.engine.now = self.engine.now.max(at);
-        self.engine.air.settle_duty(self.engine.now);
     }
 
     /// Runs until `limit` or until `keep_going` returns false. It is called before every millisecond of air time in
-    /// which something happens.
+    /// which something happens. The three spans of [`NodeCounters`](crate::NodeCounters) are up to date when the run ends, not at
+    /// these calls.
     pub fn run_while(&mut self, limit: AirTime, mut keep_going: impl FnMut(&mut Self) -> bool) {
         while self.now() < limit && keep_going(self) {
             // Silence is skipped: nothing can change in it.
             let next = self.engine.queue.top().at().max(self.now());
-            self.run_until((next + CADENCE).min(limit));
+            self.advance_to((next + CADENCE).min(limit));
         }
+        self.engine.air.settle_duty(self.engine.now);
     }
 
     /// When the next event is due; [`AirTime::MAX`] if there is none. For a driver that keeps time with a clock.

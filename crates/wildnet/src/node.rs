@@ -28,6 +28,14 @@ impl Node {
             ready: false,
         }
     }
+
+    /// Handles the timers that expired while a frame waited for the MAC, which hides them: the MAC may be busy for longer than
+    /// a timer runs.
+    fn catch_up(&mut self, now: Instant) {
+        if Wake::due(self.link.poll_timeout(), now) {
+            self.link.handle_timeout(now);
+        }
+    }
 }
 
 impl LinkNode for Node {
@@ -38,6 +46,7 @@ impl LinkNode for Node {
             // The link counts malformed frames.
             let _ = self.link.handle(now, arrival.sdu);
         }
+        self.catch_up(now);
         self.ready = self.link.wants(now);
     }
 
@@ -49,6 +58,7 @@ impl LinkNode for Node {
         if !allowed.contains(Class::Data) {
             return None;
         }
+        self.catch_up(now);
         let len = self.link.poll(now, Opportunity::ALWAYS, sdu);
         self.ready = self.link.wants(now);
         Some(LinkSend {

@@ -249,8 +249,9 @@ impl Site {
         let index = self.shared.index.get().max(1);
         link.peer_demand.set(slot.demand.nanos());
         let turn = self.turn();
-        // A marker during our own turn ends a turn of the peer that we did not wait for.
-        if slot.marker && now >= turn.start + turn.length {
+        // A marker during our own turn, or before the first one, ends a turn of the peer that we did not wait for. One from
+        // before must not count for the first turn: this end would send two turns without a pause.
+        if slot.marker && turn.index > 0 && now >= turn.start + turn.length {
             link.marker.set(index);
             link.marker_at.set(now.nanos());
         }

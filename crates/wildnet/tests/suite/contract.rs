@@ -1,6 +1,6 @@
 //! The contract that every node keeps, whatever happens on the air.
 
-use chappe_core::{Address, Duration, Purpose, Seed, contract};
+use chappe_core::{Address, Classes, Duration, Instant, LinkNode, Purpose, Seed, contract};
 use chappe_wildnet::{Config, Link, Node, Radio, Site, SlotConfig, Turns};
 
 #[test]
@@ -52,4 +52,23 @@ fn a_node_keeps_the_contract() {
         .unwrap();
         Node::new(link, Address::node(0), None)
     });
+}
+
+/// A MAC that was busy for seconds leaves no deadline in the past: a frame that waits for it hides the timers until then.
+#[test]
+fn a_busy_mac_leaves_no_deadline_in_the_past() {
+    let link = Link::new(Config::tunnel(1400), 1).unwrap();
+    let mut node = Node::new(link, Address::node(0), None);
+    let begin = Instant::from_millis(1);
+    assert!(node.link.offer(begin, 0, 0, &[1; 500]));
+    assert!(
+        node.poll_link(begin, Classes::ALL, &mut [0; 1500])
+            .is_some()
+    );
+    let wake = node.poll_timeout().expect("a report is awaited");
+    let late = wake.at + Duration::from_secs(8);
+    assert!(node.link.offer(late, 0, 0, &[2; 500]));
+    assert!(node.poll_link(late, Classes::ALL, &mut [0; 1500]).is_some());
+    let next = node.poll_timeout().expect("a report is still awaited");
+    assert!(next.at > late, "{next:?} at {late}");
 }

@@ -3,7 +3,7 @@
 use crate::air;
 
 use air::{Air, Path, light};
-use chappe_core::{Address, Duration, Purpose, Seed};
+use chappe_core::{Address, Duration, Instant, Purpose, Seed};
 use chappe_wildnet::{Config, Link, Radio, Recovery, Service, Site, SlotConfig, Turns};
 
 /// Two sites of one radio each.
@@ -606,5 +606,36 @@ fn ends_with_markers_find_each_other_again() {
         assert!(found > 0.97 * 20_000.0 / 40.4, "{seed}: {found}");
         let idle = cycles(&[], 0.3, false, seed) / cycles(&[], 0.0, false, seed);
         assert!((idle - 0.93).abs() < 0.03, "{seed}: {idle}");
+    }
+}
+
+/// 2P starts in turns: a marker that is heard before the first turn ends no turn of this end, so it does not send two in a row.
+#[test]
+fn ends_with_markers_take_turns_from_the_first_one() {
+    let slots = SlotConfig {
+        turns: Turns::Markers { timeout: 5 },
+        ..even(20)
+    };
+    let config = Config {
+        recovery: Recovery::None,
+        ..plain()
+    };
+    for seed in 1..=16 {
+        let mut air = link(slots, config, 60.0, 0.0, seed);
+        let mut starts = [vec![], vec![]];
+        air.run(Duration::from_secs(1), Duration::from_millis(1), |air| {
+            for (node, starts) in air.nodes.iter().zip(&mut starts) {
+                let start = node.turn().start;
+                if node.turn().index > 0 && starts.last() != Some(&start) {
+                    starts.push(start);
+                }
+            }
+        });
+        for starts in starts {
+            let mut pairs = starts.windows(2);
+            // Between two turns lies the peer's, or the longer wait for it.
+            let apart = |pair: &[Instant]| pair[1].saturating_since(pair[0]) >= slots.length * 2;
+            assert!(pairs.all(apart) && starts.len() > 20, "{seed}: {starts:?}");
+        }
     }
 }
