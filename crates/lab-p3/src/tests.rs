@@ -155,6 +155,27 @@ fn links_change_after_the_measurement() {
     assert!(!sent(&lost(1.0)).0);
 }
 
+/// Goal: the gateway finds the links that are left. Method: after the measurement the source reaches only its two neighbours in
+/// the tunnel, over no channel any other node. Before, the gateway doubted the failed groups' relays instead of their links, and
+/// gave up.
+#[test]
+fn the_gateway_learns_which_links_failed() {
+    let dead: String = (0..34)
+        .map(|node| {
+            format!(
+                "\n[[fault]]\nat = \"0 s\"\nkind = \"link-loss\"\nlink = [36, {node}]\nframe_loss = 1.0\n"
+            )
+        })
+        .collect();
+    for seed in 1..=4 {
+        let run = tunnel(&dead, &[&format!("seed = {seed}")]).runs[0].clone();
+        assert!(
+            run.all_complete() && run.flows[0].digest_ok,
+            "{seed}: {run:?}"
+        );
+    }
+}
+
 /// Goal: a source sends its frames no closer than its radio can. Method: the tunnel under profiles with another gap; before, three
 /// groups had 16 us under each of them. The transfer gets nine tenths of what the gap leaves.
 #[test]
