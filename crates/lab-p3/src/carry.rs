@@ -100,6 +100,7 @@ pub fn watched<R: Recorder>(
     meter: &Meter,
 ) -> Result<(Outcome, R), RunError> {
     let network = &prepared.network;
+    let with = &with.on(network.medium.profile());
     let Some(transfer) = network.transfers.first() else {
         return Err(RunError::Defect("a P³ scenario without a transfer".into()));
     };

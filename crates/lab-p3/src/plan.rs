@@ -198,6 +198,13 @@ impl P3 {
         settings(plan)
     }
 
+    /// The same on radios of this profile: no source sends its frames closer than they can.
+    pub fn on(&self, radio: &chappe_sim::Profile) -> P3 {
+        let mut p3 = self.clone();
+        p3.config.profile = p3.config.profile.with_gap(radio.frame_gap);
+        p3
+    }
+
     /// The upper bound of any pipeline with these frames, in bits of the object per second: one packet per cycle, or one
     /// in two cycles for a single path.
     pub fn ceiling_bps(&self) -> f64 {

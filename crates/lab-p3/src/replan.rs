@@ -1,20 +1,22 @@
 //! The gateway's plans after the first: links that brought nothing are doubted.
 //!
 //! The gateway has one measurement. What it learns afterwards comes from its attempts: a group that brought less than half of
-//! what the best one brought has a link that is not what was measured. Which one is not known, so all relays of the group
-//! are doubted, and the next plan takes others where these are nearly as good.
+//! what the best one brought has a link that is not what was measured. Which one is not known, so all links of the group
+//! are doubted, and the next plan takes others where these are nearly as good. A link is trusted again once a group that
+//! has it brings packets. Links and not relays, because a relay that its stage before does not reach may still hear others.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use chappe_core::{Channel, Dbm};
 use chappe_p3::planner::{Links, Wish};
-use chappe_p3::{Config, Plan, Planner, Trial, Wanted};
+use chappe_p3::{Config, Place, Plan, Planner, Trial, Wanted};
 
 use super::prepare::Ratios;
 use super::route::planned;
 
-/// The share that is left of the trust in a relay's links after each failure. 0.8: our choice; two failures make a relay of
-/// perfect links worse than one that loses a third.
+/// The share that is left of the trust in a link after each failure. 0.8: our choice; two failures make a perfect link worse
+/// than one that loses a third.
 const TRUST: f64 = 0.8;
 
 /// A planner for the attempts of one transfer.
@@ -25,8 +27,8 @@ pub struct Replan {
     wish: Wish,
     wanted: Wanted,
     first: Plan,
-    /// How often each node was a relay of a group that failed.
-    failures: Vec<u8>,
+    /// How often each pair of nodes was a link of a group that failed, since it last worked.
+    failures: BTreeMap<(u16, u16), u8>,
     /// Every plan so far.
     plans: Vec<Plan>,
     tried: u32,
@@ -36,7 +38,7 @@ impl Replan {
     /// A planner whose first plan is known.
     pub fn new(ratios: Ratios, config: Config, wish: Wish, wanted: Wanted, first: Plan) -> Replan {
         Replan {
-            failures: vec![0; ratios.nodes()],
+            failures: BTreeMap::new(),
             ratios: Arc::new(ratios),
             config,
             wish,
@@ -59,10 +61,14 @@ impl Replan {
         if self.tried == 1 || last.gained > 0 && self.tried < 3 {
             return last.plan;
         }
-        for relay in last.plan.relays() {
-            if last.has_failed(relay.group) {
-                let failures = &mut self.failures[usize::from(relay.node)];
-                *failures = failures.saturating_add(1);
+        for group in 0..last.plan.groups() {
+            for link in links(&last.plan, group) {
+                if last.has_failed(group) {
+                    let failures = self.failures.entry(link).or_default();
+                    *failures = failures.saturating_add(1);
+                } else {
+                    self.failures.remove(&link);
+                }
             }
         }
         let doubted = Doubted {
@@ -83,10 +89,39 @@ impl Planner for Replan {
     }
 }
 
-/// Links of relays that failed, trusted less.
+/// The links over which a group's packets travel, from stage to stage; the lower node first, since answers return over them.
+fn links(plan: &Plan, group: u8) -> Vec<(u16, u16)> {
+    let stage = |stage: u8| -> Vec<u16> {
+        match stage {
+            0 => vec![plan.source()],
+            last if last >= plan.hops() => vec![plan.destination()],
+            _ => {
+                let own = |place: &&Place| place.stage == stage && place.group == group;
+                plan.relays()
+                    .iter()
+                    .filter(own)
+                    .map(|place| place.node)
+                    .collect()
+            }
+        }
+    };
+    let mut all = Vec::new();
+    for hop in 0..plan.hops() {
+        for &from in &stage(hop) {
+            all.extend(stage(hop + 1).iter().map(|&to| pair(from, to)));
+        }
+    }
+    all
+}
+
+fn pair(a: u16, b: u16) -> (u16, u16) {
+    (a.min(b), a.max(b))
+}
+
+/// Links that failed, trusted less.
 struct Doubted<'a> {
     ratios: &'a Ratios,
-    failures: &'a [u8],
+    failures: &'a BTreeMap<(u16, u16), u8>,
 }
 
 impl Links for Doubted<'_> {
@@ -95,8 +130,9 @@ impl Links for Doubted<'_> {
     }
 
     fn prr(&self, channel: Channel, from: usize, to: usize) -> f64 {
-        let of = |node: usize| i32::from(self.failures.get(node).copied().unwrap_or(0));
-        self.ratios.prr(channel, from, to) * TRUST.powi(of(from) + of(to))
+        let failures = self.failures.get(&pair(from as u16, to as u16));
+        let doubt = failures.map_or(1.0, |&failures| TRUST.powi(failures.into()));
+        self.ratios.prr(channel, from, to) * doubt
     }
 
     fn power(&self, channel: Channel, from: usize, to: usize) -> Option<Dbm> {

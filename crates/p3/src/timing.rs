@@ -72,6 +72,14 @@ impl Profile {
         line: Line::IMPROVED,
     };
 
+    /// The same for a radio that needs at least `gap` from the end of a frame to the start of its next one.
+    pub const fn with_gap(mut self, gap: Duration) -> Profile {
+        if gap.nanos() > self.source_gap.nanos() {
+            self.source_gap = gap;
+        }
+        self
+    }
+
     /// From the end of a received frame to the start of its repetition.
     pub const fn gap(&self) -> Duration {
         Duration::from_nanos(self.turnaround.nanos() + self.software.nanos())

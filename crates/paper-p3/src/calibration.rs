@@ -33,6 +33,7 @@ pub fn needs(scale: &Scale) -> Vec<Trial> {
             let site = Site {
                 measured: testbed,
                 bad_links,
+                receiver: scale.receiver,
             };
             trials.extend(scale.trials(site, scale.calibration, &WORKLOADS));
         }
@@ -47,6 +48,7 @@ pub fn make(measured: &Measured, scale: &Scale) -> Result<Figure, RunError> {
         let site = |bad_links| Site {
             measured: testbed,
             bad_links,
+            receiver: scale.receiver,
         };
         let first =
             |values: Vec<f64>| values[..values.len().min(scale.calibration.into())].to_vec();

@@ -15,6 +15,7 @@ use chappe_lab::seeds;
 use chappe_p3::config::LINK_THRESHOLD;
 use chappe_results::Run;
 use chappe_scenario::Plan;
+use chappe_sim::Profile;
 
 use chappe_lab_p3::carry::{ENERGY, FIRST_ROUND, HOPS, ROUNDS, SOURCE_DATA};
 use chappe_lab_p3::ends::{ends_for, fits_paper};
@@ -36,6 +37,31 @@ pub const BAD_LINKS: u8 = 25;
 /// Networks that are tried for one route.
 const NETWORKS: u64 = 20;
 
+/// The model of a radio that receives identical frames.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Receiver {
+    /// It compares neighbouring chips; sources need no gap, and all nodes start on time by ideal clocks.
+    Comparing,
+    /// It adds up a symbol's chips, worked out chip by chip, with the gap, the late starts and the crystals of a CC2420.
+    Chips,
+}
+
+impl Receiver {
+    /// The name of its profile.
+    pub const fn profile(self) -> &'static str {
+        match self {
+            Receiver::Comparing => "cc2420-indoor",
+            Receiver::Chips => "cc2420-chips",
+        }
+    }
+
+    /// A protocol with the gap that these radios need.
+    pub fn with(self, p3: &P3) -> P3 {
+        let radio = Profile::named(self.profile());
+        radio.map_or_else(|| p3.clone(), |radio| p3.on(&radio))
+    }
+}
+
 /// The kind of network that routes are drawn from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Site {
@@ -43,6 +69,8 @@ pub struct Site {
     pub measured: bool,
     /// Per cent of the good links that are bad on other channels.
     pub bad_links: u8,
+    /// How its radios receive.
+    pub receiver: Receiver,
 }
 
 /// A protocol, and the object that it carries.
@@ -109,6 +137,10 @@ pub struct Scale {
     pub data: Option<PathBuf>,
     /// The seed of the first route.
     pub seed: u64,
+    /// How the radios of the figures receive.
+    pub receiver: Receiver,
+    /// Networks of each kind that the goals are held against.
+    pub goals: u16,
 }
 
 /// The default file of the measured building's links; `CHAPPE_MERCATOR` overrides it.
@@ -126,6 +158,8 @@ impl Scale {
             packets: 18_000,
             data: data.is_file().then_some(data),
             seed,
+            receiver: Receiver::Comparing,
+            goals: 20,
         }
     }
 
@@ -136,8 +170,23 @@ impl Scale {
             few: 5,
             calibration: 10,
             packets: 2_000,
+            goals: 2,
             ..Scale::full(seed)
         }
+    }
+
+    /// The same with another receiver. The one that is worked out chip by chip takes up to ten times as long, so it gets a quarter
+    /// of the routes, and a fifth of those with large objects and small packets.
+    pub fn under(&self, receiver: Receiver) -> Scale {
+        let mut scale = Scale {
+            receiver,
+            ..self.clone()
+        };
+        if receiver == Receiver::Chips {
+            scale.routes = self.routes.div_ceil(4);
+            scale.few = self.few.div_ceil(5);
+        }
+        scale
     }
 
     /// The site of the figures: the measured building if its file exists.
@@ -145,6 +194,7 @@ impl Scale {
         Site {
             measured: self.data.is_some(),
             bad_links: BAD_LINKS,
+            receiver: self.receiver,
         }
     }
 
@@ -308,9 +358,10 @@ pub(crate) fn plan(site: Site, scale: &Scale) -> Result<Plan, RunError> {
         _ => "generator = \"building\"".into(),
     };
     let bad = f64::from(site.bad_links) / 100.0;
+    let receiver = site.receiver.profile();
     let text = format!(
         "title = \"P³\"\n[network]\n{network}\nnodes = {NODES}\nbad_links = {bad}\n\
-         [protocol]\nsystem = \"p3\"\n[[transfer]]\nreceivers = 1\nbytes = \"{OBJECT} B\"\n"
+         [radio]\nprofile = \"{receiver}\"\n[protocol]\nsystem = \"p3\"\n[[transfer]]\nreceivers = 1\nbytes = \"{OBJECT} B\"\n"
     );
     Ok(Plan::parse(&[&SYSTEM], "p3", &text)?)
 }

@@ -39,7 +39,11 @@ pub fn make(measured: &Measured, scale: &Scale) -> Result<Figure, RunError> {
         });
     let shown = all[0].len().min(SHOWN);
     let ceiling = P3::paper(Variant::Paper).ceiling_bps() / 1e3;
-    let best = P3::paper(Variant::Improved).ceiling_bps() / 1e3;
+    let best = scale
+        .receiver
+        .with(&P3::paper(Variant::Improved))
+        .ceiling_bps()
+        / 1e3;
     let places: Vec<String> = (1..=shown)
         .map(|route| route.to_string())
         .chain(["mean".into()])

@@ -20,6 +20,7 @@
 //! |---|---|
 //! | [`campaign`] | the trials of the paper's evaluation, each run once |
 //! | `table1` to `table4`, `figure5` to `figure7`, `energy`, `overhead`, `large`, `calibration` | the figures that [`PAPER`] lists |
+//! | `goals` | our goals on unseen networks with random ends, under each receiver |
 //! | `claims` | the kinds of claims that several figures make |
 //! | [`pipeline`] | a drawing of one transfer, cycle by cycle |
 //!
@@ -33,6 +34,7 @@ mod energy;
 mod figure5;
 mod figure6;
 mod figure7;
+mod goals;
 mod large;
 mod overhead;
 pub mod pipeline;
@@ -48,14 +50,14 @@ use chappe_lab::paper::{self, FigureSet, Item, Order, Paper};
 use chappe_lab::run::RunError;
 use chappe_results::figure::Figure;
 
-use campaign::{Measured, Scale, Trial};
+use campaign::{Measured, Receiver, Scale, Trial};
 
 /// P³'s line in the table of papers.
 pub static PAPER: Paper = Paper {
     name: "p3",
     about: "a pipeline of synchronous transmissions in a sensor network (Doddavenkatappa, Chan)",
     figures: &ITEMS,
-    quick: "20 routes instead of 120",
+    quick: "20 routes instead of 120, two unseen networks of a kind instead of 20, no corridors",
     make: |order| {
         let scale = if order.quick {
             Scale::quick(order.seed)
@@ -66,17 +68,27 @@ pub static PAPER: Paper = Paper {
     },
 };
 
-/// A table or figure: the trials it needs, and how it is made of their runs.
-type Recipe = paper::Recipe<(Needs, Make)>;
+/// A table or figure: the trials it needs, how it is made of their runs, and how its radios receive.
+type Recipe = paper::Recipe<(Needs, Make, Receiver)>;
 type Needs = fn(&Scale) -> Vec<Trial>;
 type Make = fn(&Measured, &Scale) -> Result<Figure, RunError>;
 
 const fn recipe(name: &'static str, about: &'static str, needs: Needs, make: Make) -> Recipe {
-    Recipe::new(name, about, (needs, make))
+    Recipe::new(name, about, (needs, make, Receiver::Comparing))
+}
+
+/// A figure made again under the receiver that is worked out chip by chip. Links, plans and single paths do not depend on the
+/// receiver, so Tables I and IV, the formula of the overhead and the calibration, which is PIP's, are not here.
+const fn again(name: &'static str, needs: Needs, make: Make) -> Recipe {
+    Recipe::new(
+        name,
+        "the same under the receiver cc2420-chips",
+        (needs, make, Receiver::Chips),
+    )
 }
 
 /// The paper's tables and figures in its order, then those that it does not have.
-const RECIPES: [Recipe; 11] = [
+const RECIPES: [Recipe; 17] = [
     recipe(
         "table1",
         "links that are good on channel 26: their delivery ratio on all channels",
@@ -138,6 +150,12 @@ const RECIPES: [Recipe; 11] = [
         calibration::needs,
         calibration::make,
     ),
+    again("figure5-chips", figure5::needs, figure5::make),
+    again("figure6-chips", figure6::needs, figure6::make),
+    again("figure7-chips", figure7::needs, figure7::make),
+    again("table3-chips", table3::needs, table3::make),
+    again("energy-chips", energy::needs, energy::make),
+    again("large-chips", large::needs, large::make),
 ];
 
 const DRAWING: Item = Item {
@@ -145,26 +163,46 @@ const DRAWING: Item = Item {
     about: "a transfer cycle by cycle: which node sends or listens on which channel",
 };
 
-const ITEMS: [Item; RECIPES.len() + 1] = paper::items(&RECIPES, &[DRAWING]);
+const GOALS: Item = Item {
+    name: goals::NAME,
+    about: goals::ABOUT,
+};
+
+const ITEMS: [Item; RECIPES.len() + 2] = paper::items(&RECIPES, &[GOALS, DRAWING]);
 
 /// Makes the tables and figures that the order names.
 pub fn make(order: &Order<'_>, scale: &Scale) -> Result<FigureSet, RunError> {
     let wanted = RECIPES.iter().filter(|recipe| order.wants(recipe.name));
-    let needed = wanted.flat_map(|recipe| (recipe.make.0)(scale)).collect();
-    let measured = Measured::run(needed, scale, order.threads, order.meter)?;
+    let needed = wanted.flat_map(|recipe| {
+        let (needs, _, receiver) = recipe.make;
+        needs(&scale.under(receiver))
+    });
+    let measured = Measured::run(needed.collect(), scale, order.threads, order.meter)?;
+    let mut more = 0;
     let make = |place: usize| {
-        let (needs, make) = RECIPES[place].make;
-        match needs(scale).iter().all(|trial| measured.has(trial)) {
-            true => make(&measured, scale),
-            false => Err(RunError::Interrupted),
+        let Some(recipe) = RECIPES.get(place) else {
+            let (figure, runs) = goals::make(order, scale)?;
+            more = runs;
+            return Ok(figure);
+        };
+        let (needs, make, receiver) = recipe.make;
+        let scale = &scale.under(receiver);
+        if !needs(scale).iter().all(|trial| measured.has(trial)) {
+            return Err(RunError::Interrupted);
         }
+        let mut figure = make(&measured, scale)?;
+        figure.id = recipe.name;
+        if receiver != Receiver::Comparing {
+            figure.title += &format!(" (receiver {})", receiver.profile());
+        }
+        Ok(figure)
     };
     let done = vec![
         ("routes", scale.routes.into()),
         ("measured_building", scale.data.is_some().into()),
     ];
-    let mut made = FigureSet::each(order, &ITEMS[..RECIPES.len()], done, make)?;
-    made.runs = measured.len();
+    let mut made = FigureSet::each(order, &ITEMS[..=RECIPES.len()], done, make)?;
+    made.runs = measured.len() + more;
     if order.wants(pipeline::NAME) && !order.meter.stopped() {
         made.drawings.push(pipeline::draw(scale)?);
     }

@@ -11,7 +11,7 @@ use chappe_lab_p3::{P3, Variant};
 use chappe_p3::header::Kind;
 use chappe_p3::{Plan as Route, config};
 
-use crate::campaign::{Scale, Site, plan};
+use crate::campaign::{Receiver, Scale, Site, plan};
 
 /// The name of the drawing on the command line, and of its file.
 pub const NAME: &str = "pipeline";
@@ -32,6 +32,7 @@ pub fn draw(scale: &Scale) -> Result<Drawing, RunError> {
     let site = Site {
         measured: false,
         bad_links: BAD_LINKS,
+        receiver: Receiver::Comparing,
     };
     let plan = plan(site, scale)?;
     let with = P3 {

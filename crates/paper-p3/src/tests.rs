@@ -4,7 +4,7 @@ use chappe_lab::paper::Order;
 use chappe_lab::run::Meter;
 use chappe_results::figure::Figure;
 
-use super::campaign::Scale;
+use super::campaign::{Receiver, Scale};
 use super::{PAPER, make};
 
 fn tiny() -> Scale {
@@ -15,6 +15,8 @@ fn tiny() -> Scale {
         packets: 200,
         data: None,
         seed: 1,
+        receiver: Receiver::Comparing,
+        goals: 1,
     }
 }
 

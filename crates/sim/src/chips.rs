@@ -16,6 +16,9 @@ use std::sync::LazyLock;
 use crate::Oqpsk;
 use crate::synchronous::Signal;
 
+#[cfg(test)]
+mod tests;
+
 /// Chips to a symbol, and symbols there are.
 const CHIPS: usize = 32;
 const SYMBOLS: usize = 16;
@@ -44,6 +47,21 @@ const fn sequences() -> [u32; SYMBOLS] {
         symbol += 1;
     }
     rows
+}
+
+/// The preamble's chips, all of symbol 0, as signs; eight may be read from any of the first 32.
+static PREAMBLE_SIGNS: [f64; CHIPS + PART] = preamble_signs();
+
+const fn preamble_signs() -> [f64; CHIPS + PART] {
+    let mut signs = [-1.0; CHIPS + PART];
+    let mut chip = 0;
+    while chip < signs.len() {
+        if SEQUENCES[0] >> (chip % CHIPS) & 1 == 1 {
+            signs[chip] = 1.0;
+        }
+        chip += 1;
+    }
+    signs
 }
 
 /// What eight chips in a row add up to for each candidate, in each quarter: by even lags (in phase) and by odd ones, where
@@ -114,8 +132,45 @@ struct Voice {
     /// The middle of the quarter that comes next, and the turn to the one after it.
     now: Phasor,
     step: Phasor,
+    sound: Sound,
+}
+
+/// The lags at which a transmitter sounds, from the first on.
+#[derive(Clone, Copy, Debug)]
+struct Sound {
     first_lag: i32,
+    count: usize,
     weights: [f64; 4],
+}
+
+impl Sound {
+    /// Of a transmitter displaced by `late` microseconds.
+    fn new(late: f64) -> Sound {
+        let mut sound = Sound {
+            first_lag: 0,
+            count: 0,
+            weights: [0.0; 4],
+        };
+        // The smoothed pulse is a chip and a half long, so there are no more than four.
+        for (lag, weight) in lags(late).take(4) {
+            if sound.count == 0 {
+                sound.first_lag = lag;
+            }
+            sound.weights[sound.count] = weight;
+            sound.count += 1;
+        }
+        sound
+    }
+
+    #[inline]
+    fn lags(&self) -> impl Iterator<Item = (i32, f64)> + use<> {
+        let Sound {
+            first_lag,
+            count,
+            weights,
+        } = *self;
+        (0..count).map(move |at| (first_lag + at as i32, weights[at]))
+    }
 }
 
 /// All transmitters' phasors by lag, in one quarter of a symbol.
@@ -153,15 +208,22 @@ fn place(lag: i32) -> usize {
     (lag + LAG_MAX) as usize
 }
 
+/// What a receiver takes from a frame's preamble and keeps to the frame's end.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Tuning {
+    /// Where its clock stands, in microseconds after the first arrival.
+    pub clock: f64,
+    /// The carrier that it follows, in hertz.
+    pub carrier: f64,
+}
+
 /// Frames that add up, at a receiver that adds up their chips.
 #[derive(Clone, Debug, Default)]
 pub struct Chorus {
     signals: Vec<Signal>,
     voices: Vec<Voice>,
-    /// Where the receiver's clock stands, in microseconds after the first arrival.
-    clock: f64,
-    /// The carrier that it follows, in hertz.
-    carrier: f64,
+    /// Once it has been looked for.
+    tuning: Option<Tuning>,
 }
 
 impl Chorus {
@@ -172,11 +234,33 @@ impl Chorus {
         chorus
     }
 
-    /// Replaces the signals and finds clock and carrier again. Displacements beyond 8 us are cut to that.
+    /// Replaces the signals. Displacements beyond 8 us are cut to that.
     pub fn set(&mut self, signals: &[Signal]) {
+        self.set_tuned(signals, None);
+    }
+
+    /// Replaces the signals by those of which [`tuning`](Self::tuning) may be known. Looking for it is what costs here, so who
+    /// meets the same signals again keeps it.
+    pub fn set_tuned(&mut self, signals: &[Signal], tuning: Option<Tuning>) {
         self.signals.clear();
         self.signals.extend_from_slice(signals);
-        let latest = signals
+        self.tuning = tuning;
+    }
+
+    /// Clock and carrier of these signals, found in the preamble at the first call.
+    pub fn tuning(&mut self) -> Tuning {
+        if let Some(tuning) = self.tuning {
+            return tuning;
+        }
+        let tuning = self.tune();
+        self.tuning = Some(tuning);
+        tuning
+    }
+
+    /// Looks for clock and carrier.
+    fn tune(&self) -> Tuning {
+        let latest = self
+            .signals
             .iter()
             .map(|signal| signal.arrival)
             .fold(0.0, f64::max);
@@ -185,39 +269,29 @@ impl Chorus {
         let mut best = (f64::NEG_INFINITY, 0.0);
         for sample in samples {
             let clock = f64::from(sample) * SAMPLE;
-            let fit = fit(&self.preamble(clock));
+            let fit = fit(self.preamble(clock).as_flattened());
             if fit > best.0 {
                 best = (fit, clock);
             }
         }
-        self.clock = best.1;
-        self.carrier = carrier(&self.preamble(self.clock));
+        let clock = best.1;
+        Tuning {
+            clock,
+            carrier: carrier(self.preamble(clock).as_flattened()),
+        }
     }
 
     /// The chips of the preamble's symbols 1 to 4 at a clock, without noise.
-    fn preamble(&self, clock: f64) -> [Phasor; CHIPS * 4] {
-        let mut chips = [(0.0, 0.0); CHIPS * 4];
-        let sent = |chip: i32| match SEQUENCES[0] >> chip.rem_euclid(CHIPS as i32) & 1 {
-            1 => 1.0,
-            _ => -1.0,
-        };
+    fn preamble(&self, clock: f64) -> [[Phasor; PART]; QUARTERS * 4] {
+        let mut chips = [[(0.0, 0.0); PART]; QUARTERS * 4];
         for signal in &self.signals {
             let amplitude = libm::sqrt(signal.power);
             let (mut now, step) = turning(signal, amplitude, 0.0, clock, PREAMBLE.start);
-            for part in chips.chunks_mut(PART).enumerate() {
-                let (number, chunk) = part;
-                for (lag, weight) in lags(signal.arrival - clock) {
-                    let voice = (now.0 * weight, now.1 * weight);
-                    for (at, chip) in chunk.iter_mut().enumerate() {
-                        let source = (number * PART + at) as i32 + lag;
-                        let sign = sent(source);
-                        // Even chips are sent in phase, odd ones in quadrature.
-                        let (re, im) = match source.rem_euclid(2) {
-                            0 => voice,
-                            _ => (-voice.1, voice.0),
-                        };
-                        *chip = (chip.0 + sign * re, chip.1 + sign * im);
-                    }
+            let sound = Sound::new(signal.arrival - clock);
+            for (number, chunk) in chips.iter_mut().enumerate() {
+                for (lag, weight) in sound.lags() {
+                    let first = (number * PART) as i32 + lag;
+                    add_preamble(chunk, first, (now.0 * weight, now.1 * weight));
                 }
                 now = times(now, step);
             }
@@ -243,9 +317,8 @@ impl Chorus {
             for quarter in 0..QUARTERS {
                 mix.clear();
                 for voice in &mut self.voices {
-                    for (at, weight) in voice.weights.into_iter().enumerate() {
-                        let part = (voice.now.0 * weight, voice.now.1 * weight);
-                        mix.add(voice.first_lag + at as i32, part);
+                    for (lag, weight) in voice.sound.lags() {
+                        mix.add(lag, (voice.now.0 * weight, voice.now.1 * weight));
                     }
                     voice.now = times(voice.now, voice.step);
                 }
@@ -259,25 +332,15 @@ impl Chorus {
 
     /// Where the voices stand when symbol `from` begins.
     fn find_voices(&mut self, from: usize) {
-        let (clock, carrier) = (self.clock, self.carrier);
+        let Tuning { clock, carrier } = self.tuning();
         self.voices.clear();
         self.voices.extend(self.signals.iter().map(|signal| {
             let amplitude = libm::sqrt(signal.power);
             let (now, step) = turning(signal, amplitude, carrier, clock, from);
-            let (mut first_lag, mut weights) = (0, [0.0; 4]);
-            for (at, (lag, weight)) in lags(signal.arrival - clock).take(4).enumerate() {
-                if at == 0 {
-                    first_lag = lag;
-                }
-                weights[at] = weight;
-            }
-            // Four places from the first lag on must exist, although the last ones may weigh nothing.
-            first_lag = first_lag.min(LAG_MAX - 3);
             Voice {
                 now,
                 step,
-                first_lag,
-                weights,
+                sound: Sound::new(signal.arrival - clock),
             }
         }));
     }
@@ -306,6 +369,24 @@ impl Chorus {
             product > 1e-9
         });
         product
+    }
+}
+
+/// Adds eight chips of the preamble from number `first` on to what the receiver samples.
+#[inline]
+fn add_preamble(sampled: &mut [Phasor; PART], first: i32, voice: Phasor) {
+    let signs = &PREAMBLE_SIGNS[(first & (CHIPS as i32 - 1)) as usize..][..PART];
+    // Even chips are sent in phase, odd ones in quadrature.
+    let turned = (-voice.1, voice.0);
+    let (here, next) = match first & 1 {
+        0 => (voice, turned),
+        _ => (turned, voice),
+    };
+    for (pair, signs) in sampled.chunks_exact_mut(2).zip(signs.chunks_exact(2)) {
+        pair[0].0 += signs[0] * here.0;
+        pair[0].1 += signs[0] * here.1;
+        pair[1].0 += signs[1] * next.0;
+        pair[1].1 += signs[1] * next.1;
     }
 }
 
@@ -360,7 +441,8 @@ fn margin(own: u8, sums: &[[f32; SYMBOLS]; 2]) -> f64 {
         let power = re * re + im * im;
         match candidate == usize::from(own) {
             true => mine = power,
-            false => most = most.max(power),
+            false if power > most => most = power,
+            false => {}
         }
     }
     f64::from(mine.sqrt() - most.sqrt())

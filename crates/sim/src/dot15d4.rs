@@ -26,6 +26,10 @@ pub struct Chip {
     pub power_max: Dbm,
     /// From receiving to transmitting, and back.
     pub turnaround: Duration,
+    /// Least time from the end of a frame to the start of the sender's next one.
+    pub frame_gap: Duration,
+    /// A transmission that waits for an instant starts up to this late.
+    pub start_error: Duration,
     /// Default energy threshold of its clear channel assessment.
     pub cca: Dbm,
     /// Margin over another frame on its channel that a frame needs.
@@ -37,12 +41,15 @@ pub struct Chip {
 impl Chip {
     /// TI CC2420: 192 us of calibration before either direction (12 symbols). The figures of its data sheet (SWRS041)
     /// are from memory, unchecked: -95 dBm typical, CCA at -77 dBm, co-channel -3 dB, adjacent 45/30 dB, alternate
-    /// 54/53 dB.
+    /// 54/53 dB. It calibrates before each frame, also after one of its own. The timer that starts frames on its boards has 4.19 MHz
+    /// (TelosB), a tick of 239 ns.
     pub const CC2420: Chip = Chip {
         name: "cc2420",
         sensitivity: Dbm(-95.0),
         power_max: Dbm(0.0),
         turnaround: Duration::from_micros(192),
+        frame_gap: Duration::from_micros(192),
+        start_error: Duration::from_nanos(239),
         cca: Dbm(-77.0),
         co_channel: Db(3.0),
         rejection: &[Db(30.0), Db(53.0)],
@@ -50,19 +57,23 @@ impl Chip {
 
     /// Microchip AT86RF233 (sensitivity -101 dBm, +4 dBm); rejection after its predecessor's data sheet (AT86RF231, table
     /// 12-7: 32/35, 48, 54 dB). Turnaround, CCA default and co-channel figure are not from that table: 16 us and
-    /// -77 dBm from memory of the data sheet, 3 dB as the CC2420.
+    /// -77 dBm from memory of the data sheet, 3 dB as the CC2420. Between two frames it takes the turnaround, and starts them by a
+    /// timer of 16 MHz: judgements.
     pub const AT86RF233: Chip = Chip {
         name: "at86rf233",
         sensitivity: Dbm(-101.0),
         power_max: Dbm(4.0),
         turnaround: Duration::from_micros(16),
+        frame_gap: Duration::from_micros(16),
+        start_error: Duration::from_nanos(63),
         cca: Dbm(-77.0),
         co_channel: Db(3.0),
         rejection: &[Db(32.0), Db(48.0), Db(54.0)],
     };
 
     /// Nordic nRF52840: -100 dBm, +8 dBm and 40 us of fast ramp-up, from memory of its product specification. CCA,
-    /// co-channel and rejection are those of the AT86RF233, for lack of figures: judgements.
+    /// co-channel and rejection are those of the AT86RF233, for lack of figures: judgements. After a frame its transmitter stays ready (state TXIDLE) and starts the next one without
+    /// another ramp-up; 16 us for the processor to point it at that frame are a judgement. Its timers have 16 MHz.
     pub const NRF52840: Chip = Chip {
         name: "nrf52840",
         sensitivity: Dbm(-100.0),

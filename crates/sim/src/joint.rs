@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use chappe_core::{Duration, Purpose, Seed, Stream};
 
-use crate::chips::{Chorus, symbol_of};
+use crate::chips::{Chorus, Tuning, symbol_of};
 use crate::dot15d4::carrier;
 use crate::frame::{Edge, Frame};
 use crate::id::{NodeId, Slot};
@@ -48,6 +48,8 @@ struct Set {
     slot: Slot,
     locked: AirTime,
     members: Vec<Member>,
+    /// What the receiver that is worked out chip by chip took from the preamble of these members.
+    tuning: Option<Tuning>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -139,6 +141,7 @@ impl Joint {
             // Saturating: this sum only grows and need not return to zero.
             set.power = Power(allies.0.saturating_add(edge.power.0));
             set.members.push(member);
+            set.tuning = None;
             return Joined {
                 place,
                 allies,
@@ -154,6 +157,7 @@ impl Joint {
             slot: Slot::NONE,
             locked: AirTime::ZERO,
             members,
+            tuning: None,
         });
         Joined {
             place: sets.len() - 1,
@@ -213,7 +217,7 @@ impl Joint {
         }
         match &self.law.mixing {
             Some(mixing) => self.group.set(mixing, &self.signals),
-            None => self.chorus.set(&self.signals),
+            None => self.chorus.set_tuned(&self.signals, set.tuning),
         }
     }
 
@@ -247,7 +251,7 @@ impl Joint {
         self.gather(node, radio, frame.channel);
         let others = rules.noise.plus(radio.interference()).as_f64();
         if self.law.mixing.is_none() {
-            return self.follow_chips((rules, sealed), radio, frame, others, from..to);
+            return self.follow_chips((rules, sealed), radio, (frame, node), others, from..to);
         }
         // If even the worst phases leave the signal perfect, the beat need not be followed.
         let (signal, lost) = self.group.worst();
@@ -273,7 +277,7 @@ impl Joint {
         &mut self,
         (rules, sealed): (&Rules, f64),
         radio: &mut Radio,
-        frame: &Frame,
+        (frame, node): (&Frame, NodeId),
         others: f64,
         Range {
             start: from,
@@ -282,6 +286,13 @@ impl Joint {
     ) {
         if self.chorus.sure() >= frame.bits.perfect * others {
             return;
+        }
+        let tuning = Some(self.chorus.tuning());
+        if let Some(set) = self.sets[node.index()]
+            .iter_mut()
+            .find(|set| set.is_locked(radio))
+        {
+            set.tuning = tuning;
         }
         let curve = rules.curves.of(frame.mode.rate);
         let symbols = (

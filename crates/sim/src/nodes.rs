@@ -51,6 +51,8 @@ pub(crate) struct NodeState {
     waiting_generation: u32,
     /// The frame on the air.
     flying: Slot,
+    /// When the radio can begin the next one.
+    ready: AirTime,
     /// Octets of each frame's head that the node asked to see early.
     peek: u32,
     /// Frames begun.
@@ -72,6 +74,7 @@ impl NodeState {
             waiting_local: Instant::ZERO,
             waiting_generation: 0,
             flying: Slot::NONE,
+            ready: AirTime::ZERO,
             peek: 0,
             number: 0,
             streak: 0,
@@ -317,10 +320,23 @@ impl<N: RadioNode + ?Sized> Nodes<N> {
             engine
                 .queue
                 .push(Key::new(at, Kind::Transmission, node, count));
-        } else if state.flying.is_none() {
+        } else if state.flying.is_none() && !self.defer(engine, node) {
             self.transmit(engine, node);
             self.update_carrier_now(engine, node);
         }
+    }
+
+    /// Puts a waiting frame off to the moment at which the radio can begin it. Returns false if that is now.
+    fn defer<R: Recorder>(&mut self, engine: &mut Engine<R>, node: NodeId) -> bool {
+        let state = &mut self.states[node.index()];
+        if state.ready <= engine.now {
+            return false;
+        }
+        state.waiting_at = state.ready;
+        let count = u64::from(state.waiting_generation);
+        let key = Key::new(state.ready, Kind::Transmission, node, count);
+        engine.queue.push(key);
+        true
     }
 
     /// A waiting frame's start came up.
@@ -330,7 +346,7 @@ impl<N: RadioNode + ?Sized> Nodes<N> {
         let is_current =
             !state.waiting.is_none() && key.count() == u64::from(state.waiting_generation);
         // While the last frame is still on the air, this one waits for its end.
-        if is_current && state.flying.is_none() {
+        if is_current && state.flying.is_none() && !self.defer(engine, node) {
             self.transmit(engine, node);
             self.update_carrier(engine, node);
         }
@@ -355,13 +371,19 @@ impl<N: RadioNode + ?Sized> Nodes<N> {
         let Some(node) = engine.air.finish(slot, end) else {
             return;
         };
-        self.states[node.index()].flying = Slot::NONE;
+        let gap = engine.air.medium().profile().frame_gap;
+        let state = &mut self.states[node.index()];
+        (state.flying, state.ready) = (Slot::NONE, end + gap);
         // A node that turns carrier sensing on when it has sent must hear of the channel as it is now.
         engine.air.refresh_carrier(node, end);
         self.radio_event(engine, node, RadioEvent::Sent);
         self.drain(engine, node);
         let state = &self.states[node.index()];
-        if !state.waiting.is_none() && state.waiting_at <= end && state.flying.is_none() {
+        if !state.waiting.is_none()
+            && state.waiting_at <= end
+            && state.flying.is_none()
+            && !self.defer(engine, node)
+        {
             self.transmit(engine, node);
             self.schedule(engine, node);
         }

@@ -59,6 +59,8 @@ pub struct Profile {
     /// How much weaker a signal one, two, three... channels away counts. Further channels are not heard at all;
     /// with an empty list channels are perfectly apart.
     pub rejection: Vec<Db>,
+    /// Least time from the end of a node's frame to the start of its next one. A frame that comes earlier starts so much later.
+    pub frame_gap: Duration,
     /// The 802.15.4 part; `None` for 802.11.
     pub dot15d4: Option<Dot15d4>,
 }
@@ -192,6 +194,7 @@ impl Profile {
             turnaround: Duration::from_micros(5),
             channel: Channel(1),
             rejection: Vec::new(),
+            frame_gap: Duration::ZERO,
             dot15d4: None,
         }
     }
@@ -326,11 +329,13 @@ impl Profile {
     }
 
     /// `indoor` with the receiver that adds a symbol's chips up, worked out [chip by chip](crate::chips): the one that is nearest
-    /// to the chip level and to measured pairs of radios.
+    /// to the chip level and to measured pairs of radios. Nodes start frames as late as the chip's timer makes them, their
+    /// clocks run by their crystals, and no two frames of a node are closer than the chip can send them.
     pub fn chips(name: &'static str, chip: &Chip) -> Profile {
         let oqpsk = Oqpsk::SymbolSoft;
         let plain = Profile::indoor(name, chip);
         Profile {
+            frame_gap: chip.frame_gap,
             noise: chip.noise(oqpsk),
             lock: Lock {
                 sinr: Db(-7.0),
@@ -340,6 +345,8 @@ impl Profile {
                 oqpsk,
                 synchronous: Some(Synchronous {
                     mixing: None,
+                    jitter: chip.start_error,
+                    clocks: true,
                     ..Synchronous::USUAL
                 }),
                 ..radio

@@ -36,12 +36,19 @@ impl<N: RadioNode + ?Sized, R: Recorder> Simulator<N, R> {
         world.check(nodes.len())?;
         let World {
             mut medium,
-            clocks,
+            mut clocks,
             link_losses,
             faults,
             frame_max,
         } = world;
         medium.set_run_seed(seed);
+        let radio = medium.profile().dot15d4;
+        if let Some(law) = radio.and_then(|radio| radio.synchronous)
+            && law.clocks
+            && clocks.is_empty()
+        {
+            clocks = Clock::crystals(seed, nodes.len(), law.crystal);
+        }
         let forges = faults
             .iter()
             .any(|(_, fault)| matches!(fault, Fault::Forge { .. }));

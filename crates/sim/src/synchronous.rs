@@ -22,6 +22,8 @@ pub struct Synchronous {
     pub crystal: Ppm,
     /// Each transmission starts late by a time evenly drawn up to this: ticks of the processor and sampling of the radio.
     pub jitter: Duration,
+    /// Whether the nodes' clocks run by these crystals too, where a [`World`](crate::World) has none of its own.
+    pub clocks: bool,
     /// The constants of the mixing model; `None` for the receiver that is worked out [chip by chip](crate::chips).
     pub mixing: Option<Mixing>,
 }
@@ -33,6 +35,7 @@ impl Synchronous {
         window: Duration::from_micros(8),
         crystal: Ppm(5.0),
         jitter: Duration::ZERO,
+        clocks: false,
         mixing: Some(Mixing::FITTED),
     };
 }

@@ -4,12 +4,12 @@ use crate::common;
 
 use std::process::Command;
 
-use chappe_core::{Channel, Db, Dbm, Mode, RadioRequest, Rate, Seed};
+use chappe_core::{Channel, Db, Dbm, Instant, Mode, RadioRequest, Rate, Seed};
 use chappe_sim::capture::{Losses, Pcapng};
 use chappe_sim::{
     AirTime, Chip, Dot15d4, Medium, Oqpsk, PathLoss, Position, Profile, Simulator, World,
 };
-use common::{Outcomes, Probe, probes, us};
+use common::{Outcomes, Probe, Told, probes, us};
 
 const MODE: Mode = Mode::long(Rate::Oqpsk250);
 
@@ -195,4 +195,83 @@ fn tshark_decodes_it() {
     let lost = rows.iter().filter(|row| row[4].contains("lost"));
     assert!(lost.clone().count() >= 1, "{text}");
     assert!(lost.clone().all(|row| row[3] == "0"), "{text}");
+}
+
+/// A radio's next frame starts no earlier than the chip can send it, whether it was asked for in time or while the frame before
+/// was on the air; profiles without such a gap keep the instant.
+#[test]
+fn frames_of_one_radio_keep_the_gap_of_its_chip() {
+    // 192 us before the first octet, 22 octets with the check sequence.
+    let (first, airtime) = (1_000, 192 + 22 * 32);
+    for (name, asked, expected) in [
+        ("cc2420-indoor", 16, 16),
+        ("cc2420-chips", 16, 192),
+        ("cc2420-chips", 0, 192),
+        ("cc2420-chips", 300, 300),
+        ("nrf52840-chips", 0, 16),
+        ("nrf52840-chips", 40, 40),
+    ] {
+        let profile = plain(named(name), 40.0);
+        let positions = [0.0, 1.0].map(|x| Position::new(x, 0.0));
+        let medium = Medium::geometric(&positions, &profile, Seed(1)).unwrap();
+        let mut nodes = probes(2);
+        *nodes[0] = Probe::default().send(first, MODE, &[1; 20]).send(
+            first + airtime + asked,
+            MODE,
+            &[2; 20],
+        );
+        let mut simulator = Simulator::new(World::new(medium), nodes, Seed(1), ()).unwrap();
+        simulator.run_until(us(10_000));
+        let starts: Vec<u64> = simulator
+            .node(1)
+            .told
+            .iter()
+            .filter_map(|(_, told)| match told {
+                Told::Got { started, .. } => Some(*started),
+                _ => None,
+            })
+            .collect();
+        let &[one, two] = &starts[..] else {
+            panic!("{name} {asked}: {starts:?}");
+        };
+        // Less than a microsecond for the clocks and for late starts.
+        let gap = (two - one) as f64 * 1e-3 - airtime as f64;
+        assert!((gap - expected as f64).abs() < 0.5, "{name} {asked}: {gap}");
+    }
+}
+
+/// Where a profile says so, nodes start late by up to the chip's error and their clocks run by their crystals.
+#[test]
+fn chips_have_their_clocks_and_late_starts() {
+    for (name, late_nanos) in [
+        ("cc2420-indoor", 0),
+        ("nrf52840-chips", 63),
+        ("cc2420-chips", 239),
+    ] {
+        let profile = plain(named(name), 40.0);
+        let positions = [0.0, 1.0].map(|x| Position::new(x, 0.0));
+        let medium = Medium::geometric(&positions, &profile, Seed(1)).unwrap();
+        let mut nodes = probes(2);
+        *nodes[0] = (0..200).fold(Probe::default(), |probe, number| {
+            probe.send(1_000 * (1 + number), MODE, &[1; 10])
+        });
+        let mut simulator = Simulator::new(World::new(medium), nodes, Seed(1), ()).unwrap();
+        simulator.run_until(us(210_000));
+        let (sender, receiver) = (*simulator.clock(0), *simulator.clock(1));
+        assert_eq!(sender == receiver, late_nanos == 0, "{name}");
+        let mut latest = 0;
+        for (number, (_, told)) in simulator.node(1).told.iter().enumerate() {
+            let Told::Got { started, .. } = told else {
+                panic!("{name}: {told:?}");
+            };
+            let named = sender.air(Instant::from_micros(1_000 * (1 + number as u64)));
+            let found = receiver.air(Instant::from_nanos(*started));
+            latest = latest.max(found.saturating_since(named).nanos());
+        }
+        // 3 ns of propagation and one of rounding; of 200 even draws the greatest is near the bound.
+        assert!(
+            (late_nanos * 9 / 10..=late_nanos + 5).contains(&latest),
+            "{name}: {latest}"
+        );
+    }
 }

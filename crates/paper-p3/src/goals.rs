@@ -1,0 +1,292 @@
+//! Our goals, on networks and ends that nothing was chosen on, under each receiver.
+//!
+//! The other figures have routes like the paper's: two to six hops, at least six paths. Here source and destination are any two
+//! nodes, and nothing is asked of the network. Means are over the pairs between which a pipeline exists (two node-distinct ways
+//! of one length), zeros are counted over all pairs with any way.
+
+mod networks;
+mod trial;
+
+use chappe_lab::paper::Order;
+use chappe_lab::run::RunError;
+use chappe_lab::seeds;
+use chappe_lab_p3::SYSTEM;
+use chappe_results::figure::{Claim, Figure, Panel, Series};
+use chappe_results::statistics::{Summary, mean, quantile};
+use chappe_scenario::Plan;
+
+use crate::campaign::{OBJECT, Scale};
+use networks::{Kind, kinds};
+use trial::{Transfer, Trial};
+
+/// The name on the command line.
+pub const NAME: &str = "goals";
+/// What the figure shows, for the list of figures.
+pub const ABOUT: &str = "our goals on unseen networks with random ends, under each receiver";
+
+/// The receivers. The last one's radio can send at the gap that three groups want.
+const RECEIVERS: [&str; 3] = ["cc2420-indoor", "cc2420-chips", "nrf52840-chips"];
+
+/// Places of the variants in [`trial::VARIANTS`].
+const PAPER: usize = 0;
+const PIP: usize = 1;
+const IMPROVED: usize = 2;
+
+/// The trials of one kind of network under one receiver.
+struct Cell {
+    kind: usize,
+    receiver: usize,
+    trials: Vec<Trial>,
+}
+
+impl Cell {
+    /// One value for each transfer of a variant between ends that a way joins.
+    fn all(&self, variant: usize, value: impl Fn(&Transfer) -> f64) -> Vec<f64> {
+        let with_way = self.trials.iter().filter(|trial| trial.has_way);
+        with_way
+            .map(|trial| value(&trial.transfers[variant]))
+            .collect()
+    }
+
+    /// Goodput where a pipeline exists.
+    fn piped(&self, variant: usize) -> Vec<f64> {
+        let piped = self.trials.iter().filter(|trial| trial.has_pipeline);
+        piped.map(|trial| trial.transfers[variant].kbit).collect()
+    }
+
+    fn zeros(&self, variant: usize) -> Vec<f64> {
+        self.all(variant, |one| f64::from(one.kbit <= 0.0))
+    }
+
+    /// Joules for each kilobyte, measurement included.
+    fn energy(&self, variant: usize) -> f64 {
+        let arrived: f64 = self.all(variant, |one| one.kilobytes).iter().sum();
+        self.all(variant, |one| one.joules).iter().sum::<f64>() / arrived
+    }
+
+    fn measured(&self, variant: usize) -> f64 {
+        mean(&self.all(variant, |one| one.kbit_measured))
+    }
+}
+
+/// Runs the trials and makes the figure. All of it is left out after a request to stop.
+pub fn make(order: &Order<'_>, scale: &Scale) -> Result<(Figure, usize), RunError> {
+    let kinds = kinds(scale.data.as_deref(), !order.quick);
+    let mut cells = Vec::new();
+    let mut runs = 0;
+    for (number, kind) in kinds.iter().enumerate() {
+        for (receiver, profile) in RECEIVERS.into_iter().enumerate() {
+            let plan = plan(kind, profile)?;
+            let seeds: Vec<u64> = (0..u64::from(scale.goals))
+                .map(|seed| scale.seed.wrapping_add(seed))
+                .collect();
+            let done = seeds::finished(&seeds, order.threads, order.meter, |&seed| {
+                trial::run(&plan, kind, seed)
+            })?;
+            if done.len() < seeds.len() {
+                return Err(RunError::Interrupted);
+            }
+            runs += done.len() * trial::VARIANTS.len();
+            cells.push(Cell {
+                kind: number,
+                receiver,
+                trials: done.into_iter().map(|(_, trial)| trial).collect(),
+            });
+        }
+    }
+    Ok((figure(&kinds, &cells, scale), runs))
+}
+
+fn plan(kind: &Kind, profile: &str) -> Result<Plan, RunError> {
+    let text = format!(
+        "title = \"goals\"\n[network]\n{}\n[radio]\nprofile = \"{profile}\"\n[protocol]\nsystem = \"p3\"\n\
+         [[transfer]]\nreceivers = 1\nbytes = \"{OBJECT} B\"\n",
+        kind.text
+    );
+    Ok(Plan::parse(&[&SYSTEM], "goals", &text)?)
+}
+
+fn figure(kinds: &[Kind], cells: &[Cell], scale: &Scale) -> Figure {
+    let places: Vec<String> = kinds.iter().map(|kind| kind.name.clone()).collect();
+    let names = ["P³", "PIP, best channels", "P³, improved"];
+    let panel = |id: &str, title: &str, unit, value: &dyn Fn(&Cell, usize) -> Summary| {
+        let mut series = Vec::new();
+        for (receiver, profile) in RECEIVERS.iter().enumerate() {
+            for variant in [PAPER, PIP, IMPROVED] {
+                let own = cells.iter().filter(|cell| cell.receiver == receiver);
+                let values = own.map(|cell| value(cell, variant)).collect();
+                series.push(Series::new(
+                    &format!("{}, {profile}", names[variant]),
+                    values,
+                ));
+            }
+        }
+        Panel::bars(id, title, unit, places.clone(), series).on("network")
+    };
+    let one = |cell: &Cell, value: f64| Summary {
+        n: cell.trials.len(),
+        ..Summary::of(&[if value.is_finite() { value } else { 0.0 }])
+    };
+    let least = |cell: &Cell, variant| {
+        let all = cell.piped(variant).into_iter().reduce(f64::min);
+        one(cell, all.unwrap_or(0.0))
+    };
+    let count = |cell: &Cell, variant| one(cell, cell.zeros(variant).iter().sum());
+    let panels = vec![
+        panel(
+            "goals mean",
+            "goodput of 59,000 octets",
+            "kbit/s",
+            &|cell, variant| Summary::of(&cell.piped(variant)),
+        ),
+        panel("goals least", "the lowest of them", "kbit/s", &least),
+        panel(
+            "goals zero",
+            "transfers without an octet though a way exists",
+            "transfers",
+            &count,
+        ),
+        panel(
+            "goals measured",
+            "goodput with the measurement in the time",
+            "kbit/s",
+            &|cell, variant| one(cell, cell.measured(variant)),
+        ),
+        panel(
+            "goals energy",
+            "energy of a kilobyte with the measurement, in joules",
+            "J",
+            &|cell, variant| one(cell, cell.energy(variant)),
+        ),
+    ];
+    let claims = (0..RECEIVERS.len()).flat_map(|receiver| {
+        let own: Vec<&Cell> = cells
+            .iter()
+            .filter(|cell| cell.receiver == receiver)
+            .collect();
+        claims(RECEIVERS[receiver], kinds, &own)
+    });
+    Figure {
+        id: NAME,
+        title: "goals on unseen networks with random ends".into(),
+        panels,
+        claims: claims.collect(),
+        notes: vec![
+            format!(
+                "{} networks of each kind, seeds {} on; means are over pairs of ends between which a pipeline exists, zeros over all \
+                 with any way of links that are good on one channel",
+                scale.goals, scale.seed
+            ),
+            "a claim's value is that of the worst kind of network; a CC2420's gap of 192 us leaves 212.2 kbit/s, 16 us leave 221.0".into(),
+            "speed is by this machine's clock, and less on a busy one".into(),
+        ],
+    }
+}
+
+/// Our goals under one receiver, each at its worst kind of network.
+fn claims(receiver: &str, kinds: &[Kind], cells: &[&Cell]) -> Vec<Claim> {
+    let corridor = |cell: &Cell| kinds[cell.kind].corridor;
+    let rooms: Vec<&Cell> = cells
+        .iter()
+        .filter(|cell| corridor(cell).is_none())
+        .copied()
+        .collect();
+    let zeros: usize = cells
+        .iter()
+        .map(|cell| cell.zeros(IMPROVED).iter().sum::<f64>() as usize)
+        .sum();
+    let ways: usize = cells.iter().map(|cell| cell.zeros(IMPROVED).len()).sum();
+    let text = |goal: &str| format!("{receiver}: {goal}");
+    let at_least = |goal: &str, least: f64, of: &[&Cell], unit, value: &dyn Fn(&Cell) -> f64| {
+        let worst = of.iter().map(|cell| (value(cell), cell.kind));
+        let worst = worst.filter(|worst| worst.0.is_finite());
+        let (ours, kind) = worst.min_by(|a, b| a.0.total_cmp(&b.0))?;
+        let n = of.iter().map(|cell| cell.trials.len()).sum();
+        let claim = Claim::value(&text(goal), None, ours, n, unit, ours >= least).as_goal();
+        Some(claim.because(|| format!("ours is {ours:.1} on \"{}\"", kinds[kind].name)))
+    };
+    let average = |cell: &Cell| mean(&cell.piped(IMPROVED));
+    let low = |cell: &Cell| quantile(&cell.piped(IMPROVED), 0.05).unwrap_or(f64::NAN);
+    let ratio = |cell: &Cell| match cell.measured(PAPER) {
+        0.0 => f64::NAN,
+        paper => cell.measured(IMPROVED) / paper,
+    };
+    let frugal = |cell: &Cell| 1.0 / (cell.energy(IMPROVED) / cell.energy(PAPER));
+    let speed = |cell: &Cell| {
+        let sum = |value: fn(&Transfer) -> f64| cell.all(IMPROVED, value).iter().sum::<f64>();
+        sum(|one| one.simulated) / sum(|one| one.took)
+    };
+    let only = |columns: usize| -> Vec<&Cell> {
+        let own = cells.iter().filter(|cell| corridor(cell) == Some(columns));
+        own.copied().collect()
+    };
+    let large: Vec<&Cell> = rooms
+        .iter()
+        .filter(|cell| kinds[cell.kind].name.contains("139"))
+        .copied()
+        .collect();
+    let never = Claim::count(
+        &text("the improved variant never gets nothing where any way exists"),
+        None,
+        ways - zeros,
+        ways,
+        zeros == 0,
+    )
+    .as_goal()
+    .because(|| format!("it gets nothing on {zeros} of {ways}"));
+    let others = [
+        at_least(
+            "the improved variant's mean: at least 212",
+            212.0,
+            &rooms,
+            "kbit/s",
+            &average,
+        ),
+        at_least(
+            "one in twenty is below 190 at the most",
+            190.0,
+            &rooms,
+            "kbit/s",
+            &low,
+        ),
+        at_least(
+            "over 12 columns of a corridor: at least 190",
+            190.0,
+            &only(12),
+            "kbit/s",
+            &average,
+        ),
+        at_least(
+            "over 24 columns of a corridor: at least 170",
+            170.0,
+            &only(24),
+            "kbit/s",
+            &average,
+        ),
+        at_least(
+            "with the measurement, the improved variant's goodput over the paper's: at least 5",
+            5.0,
+            &rooms,
+            "times",
+            &ratio,
+        ),
+        at_least(
+            "with the measurement, the paper's energy of a kilobyte over the improved variant's: at least 3.33",
+            1.0 / 0.3,
+            &rooms,
+            "times",
+            &frugal,
+        ),
+        at_least(
+            "139 nodes, planning included: at least 200 times real time",
+            200.0,
+            &large,
+            "times",
+            &speed,
+        ),
+    ];
+    [never]
+        .into_iter()
+        .chain(others.into_iter().flatten())
+        .collect()
+}
