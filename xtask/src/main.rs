@@ -15,6 +15,7 @@ mod modules;
 mod no_std;
 mod page;
 mod process;
+mod python;
 mod report;
 mod rules;
 mod sizes;
@@ -48,6 +49,8 @@ Usage: cargo xtask COMMAND
                       `cargo xtask storm --help`
   page [--check]      Build the page of `chappe view` from web/ (needs Node 20), or compare it
   picture             Draw the README's picture of `chappe view` (needs Node 20 and Chromium)
+  python              Build the wheel of bindings/python in an environment under target/, and run its tests (needs
+                      Python 3.10 and a registry of packages)
   readme              Write the demo's output into README.md
   help                Print this text
 ";
@@ -76,6 +79,7 @@ fn main() -> ExitCode {
         ("page", []) => page::alone(false),
         ("page", [flag]) if flag == "--check" => page::alone(true),
         ("picture", []) => page::picture(),
+        ("python", []) => python::alone(),
         ("readme", []) => demo::write_readme(),
         ("help" | "--help" | "-h", []) => {
             print!("{HELP}");
