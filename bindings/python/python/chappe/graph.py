@@ -50,7 +50,7 @@ def scenario(
     >>> import networkx
     >>> line = networkx.path_graph(["a", "b", "c"])
     >>> networkx.set_edge_attributes(line, 0.8, "prr")
-    >>> made = scenario(line, source="a", receivers=["c"], bytes="20 kB", set={"protocol.links": '"true"'})
+    >>> made = scenario(line, source="a", receivers=["c"], bytes="20 kB", set={"protocol.links": "true"})
     >>> made.nodes, made.run(seed=1).complete
     (3, True)
     """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,10 @@ from .run import Run, Trace
 
 if TYPE_CHECKING:
     import networkx
+
+#: Text that is no text in TOML: a truth value or a number.
+_OTHER = re.compile(r"true|false|[+-]?(\d[\d_]*(\.\d[\d_]*)?([eE][+-]?\d+)?|inf|nan|0[xob][0-9a-fA-F_]+)")
+
 
 def options(values: Mapping[str, Any] | Iterable[str] | None) -> list[str]:
     """Keys and values as the options ``key=value`` of ``--set``."""
@@ -23,8 +28,13 @@ def options(values: Mapping[str, Any] | Iterable[str] | None) -> list[str]:
 
 
 def option(value: Any) -> str:
-    """A value as ``--set`` takes it: text as it is, everything else as TOML, which for these values is JSON."""
-    return value if isinstance(value, str) else json.dumps(value)
+    """A value as ``--set`` takes it. Text that the option would read as something else (``true``, ``802.11``) stands in quotes.
+
+    >>> [option(value) for value in ("more", "15 dBm", "802.11", "true", True, 7, [1, 2])]
+    ['more', '15 dBm', '"802.11"', '"true"', 'true', '7', '[1, 2]']
+    """
+    is_plain = isinstance(value, str) and not _OTHER.fullmatch(value)
+    return value if is_plain else json.dumps(value)
 
 
 class Scenario:
@@ -40,8 +50,7 @@ class Scenario:
         set: Mapping[str, Any] | Iterable[str] | None = None,
         object: str | os.PathLike[str] | None = None,
     ) -> Scenario:
-        """Reads a scenario file. ``set`` changes keys, as ``--set`` does: text stands as
-        on the command line (``'"true"'`` for the text and ``True`` for the truth value). ``object`` is a file to carry in the first transfer.
+        """Reads a scenario file. ``set`` changes keys, as ``--set`` does. ``object`` is a file to carry in the first transfer.
 
         Raises `InputError` if the scenario makes no sense.
         """
