@@ -41,6 +41,12 @@ fn made(root: &Path) -> Outcome {
         Ok(environment) => environment,
         Err(why) => return Outcome::Skipped(why),
     };
+    // A test compares the same protocol in Rust; both at once, so that they share what they are built of.
+    let mut rust = process::cargo(root, ["build", "--release", "--quiet"]);
+    rust.args(["--package", "trickle", "--package", "chappe-python"]);
+    if let Err(why) = process::show(&mut rust) {
+        return Outcome::Failed(format!("cargo build: {why}"));
+    }
     let done = built(root, &environment).and_then(|wheel| {
         let mut install = environment.pip(["install", "--quiet", "--no-deps", "--force-reinstall"]);
         process::show(install.arg(wheel))?;

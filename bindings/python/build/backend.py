@@ -34,9 +34,9 @@ def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
 
 def program():
     """The program under `chappe.data/scripts`, which maturin puts into the wheel."""
-    subprocess.run(
-        ["cargo", "build", "--release", "--package", "chappe"], cwd=ROOT, check=True
-    )
+    # Both at once, so that both are built with the same features of what they share.
+    packages = ["--package", "chappe", "--package", "chappe-python"]
+    subprocess.run(["cargo", "build", "--release", *packages], cwd=ROOT, check=True)
     target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
     name = "chappe.exe" if os.name == "nt" else "chappe"
     shutil.copy2(target / "release" / name, SCRIPTS / name)

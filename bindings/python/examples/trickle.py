@@ -65,7 +65,8 @@ class Trickle(chappe.LinkNode):
         half = interval // 2
         pause = half + self.random.below(half)
         self.interval, self.heard = interval, 0
-        self.end, self.decide_at = now + interval, now + pause
+        self.end = now + interval
+        self.decide_at: int | None = now + pause
 
     def handle_link(self, now: int, event: Received | Sent) -> None:
         if not isinstance(event, Received):

@@ -31,13 +31,15 @@ def outputs(notebook: dict[str, Any]) -> Iterator[tuple[dict[str, Any], str]]:
 def executed(source: str, names: dict[str, Any]) -> str:
     """What the source prints, then the text of the expression on its last line."""
     tree = ast.parse(source)
-    last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
+    last = tree.body[-1] if tree.body else None
+    if isinstance(last, ast.Expr):
+        tree.body.pop()
     said = io.StringIO()
     with contextlib.redirect_stdout(said), polars.Config(
         tbl_rows=40, tbl_cols=12, tbl_width_chars=110, fmt_str_lengths=40, float_precision=2
     ):
         exec(compile(tree, "notebook", "exec"), names)
-        if last is not None:
+        if isinstance(last, ast.Expr):
             value = eval(compile(ast.Expression(last.value), "notebook", "eval"), names)
             if value is not None:
                 print(value)

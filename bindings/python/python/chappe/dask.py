@@ -11,7 +11,7 @@ another. Workers must have the build that this process has: runs of two programs
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from . import _chappe
 from ._version import Identity, identity
@@ -53,9 +53,9 @@ def make(ordered: _chappe.Sweep, scenario: Scenario, client: distributed.Client)
     settings = ordered.settings()
     driver = identity()
     rest = iter(tasks)
-    cells: dict[str, int] = {}
+    cells: dict[Any, int] = {}
 
-    def submit() -> distributed.Future | None:
+    def submit() -> distributed.Future[str] | None:
         task = next(rest, None)
         if task is None:
             return None
