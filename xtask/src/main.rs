@@ -16,6 +16,7 @@ mod modules;
 mod no_std;
 mod page;
 mod process;
+mod python;
 mod report;
 mod rules;
 mod sizes;
@@ -50,6 +51,8 @@ Usage: cargo xtask COMMAND
   page [--check]      Build the page of `chappe view` from web/ (needs Node 20), or compare it
   picture             Draw the README's picture of `chappe view` (needs Node 20 and Chromium)
   book                Make a book of the pages under target/book, and follow every link in it; builds mdBook once
+  python              Build the wheel of bindings/python in an environment under target/, and run its tests (needs
+                      Python 3.10 and a registry of packages)
   readme              Write the demo's output into README.md
   help                Print this text
 ";
@@ -79,6 +82,7 @@ fn main() -> ExitCode {
         ("page", [flag]) if flag == "--check" => page::alone(true),
         ("picture", []) => page::picture(),
         ("book", []) => book::alone(),
+        ("python", []) => python::alone(),
         ("readme", []) => demo::write_readme(),
         ("help" | "--help" | "-h", []) => {
             print!("{HELP}");

@@ -6,7 +6,9 @@ use std::sync::Mutex;
 
 use crate::report::{Outcome, Report};
 use crate::workspace::{self, Workspace};
-use crate::{debian, demo, firmware, no_std, page, process, rules, sizes, storm, suites, targets};
+use crate::{
+    debian, demo, firmware, no_std, page, process, python, rules, sizes, storm, suites, targets,
+};
 
 /// Everything that CI runs. What cannot run here is skipped with its reason; all steps run even if one fails.
 pub fn everything(install: bool) -> Result<(), String> {
@@ -33,6 +35,7 @@ pub fn everything(install: bool) -> Result<(), String> {
         report.step("storm", || storm::short(&workspace));
         report.step("capture", || demo::capture(&workspace));
         report.step("browser", || page::browser(&workspace));
+        report.step("python", || python::wheel(&workspace));
     }
     report.step("cargo test", || cargo_test(&workspace));
     report.close()

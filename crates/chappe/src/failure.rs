@@ -2,10 +2,11 @@
 
 use std::io;
 
-use chappe::sweep::SweepError;
 use chappe_lab::run::RunError;
 use chappe_scenario::InputError;
 use chappe_store::StoreError;
+
+use crate::sweep::SweepError;
 
 /// Exit code of a transfer, claim or comparison that failed.
 pub const FAILED: u8 = 1;
@@ -38,6 +39,7 @@ pub enum Failure {
 }
 
 impl Failure {
+    /// The exit code of the command.
     pub fn code(&self) -> u8 {
         match self {
             Failure::Input(_) => INPUT,

@@ -1,4 +1,5 @@
-//! The library behind the command: the table of all systems, sweeps with their folders, and the commented scenario of `chappe new`.
+//! The library behind the command: the table of all systems, sweeps with their folders, what ends a
+//! command early and the text about it, figures as columns, and the commented scenario of `chappe new`.
 //!
 //! ```
 //! use chappe::systems::{self, SYSTEMS};
@@ -24,6 +25,9 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+pub mod failure;
+pub mod message;
+pub mod points;
 pub mod sweep;
 pub mod systems;
 mod template;

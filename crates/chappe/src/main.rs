@@ -20,7 +20,6 @@ mod cli;
 mod command;
 mod diagnostic;
 mod doctor;
-mod failure;
 mod folder;
 mod new_file;
 mod output;
@@ -34,8 +33,8 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
 
+use chappe::failure::{self, Failure};
 use cli::{Cli, Command};
-use failure::Failure;
 
 /// The command line of a program whose name is that of a command, such as `chappe-link run FILE`, as `chappe link run FILE`. `doctor` is
 /// in every such program.

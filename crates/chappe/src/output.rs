@@ -4,9 +4,9 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use chappe_figures::Row;
+use chappe::points::columns;
 use chappe_results::figure::Figure;
-use chappe_store::table::{self, Column, Values};
+use chappe_store::table;
 use chappe_store::write_whole;
 
 use crate::failure::Failure;
@@ -58,7 +58,7 @@ pub fn write_figure(stem: &Path, figure: &Figure, formats: &[Format]) -> Result<
                 ("vl.json", spec.unwrap_or_default())
             }
             Format::Parquet => {
-                let columns = columns(&chappe_figures::tidy(figure));
+                let columns = columns(figure);
                 let title = [("title", figure.title.clone())];
                 table::write(&with_ending(stem, "parquet"), &title, &columns)?;
                 continue;
@@ -79,37 +79,6 @@ fn with_ending(stem: &Path, ending: &str) -> PathBuf {
     let mut path = stem.as_os_str().to_owned();
     path.push(format!(".{ending}"));
     path.into()
-}
-
-/// The columns of a tidy table.
-fn columns(rows: &[Row]) -> Vec<Column> {
-    let text = |name: &str, value: fn(&Row) -> &str| {
-        let texts = rows.iter().map(|row| Some(value(row).to_string()));
-        Column::new(name, Values::Text(texts.collect()))
-    };
-    let real = |name: &str, value: fn(&Row) -> Option<f64>| {
-        Column::new(name, Values::Real(rows.iter().map(value).collect())).optional()
-    };
-    let counts = rows.iter().map(|row| row.n as i64).collect();
-    vec![
-        text("figure", |row| &row.figure),
-        text("panel", |row| &row.panel),
-        text("kind", |row| row.kind),
-        text("series", |row| &row.series),
-        text("axis", |row| &row.axis),
-        text("place", |row| &row.place),
-        real("x", |row| row.x),
-        text("unit", |row| &row.unit),
-        real("ours", |row| row.ours),
-        real("low", |row| row.low),
-        real("high", |row| row.high),
-        Column::new("n", Values::Whole(counts)),
-        real("min", |row| row.min),
-        real("max", |row| row.max),
-        real("paper", |row| row.paper),
-        real("bound", |row| row.bound),
-        real("bound_worst_receiver", |row| row.bound_worst_receiver),
-    ]
 }
 
 /// Converts a drawing by the first program that is there. No library for it is built in: with the fonts that text needs it would

@@ -45,6 +45,7 @@ use std::sync::Arc;
 
 use chappe_lab::run::{Meter, Outcome, RunError};
 use chappe_lab::sweep::{self as engine, Task, shard};
+use chappe_lab::system::{self, System};
 use chappe_results::Run;
 use chappe_results::provenance::{Program, Provenance};
 use chappe_results::sweep::SweepCell;
@@ -55,7 +56,7 @@ use chappe_scenario::sweep::{Cell, Grid};
 use chappe_store::StoreError;
 use chappe_store::sweep::{CellKey, Part};
 
-use crate::systems::{self, SYSTEMS};
+use crate::systems::SYSTEMS;
 use folder::Folder;
 pub use folder::build_of;
 
@@ -95,6 +96,8 @@ pub struct Sweep {
     folder: Folder,
     part: Option<Part>,
     results: Results,
+    /// The systems that its scenarios may name; [`SYSTEMS`] unless it is replaced.
+    pub systems: &'static [&'static System],
 }
 
 /// What a part of a sweep has to do.
@@ -110,7 +113,17 @@ pub struct Missing {
 
 /// The scenarios of a grid, of which there must be more than one, with at most [`RUNS_MAX`] runs together.
 pub fn cells(grid: &Grid, source: &Source, changes: &Changes<'_>) -> Result<Vec<Cell>, InputError> {
-    let cells = grid.plan(&systems::scenarios(), source, changes)?;
+    cells_of(SYSTEMS, grid, source, changes)
+}
+
+/// The same for scenarios that may name other systems than [`SYSTEMS`].
+pub fn cells_of(
+    systems: &[&'static System],
+    grid: &Grid,
+    source: &Source,
+    changes: &Changes<'_>,
+) -> Result<Vec<Cell>, InputError> {
+    let cells = grid.plan(&system::scenarios(systems), source, changes)?;
     if cells.len() < 2 {
         let error = InputError::new(source.name(), "nothing is swept: there is one cell");
         return Err(error.help(
@@ -144,6 +157,7 @@ impl Sweep {
             folder,
             part,
             results,
+            systems: SYSTEMS,
         })
     }
 
@@ -194,7 +208,7 @@ impl Sweep {
     ) -> Result<usize, RunError> {
         let plans: Vec<Plan> = self.cells.iter().map(|cell| cell.plan.clone()).collect();
         let order = engine::Sweep {
-            systems: SYSTEMS,
+            systems: self.systems,
             plans,
             tasks,
             copies,
@@ -218,6 +232,12 @@ impl Sweep {
     /// Moves the runs from the journals to the data set.
     pub fn pack(&mut self) -> Result<(), SweepError> {
         self.folder.pack(&self.keys, &self.results)
+    }
+
+    /// The files of the data set that this process writes, in the order of the cells: each has the rows of one cell.
+    pub fn files(&self) -> Vec<PathBuf> {
+        let file = |key: &CellKey| chappe_store::sweep::cell_file(self.out(), &key.name, self.part);
+        self.keys.iter().map(file).collect()
     }
 
     /// The cells with the runs of the ordered seeds, and how many runs are lacking.

@@ -77,25 +77,6 @@ pub fn tell(text: &str) {
     let _ = writeln!(error, "{}", text.trim_end_matches('\n')).and_then(|()| error.flush());
 }
 
-/// `text` in lines of at most `width` characters that end between words. A longer word has a line to itself.
-pub fn wrap(text: &str, width: usize) -> Vec<String> {
-    let mut lines: Vec<String> = Vec::new();
-    for paragraph in text.lines() {
-        let mut line = String::new();
-        for word in paragraph.split(' ') {
-            let full = line.chars().count() + 1 + word.chars().count() > width;
-            if full && !line.is_empty() {
-                lines.push(std::mem::take(&mut line));
-            } else if !line.is_empty() {
-                line.push(' ');
-            }
-            line.push_str(word);
-        }
-        lines.push(line);
-    }
-    lines
-}
-
 /// Set by the first Ctrl-C; the second one ends the program at once.
 pub fn interrupt() -> Arc<AtomicBool> {
     static FLAG: OnceLock<Arc<AtomicBool>> = OnceLock::new();
@@ -222,18 +203,4 @@ pub fn command_line() -> String {
         .chain(words)
         .collect::<Vec<_>>()
         .join(" ")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn text_wraps_between_words() {
-        let text = "other, bulk: with losses as they are now, overhead 75.0 % (bound 31.4 %)";
-        let lines = wrap(text, 40);
-        assert!(lines.iter().all(|line| line.chars().count() <= 40));
-        assert_eq!(lines.join(" "), text);
-        assert_eq!(wrap("a longword b\nc", 4), ["a", "longword", "b", "c"]);
-    }
 }

@@ -99,6 +99,14 @@ impl Grid {
             .collect()
     }
 
+    /// The values of a cell as options `key=value`, as `--set` takes them.
+    pub fn options(&self, at: &[usize]) -> Vec<String> {
+        let values = at.iter().zip(&self.axes);
+        let option =
+            |(&place, axis): (&usize, &Axis)| format!("{}={}", axis.key, axis.values[place].toml);
+        values.map(option).collect()
+    }
+
     /// The cell that another is compared with: the same but for the value of the keys that have a reference. `None` for a cell
     /// that is a reference itself.
     pub fn reference_of(&self, at: &[usize]) -> Option<Vec<usize>> {

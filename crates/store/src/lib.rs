@@ -176,6 +176,11 @@ fn encode(
     table::encode(file, &notes, &columns::of(&[run]))
 }
 
+/// The columns of one run, as its file has them: a row for each flow.
+pub fn columns_of(run: &Run) -> Vec<table::Column> {
+    columns::of(&[run])
+}
+
 /// A run without its flows, which are the rows of its table.
 fn without_flows(run: &Run) -> Run {
     Run {

@@ -397,6 +397,29 @@ mod tests {
         fs::remove_dir_all(&out).unwrap();
     }
 
+    /// Goal: a number has the same bits after it was in the journal, or a resumed sweep would differ from another in its last digits.
+    #[test]
+    fn numbers_come_back_from_the_journal_bit_by_bit() {
+        let out = folder("bits");
+        let mut journal = Journal::open(&out, None).unwrap();
+        let run = |seed: u64| Run {
+            // Digits without a pattern: multiples of the golden ratio.
+            simulated_s: 100.0 * (seed as f64 * 0.618_033_988_749_894_8).fract(),
+            ..run(seed)
+        };
+        let runs: Vec<Run> = (0..1000).map(run).collect();
+        for run in &runs {
+            journal.append("aa", run).unwrap();
+        }
+        let read = journal.read().unwrap();
+        let differ = read
+            .iter()
+            .zip(&runs)
+            .filter(|((_, read), run)| read.simulated_s.to_bits() != run.simulated_s.to_bits());
+        assert_eq!((read.len(), differ.count()), (1000, 0));
+        fs::remove_dir_all(&out).unwrap();
+    }
+
     /// Goal: a process killed at any octet of a line loses that run only, and the next one appends behind it.
     #[test]
     fn a_torn_journal_loses_one_run() {

@@ -26,8 +26,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let session = session::run(&systems, &plan, program, options, &Meter::default())?;
     for run in &session.document.runs {
         let (packets, summaries) = (run.counter(DATA_TRANSMISSIONS), run.counter("summaries"));
-        let seed = run.seed;
-        println!("seed {seed}: {packets} packets and {summaries} summaries were broadcast");
+        let (seed, digest) = (run.seed, &run.digest);
+        println!(
+            "seed {seed}: {packets} packets and {summaries} summaries were broadcast, digest {digest}"
+        );
         for flow in &run.flows {
             let (kbps, right) = (flow.goodput_bps / 1e3, flow.digest_ok);
             println!("  {}: {kbps:.0} kbit/s, digest right: {right}", flow.name);

@@ -46,6 +46,8 @@ pub enum Role {
     Firmware,
     /// Joins everything for a user.
     Command,
+    /// Gives the command's library to another language.
+    Binding,
     /// For tests, examples and benchmarks.
     Testkit,
     /// Shows users how to write a part.
@@ -89,6 +91,7 @@ const ROLES: &[(&str, Role, &[Role])] = &[
     ),
     ("firmware", Firmware, &[Foundation, Mac, Protocol, Firmware]),
     ("command", Command, ANY_LIBRARY),
+    ("binding", Binding, ANY_LIBRARY),
     ("testkit", Testkit, &[Foundation]),
     ("example", Example, ANY_LIBRARY),
     ("fuzz", Fuzz, ANY_LIBRARY),

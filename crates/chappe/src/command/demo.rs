@@ -123,7 +123,7 @@ fn json(parts: &[DemoResult]) -> String {
 
 fn text(parts: &[DemoResult], options: &cli::Demo, seconds: f64) -> String {
     let width = terminal::width(Stream::Output);
-    let prose = |text: &str| terminal::wrap(text, width).join("\n") + "\n";
+    let prose = |text: &str| chappe::message::wrap(text, width).join("\n") + "\n";
     let mut text = String::new();
     for shown in parts {
         let what = match &options.file {

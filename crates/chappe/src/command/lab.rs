@@ -231,7 +231,7 @@ fn summary(page: &Page<'_>, all: &[Done]) -> String {
         text += "\nNot reproduced:\n";
     }
     for line in lines {
-        let wrapped = terminal::wrap(&line, width.saturating_sub(4).max(40));
+        let wrapped = chappe::message::wrap(&line, width.saturating_sub(4).max(40));
         text += &format!("  {}\n", wrapped.join("\n      "));
     }
     text + &format!("reproduce: {}\n", terminal::command_line())

@@ -90,7 +90,7 @@ impl Screen {
         }
         for message in &self.messages {
             // Further lines of one message are indented.
-            let lines = terminal::wrap(message, width.saturating_sub(2));
+            let lines = chappe::message::wrap(message, width.saturating_sub(2));
             text += &(lines.join("\n  ") + "\n");
         }
         terminal::print(&text)

@@ -1,0 +1,58 @@
+"""What the tests share: the repository's files, and the command that the wheel carries."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[3]
+
+#: A network that takes some hundredths of a second.
+SMALL = """
+[network]
+generator = "random"
+nodes = 8
+area = ["300 m", "300 m"]
+[[transfer]]
+source = 0
+receivers = 3
+bytes = "40 kB"
+[run]
+seeds = [3, 1, 2]
+"""
+
+
+@pytest.fixture
+def command():
+    """Calls the command `chappe` of this environment, as a terminal of 100 columns without colour would show it."""
+    program = Path(sys.executable).parent / "chappe"
+
+    def call(*arguments, folder=None):
+        environment = {
+            "NO_COLOR": "1",
+            "COLUMNS": "100",
+            "TERM": "xterm",
+            "LANG": "C.UTF-8",
+            "PATH": "/usr/bin:/bin",
+        }
+        return subprocess.run(
+            [program, *map(str, arguments)],
+            cwd=folder,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    return call
+
+
+@pytest.fixture
+def small(tmp_path):
+    """The file of a small scenario."""
+    file = tmp_path / "small.toml"
+    file.write_text(SMALL)
+    return file

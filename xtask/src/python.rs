@@ -1,0 +1,132 @@
+//! `cargo xtask python`: the wheel of `bindings/python`, built and tested in an environment under `target/`.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use crate::process;
+use crate::report::Outcome;
+use crate::workspace::{self, Workspace};
+
+/// The package.
+const FOLDER: &str = "bindings/python";
+/// What it is built and tested with, by version.
+const TOOLS: &str = "bindings/python/tests/requirements.txt";
+/// Prints nothing, and fails, where Python is too old or cannot make environments.
+const SUITABLE: &str = "import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 10))";
+
+/// `cargo xtask python`: builds and tests the wheel.
+pub fn alone() -> Result<(), String> {
+    match made(&workspace::root()?) {
+        Outcome::Failed(why) => Err(why),
+        Outcome::Skipped(why) => {
+            println!("skipped: {why}");
+            Ok(())
+        }
+        Outcome::Passed(seen) => {
+            println!("{seen}");
+            Ok(())
+        }
+    }
+}
+
+/// Builds the wheel and runs its tests; skipped where Python or its packages are missing.
+pub fn wheel(workspace: &Workspace) -> Outcome {
+    made(&workspace.root)
+}
+
+fn made(root: &Path) -> Outcome {
+    let environment = match prepared(root) {
+        Ok(environment) => environment,
+        Err(why) => return Outcome::Skipped(why),
+    };
+    // A test compares the same protocol in Rust; both at once, so that they share what they are built of.
+    let mut rust = process::cargo(root, ["build", "--release", "--quiet"]);
+    rust.args(["--package", "trickle", "--package", "chappe-python"]);
+    if let Err(why) = process::show(&mut rust) {
+        return Outcome::Failed(format!("cargo build: {why}"));
+    }
+    let done = built(root, &environment).and_then(|wheel| {
+        let mut install = environment.pip(["install", "--quiet", "--no-deps", "--force-reinstall"]);
+        process::show(install.arg(wheel))?;
+        tested(root, &environment)
+    });
+    match done {
+        Ok(seen) => Outcome::Passed(seen),
+        Err(why) => Outcome::Failed(format!("{FOLDER}: {why}")),
+    }
+}
+
+/// A virtual environment of Python.
+struct Environment(PathBuf);
+
+impl Environment {
+    fn program(&self, name: &str) -> Command {
+        let programs = self.0.join("bin");
+        let mut command = Command::new(programs.join(name));
+        let mut path = programs.into_os_string();
+        path.push(":");
+        path.push(std::env::var_os("PATH").unwrap_or_default());
+        command.env("PATH", path).env("VIRTUAL_ENV", &self.0);
+        command
+    }
+
+    fn pip<const N: usize>(&self, arguments: [&str; N]) -> Command {
+        let mut command = self.program("python");
+        command.args(["-m", "pip", "--disable-pip-version-check"]);
+        command.args(arguments);
+        command
+    }
+}
+
+/// The environment with its tools, or what is missing for it.
+fn prepared(root: &Path) -> Result<Environment, String> {
+    let suitable = Command::new("python3").args(["-c", SUITABLE]).status();
+    if !suitable.is_ok_and(|status| status.success()) {
+        return Err("no Python 3.10 with venv: `apt-get install python3-venv`".to_owned());
+    }
+    let environment = Environment(root.join("target/python-venv"));
+    let (asked, there) = (root.join(TOOLS), environment.0.join("requirements.txt"));
+    let asked_text = fs::read_to_string(&asked).map_err(|error| format!("{TOOLS}: {error}"))?;
+    if fs::read_to_string(&there).is_ok_and(|text| text == asked_text) {
+        return Ok(environment);
+    }
+    let mut make = Command::new("python3");
+    make.args(["-m", "venv"]).arg(&environment.0);
+    process::show(&mut make).map_err(|why| format!("python3 -m venv: {why}"))?;
+    let mut install = environment.pip(["install", "--quiet", "--requirement"]);
+    // A registry that is away is not a defect of the code under test.
+    process::show(install.arg(&asked)).map_err(|why| format!("pip install {TOOLS}: {why}"))?;
+    fs::write(&there, asked_text).map_err(|error| format!("{}: {error}", there.display()))?;
+    Ok(environment)
+}
+
+/// The wheel, in a folder that holds no other.
+fn built(root: &Path, environment: &Environment) -> Result<PathBuf, String> {
+    let folder = root.join("target/wheels");
+    // An older wheel may be missing.
+    let _ = fs::remove_dir_all(&folder);
+    let mut build = environment.pip(["wheel", "--quiet", "--no-deps", "--no-build-isolation"]);
+    build.arg("--wheel-dir").arg(&folder).arg(root.join(FOLDER));
+    process::show(&mut build).map_err(|why| format!("the wheel: {why}"))?;
+    let files = fs::read_dir(&folder).map_err(|error| error.to_string())?;
+    let wheel = files.flatten().map(|entry| entry.path()).next();
+    wheel.ok_or_else(|| "no wheel was made".to_owned())
+}
+
+/// What the tests say in their last line.
+fn tested(root: &Path, environment: &Environment) -> Result<String, String> {
+    let mut test = environment.program("pytest");
+    // The examples in the package's own documentation run as well.
+    test.args(["--quiet", "-p", "no:cacheprovider", "--doctest-modules"]);
+    test.args(["--pyargs", "chappe", "tests"]);
+    let out = process::take(
+        test.current_dir(root.join(FOLDER)),
+        Duration::from_secs(900),
+    )
+    .map_err(|why| format!("the tests: {why}"))?;
+    print!("{out}");
+    let last = out.lines().rev().find(|line| !line.trim().is_empty());
+    Ok(last.unwrap_or_default().to_owned())
+}
