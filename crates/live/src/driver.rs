@@ -9,22 +9,24 @@ use chappe_core::{
 };
 use chappe_sys::{BATCH, Clock, Endpoint, Error, EventLoop, Ready, Received, Result, Socket};
 
+use crate::backlog::Backlog;
 use crate::config::{Config, Ending};
 use crate::confirm::Outstanding;
+use crate::echo::{ECHO, Ears, Echo};
 use crate::exchange::{Progress, RENEW};
 use crate::frame::{EPOCH, HEADER, Header, Kind, STAMP, TAG, is_former};
 use crate::hello::Schedule;
 use crate::loss::Loss;
 use crate::membership::Membership;
-use crate::neighbours::{HelloOutcome, Neighbours};
+use crate::neighbours::{HelloOutcome, Neighbours, SILENCE};
 use crate::notice;
-use crate::pace::Pacer;
+use crate::pace::{Pace, Pacer};
 use crate::port::Port;
 use crate::presence::Presence;
 use crate::queue::{Location, Queue, Target};
 use crate::seal::{Novelty, Sealer, is_undamaged};
 use crate::statistics::Statistics;
-use crate::throttle::{Backlog, Throttle};
+use crate::throttle::Throttle;
 
 /// A link node on one or several network interfaces.
 ///
@@ -43,8 +45,10 @@ pub struct Live<N: LinkNode + ?Sized> {
     clock: Clock,
     presence: Presence,
     events: EventLoop,
-    pacer: Pacer,
-    throttle: Throttle,
+    /// What is heard of the neighbours' broadcasts.
+    ears: Ears,
+    /// Whether neighbours are told about it: the pace is a rate, which theirs follow.
+    echoes: bool,
     neighbours: Neighbours,
     /// When this node's key of broadcasts was last renewed.
     renewed: Instant,
@@ -80,6 +84,10 @@ struct PortState {
     behind: bool,
     /// Whether they have waited for too long.
     backlog: Backlog,
+    pacer: Pacer,
+    throttle: Throttle,
+    /// When a neighbour was last heard there.
+    heard: Option<Instant>,
 }
 
 /// A frame whose body stands in the queue's vacant slot.
@@ -150,7 +158,8 @@ impl<N: LinkNode + ?Sized> Live<N> {
     }
 
     /// Runs `node` on 1 to 32 ports, all opened with the same address. A broadcast leaves on every port, a unicast on
-    /// the port where its neighbour was last heard. The pace counts each frame once, however many ports send it.
+    /// the port where its neighbour was last heard. Each port has a pace of its own, and a frame of the node leaves when all ports with
+    /// neighbours can take one.
     pub fn with_ports(config: Config, ports: Vec<Port>, node: Box<N>) -> Result<Live<N>> {
         let address = ports.first().map(Port::address);
         let one = |port: &Port| Some(port.address()) == address;
@@ -176,10 +185,12 @@ impl<N: LinkNode + ?Sized> Live<N> {
         let membership = config.membership;
         let first = chappe_sys::random_key()?;
         let frame_max = ports.iter().map(Port::frame_max).min().unwrap_or(0);
-        let overhead = ports.iter().map(|port| port.overhead).max().unwrap_or(0);
         let me = address.and_then(Address::node_number).unwrap_or_default();
-        let pacer = Pacer::new(config.pace, overhead + ETHERNET);
+        let echoes = matches!(config.pace, Pace::Rate(_));
         let state = |port: Port| PortState {
+            pacer: Pacer::new(config.pace, port.overhead + ETHERNET),
+            throttle: Throttle::new(Pacer::new(config.pace, 0).rate()),
+            heard: None,
             socket: port.socket,
             broadcast: port.broadcast,
             held_until: Instant::ZERO,
@@ -192,10 +203,10 @@ impl<N: LinkNode + ?Sized> Live<N> {
             schedule: Schedule::new(config.hellos, times),
             number: 0,
             broadcast_at: None,
-            scratch: vec![0; HEADER + frame_max + TAG],
-            throttle: Throttle::new(pacer.rate()),
-            pacer,
-            queue: Queue::new(frame_max, ports.len()),
+            scratch: vec![0; HEADER + frame_max + ECHO + TAG],
+            ears: Ears::default(),
+            echoes,
+            queue: Queue::new(frame_max + ECHO, ports.len()),
             ports: ports.into_iter().map(state).collect(),
             me,
             frame_max,
@@ -275,7 +286,7 @@ impl<N: LinkNode + ?Sized> Live<N> {
         &mut self,
         mut observe: impl FnMut(&mut N, Instant, &Statistics) -> ControlFlow<()>,
     ) -> Result<Ending> {
-        let mut received = Received::new(HEADER + self.frame_max + TAG);
+        let mut received = Received::new(HEADER + self.frame_max + ECHO + TAG);
         let mut ready = Vec::new();
         loop {
             let now = self.now();
@@ -314,6 +325,11 @@ impl<N: LinkNode + ?Sized> Live<N> {
             let seen = &mut self.statistics.neighbours;
             seen.clear();
             seen.extend(self.neighbours.iter(now));
+            let near = |node: u16| self.neighbours.is_near(now, node);
+            self.ears.keep(near);
+            for state in &mut self.ports {
+                state.throttle.keep(near);
+            }
         }
     }
 
@@ -331,14 +347,14 @@ impl<N: LinkNode + ?Sized> Live<N> {
         let held = open().map(|(_, state)| state.held_until).min();
         let ask = held
             .filter(|_| asks)
-            .map(|held| held.max(self.pacer.free_at()));
+            .map(|held| held.max(self.free_at(now)));
         let waiting = open().filter(|(port, _)| self.queue.waits_for(*port));
         let send = waiting.map(|(_, state)| state.held_until).min();
         let hello = held.map(|held| held.max(self.schedule.next()));
         let keys = self.neighbours.deadline(now, self.sealer.newest().0);
         let keys = held.zip(keys).map(|(held, due)| held.max(due));
         let piece = held.filter(|_| self.notice.0.is_some());
-        let piece = piece.map(|held| held.max(self.pacer.free_at()));
+        let piece = piece.map(|held| held.max(self.free_at(now)));
         let observe = now + self.observe_every;
         let times = [
             node,
@@ -400,9 +416,9 @@ impl<N: LinkNode + ?Sized> Live<N> {
             (slot.len, slot.to) = (len, Target::Neighbour(at));
             (slot.class, slot.broadcast) = (Class::Control, None);
             self.queue.push();
-            self.pacer.spend(now, len, None);
+            self.spend(now, len, Target::Neighbour(at), None);
         }
-        while let (Some(index), true) = (self.notice.0, self.pacer.free_at() <= now) {
+        while let (Some(index), true) = (self.notice.0, self.free_at(now) <= now) {
             let Some(slot) = self.queue.vacant() else {
                 return;
             };
@@ -462,7 +478,8 @@ impl<N: LinkNode + ?Sized> Live<N> {
         let counter = self.sealer.next_broadcast();
         let len = self.neighbours.write_hello(now, counter, body);
         let silent = |last: Instant| now.saturating_since(last) > SILENT;
-        let len = match self.broadcast_at.is_none_or(silent) {
+        let usual = !self.echoes || !self.ears.are_due(now);
+        let len = match usual && self.broadcast_at.is_none_or(silent) {
             true => {
                 body[len..].fill(0);
                 room
@@ -505,12 +522,22 @@ impl<N: LinkNode + ?Sized> Live<N> {
     /// Follows what the neighbours can take, and tells them what this host can.
     fn adapt(&mut self) {
         let now = self.now();
-        let rate = self.throttle.rate(now);
-        self.pacer.set_rate(rate);
-        self.statistics.rate = (rate.0, self.throttle.least().0);
+        for state in &mut self.ports {
+            let rate = state.throttle.rate(now);
+            state.pacer.set_rate(rate);
+        }
+        let rates = self.ports.iter().map(|state| state.pacer.rate());
+        let ranges = self.ports.iter().map(|state| state.throttle.range());
+        self.statistics.rate = rates.flatten().map(|rate| rate.0).min().unwrap_or(0);
+        let least = ranges.clone().map(|range| range.0.0).min().unwrap_or(0);
+        let most = ranges.map(|range| range.1.0).max().unwrap_or(0);
+        self.statistics.rates = (least, most);
         let pressed = self.ports.iter().any(|state| state.backlog.stands(now));
         if pressed && self.broadcast_at.is_none_or(|at| now > at + PRESSED) {
             // Nobody would learn of it otherwise.
+            self.schedule.answer_soon();
+        }
+        if self.echoes && self.ears.are_due(now) {
             self.schedule.answer_soon();
         }
         self.sealer.press(pressed);
@@ -524,7 +551,7 @@ impl<N: LinkNode + ?Sized> Live<N> {
     /// Takes up to `most` frames from the node.
     fn poll_node(&mut self, now: Instant, most: usize) {
         for _ in 0..most {
-            if self.pacer.free_at() > now {
+            if self.free_at(now) > now {
                 return;
             }
             let allowed = self.may_ask();
@@ -540,6 +567,30 @@ impl<N: LinkNode + ?Sized> Live<N> {
             };
             self.drain_trace(now);
             self.enqueue(now, send);
+        }
+    }
+
+    /// When the pace allows the next frame: on all ports where neighbours were heard, or on all if they were nowhere.
+    fn free_at(&self, now: Instant) -> Instant {
+        let heard = |state: &&PortState| state.heard.is_some_and(|at| now < at + SILENCE);
+        let free = |state: &PortState| state.pacer.free_at();
+        let most = self.ports.iter().filter(heard).map(free).max();
+        most.or_else(|| self.ports.iter().map(free).max())
+            .unwrap_or(now)
+    }
+
+    /// Charges a frame to the pace of its ports.
+    fn spend(&mut self, now: Instant, len: usize, to: Target, mode: Option<Mode>) {
+        let newest = self.sealer.next_broadcast().saturating_sub(1);
+        for (port, state) in self.ports.iter_mut().enumerate() {
+            let there = match to {
+                Target::Broadcast => true,
+                Target::Neighbour(at) => at.port == port,
+            };
+            if there {
+                let octets = state.pacer.spend(now, len, mode);
+                state.throttle.spend(octets, newest);
+            }
         }
     }
 
@@ -609,7 +660,15 @@ impl<N: LinkNode + ?Sized> Live<N> {
         };
         let octets = &mut slot.frame;
         let sealed = match frame.seal {
-            Seal::Broadcast(kind) => self.sealer.seal(kind, len, octets),
+            Seal::Broadcast(kind) => {
+                let end = kind.clear() + len;
+                let Some(place) = octets.get_mut(end..end + ECHO) else {
+                    return false;
+                };
+                // By the clock and not the node's time, which stops when the process does.
+                place.copy_from_slice(&self.ears.next(self.clock.now()).emit());
+                self.sealer.seal(kind, len + ECHO, octets)
+            }
             Seal::Notice => self.sealer.finish_notice(len, octets),
             Seal::Confirmation { to } => self
                 .neighbours
@@ -630,7 +689,7 @@ impl<N: LinkNode + ?Sized> Live<N> {
         (slot.len, slot.to) = (len, frame.to);
         (slot.class, slot.broadcast) = (frame.class, frame.token);
         self.queue.push();
-        self.pacer.spend(now, len, frame.mode);
+        self.spend(now, len, frame.to, frame.mode);
         true
     }
 
@@ -646,7 +705,7 @@ impl<N: LinkNode + ?Sized> Live<N> {
             match self.queue.flush(port, &mut state.socket, state.broadcast) {
                 Ok(0) => {
                     self.statistics.queue_full += 1;
-                    self.throttle.block();
+                    state.throttle.block();
                     state.blocked = true;
                     self.events.want_write(&state.socket, port as u64, true)?;
                 }
@@ -809,7 +868,12 @@ impl<N: LinkNode + ?Sized> Live<N> {
             _ if header.from == self.me => return Err(DropReason::Stale),
             _ => {}
         }
-        let (sdu, novelty) = self.neighbours.open(now, header, frame)?;
+        let (mut sdu, novelty) = self.neighbours.open(now, header, frame)?;
+        let mut echo = None;
+        if header.kind == Kind::Broadcast {
+            let (before, last) = sdu.split_last_chunk().ok_or(DropReason::Malformed)?;
+            (sdu, echo) = (before, Some(Echo::parse(last)));
+        }
         let arrival = |to| Arrival {
             from,
             to,
@@ -818,8 +882,7 @@ impl<N: LinkNode + ?Sized> Live<N> {
         };
         match header.kind {
             Kind::Broadcast if novelty == Novelty::New => {
-                self.throttle.hear(header.from, header.pressed);
-                self.statistics.pressed += u64::from(header.pressed);
+                self.hear(now, at.port, header, echo);
                 self.deliver(now, arrival(Address::BROADCAST));
             }
             Kind::Broadcast => return Err(DropReason::Duplicate),
@@ -850,6 +913,23 @@ impl<N: LinkNode + ?Sized> Live<N> {
         Ok(())
     }
 
+    /// Notes a new broadcast or hello of a neighbour: what it tells of this member's frames, and what its own show.
+    fn hear(&mut self, now: Instant, port: usize, header: &Header, echo: Option<Echo>) {
+        self.statistics.pressed += u64::from(header.pressed);
+        if let Some(state) = self.ports.get_mut(port) {
+            state.heard = Some(now);
+            state.throttle.hear(header.from, header.pressed);
+            if let Some(echo) = echo.filter(|echo| echo.about == Some(self.me)) {
+                state.throttle.echo(now, header.from, echo);
+            }
+        }
+        if let Some(echo) = echo {
+            let life = (header.from, header.epoch);
+            let at = self.clock.now();
+            self.ears.hear(at, life, header.counter, echo.stamp);
+        }
+    }
+
     fn on_hello(
         &mut self,
         now: Instant,
@@ -861,8 +941,10 @@ impl<N: LinkNode + ?Sized> Live<N> {
         match outcome {
             HelloOutcome::Dropped(why) => Err(why),
             HelloOutcome::Known | HelloOutcome::KnownBehind => {
-                self.throttle.hear(header.from, header.pressed);
-                self.statistics.pressed += u64::from(header.pressed);
+                let sealed = frame.get(..header.kind.clear() + usize::from(header.length));
+                let last = sealed.and_then(|sealed| sealed.last_chunk());
+                let echo = last.map(Echo::parse);
+                self.hear(now, at.port, header, echo);
                 if outcome == HelloOutcome::KnownBehind {
                     self.tell_list(now);
                 }
