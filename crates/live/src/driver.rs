@@ -82,6 +82,8 @@ struct PortState {
     blocked: bool,
     /// Whether frames still wait in the receive queue.
     behind: bool,
+    /// When it was last known to be empty, by the clock.
+    emptied: Instant,
     /// Whether they have waited for too long.
     backlog: Backlog,
     pacer: Pacer,
@@ -196,6 +198,7 @@ impl<N: LinkNode + ?Sized> Live<N> {
             held_until: Instant::ZERO,
             blocked: false,
             behind: false,
+            emptied: Instant::ZERO,
             backlog: Backlog::default(),
         };
         Ok(Live {
@@ -772,6 +775,7 @@ impl<N: LinkNode + ?Sized> Live<N> {
             let Some(state) = self.ports.get_mut(port) else {
                 return Ok(());
             };
+            let asked = self.clock.now();
             match state.socket.receive(received) {
                 Ok(count) => {
                     state.behind = count == BATCH;
@@ -804,8 +808,8 @@ impl<N: LinkNode + ?Sized> Live<N> {
                     self.flush(now)?;
                 }
             }
-            let behind = |state: &PortState| state.behind;
-            if !self.ports.get(port).is_some_and(behind) {
+            if let Some(state) = self.ports.get_mut(port).filter(|state| !state.behind) {
+                state.emptied = asked;
                 return Ok(());
             }
         }
@@ -926,7 +930,10 @@ impl<N: LinkNode + ?Sized> Live<N> {
         if let Some(echo) = echo {
             let life = (header.from, header.epoch);
             let at = self.clock.now();
-            self.ears.hear(at, life, header.counter, echo.stamp);
+            let emptied = self.ports.get(port).map_or(at, |state| state.emptied);
+            let frame = (header.counter, echo.stamp);
+            self.ears
+                .hear(at, life, frame, at.saturating_since(emptied));
         }
     }
 

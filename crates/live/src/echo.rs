@@ -29,6 +29,8 @@ const TICK: Duration = Duration::from_micros(100);
 /// The least delay is that of the last one to two times this long: BBR's window for the least round trip (10 s). Longer
 /// windows would take the drift of clocks (100 ppm) for a queue.
 const BASE: Duration = Duration::from_secs(10);
+/// A host that has not read for longer is late: two or three slices of its scheduler (EEVDF: 3 ms each).
+const LATE: Duration = Duration::from_millis(8);
 /// An echo is due when this many broadcasts were heard since the last one.
 const DUE: u64 = 16;
 /// The delay's octet if there is none.
@@ -139,8 +141,15 @@ impl Least {
 }
 
 impl Ears {
-    /// Notes a new broadcast or hello of a life of `from`.
-    pub fn hear(&mut self, now: Instant, (from, epoch): (u16, u16), counter: u64, at: u16) {
+    /// Notes a new broadcast or hello of a life of `from`, stamped `at`. It may have waited here for up to `unread` while this host did
+    /// not read.
+    pub fn hear(
+        &mut self,
+        now: Instant,
+        (from, epoch): (u16, u16),
+        (counter, at): (u64, u16),
+        unread: Duration,
+    ) {
         let fresh = i64::from(stamp(now).wrapping_sub(at) as i16);
         let ear = self.0.entry(from);
         let ear = ear
@@ -155,7 +164,13 @@ impl Ears {
         let change = (fresh as i16).wrapping_sub(ear.offset as i16);
         ear.offset += i64::from(change);
         ear.base.note(now, ear.offset);
-        ear.recent.note(now, ear.offset);
+        // A host that is busy with other programs is no queue on the path; if it cannot read at all, it says so by marks.
+        let here = match unread > LATE {
+            true => unread.steps(TICK) as i64,
+            false => 0,
+        };
+        ear.recent
+            .note(now, (ear.offset - here).max(ear.base.get()));
     }
 
     /// The end of a frame that leaves now: about the neighbour of whom most was heard since the latest echo.
@@ -248,7 +263,8 @@ mod tests {
             let (sent, jitter) = (ms(10 * frame), [0, 9, 4][frame as usize % 3]);
             let queue = if frame < 1000 { 0 } else { 30 };
             let arrives = sent + Duration::from_millis(80 + jitter + queue);
-            ears.hear(arrives, (1, 5), frame, stamp(sent).wrapping_add(54_321));
+            let at = stamp(sent).wrapping_add(54_321);
+            ears.hear(arrives, (1, 5), (frame, at), Duration::ZERO);
             let echo = ears.next(arrives);
             assert_eq!((echo.about, echo.heard), (Some(1), frame as u16 + 1));
             match frame {
@@ -259,20 +275,42 @@ mod tests {
         }
     }
 
+    /// Goal: a host whose processor is busy with other programs does not look like a full path. Method: frames come each ms, and the host
+    /// reads every 40 ms what has come.
+    #[test]
+    fn a_host_that_reads_late_is_no_queue() {
+        let (mut ears, mut read) = (Ears::default(), ms(0));
+        for frame in 0..4000u64 {
+            // At first it reads in time, so that the least delay is known.
+            let every = if frame < 1000 { 1 } else { 40 };
+            let (sent, now) = (ms(frame), ms((frame / every + 1) * every + 5));
+            ears.hear(
+                now,
+                (1, 5),
+                (frame, stamp(sent)),
+                now.saturating_since(read),
+            );
+            if (frame + 1) % every == 0 {
+                read = now;
+                assert!(ears.next(now).delay < Some(5));
+            }
+        }
+    }
+
     #[test]
     fn every_neighbour_gets_its_echo_and_a_new_life_starts_anew() {
         let mut ears = Ears::default();
         for frame in 0..DUE {
-            ears.hear(ms(frame), (1, 5), frame, 0);
-            ears.hear(ms(frame), (2, 5), frame / 2, 0);
+            ears.hear(ms(frame), (1, 5), (frame, 0), Duration::ZERO);
+            ears.hear(ms(frame), (2, 5), (frame / 2, 0), Duration::ZERO);
         }
-        ears.hear(ms(20), (1, 5), 90, 0);
+        ears.hear(ms(20), (1, 5), (90, 0), Duration::ZERO);
         assert!(!ears.are_due(ms(50)) && ears.are_due(ms(110)));
         let echo = ears.next(ms(110));
         assert_eq!((echo.about, echo.latest, echo.heard), (Some(1), 90, 17));
         assert_eq!(ears.next(ms(111)).about, Some(2));
         assert_eq!(ears.next(ms(112)).about, None);
-        ears.hear(ms(120), (1, 6), 3, 0);
+        ears.hear(ms(120), (1, 6), (3, 0), Duration::ZERO);
         assert_eq!(ears.next(ms(120)).heard, 1);
         ears.keep(|from| from != 1);
         assert_eq!(ears.0.len(), 1);

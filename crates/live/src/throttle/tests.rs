@@ -127,6 +127,8 @@ struct Trial {
     flying: VecDeque<(u64, u64, u16)>,
     /// What access to the channel takes at present, in us.
     access: u64,
+    /// When the neighbour last read.
+    read: Instant,
     arrived: u64,
     echoes: BinaryHeap<Reverse<(u64, u64)>>,
     told: Vec<Echo>,
@@ -153,6 +155,7 @@ impl Trial {
             counter: 0,
             flying: VecDeque::new(),
             access: 0,
+            read: Instant::ZERO,
             arrived: 0,
             echoes: BinaryHeap::new(),
             told: Vec::new(),
@@ -190,7 +193,9 @@ impl Trial {
                 break;
             };
             let at = Instant::ZERO + Duration::from_micros(at);
-            self.ears.hear(at, (1, 9), counter, stamp);
+            let unread = at.saturating_since(self.read);
+            self.read = at;
+            self.ears.hear(at, (1, 9), (counter, stamp), unread);
         }
         if self.now.is_multiple_of(ECHOES) && !self.chance(self.cell.loss) {
             self.told.push(self.ears.next(now));
