@@ -187,7 +187,7 @@ pub struct Summary {
     pub frames_of_others: u64,
     /// The lowest pace of this member in bits per second since it first slowed down; the highest if it never did.
     pub pace_min_bps: u64,
-    /// Its highest pace.
+    /// The highest pace of this member in bits per second.
     pub pace_max_bps: u64,
     /// Payload sent by this member, divided by the size of the files.
     pub redundancy: f64,

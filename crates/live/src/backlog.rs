@@ -1,8 +1,10 @@
 //! Whether this host falls behind with reading.
 
-use chappe_core::Instant;
+use chappe_core::{Duration, Instant};
 
-use crate::throttle::PERIOD;
+/// How long a queue must stand before it counts, and the shortest time between two steps of the rate: CoDel's interval, the longest
+/// usual round trip (RFC 8289, 3.2).
+pub const PERIOD: Duration = Duration::from_millis(100);
 
 /// A receive queue counts as standing if it was not empty for a [`PERIOD`], or has lost frames within one.
 #[derive(Debug, Default)]

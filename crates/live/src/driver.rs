@@ -1,5 +1,8 @@
 //! The driver: one node, one socket, one thread, one wait.
 
+mod outgoing;
+mod port_state;
+
 use std::ops::ControlFlow;
 use std::os::fd::AsFd;
 
@@ -7,9 +10,8 @@ use chappe_core::{
     Address, Arrival, Class, DropReason, Duration, Instant, LinkEvent, LinkNode, LinkSend, Mode,
     Outcome, Purpose, Seed, TraceEvent,
 };
-use chappe_sys::{BATCH, Clock, Endpoint, Error, EventLoop, Ready, Received, Result, Socket};
+use chappe_sys::{BATCH, Clock, Error, EventLoop, Ready, Received, Result};
 
-use crate::backlog::Backlog;
 use crate::config::{Config, Ending};
 use crate::confirm::Outstanding;
 use crate::echo::{ECHO, Ears, Echo};
@@ -18,15 +20,16 @@ use crate::frame::{EPOCH, HEADER, Header, Kind, STAMP, TAG, is_former};
 use crate::hello::Schedule;
 use crate::loss::Loss;
 use crate::membership::Membership;
-use crate::neighbours::{HelloOutcome, Neighbours, SILENCE};
+use crate::neighbours::{HelloOutcome, Neighbours};
 use crate::notice;
-use crate::pace::{Pace, Pacer};
+use crate::pace::Pace;
 use crate::port::Port;
 use crate::presence::Presence;
 use crate::queue::{Location, Queue, Target};
 use crate::seal::{Novelty, Sealer, is_undamaged};
 use crate::statistics::Statistics;
-use crate::throttle::Throttle;
+use outgoing::{Outgoing, Seal};
+use port_state::PortState;
 
 /// A link node on one or several network interfaces.
 ///
@@ -47,7 +50,7 @@ pub struct Live<N: LinkNode + ?Sized> {
     events: EventLoop,
     /// What is heard of the neighbours' broadcasts.
     ears: Ears,
-    /// Whether neighbours are told about it: the pace is a rate, which theirs follow.
+    /// Whether neighbours get echoes of it: the pace is a rate, and theirs follow the echoes.
     echoes: bool,
     neighbours: Neighbours,
     /// When this node's key of broadcasts was last renewed.
@@ -72,66 +75,12 @@ pub struct Live<N: LinkNode + ?Sized> {
     node: Box<N>,
 }
 
-/// The driver's state of one port.
-struct PortState {
-    socket: Socket,
-    broadcast: Endpoint,
-    /// Until then the kernel gets no frame: it had no buffers, or the interface is down.
-    held_until: Instant,
-    /// Whether the kernel's queue is full and the event loop waits for room in it.
-    blocked: bool,
-    /// Whether frames still wait in the receive queue.
-    behind: bool,
-    /// When it was last known to be empty, by the clock.
-    emptied: Instant,
-    /// Whether they have waited for too long.
-    backlog: Backlog,
-    pacer: Pacer,
-    throttle: Throttle,
-    /// When a neighbour was last heard there.
-    heard: Option<Instant>,
-}
-
-/// A frame whose body stands in the queue's vacant slot.
-struct Outgoing {
-    seal: Seal,
-    to: Target,
-    class: Class,
-    /// The node's token, if the node is notified when the frame has left: of broadcasts only.
-    token: Option<u32>,
-    /// The mode that the node asked for, which a pace by airtime counts.
-    mode: Option<Mode>,
-}
-
-/// Which counter seals a frame.
-enum Seal {
-    Broadcast(Kind),
-    Unicast { to: u16, number: u32, attempt: u8 },
-    Confirmation { to: u16 },
-    Notice,
-}
-
-impl Outgoing {
-    /// A frame of the driver itself.
-    fn control(seal: Seal, to: Target) -> Outgoing {
-        Outgoing {
-            seal,
-            to,
-            class: Class::Control,
-            token: None,
-            mode: None,
-        }
-    }
-}
-
 type TraceSink = Box<dyn FnMut(Instant, TraceEvent) + Send>;
 
 /// Largest number of ports of one node: a slot of the queue has one bit for each.
 pub const PORTS_MAX: usize = 32;
 /// The token of the application's descriptors in the event loop: no port's.
 const WATCHED: u64 = PORTS_MAX as u64;
-/// Octets of the Ethernet header, which a rate includes.
-const ETHERNET: usize = 14;
 /// Octets of a confirmation: the frame's number (4) and the epoch of its sender (8).
 const CONFIRMATION: usize = 12;
 /// The list of members is sent to those who have an older one at most this often, however many ask or pretend to.
@@ -189,18 +138,7 @@ impl<N: LinkNode + ?Sized> Live<N> {
         let frame_max = ports.iter().map(Port::frame_max).min().unwrap_or(0);
         let me = address.and_then(Address::node_number).unwrap_or_default();
         let echoes = matches!(config.pace, Pace::Rate(_));
-        let state = |port: Port| PortState {
-            pacer: Pacer::new(config.pace, port.overhead + ETHERNET),
-            throttle: Throttle::new(Pacer::new(config.pace, 0).rate()),
-            heard: None,
-            socket: port.socket,
-            broadcast: port.broadcast,
-            held_until: Instant::ZERO,
-            blocked: false,
-            behind: false,
-            emptied: Instant::ZERO,
-            backlog: Backlog::default(),
-        };
+        let state = |port: Port| PortState::new(port, config.pace);
         Ok(Live {
             sealer: Sealer::new((&membership.key, membership.serial), me, epoch, first),
             schedule: Schedule::new(config.hellos, times),
@@ -350,14 +288,14 @@ impl<N: LinkNode + ?Sized> Live<N> {
         let held = open().map(|(_, state)| state.held_until).min();
         let ask = held
             .filter(|_| asks)
-            .map(|held| held.max(self.free_at(now)));
+            .map(|held| held.max(port_state::free_at(&self.ports, now)));
         let waiting = open().filter(|(port, _)| self.queue.waits_for(*port));
         let send = waiting.map(|(_, state)| state.held_until).min();
         let hello = held.map(|held| held.max(self.schedule.next()));
         let keys = self.neighbours.deadline(now, self.sealer.newest().0);
         let keys = held.zip(keys).map(|(held, due)| held.max(due));
         let piece = held.filter(|_| self.notice.0.is_some());
-        let piece = piece.map(|held| held.max(self.free_at(now)));
+        let piece = piece.map(|held| held.max(port_state::free_at(&self.ports, now)));
         let observe = now + self.observe_every;
         let times = [
             node,
@@ -421,7 +359,9 @@ impl<N: LinkNode + ?Sized> Live<N> {
             self.queue.push();
             self.spend(now, len, Target::Neighbour(at), None);
         }
-        while let (Some(index), true) = (self.notice.0, self.free_at(now) <= now) {
+        while let (Some(index), true) =
+            (self.notice.0, port_state::free_at(&self.ports, now) <= now)
+        {
             let Some(slot) = self.queue.vacant() else {
                 return;
             };
@@ -525,16 +465,8 @@ impl<N: LinkNode + ?Sized> Live<N> {
     /// Follows what the neighbours can take, and tells them what this host can.
     fn adapt(&mut self) {
         let now = self.now();
-        for state in &mut self.ports {
-            let rate = state.throttle.rate(now);
-            state.pacer.set_rate(rate);
-        }
-        let rates = self.ports.iter().map(|state| state.pacer.rate());
-        let ranges = self.ports.iter().map(|state| state.throttle.range());
-        self.statistics.rate = rates.flatten().map(|rate| rate.0).min().unwrap_or(0);
-        let least = ranges.clone().map(|range| range.0.0).min().unwrap_or(0);
-        let most = ranges.map(|range| range.1.0).max().unwrap_or(0);
-        self.statistics.rates = (least, most);
+        let rates = port_state::adapt(&mut self.ports, now);
+        (self.statistics.rate, self.statistics.rates) = rates;
         let pressed = self.ports.iter().any(|state| state.backlog.stands(now));
         if pressed && self.broadcast_at.is_none_or(|at| now > at + PRESSED) {
             // Nobody would learn of it otherwise.
@@ -554,7 +486,7 @@ impl<N: LinkNode + ?Sized> Live<N> {
     /// Takes up to `most` frames from the node.
     fn poll_node(&mut self, now: Instant, most: usize) {
         for _ in 0..most {
-            if self.free_at(now) > now {
+            if port_state::free_at(&self.ports, now) > now {
                 return;
             }
             let allowed = self.may_ask();
@@ -571,15 +503,6 @@ impl<N: LinkNode + ?Sized> Live<N> {
             self.drain_trace(now);
             self.enqueue(now, send);
         }
-    }
-
-    /// When the pace allows the next frame: on all ports where neighbours were heard, or on all if they were nowhere.
-    fn free_at(&self, now: Instant) -> Instant {
-        let heard = |state: &&PortState| state.heard.is_some_and(|at| now < at + SILENCE);
-        let free = |state: &PortState| state.pacer.free_at();
-        let most = self.ports.iter().filter(heard).map(free).max();
-        most.or_else(|| self.ports.iter().map(free).max())
-            .unwrap_or(now)
     }
 
     /// Charges a frame to the pace of its ports.
@@ -1069,12 +992,5 @@ impl<N: LinkNode + ?Sized> Live<N> {
                 sink(now, event);
             }
         }
-    }
-}
-
-impl PortState {
-    /// Whether the port cannot take a frame now.
-    fn is_shut(&self, now: Instant) -> bool {
-        self.blocked || now < self.held_until
     }
 }

@@ -18,8 +18,8 @@ use std::collections::BTreeMap;
 
 use chappe_core::{Duration, Instant};
 
+use crate::backlog::PERIOD;
 use crate::frame::ALL;
-use crate::throttle::PERIOD;
 
 /// Octets of the stamp and the echo.
 pub const ECHO: usize = 9;
@@ -52,7 +52,7 @@ pub struct Echo {
 }
 
 impl Echo {
-    /// Writes the echo.
+    /// The octets at the end of a frame.
     pub fn emit(&self) -> [u8; ECHO] {
         let mut octets = [0; ECHO];
         let fields = [
@@ -68,7 +68,7 @@ impl Echo {
         octets
     }
 
-    /// Reads an echo.
+    /// The stamp and the echo in these octets; all values are legal.
     pub fn parse(octets: &[u8; ECHO]) -> Echo {
         let [s0, s1, a0, a1, l0, l1, h0, h1, delay] = *octets;
         Echo {

@@ -19,12 +19,10 @@ use std::collections::BTreeMap;
 
 use chappe_core::{Bitrate, Duration, Instant};
 
+use crate::backlog::PERIOD;
 use crate::echo::Echo;
 use path::{Path, Verdict};
 
-/// The shortest time between two steps, and how long a queue must stand before it counts: CoDel's interval, the longest usual round trip
-/// (RFC 8289, 3.2).
-pub const PERIOD: Duration = Duration::from_millis(100);
 /// A frame of 1500 octets in a [`PERIOD`], in bits per second.
 const FRAME: u64 = 1500 * 8 * (1_000_000_000 / PERIOD.nanos());
 /// The rate at the start: ten frames in a round trip (RFC 6928).

@@ -180,7 +180,7 @@ impl Path {
         if self.long.sent >= 4 * MANY.max(round.sent) {
             self.long = Tally::default();
         }
-        if !(much && again) && !certain && !long {
+        if !(certain || long || much && again) {
             self.learn(own, round, apart);
             return match much || apart > SUSPICIOUS {
                 true => Verdict::Doubt,

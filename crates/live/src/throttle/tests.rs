@@ -266,7 +266,7 @@ fn cells() -> Vec<Cell> {
     cells
 }
 
-/// Goal: without a rate that somebody sets, a member uses most of a path and overfills no queue. Method: 108 paths; 10 s to begin, then
+/// Goal: without a rate that the user sets, a member uses most of a path and overfills no queue. Method: 108 paths; 10 s to begin, then
 /// 20 s that count.
 #[test]
 fn the_rate_finds_the_path() {
