@@ -185,8 +185,10 @@ pub struct Summary {
     pub data_frames: u64,
     /// Frames broadcast meanwhile by the other members that this one hears: repairs, reports and records.
     pub frames_of_others: u64,
-    /// The lowest pace of this member in bits per second. It is below the set one if a member could not read all that arrived.
+    /// The lowest pace of this member in bits per second since it first slowed down; the highest if it never did.
     pub pace_min_bps: u64,
+    /// The highest pace of this member in bits per second.
+    pub pace_max_bps: u64,
     /// Payload sent by this member, divided by the size of the files.
     pub redundancy: f64,
     /// Octets of all frames sent by this member.

@@ -409,7 +409,7 @@ impl Sender<'_> {
         let counts = self.others.values();
         let sent = counts.map(|(from, to)| to.saturating_sub(*from));
         self.summary.frames_of_others = sent.sum();
-        self.summary.pace_min_bps = statistics.rate.1;
+        (self.summary.pace_min_bps, self.summary.pace_max_bps) = statistics.rates;
     }
 
     fn report_progress(&mut self, now: Instant, ticket: &Ticket, watch: &mut dyn Watch) {

@@ -22,7 +22,7 @@ pub struct Options {
     pub carrier: Carrier,
     /// The list of members, and this member's number and key.
     pub seat: Seat,
-    /// The pace of frames, headers of all layers included.
+    /// The ceiling of the pace of frames on each interface, headers of all layers included. [`CEILING`] where nothing else limits it.
     pub rate: Bitrate,
     /// Whether members share airtime. Default: shared if one of the interfaces leads to a radio ([`wireless::is_radio`]).
     pub channel: Option<Channel>,
@@ -123,6 +123,8 @@ pub struct Session {
     warned: Warned,
 }
 
+/// The ceiling of the pace if none is set: 10 Gbit/s, more than one member's processor can seal.
+pub const CEILING: Bitrate = Bitrate(10_000_000_000);
 /// How long a leaving member stays, so that it can repeat its goodbye a few times.
 const GOODBYE: Duration = Duration::from_millis(350);
 /// The same for a sender that has taken its offer back, which it repeats [more often](Member::revoke).

@@ -1,5 +1,8 @@
 //! The driver: one node, one socket, one thread, one wait.
 
+mod outgoing;
+mod port_state;
+
 use std::ops::ControlFlow;
 use std::os::fd::AsFd;
 
@@ -7,10 +10,11 @@ use chappe_core::{
     Address, Arrival, Class, DropReason, Duration, Instant, LinkEvent, LinkNode, LinkSend, Mode,
     Outcome, Purpose, Seed, TraceEvent,
 };
-use chappe_sys::{BATCH, Clock, Endpoint, Error, EventLoop, Ready, Received, Result, Socket};
+use chappe_sys::{BATCH, Clock, Error, EventLoop, Ready, Received, Result};
 
 use crate::config::{Config, Ending};
 use crate::confirm::Outstanding;
+use crate::echo::{ECHO, Ears, Echo};
 use crate::exchange::{Progress, RENEW};
 use crate::frame::{EPOCH, HEADER, Header, Kind, STAMP, TAG, is_former};
 use crate::hello::Schedule;
@@ -18,13 +22,14 @@ use crate::loss::Loss;
 use crate::membership::Membership;
 use crate::neighbours::{HelloOutcome, Neighbours};
 use crate::notice;
-use crate::pace::Pacer;
+use crate::pace::Pace;
 use crate::port::Port;
 use crate::presence::Presence;
 use crate::queue::{Location, Queue, Target};
 use crate::seal::{Novelty, Sealer, is_undamaged};
 use crate::statistics::Statistics;
-use crate::throttle::{Backlog, Throttle};
+use outgoing::{Outgoing, Seal};
+use port_state::PortState;
 
 /// A link node on one or several network interfaces.
 ///
@@ -43,8 +48,10 @@ pub struct Live<N: LinkNode + ?Sized> {
     clock: Clock,
     presence: Presence,
     events: EventLoop,
-    pacer: Pacer,
-    throttle: Throttle,
+    /// What is heard of the neighbours' broadcasts.
+    ears: Ears,
+    /// Whether neighbours get echoes of it: the pace is a rate, and theirs follow the echoes.
+    echoes: bool,
     neighbours: Neighbours,
     /// When this node's key of broadcasts was last renewed.
     renewed: Instant,
@@ -68,60 +75,12 @@ pub struct Live<N: LinkNode + ?Sized> {
     node: Box<N>,
 }
 
-/// The driver's state of one port.
-struct PortState {
-    socket: Socket,
-    broadcast: Endpoint,
-    /// Until then the kernel gets no frame: it had no buffers, or the interface is down.
-    held_until: Instant,
-    /// Whether the kernel's queue is full and the event loop waits for room in it.
-    blocked: bool,
-    /// Whether frames still wait in the receive queue.
-    behind: bool,
-    /// Whether they have waited for too long.
-    backlog: Backlog,
-}
-
-/// A frame whose body stands in the queue's vacant slot.
-struct Outgoing {
-    seal: Seal,
-    to: Target,
-    class: Class,
-    /// The node's token, if the node is notified when the frame has left: of broadcasts only.
-    token: Option<u32>,
-    /// The mode that the node asked for, which a pace by airtime counts.
-    mode: Option<Mode>,
-}
-
-/// Which counter seals a frame.
-enum Seal {
-    Broadcast(Kind),
-    Unicast { to: u16, number: u32, attempt: u8 },
-    Confirmation { to: u16 },
-    Notice,
-}
-
-impl Outgoing {
-    /// A frame of the driver itself.
-    fn control(seal: Seal, to: Target) -> Outgoing {
-        Outgoing {
-            seal,
-            to,
-            class: Class::Control,
-            token: None,
-            mode: None,
-        }
-    }
-}
-
 type TraceSink = Box<dyn FnMut(Instant, TraceEvent) + Send>;
 
 /// Largest number of ports of one node: a slot of the queue has one bit for each.
 pub const PORTS_MAX: usize = 32;
 /// The token of the application's descriptors in the event loop: no port's.
 const WATCHED: u64 = PORTS_MAX as u64;
-/// Octets of the Ethernet header, which a rate includes.
-const ETHERNET: usize = 14;
 /// Octets of a confirmation: the frame's number (4) and the epoch of its sender (8).
 const CONFIRMATION: usize = 12;
 /// The list of members is sent to those who have an older one at most this often, however many ask or pretend to.
@@ -150,7 +109,8 @@ impl<N: LinkNode + ?Sized> Live<N> {
     }
 
     /// Runs `node` on 1 to 32 ports, all opened with the same address. A broadcast leaves on every port, a unicast on
-    /// the port where its neighbour was last heard. The pace counts each frame once, however many ports send it.
+    /// the port where its neighbour was last heard. Each port has a pace of its own, and a frame of the node leaves when all ports with
+    /// neighbours can take one.
     pub fn with_ports(config: Config, ports: Vec<Port>, node: Box<N>) -> Result<Live<N>> {
         let address = ports.first().map(Port::address);
         let one = |port: &Port| Some(port.address()) == address;
@@ -176,26 +136,18 @@ impl<N: LinkNode + ?Sized> Live<N> {
         let membership = config.membership;
         let first = chappe_sys::random_key()?;
         let frame_max = ports.iter().map(Port::frame_max).min().unwrap_or(0);
-        let overhead = ports.iter().map(|port| port.overhead).max().unwrap_or(0);
         let me = address.and_then(Address::node_number).unwrap_or_default();
-        let pacer = Pacer::new(config.pace, overhead + ETHERNET);
-        let state = |port: Port| PortState {
-            socket: port.socket,
-            broadcast: port.broadcast,
-            held_until: Instant::ZERO,
-            blocked: false,
-            behind: false,
-            backlog: Backlog::default(),
-        };
+        let echoes = matches!(config.pace, Pace::Rate(_));
+        let state = |port: Port| PortState::new(port, config.pace);
         Ok(Live {
             sealer: Sealer::new((&membership.key, membership.serial), me, epoch, first),
             schedule: Schedule::new(config.hellos, times),
             number: 0,
             broadcast_at: None,
-            scratch: vec![0; HEADER + frame_max + TAG],
-            throttle: Throttle::new(pacer.rate()),
-            pacer,
-            queue: Queue::new(frame_max, ports.len()),
+            scratch: vec![0; HEADER + frame_max + ECHO + TAG],
+            ears: Ears::default(),
+            echoes,
+            queue: Queue::new(frame_max + ECHO, ports.len()),
             ports: ports.into_iter().map(state).collect(),
             me,
             frame_max,
@@ -275,7 +227,7 @@ impl<N: LinkNode + ?Sized> Live<N> {
         &mut self,
         mut observe: impl FnMut(&mut N, Instant, &Statistics) -> ControlFlow<()>,
     ) -> Result<Ending> {
-        let mut received = Received::new(HEADER + self.frame_max + TAG);
+        let mut received = Received::new(HEADER + self.frame_max + ECHO + TAG);
         let mut ready = Vec::new();
         loop {
             let now = self.now();
@@ -314,6 +266,11 @@ impl<N: LinkNode + ?Sized> Live<N> {
             let seen = &mut self.statistics.neighbours;
             seen.clear();
             seen.extend(self.neighbours.iter(now));
+            let near = |node: u16| self.neighbours.is_near(now, node);
+            self.ears.keep(near);
+            for state in &mut self.ports {
+                state.throttle.keep(near);
+            }
         }
     }
 
@@ -331,14 +288,14 @@ impl<N: LinkNode + ?Sized> Live<N> {
         let held = open().map(|(_, state)| state.held_until).min();
         let ask = held
             .filter(|_| asks)
-            .map(|held| held.max(self.pacer.free_at()));
+            .map(|held| held.max(port_state::free_at(&self.ports, now)));
         let waiting = open().filter(|(port, _)| self.queue.waits_for(*port));
         let send = waiting.map(|(_, state)| state.held_until).min();
         let hello = held.map(|held| held.max(self.schedule.next()));
         let keys = self.neighbours.deadline(now, self.sealer.newest().0);
         let keys = held.zip(keys).map(|(held, due)| held.max(due));
         let piece = held.filter(|_| self.notice.0.is_some());
-        let piece = piece.map(|held| held.max(self.pacer.free_at()));
+        let piece = piece.map(|held| held.max(port_state::free_at(&self.ports, now)));
         let observe = now + self.observe_every;
         let times = [
             node,
@@ -400,9 +357,11 @@ impl<N: LinkNode + ?Sized> Live<N> {
             (slot.len, slot.to) = (len, Target::Neighbour(at));
             (slot.class, slot.broadcast) = (Class::Control, None);
             self.queue.push();
-            self.pacer.spend(now, len, None);
+            self.spend(now, len, Target::Neighbour(at), None);
         }
-        while let (Some(index), true) = (self.notice.0, self.pacer.free_at() <= now) {
+        while let (Some(index), true) =
+            (self.notice.0, port_state::free_at(&self.ports, now) <= now)
+        {
             let Some(slot) = self.queue.vacant() else {
                 return;
             };
@@ -462,7 +421,8 @@ impl<N: LinkNode + ?Sized> Live<N> {
         let counter = self.sealer.next_broadcast();
         let len = self.neighbours.write_hello(now, counter, body);
         let silent = |last: Instant| now.saturating_since(last) > SILENT;
-        let len = match self.broadcast_at.is_none_or(silent) {
+        let usual = !self.echoes || !self.ears.are_due(now);
+        let len = match usual && self.broadcast_at.is_none_or(silent) {
             true => {
                 body[len..].fill(0);
                 room
@@ -505,12 +465,14 @@ impl<N: LinkNode + ?Sized> Live<N> {
     /// Follows what the neighbours can take, and tells them what this host can.
     fn adapt(&mut self) {
         let now = self.now();
-        let rate = self.throttle.rate(now);
-        self.pacer.set_rate(rate);
-        self.statistics.rate = (rate.0, self.throttle.least().0);
+        let rates = port_state::adapt(&mut self.ports, now);
+        (self.statistics.rate, self.statistics.rates) = rates;
         let pressed = self.ports.iter().any(|state| state.backlog.stands(now));
         if pressed && self.broadcast_at.is_none_or(|at| now > at + PRESSED) {
             // Nobody would learn of it otherwise.
+            self.schedule.answer_soon();
+        }
+        if self.echoes && self.ears.are_due(now) {
             self.schedule.answer_soon();
         }
         self.sealer.press(pressed);
@@ -524,7 +486,7 @@ impl<N: LinkNode + ?Sized> Live<N> {
     /// Takes up to `most` frames from the node.
     fn poll_node(&mut self, now: Instant, most: usize) {
         for _ in 0..most {
-            if self.pacer.free_at() > now {
+            if port_state::free_at(&self.ports, now) > now {
                 return;
             }
             let allowed = self.may_ask();
@@ -540,6 +502,21 @@ impl<N: LinkNode + ?Sized> Live<N> {
             };
             self.drain_trace(now);
             self.enqueue(now, send);
+        }
+    }
+
+    /// Charges a frame to the pace of its ports.
+    fn spend(&mut self, now: Instant, len: usize, to: Target, mode: Option<Mode>) {
+        let newest = self.sealer.next_broadcast().saturating_sub(1);
+        for (port, state) in self.ports.iter_mut().enumerate() {
+            let there = match to {
+                Target::Broadcast => true,
+                Target::Neighbour(at) => at.port == port,
+            };
+            if there {
+                let octets = state.pacer.spend(now, len, mode);
+                state.throttle.spend(octets, newest);
+            }
         }
     }
 
@@ -609,7 +586,15 @@ impl<N: LinkNode + ?Sized> Live<N> {
         };
         let octets = &mut slot.frame;
         let sealed = match frame.seal {
-            Seal::Broadcast(kind) => self.sealer.seal(kind, len, octets),
+            Seal::Broadcast(kind) => {
+                let end = kind.clear() + len;
+                let Some(place) = octets.get_mut(end..end + ECHO) else {
+                    return false;
+                };
+                // By the clock and not the node's time, which stops when the process does.
+                place.copy_from_slice(&self.ears.next(self.clock.now()).emit());
+                self.sealer.seal(kind, len + ECHO, octets)
+            }
             Seal::Notice => self.sealer.finish_notice(len, octets),
             Seal::Confirmation { to } => self
                 .neighbours
@@ -630,7 +615,7 @@ impl<N: LinkNode + ?Sized> Live<N> {
         (slot.len, slot.to) = (len, frame.to);
         (slot.class, slot.broadcast) = (frame.class, frame.token);
         self.queue.push();
-        self.pacer.spend(now, len, frame.mode);
+        self.spend(now, len, frame.to, frame.mode);
         true
     }
 
@@ -646,7 +631,7 @@ impl<N: LinkNode + ?Sized> Live<N> {
             match self.queue.flush(port, &mut state.socket, state.broadcast) {
                 Ok(0) => {
                     self.statistics.queue_full += 1;
-                    self.throttle.block();
+                    state.throttle.block();
                     state.blocked = true;
                     self.events.want_write(&state.socket, port as u64, true)?;
                 }
@@ -713,6 +698,7 @@ impl<N: LinkNode + ?Sized> Live<N> {
             let Some(state) = self.ports.get_mut(port) else {
                 return Ok(());
             };
+            let asked = self.clock.now();
             match state.socket.receive(received) {
                 Ok(count) => {
                     state.behind = count == BATCH;
@@ -745,8 +731,8 @@ impl<N: LinkNode + ?Sized> Live<N> {
                     self.flush(now)?;
                 }
             }
-            let behind = |state: &PortState| state.behind;
-            if !self.ports.get(port).is_some_and(behind) {
+            if let Some(state) = self.ports.get_mut(port).filter(|state| !state.behind) {
+                state.emptied = asked;
                 return Ok(());
             }
         }
@@ -809,7 +795,12 @@ impl<N: LinkNode + ?Sized> Live<N> {
             _ if header.from == self.me => return Err(DropReason::Stale),
             _ => {}
         }
-        let (sdu, novelty) = self.neighbours.open(now, header, frame)?;
+        let (mut sdu, novelty) = self.neighbours.open(now, header, frame)?;
+        let mut echo = None;
+        if header.kind == Kind::Broadcast {
+            let (before, last) = sdu.split_last_chunk().ok_or(DropReason::Malformed)?;
+            (sdu, echo) = (before, Some(Echo::parse(last)));
+        }
         let arrival = |to| Arrival {
             from,
             to,
@@ -818,8 +809,7 @@ impl<N: LinkNode + ?Sized> Live<N> {
         };
         match header.kind {
             Kind::Broadcast if novelty == Novelty::New => {
-                self.throttle.hear(header.from, header.pressed);
-                self.statistics.pressed += u64::from(header.pressed);
+                self.hear(now, at.port, header, echo);
                 self.deliver(now, arrival(Address::BROADCAST));
             }
             Kind::Broadcast => return Err(DropReason::Duplicate),
@@ -850,6 +840,26 @@ impl<N: LinkNode + ?Sized> Live<N> {
         Ok(())
     }
 
+    /// Notes a new broadcast or hello of a neighbour: what it tells of this member's frames, and what its own show.
+    fn hear(&mut self, now: Instant, port: usize, header: &Header, echo: Option<Echo>) {
+        self.statistics.pressed += u64::from(header.pressed);
+        if let Some(state) = self.ports.get_mut(port) {
+            state.heard = Some(now);
+            state.throttle.hear(header.from, header.pressed);
+            if let Some(echo) = echo.filter(|echo| echo.about == Some(self.me)) {
+                state.throttle.echo(now, header.from, echo);
+            }
+        }
+        if let Some(echo) = echo {
+            let life = (header.from, header.epoch);
+            let at = self.clock.now();
+            let emptied = self.ports.get(port).map_or(at, |state| state.emptied);
+            let frame = (header.counter, echo.stamp);
+            self.ears
+                .hear(at, life, frame, at.saturating_since(emptied));
+        }
+    }
+
     fn on_hello(
         &mut self,
         now: Instant,
@@ -861,8 +871,10 @@ impl<N: LinkNode + ?Sized> Live<N> {
         match outcome {
             HelloOutcome::Dropped(why) => Err(why),
             HelloOutcome::Known | HelloOutcome::KnownBehind => {
-                self.throttle.hear(header.from, header.pressed);
-                self.statistics.pressed += u64::from(header.pressed);
+                let sealed = frame.get(..header.kind.clear() + usize::from(header.length));
+                let last = sealed.and_then(|sealed| sealed.last_chunk());
+                let echo = last.map(Echo::parse);
+                self.hear(now, at.port, header, echo);
                 if outcome == HelloOutcome::KnownBehind {
                     self.tell_list(now);
                 }
@@ -980,12 +992,5 @@ impl<N: LinkNode + ?Sized> Live<N> {
                 sink(now, event);
             }
         }
-    }
-}
-
-impl PortState {
-    /// Whether the port cannot take a frame now.
-    fn is_shut(&self, now: Instant) -> bool {
-        self.blocked || now < self.held_until
     }
 }

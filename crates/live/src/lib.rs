@@ -19,8 +19,8 @@
 //! - **Hellos** carry the measured delivery ratios, with a proof for each neighbour. [`Statistics::neighbours`] has the ratio of
 //!   each link, measured over all broadcasts.
 //! - **Notices.** Nodes with an older list of members get the newer one ([`Statistics::notice`]).
-//! - **[`Pace`]** replaces the card's back-pressure, which a UDP socket does not have. A rate is a ceiling: a host that cannot
-//!   read what arrives marks its frames, and those who hear the marks slow down.
+//! - **[`Pace`]** replaces the card's back-pressure, which a UDP socket does not have. A rate is a ceiling: below it
+//!   the rate follows what neighbours tell of delays, losses and their own receive queues.
 //! - **Classes** become priorities: traffic class, SO_PRIORITY, and so the 802.11 access category.
 //!
 //! ```no_run
@@ -51,14 +51,16 @@
 //! | `notice` | a newer list of members, in pieces |
 //! | `confirm` | unconfirmed unicast frames and their retries |
 //! | `queue`, `pace`, `loss` | frames on their way to the kernel; the rate limit; injected losses |
-//! | `throttle` | the pace below its ceiling, by what neighbours can take |
+//! | `throttle`, `echo`, `backlog` | the rate below its ceiling: the loop, what neighbours tell of frames, a receive queue that stands |
 //! | `statistics` | counters |
 //!
 //! **Architecture invariant:** this crate knows no protocol, and `chappe-sys` makes every system call.
 
+mod backlog;
 mod config;
 mod confirm;
 mod driver;
+mod echo;
 mod exchange;
 mod frame;
 mod handshake;

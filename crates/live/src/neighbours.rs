@@ -17,7 +17,7 @@ use crate::sessions::{Allowance, Order, Sessions};
 const NEIGHBOURS_MAX: usize = 256;
 
 /// A node unheard for this long is no neighbour any more: five hellos at the usual interval.
-const SILENCE: Duration = Duration::from_secs(5);
+pub const SILENCE: Duration = Duration::from_secs(5);
 
 /// A session that has brought no key after this time is agreed on anew: the other end may have forgotten it.
 const KEYLESS: Duration = Duration::from_secs(3);
@@ -297,6 +297,12 @@ impl Neighbours {
                 sent: life.broadcasts.newest(),
             })
         })
+    }
+
+    /// Whether a trusted neighbour is not silent.
+    pub fn is_near(&self, now: Instant, node: u16) -> bool {
+        let peer = self.known.get(&node);
+        peer.is_some_and(|peer| peer.life.is_some() && peer.is_near(now))
     }
 
     fn make_room(&mut self, newcomer: u16) {

@@ -10,7 +10,7 @@ use chappe_core::{Bitrate, Duration, Instant, Mode};
 pub enum Pace {
     /// The socket alone: for tests, and for cards that push back.
     Unlimited,
-    /// Bits per second, headers of all layers included.
+    /// At most this many bits per second on each port, headers of all layers included. It follows what the path carries.
     Rate(Bitrate),
     /// One frame after the other, each for its airtime in the mode that the node asked for, or else in this mode.
     Airtime(Mode),
@@ -60,15 +60,16 @@ impl Pacer {
         self.free_at
     }
 
-    /// Charges a frame of `len` octets, sent in `mode` if the node chose one.
-    pub fn spend(&mut self, now: Instant, len: usize, mode: Option<Mode>) {
+    /// Charges a frame of `len` octets, sent in `mode` if the node chose one. Returns its octets on the wire.
+    pub fn spend(&mut self, now: Instant, len: usize, mode: Option<Mode>) -> usize {
         let octets = len + self.overhead;
         let cost = match self.pace {
-            Pace::Unlimited => return,
+            Pace::Unlimited => return octets,
             Pace::Rate(rate) => rate.time_of(octets as u64 * 8),
             Pace::Airtime(usual) => mode.unwrap_or(usual).airtime(octets),
         };
         self.free_at = self.free_at.max(now.saturating_before(BURST)) + cost;
+        octets
     }
 }
 

@@ -4,6 +4,7 @@ use chappe_core::{Address, Caps, Duration};
 use chappe_sys::udp::Group;
 use chappe_sys::{Endpoint, Error, Interface, Result, Socket, packet, udp};
 
+use crate::echo::ECHO;
 use crate::frame::{ALL, HEADER, TAG};
 
 /// The encapsulation of frames.
@@ -107,7 +108,7 @@ impl Port {
 
     /// Largest SDU in octets: what the MTU leaves, bounded by the 16-bit length field.
     pub(crate) fn frame_max(&self) -> usize {
-        let headers = self.overhead + HEADER + TAG;
+        let headers = self.overhead + HEADER + ECHO + TAG;
         self.interface
             .mtu
             .saturating_sub(headers)

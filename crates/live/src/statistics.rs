@@ -29,8 +29,10 @@ pub struct Statistics {
     pub lost_in_queue: u64,
     /// Frames of neighbours whose receive queue stood.
     pub pressed: u64,
-    /// The present rate and the lowest so far in bits per second, if the pace is a rate.
-    pub rate: (u64, u64),
+    /// The present rate in bits per second, if the pace is a rate; that of the slowest port.
+    pub rate: u64,
+    /// The lowest rate since one first fell, and the highest.
+    pub rates: (u64, u64),
     /// Frames the kernel refused.
     pub refused: u64,
     /// The error message of the last refusal.

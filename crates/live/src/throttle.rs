@@ -1,100 +1,128 @@
-//! The closed loop of the pace: how much of its ceiling a member uses, by what its neighbours can take.
+//! The closed loop of the pace: the rate at which a member sends on an interface.
 //!
-//! A broadcast is not confirmed, and links lose frames for other reasons than congestion. So a host that cannot read what
-//! arrives must say so: every frame that it sends carries a mark while its receive queue stands ([`Backlog`]). Those who hear
-//! marks slow down ([`Throttle`]), as a sender does whose router marks packets (ECN, RFC 3168). The share of marked frames
-//! decides how much (DCTCP, RFC 8257); of several neighbours the one with the most marks counts, as TFMCC's receiver with the
-//! lowest rate does (RFC 4654). Members with the same ceiling end at the same rate, since all rise by the same steps and fall in
-//! proportion (Chiu and Jain, 1989).
+//! It starts low and is doubled in each round trip, until something speaks against it, and then grows slowly, as TCP does. Three things
+//! speak against it:
+//!
+//! - **Marks.** A host that cannot read what arrives ([`Backlog`](crate::backlog)) marks all its frames, as a router does whose queue
+//!   is long (ECN, RFC 3168). The share of marked frames decides how much (DCTCP, RFC 8257).
+//! - **Delay.** Neighbours [echo](crate::echo) how much longer frames take than at best. A queue that stands means that the path
+//!   is full (LEDBAT, RFC 6817), so that flows which fill queues get their share.
+//! - **Losses** beyond the link's own ([`Path`]), since a queue may be too short to be noticed. If they do not fall with the rate, they
+//!   are the link's own.
+//!
+//! Of several neighbours the one with the worst path counts, as TFMCC's receiver with the lowest rate does (RFC 4654). Members end
+//! at the same rate, since all rise by the same steps and fall in proportion (Chiu and Jain, 1989).
+
+mod path;
 
 use std::collections::BTreeMap;
 
 use chappe_core::{Bitrate, Duration, Instant};
 
-/// How long a queue must stand before it counts, and the time between two steps: CoDel's interval, the longest usual round trip
-/// (RFC 8289, 3.2).
-const PERIOD: Duration = Duration::from_millis(100);
-/// By how much the rate rises in a period: a frame of 1500 octets, as TCP's in a round trip of that length (RFC 5681), so that
-/// TCP gets its share. In bits per second.
-const STEP: u64 = 1500 * 8 * (1_000_000_000 / PERIOD.nanos());
-/// After this many periods without a mark the step doubles: whoever caused the marks is gone.
+use crate::backlog::PERIOD;
+use crate::echo::Echo;
+use path::{Path, Verdict};
+
+/// A frame of 1500 octets in a [`PERIOD`], in bits per second.
+const FRAME: u64 = 1500 * 8 * (1_000_000_000 / PERIOD.nanos());
+/// The rate at the start: ten frames in a round trip (RFC 6928).
+const FIRST: u64 = 10 * FRAME;
+/// By how much the rate rises in a period: as TCP's in a round trip of that length (RFC 5681), so that TCP gets its share.
+const STEP: u64 = FRAME;
+/// The least rate: a member is never silent. Two frames in a period (RFC 6817, 2.4.2), or this share of a low ceiling.
+const LEAST: u64 = 2 * FRAME;
+const LEAST_SHARE: u64 = 64;
+/// After this many periods without a reason to fall the step doubles: whoever caused it is gone.
+/// Until then it is this part of the way back to the former rate, which is quick at first, as CUBIC's is (RFC 9438).
 const CALM: u32 = 10;
-/// The least rate, as a share of the ceiling: a member is never silent.
-const LEAST: u64 = 64;
+/// A step is at most this part of the rate: what comes back in the round trip until a queue is noticed is then below CoDel's target.
+const STEEP: u64 = 16;
 /// What remains of the rate when the own send queue is full: a queue of this host, which is short (RFC 8511, 4.1: 0.85).
 const BLOCKED: f64 = 0.85;
+/// A neighbour whose echoes stay away for so long is not waited for.
+const ABSENT: Duration = Duration::from_millis(500);
+/// When no neighbour echoes what is sent, the rate is halved each time this passes: four round trips of the longest usual path, as TFRC
+/// does (RFC 5348, 4.3), but not below the rate of the start.
+const UNHEARD: Duration = Duration::from_secs(1);
 
-/// Whether this host falls behind with reading: its receive queue was not empty for a [`PERIOD`], or has lost frames within one.
-#[derive(Debug, Default)]
-pub struct Backlog {
-    /// Since when frames wait that were there before the latest read.
-    since: Option<Instant>,
-    /// When the queue last lost frames.
-    lost: Option<Instant>,
-    /// The kernel's count of lost frames.
-    count: Option<u32>,
-}
-
-impl Backlog {
-    /// Notes a read of the queue: whether it emptied it, and the kernel's count of lost frames, if it has one. Returns how many
-    /// were lost since the last read.
-    pub fn read(&mut self, now: Instant, emptied: bool, count: Option<u32>) -> u32 {
-        self.since = match emptied {
-            true => None,
-            false => self.since.or(Some(now)),
-        };
-        let before = self.count.or(count);
-        let lost = count
-            .zip(before)
-            .map_or(0, |(count, before)| count.wrapping_sub(before));
-        if lost > 0 {
-            self.lost = Some(now);
-        }
-        self.count = count;
-        lost
-    }
-
-    /// Whether the neighbours should send less.
-    pub fn stands(&self, now: Instant) -> bool {
-        let old = |since: Instant| now.saturating_since(since) >= PERIOD;
-        self.since.is_some_and(old) || self.lost.is_some_and(|at| !old(at))
-    }
-}
-
-/// The rate of a member between a step and its ceiling.
+/// The rate of a member on an interface, between a step and its ceiling.
 #[derive(Debug)]
 pub struct Throttle {
+    /// The ceiling; 0 if the throttle does nothing.
     ceiling: u64,
     rate: u64,
-    least: u64,
-    ends: Instant,
-    /// Frames heard of each neighbour in this period, and how many of them were marked.
-    heard: BTreeMap<u16, (u32, u32)>,
+    /// The lowest rate since one first fell, and the highest.
+    lowest: Option<u64>,
+    highest: u64,
+    /// Whether nothing has spoken against doubling yet.
+    starting: bool,
+    /// When the last step was.
+    stepped: Instant,
+    /// When a neighbour last echoed.
+    echoed: Instant,
+    /// Octets sent since the last step.
+    spent: u64,
+    /// The newest counter of broadcasts.
+    newest: u64,
+    /// The counter when the rate last changed. After a fall it is that of a period later: queues have to drain.
+    changed: Option<u64>,
+    /// The same, of the last change that was no small step.
+    leapt: Option<u64>,
+    /// Frames heard of each neighbour since the last step, and how many of them were marked.
+    marks: BTreeMap<u16, (u32, u32)>,
+    paths: BTreeMap<u16, Path>,
     blocked: bool,
-    /// Periods since the rate fell.
+    /// Steps since the rate fell, and what it was before.
     calm: u32,
+    peak: u64,
 }
 
 impl Throttle {
-    /// A throttle that is open. Without a ceiling it does nothing.
+    /// A throttle that starts low. Without a ceiling it does nothing.
     pub fn new(ceiling: Option<Bitrate>) -> Throttle {
         let ceiling = ceiling.map_or(0, |rate| rate.0);
+        let rate = ceiling.min(FIRST);
         Throttle {
             ceiling,
-            rate: ceiling,
-            least: ceiling,
-            ends: Instant::ZERO + PERIOD,
-            heard: BTreeMap::new(),
+            rate,
+            lowest: None,
+            highest: rate,
+            starting: true,
+            stepped: Instant::ZERO,
+            echoed: Instant::ZERO,
+            spent: 0,
+            newest: 0,
+            changed: Some(0),
+            leapt: Some(0),
+            marks: BTreeMap::new(),
+            paths: BTreeMap::new(),
             blocked: false,
             calm: 0,
+            peak: 0,
         }
     }
 
     /// Notes a frame of a neighbour.
     pub fn hear(&mut self, from: u16, marked: bool) {
-        let (all, with) = self.heard.entry(from).or_default();
+        let (all, with) = self.marks.entry(from).or_default();
         *all = all.saturating_add(1);
         *with = with.saturating_add(u32::from(marked));
+    }
+
+    /// Notes what a neighbour has heard of this member.
+    pub fn echo(&mut self, now: Instant, from: u16, echo: Echo) {
+        self.echoed = now;
+        let (newest, leapt) = (self.newest, self.leapt);
+        self.paths
+            .entry(from)
+            .and_modify(|path| path.echo(now, newest, leapt, echo))
+            .or_insert_with(|| Path::new(now, newest, echo));
+    }
+
+    /// Notes a frame that was sent: its octets, and the newest counter of broadcasts.
+    pub fn spend(&mut self, octets: usize, newest: u64) {
+        self.spent += octets as u64;
+        self.newest = newest;
     }
 
     /// Notes that the kernel's send queue was full.
@@ -102,181 +130,118 @@ impl Throttle {
         self.blocked = true;
     }
 
+    /// Forgets those who are no neighbours any more.
+    pub fn keep(&mut self, neighbours: impl Fn(u16) -> bool) {
+        self.paths.retain(|from, _| neighbours(*from));
+    }
+
     /// The rate from now on.
     pub fn rate(&mut self, now: Instant) -> Bitrate {
-        if now >= self.ends {
-            self.step();
-            // Nothing was sent in periods that passed unnoticed: they are no reason to rise.
-            self.ends = now + PERIOD;
+        if self.ceiling > 0 && now >= self.stepped + PERIOD {
+            self.changed.get_or_insert(self.newest);
+            self.leapt.get_or_insert(self.newest);
+            self.step(now);
         }
         Bitrate(self.rate)
     }
 
-    /// The lowest rate so far.
-    pub fn least(&self) -> Bitrate {
-        Bitrate(self.least)
+    /// The lowest rate since it first fell (the present one if it never did), and the highest so far.
+    pub fn range(&self) -> (Bitrate, Bitrate) {
+        (
+            Bitrate(self.lowest.unwrap_or(self.rate)),
+            Bitrate(self.highest),
+        )
     }
 
-    fn step(&mut self) {
+    fn step(&mut self, now: Instant) {
         let share = |&(all, with): &(u32, u32)| f64::from(with) / f64::from(all.max(1));
-        let most = self.heard.values().map(share).fold(0.0, f64::max);
-        let marks = 1.0 - most / 2.0;
-        let factor = match self.blocked {
-            true => marks.min(BLOCKED),
-            false => marks,
-        };
-        if factor < 1.0 {
-            self.calm = 0;
-            let least = self.ceiling / LEAST;
-            self.rate = ((self.rate as f64 * factor) as u64).max(least);
-        } else {
-            let step = STEP << (self.calm / CALM).min(16);
-            self.calm = self.calm.saturating_add(1);
-            self.rate = self.rate.saturating_add(step).min(self.ceiling);
+        let most = self.marks.values().map(share).fold(0.0, f64::max);
+        let mut factor = 1.0 - most / 2.0;
+        if std::mem::take(&mut self.blocked) {
+            factor = factor.min(BLOCKED);
         }
-        self.least = self.least.min(self.rate);
-        (self.blocked, _) = (false, self.heard.clear());
+        let mut before = None;
+        let (changed, mut doubt) = (self.changed, false);
+        let told = |path: &&mut Path| path.has_told(changed);
+        for path in self.paths.values_mut().filter(told) {
+            match path.judge(self.rate) {
+                Verdict::Clear => {}
+                Verdict::Doubt => doubt = true,
+                Verdict::Fall(fall) => factor = factor.min(fall),
+                Verdict::Undo(rate) => before = before.max(Some(rate)),
+            }
+        }
+        let elapsed = now.saturating_since(self.stepped);
+        if factor < 1.0 {
+            self.fall(now, factor);
+        } else if let Some(rate) = before {
+            self.change(now, rate.max(self.rate));
+            self.leapt = self.changed;
+        } else if !(doubt && self.starting) && self.is_confirmed(now) {
+            // A rate that was not used is not confirmed (RFC 7661). Nor are periods that passed unnoticed a reason to rise.
+            let used = self.spent as f64 * 8.0 >= self.rate as f64 * elapsed.as_secs_f64() / 2.0;
+            match used {
+                true => self.rise(now),
+                false => self.change(now, self.rate),
+            }
+        } else if self.spent > 0
+            && self.rate > FIRST
+            && now >= self.echoed.max(self.stepped) + UNHEARD
+        {
+            self.fall(now, 0.5);
+            self.rate = self.rate.max(FIRST);
+        }
+    }
+
+    /// Whether the neighbours have told what became of frames sent at the present rate.
+    fn is_confirmed(&self, now: Instant) -> bool {
+        let present = |path: &&Path| now < path.seen + ABSENT;
+        let told = |path: &Path| path.has_told(self.changed);
+        let mut present = self.paths.values().filter(present).map(told).peekable();
+        let late = now >= self.stepped + ABSENT;
+        present.peek().is_some()
+            && match late {
+                true => present.any(|told| told),
+                false => present.all(|told| told),
+            }
+    }
+
+    fn rise(&mut self, now: Instant) {
+        let step = match self.starting {
+            true => self.rate,
+            false => {
+                let doubled = STEP << (self.calm / CALM).min(16);
+                let back = self.peak.saturating_sub(self.rate) / u64::from(CALM);
+                doubled.max(back).min(self.rate / STEEP).max(STEP)
+            }
+        };
+        self.calm = self.calm.saturating_add(1);
+        self.change(now, self.rate.saturating_add(step));
+        if self.starting {
+            self.leapt = self.changed;
+        }
+        self.highest = self.highest.max(self.rate);
+    }
+
+    fn fall(&mut self, now: Instant, factor: f64) {
+        let least = LEAST.min(self.ceiling / LEAST_SHARE);
+        let rate = ((self.rate as f64 * factor) as u64).max(least);
+        (self.starting, self.calm, self.peak) = (false, 0, self.rate);
+        self.change(now, rate);
+        (self.changed, self.leapt) = (None, None);
+        self.lowest = Some(
+            self.lowest
+                .map_or(self.rate, |lowest| lowest.min(self.rate)),
+        );
+    }
+
+    fn change(&mut self, now: Instant, rate: u64) {
+        self.rate = rate.min(self.ceiling);
+        (self.stepped, self.spent) = (now, 0);
+        self.changed = Some(self.newest);
+        self.marks.clear();
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const CEILING: u64 = 64_000_000;
-
-    fn ms(millis: u64) -> Instant {
-        Instant::from_millis(millis)
-    }
-
-    #[test]
-    fn a_queue_counts_when_it_stands_or_overflows() {
-        let mut backlog = Backlog::default();
-        backlog.read(ms(0), false, Some(7));
-        assert!(!backlog.stands(ms(99)) && backlog.stands(ms(100)));
-        backlog.read(ms(110), true, Some(7));
-        assert!(!backlog.stands(ms(300)));
-        assert_eq!(backlog.read(ms(300), true, Some(9)), 2);
-        assert!(backlog.stands(ms(350)) && !backlog.stands(ms(400)));
-        // The kernel's count wraps.
-        backlog.read(ms(500), true, Some(u32::MAX));
-        assert_eq!(backlog.read(ms(500), true, Some(2)), 3);
-    }
-
-    /// A receiver that handles `capacity` bits per second, of what members send to it at their rates. Its queue is read each
-    /// millisecond, and its frames, one in 10 ms, reach the members 5 ms later.
-    struct Receiver {
-        backlog: Backlog,
-        queue: f64,
-        marks: Vec<(Instant, bool)>,
-    }
-
-    impl Receiver {
-        fn new() -> Receiver {
-            Receiver {
-                backlog: Backlog::default(),
-                queue: 0.0,
-                marks: Vec::new(),
-            }
-        }
-
-        /// One millisecond. Returns the mark that members hear, if they hear a frame.
-        fn turn(&mut self, now: Instant, offered: u64, capacity: u64) -> Option<bool> {
-            self.queue = (self.queue + (offered as f64 - capacity as f64) / 1e3).max(0.0);
-            self.backlog.read(now, self.queue == 0.0, None);
-            if (now.nanos() / 1_000_000).is_multiple_of(10) {
-                let at = now + Duration::from_millis(5);
-                self.marks.push((at, self.backlog.stands(now)));
-            }
-            let due = self.marks.first().is_some_and(|(at, _)| *at <= now);
-            due.then(|| self.marks.remove(0).1)
-        }
-    }
-
-    /// Goal: the rate follows a receiver's capacity down and up again, and neither collapses nor overloads it. Method: steps of
-    /// capacity in virtual time; what is sent and what waits, over the last ten of each twenty seconds.
-    #[test]
-    fn the_rate_follows_steps_of_capacity() {
-        let (mut throttle, mut receiver) = (Throttle::new(Some(Bitrate(CEILING))), Receiver::new());
-        for (phase, capacity) in [2 * CEILING, CEILING / 2, CEILING / 8, 2 * CEILING]
-            .into_iter()
-            .enumerate()
-        {
-            let (mut sent, mut longest) = (0.0, 0.0f64);
-            for millis in 0..20_000 {
-                let now = ms(phase as u64 * 20_000 + millis);
-                let rate = throttle.rate(now).0;
-                if let Some(mark) = receiver.turn(now, rate, capacity) {
-                    throttle.hear(1, mark);
-                }
-                if millis >= 10_000 {
-                    sent += rate as f64 / 1e3;
-                    longest = longest.max(receiver.queue);
-                }
-            }
-            let (used, most) = (sent / 10.0, capacity.min(CEILING) as f64);
-            assert!(
-                used > 0.6 * most && used < 1.05 * most,
-                "{capacity}: {used}"
-            );
-            // What waits is handled within half a second.
-            assert!(longest < capacity as f64 / 2.0, "{capacity}: {longest}");
-        }
-        assert!(throttle.least().0 >= CEILING / LEAST);
-    }
-
-    /// Goal: members get equal shares of a receiver, whatever they begin with, also beside a flow that behaves like TCP: it
-    /// halves its rate on marks, once in a round trip of 100 ms, and otherwise adds a frame in each (RFC 5681, RFC 3168).
-    #[test]
-    fn members_and_a_tcp_like_flow_share() {
-        let mut members = [(); 3].map(|()| Throttle::new(Some(Bitrate(CEILING))));
-        members[0].rate = CEILING / 20;
-        let (mut tcp, mut marked, mut receiver) = (1e6, false, Receiver::new());
-        let mut sent = [0.0; 4];
-        for millis in 0..200_000 {
-            let now = ms(millis);
-            let rates: Vec<u64> = members
-                .iter_mut()
-                .map(|member| member.rate(now).0)
-                .collect();
-            let offered = rates.iter().sum::<u64>() + tcp as u64;
-            if let Some(mark) = receiver.turn(now, offered, CEILING) {
-                members.iter_mut().for_each(|member| member.hear(1, mark));
-                marked |= mark;
-            }
-            if millis % 100 == 0 {
-                tcp = match std::mem::take(&mut marked) {
-                    true => tcp / 2.0,
-                    false => tcp + 12_000.0 * 10.0,
-                };
-            }
-            if millis >= 100_000 {
-                for (sum, rate) in sent
-                    .iter_mut()
-                    .zip(rates.iter().map(|&rate| rate as f64).chain([tcp]))
-                {
-                    *sum += rate / 1e3 / 100.0;
-                }
-            }
-        }
-        let [a, b, c, tcp] = sent;
-        let equal = |x: f64, y: f64| x / y < 1.1 && y / x < 1.1;
-        assert!(equal(a, b) && equal(b, c), "{sent:?}");
-        assert!(a < 4.0 * tcp && tcp < 4.0 * a, "{sent:?}");
-        assert!(sent.iter().sum::<f64>() > 0.6 * CEILING as f64, "{sent:?}");
-    }
-
-    #[test]
-    fn a_full_send_queue_slows_a_little_and_no_ceiling_means_no_limit() {
-        let mut throttle = Throttle::new(Some(Bitrate(CEILING)));
-        throttle.block();
-        assert_eq!(throttle.rate(ms(100)).0, CEILING / 100 * 85);
-        for period in 2..60 {
-            throttle.rate(ms(100 * period));
-        }
-        assert_eq!(throttle.rate(ms(6000)).0, CEILING);
-        let mut open = Throttle::new(None);
-        open.hear(1, true);
-        assert_eq!(open.rate(ms(100)), Bitrate(0));
-    }
-}
+mod tests;

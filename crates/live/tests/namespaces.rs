@@ -178,7 +178,7 @@ fn a_slow_receiver_slows_its_sender() {
         me == Address::node(1) || note.outcomes.len() >= FRAMES
     });
     let (sent, heard) = (ends[0].0.sent as usize, ends[1].0.heard.len());
-    let (slowed, lost) = (ends[0].1.rate.1, ends[1].1.lost_in_queue);
+    let (slowed, lost) = (ends[0].1.rates.0, ends[1].1.lost_in_queue);
     println!("  {heard} of {sent} heard, {lost} lost in the queue; least rate {slowed} bit/s");
     assert!(slowed < 20_000_000, "{slowed}");
     assert!(lost * 4 < sent as u64, "{lost} of {sent} lost");
@@ -330,7 +330,7 @@ fn foreign_frames_are_only_counted() {
                     // Every other one looks like a broadcast or a hello of node 0.
                     if i % 2 == 0 {
                         let length = frame.len() as u8;
-                        let kind = if i % 4 == 0 { 0x30 } else { 0x33 };
+                        let kind = if i % 4 == 0 { 0x40 } else { 0x43 };
                         let head = [kind, 0, 0, 255, 255, 1, 2, 0, 0, 0, 0, 9, 0, length];
                         frame.splice(0..0, head);
                         frame.resize(frame.len() + 12 + 32, 0);

@@ -70,8 +70,8 @@ fn text(view: &View<'_>) -> String {
     put(
         "pace_bps",
         "gauge",
-        "The present pace; below --rate while a member cannot read what arrives.",
-        &bare(statistics.rate.0),
+        "The present pace, at most --rate.",
+        &bare(statistics.rate),
     );
     put(
         "frames_lost_in_queue_total",

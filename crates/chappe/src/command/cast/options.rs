@@ -205,9 +205,9 @@ pub struct Link {
     /// This member's own key (.key).
     #[arg(long, value_name = "FILE")]
     pub key: PathBuf,
-    /// Sending rate with all headers. On a radio, the share of its broadcast rate that is free.
-    #[arg(long, value_name = "RATE", default_value = "10 Mbit/s", value_parser = crate::argument::rate)]
-    pub rate: Bitrate,
+    /// Ceiling of the sending rate, with all headers. Without it the rate follows what the network carries.
+    #[arg(long, value_name = "RATE", value_parser = crate::argument::rate)]
+    pub rate: Option<Bitrate>,
     /// Whether members share airtime (`shared`: radios) or each has its full rate (`separate`: a switch). Default: shared
     /// if an interface is a radio: a wireless card, or one whose alias begins with `radio`.
     #[arg(long, value_name = "KIND", value_parser = ["shared", "separate"])]
@@ -266,7 +266,7 @@ impl Link {
                 false => self.interface.clone(),
             },
             carrier,
-            rate: self.rate,
+            rate: self.rate.unwrap_or(chappe_cast::session::CEILING),
             channel: self.channel.as_deref().map(|kind| match kind {
                 "shared" => Channel::Shared,
                 _ => Channel::Separate,

@@ -6,6 +6,7 @@ use std::io::IsTerminal;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use chappe_cast::event::{Event, Link as Measured, Progress, Summary};
+use chappe_cast::session::CEILING;
 use chappe_cast::session::View;
 use chappe_cast::{Error, Watch};
 use chappe_core::{Bitrate, Duration, Instant};
@@ -129,9 +130,12 @@ impl Screen {
             } => {
                 (self.me, self.frame_max) = (*node, *frame_max_bytes);
                 self.names.insert(*node, name.clone());
+                let ceiling = match self.rate < CEILING {
+                    true => format!(", at most {}", self.rate),
+                    false => String::new(),
+                };
                 self.say(&format!(
-                    "member {node} ({name}) on {interface} ({channel} channel), at most {}",
-                    self.rate
+                    "member {node} ({name}) on {interface} ({channel} channel){ceiling}"
                 ));
             }
             Event::Joined { node, name, role } => {
@@ -325,23 +329,27 @@ impl Screen {
                 summary.seconds,
                 summary.wall_seconds,
             );
-            let airtime = summary.octets_sent as f64 * 8.0 / self.rate.0 as f64;
+            let pace = Bitrate(summary.pace_max_bps.max(1));
+            let airtime = summary.octets_sent as f64 * 8.0 / pace.0 as f64;
             let _ = writeln!(
                 text,
                 "  {} data frames, {:.2} times the files; {airtime:.1} s of airtime at {}; {} frames of other members",
-                summary.data_frames, summary.redundancy, self.rate, summary.frames_of_others
+                summary.data_frames,
+                summary.redundancy,
+                speed(pace.0 as f64),
+                summary.frames_of_others
             );
-            if summary.pace_min_bps < self.rate.0 {
+            if summary.pace_min_bps < summary.pace_max_bps {
                 let _ = writeln!(
                     text,
-                    "  slowed down to {} at times: a member could not read all that arrived, or this host's send queue was full",
+                    "  slowed down to {} at times, because frames were delayed or lost, or a member could not read all of them",
                     speed(summary.pace_min_bps as f64)
                 );
             }
             let frame = self.frame_max + self.headers;
             let capacity =
                 self.capacity
-                    .bps(self.me, &summary.complete, self.frame_max, frame, self.rate);
+                    .bps(self.me, &summary.complete, self.frame_max, frame, pace);
             if let Some(bound) = capacity.filter(|_| summary.lacked_min > 0) {
                 let got = summary.lacked_min as f64 * 8.0 / summary.seconds.max(1e-9);
                 let share = got / bound * 100.0;

@@ -1,0 +1,82 @@
+//! The driver's state of one port.
+
+use chappe_core::Instant;
+use chappe_sys::{Endpoint, Socket};
+
+use crate::backlog::Backlog;
+use crate::neighbours::SILENCE;
+use crate::pace::{Pace, Pacer};
+use crate::port::Port;
+use crate::throttle::Throttle;
+
+/// Octets of the Ethernet header, which a rate includes.
+const ETHERNET: usize = 14;
+
+/// The driver's state of one port.
+pub(super) struct PortState {
+    pub socket: Socket,
+    pub broadcast: Endpoint,
+    /// Until then the kernel gets no frame: it had no buffers, or the interface is down.
+    pub held_until: Instant,
+    /// Whether the kernel's queue is full and the event loop waits for room in it.
+    pub blocked: bool,
+    /// Whether frames still wait in the receive queue.
+    pub behind: bool,
+    /// When it was last known to be empty, by the clock.
+    pub emptied: Instant,
+    /// Whether they have waited for too long.
+    pub backlog: Backlog,
+    pub pacer: Pacer,
+    pub throttle: Throttle,
+    /// When a neighbour was last heard there.
+    pub heard: Option<Instant>,
+}
+
+impl PortState {
+    /// An open port whose throttle starts low.
+    pub fn new(port: Port, pace: Pace) -> PortState {
+        let pacer = Pacer::new(pace, port.overhead + ETHERNET);
+        PortState {
+            socket: port.socket,
+            broadcast: port.broadcast,
+            held_until: Instant::ZERO,
+            blocked: false,
+            behind: false,
+            emptied: Instant::ZERO,
+            backlog: Backlog::default(),
+            throttle: Throttle::new(pacer.rate()),
+            pacer,
+            heard: None,
+        }
+    }
+
+    /// Whether the port cannot take a frame now.
+    pub fn is_shut(&self, now: Instant) -> bool {
+        self.blocked || now < self.held_until
+    }
+}
+
+/// When the pace allows the next frame: on all ports where neighbours were heard, or on all if they were nowhere.
+pub(super) fn free_at(ports: &[PortState], now: Instant) -> Instant {
+    let heard = |state: &&PortState| state.heard.is_some_and(|at| now < at + SILENCE);
+    let free = |state: &PortState| state.pacer.free_at();
+    let most = ports.iter().filter(heard).map(free).max();
+    most.or_else(|| ports.iter().map(free).max()).unwrap_or(now)
+}
+
+/// Sets the rate of each port by its throttle. Returns the rate of the slowest port, the lowest rate of all since one first fell, and
+/// the highest, in bits per second.
+pub(super) fn adapt(ports: &mut [PortState], now: Instant) -> (u64, (u64, u64)) {
+    let (mut present, mut least, mut most) = (u64::MAX, u64::MAX, 0);
+    for state in ports {
+        let rate = state.throttle.rate(now);
+        state.pacer.set_rate(rate);
+        let (lowest, highest) = state.throttle.range();
+        (present, least, most) = (
+            present.min(rate.0),
+            least.min(lowest.0),
+            most.max(highest.0),
+        );
+    }
+    (present, (least, most))
+}

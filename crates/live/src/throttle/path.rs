@@ -1,0 +1,233 @@
+//! What a neighbour's echoes say of the way to it.
+
+use chappe_core::Instant;
+
+use crate::echo::Echo;
+
+/// Frames that a judgement on losses needs, and those that make it certain without a second one.
+const FEW: u64 = 16;
+const MANY: u64 = 256;
+/// How many deviations from a link's own losses are none of its own (RFC 6298: K = 4).
+const DEVIATIONS: f64 = 4.0;
+/// From how many deviations on a rate is not doubled. One round in 40 has so many by chance.
+const SUSPICIOUS: f64 = 2.0;
+/// The weight of a period in the link's own losses: a change takes as long as a cycle of the loop.
+const LEARN: f64 = 1.0 / 64.0;
+/// The delay in ms from which on a queue stands. CoDel's target (RFC 8289, 4.2), and on paths that jitter up to what mac80211 sets for
+/// CoDel, because access to a channel takes longer than a wire.
+const TARGET: (f64, f64) = (5.0, 20.0);
+/// The weight of a difference in the jitter (RFC 3550, 6.4.1).
+const JITTER: f64 = 1.0 / 16.0;
+/// What a loss leaves of the rate at most and at least: CUBIC's share (RFC 9438) and Reno's (RFC 5681).
+const LOSS: (f64, f64) = (0.5, 0.7);
+
+/// What was sent and what of it was lost.
+#[derive(Clone, Copy, Debug, Default)]
+struct Tally {
+    sent: u64,
+    lost: u64,
+}
+
+impl Tally {
+    fn share(self) -> f64 {
+        self.lost as f64 / self.sent.max(1) as f64
+    }
+
+    fn add(&mut self, other: Tally) {
+        (self.sent, self.lost) = (self.sent + other.sent, self.lost + other.lost);
+    }
+}
+
+/// The way to one neighbour.
+#[derive(Debug)]
+pub(super) struct Path {
+    /// The latest counter that it has echoed, and how many it had heard.
+    latest: u64,
+    heard: u16,
+    /// When its latest echo came.
+    pub seen: Instant,
+    delay: Option<u8>,
+    /// How much two echoes in a row differ in their delay, in ms, and the latest.
+    jitter: f64,
+    latest_delay: f64,
+    /// The counter from which on its losses count.
+    leapt: Option<u64>,
+    /// How many frames it has told about since then.
+    told: u64,
+    /// What is not judged yet, and what was judged lately.
+    round: Tally,
+    long: Tally,
+    /// The losses that the link has by itself, once they are known.
+    own: Option<f64>,
+    /// How many frames have told that.
+    known: f64,
+    /// How much its losses vary, in deviations of independent ones.
+    spread: f64,
+    /// Whether the latest round lost too much.
+    suspected: bool,
+    /// The rate and the losses at which the rate began to fall.
+    fell: Option<(u64, f64)>,
+}
+
+/// What a path asks for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Verdict {
+    /// Nothing is wrong.
+    Clear,
+    /// More than usual was lost, which may be chance.
+    Doubt,
+    /// The rate should be multiplied by this.
+    Fall(f64),
+    /// The losses do not depend on the rate, which may be as before.
+    Undo(u64),
+}
+
+impl Path {
+    /// A path at its first echo.
+    pub fn new(now: Instant, newest: u64, echo: Echo) -> Path {
+        Path {
+            latest: newest - u64::from((newest as u16).wrapping_sub(echo.latest)).min(newest),
+            heard: echo.heard,
+            seen: now,
+            delay: echo.delay,
+            jitter: TARGET.1 / DEVIATIONS,
+            latest_delay: echo.delay.map_or(0.0, f64::from),
+            leapt: None,
+            told: 0,
+            round: Tally::default(),
+            long: Tally::default(),
+            own: None,
+            known: 0.0,
+            spread: 1.0,
+            suspected: false,
+            fell: None,
+        }
+    }
+
+    /// Takes an echo. One of frames that were never sent, or of an earlier time, says nothing. Losses before the counter `leapt` do not
+    /// judge the present rate.
+    pub fn echo(&mut self, now: Instant, newest: u64, leapt: Option<u64>, echo: Echo) {
+        let sent = u64::from(echo.latest.wrapping_sub(self.latest as u16));
+        if sent > newest.saturating_sub(self.latest) {
+            return;
+        }
+        let heard = u64::from(echo.heard.wrapping_sub(self.heard));
+        if leapt != self.leapt {
+            (self.leapt, self.told, self.round) = (leapt, 0, Tally::default());
+        }
+        let pure = leapt.is_some_and(|leapt| self.latest >= leapt);
+        (self.latest, self.heard) = (self.latest + sent, echo.heard);
+        (self.seen, self.delay) = (now, echo.delay);
+        if let Some(delay) = echo.delay.map(f64::from) {
+            let change = (delay - self.latest_delay).abs();
+            self.jitter += (change - self.jitter) * JITTER;
+            self.latest_delay = delay;
+        }
+        // Frames that overtook others were counted as lost before.
+        let lost = sent.saturating_sub(heard);
+        if pure {
+            self.told += sent;
+            self.round.add(Tally { sent, lost });
+        }
+    }
+
+    /// Whether its echoes tell what became of enough frames from the counter `changed` on.
+    pub fn has_told(&self, changed: Option<u64>) -> bool {
+        self.told >= FEW && changed.is_some_and(|changed| self.latest >= changed + FEW)
+    }
+
+    /// What its echoes since the last call ask for, at this rate.
+    pub fn judge(&mut self, rate: u64) -> Verdict {
+        let losses = self.judge_losses(rate);
+        let delay = f64::from(self.delay.take().unwrap_or(0));
+        // LEDBAT++ (draft-irtf-iccrg-ledbat-plus-plus, 4.2): in proportion to the excess, and to half at most.
+        let target = (DEVIATIONS * self.jitter).clamp(TARGET.0, TARGET.1);
+        let queue = (2.0 - delay / target).clamp(0.5, 1.0);
+        match losses {
+            Verdict::Fall(factor) => Verdict::Fall(factor.min(queue)),
+            _ if queue < 1.0 => Verdict::Fall(queue),
+            losses => losses,
+        }
+    }
+
+    fn judge_losses(&mut self, rate: u64) -> Verdict {
+        if self.round.sent < FEW {
+            return Verdict::Clear;
+        }
+        let round = std::mem::take(&mut self.round);
+        self.long.add(round);
+        let Some(own) = self.own else {
+            // The first rounds are at a low rate. A half more than was lost, so that a perfect link may lose one later.
+            if self.long.sent >= 2 * FEW {
+                self.own = Some((self.long.lost as f64 + 0.5) / (self.long.sent as f64 + 1.0));
+                self.known = self.long.sent as f64;
+                self.long = Tally::default();
+            }
+            return Verdict::Clear;
+        };
+        // Of what was seen, and of what is known of the link.
+        let known = self.known.max(1.0);
+        let deviation =
+            |tally: Tally| (own * (1.0 - own) * (1.0 / tally.sent as f64 + 1.0 / known)).sqrt();
+        let apart = (round.share() - own) / deviation(round).max(1e-9);
+        let limit = DEVIATIONS * self.spread;
+        let granular = 2.0 / round.sent as f64;
+        let much = apart > limit && round.share() >= own + granular;
+        let certain = much && apart > 2.0 * limit && round.share() > own + 0.1;
+        let long = self.long.sent >= MANY
+            && self.long.share() > own + 4.0 / self.long.sent as f64 + limit * deviation(self.long);
+        let again = std::mem::replace(&mut self.suspected, much);
+        if self.long.sent >= 4 * MANY.max(round.sent) {
+            self.long = Tally::default();
+        }
+        if !(certain || long || much && again) {
+            self.learn(own, round, apart);
+            return match much || apart > SUSPICIOUS {
+                true => Verdict::Doubt,
+                false => Verdict::Clear,
+            };
+        }
+        self.suspected = false;
+        let shares = (round, std::mem::take(&mut self.long));
+        let lost = if long { shares.1 } else { shares.0 }.share();
+        self.blame(own, lost, rate)
+    }
+
+    /// Takes a usual round into account.
+    fn learn(&mut self, own: f64, round: Tally, apart: f64) {
+        // Losses that are not usual teach little: they may be those of a queue.
+        let (share, sent) = (round.share(), round.sent as f64);
+        let deviation = (share - own) / apart;
+        let usual = match apart > 1.0 {
+            true => own + deviation,
+            false => share,
+        };
+        let weight = (sent / (self.known + sent)).max(LEARN);
+        self.known = (self.known + sent).min(sent / LEARN);
+        self.own = Some((own + (usual - own) * weight).clamp(1e-4, 0.99));
+        if share <= own {
+            // Only fewer losses than usual are certainly not those of a queue. 0.8 is the mean deviation of a normal variable.
+            let fresh = -apart / 0.8;
+            self.spread = (self.spread + (fresh - self.spread) * LEARN).max(1.0);
+            self.fell = None;
+        }
+    }
+
+    /// Whether the rate is to blame for the losses. If the rate has been halved since they began, it shows: losses of a full queue
+    /// fall with the rate, those of a link do not.
+    fn blame(&mut self, own: f64, lost: f64, rate: u64) -> Verdict {
+        let (before, at) = *self.fell.get_or_insert((rate, lost));
+        let less = before as f64 / rate.max(1) as f64;
+        let arrived = (1.0 - at).max(1e-3);
+        if less >= 2.0 {
+            let queue = (arrived * less).min(1.0 - own);
+            if 1.0 - lost < (arrived + queue) / 2.0 {
+                (self.own, self.fell) = (Some(lost.min(0.99)), None);
+                self.known = MANY as f64;
+                return Verdict::Undo(before);
+            }
+            self.fell = Some((rate, lost));
+        }
+        Verdict::Fall(((1.0 - lost) / (1.0 - own)).clamp(LOSS.0, LOSS.1))
+    }
+}

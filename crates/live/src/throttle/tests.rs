@@ -1,0 +1,498 @@
+//! The loop in virtual time, over paths that differ in capacity, delay, losses and queue. Each test names its worst cell.
+
+use std::cell::RefCell;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+use std::rc::Rc;
+
+use chappe_core::{Purpose, Seed, Stream};
+
+use super::*;
+use crate::echo::{Ears, stamp};
+
+/// Octets of a frame on the wire.
+const OCTETS: usize = 1500;
+const BITS: f64 = OCTETS as f64 * 8.0;
+/// For how many ms a drawn jitter holds: frames that wait for one access to a channel wait together.
+const ACCESS: u64 = 5;
+/// How often a neighbour sends a frame, which has an echo.
+const ECHOES: u64 = 25;
+
+fn ms(millis: u64) -> Instant {
+    Instant::from_millis(millis)
+}
+
+/// A path: a queue in front of a bottleneck, then a delay, jitter and losses.
+#[derive(Clone, Copy, Debug)]
+struct Cell {
+    /// In Mbit/s.
+    capacity: f64,
+    /// One way, in ms.
+    delay: u64,
+    /// The share of frames, and of echoes, that is lost beside those of a full queue.
+    loss: f64,
+    /// What the queue holds, in ms of the capacity.
+    queue: f64,
+    /// The largest additional delay of a frame, in ms.
+    jitter: u64,
+}
+
+/// A competing flow as TCP's: a window that grows by a frame in a round trip and is halved by a loss.
+struct Aimd {
+    window: f64,
+    starting: bool,
+    next: f64,
+    /// When losses are noticed.
+    lost: VecDeque<f64>,
+    deaf_until: f64,
+    sent: f64,
+}
+
+impl Aimd {
+    fn new() -> Aimd {
+        Aimd {
+            window: 10.0,
+            starting: true,
+            next: 0.0,
+            lost: VecDeque::new(),
+            deaf_until: 0.0,
+            sent: 0.0,
+        }
+    }
+
+    /// Sends what is due in this ms.
+    fn turn(&mut self, now: f64, round: f64, bottleneck: &mut Bottleneck) {
+        while self.lost.front().is_some_and(|at| *at <= now) {
+            self.lost.pop_front();
+            if now >= self.deaf_until {
+                self.window = (self.window / 2.0).max(1.0);
+                (self.starting, self.deaf_until) = (false, now + round);
+            }
+        }
+        self.next = self.next.max(now - 2.0);
+        while self.next <= now {
+            match bottleneck.pass(self.next) {
+                Some(_) => {
+                    self.sent += 1.0;
+                    self.window += match self.starting {
+                        true => 1.0,
+                        false => 1.0 / self.window,
+                    };
+                }
+                None => self.lost.push_back(self.next + round),
+            }
+            self.next += round / self.window;
+        }
+    }
+}
+
+/// Frames that the shortest queue holds.
+const SHORTEST: f64 = 8.0;
+
+/// A first-in first-out queue. Times are in ms.
+struct Bottleneck {
+    /// In bits per ms.
+    capacity: f64,
+    room: f64,
+    free: f64,
+}
+
+impl Bottleneck {
+    fn wait(&self, now: f64) -> f64 {
+        (self.free - now).max(0.0)
+    }
+
+    /// When a frame has passed; `None` if the queue is full.
+    fn pass(&mut self, now: f64) -> Option<f64> {
+        let one = BITS / self.capacity;
+        if self.wait(now) > self.room.max(SHORTEST * one) {
+            return None;
+        }
+        self.free = self.free.max(now) + one;
+        Some(self.free)
+    }
+}
+
+/// A member that sends all the time to one neighbour.
+struct Trial {
+    cell: Cell,
+    throttle: Throttle,
+    ears: Ears,
+    bottleneck: Rc<RefCell<Bottleneck>>,
+    random: Stream,
+    now: u64,
+    next: f64,
+    counter: u64,
+    /// Frames under way: when they arrive (in us), counter, stamp.
+    flying: VecDeque<(u64, u64, u16)>,
+    /// What access to the channel takes at present, in us.
+    access: u64,
+    /// When the neighbour last read.
+    read: Instant,
+    arrived: u64,
+    echoes: BinaryHeap<Reverse<(u64, u64)>>,
+    told: Vec<Echo>,
+    /// Frames through the bottleneck, dropped there, and the ms that those waited which passed.
+    passed: f64,
+    dropped: f64,
+    waited: f64,
+}
+
+impl Trial {
+    fn new(cell: Cell, seed: u64) -> Trial {
+        Trial {
+            cell,
+            throttle: Throttle::new(Some(Bitrate(10_000_000_000))),
+            ears: Ears::default(),
+            bottleneck: Rc::new(RefCell::new(Bottleneck {
+                capacity: cell.capacity * 1e3,
+                room: cell.queue,
+                free: 0.0,
+            })),
+            random: Seed(seed).stream(Purpose::Trial(0)),
+            now: 0,
+            next: 0.0,
+            counter: 0,
+            flying: VecDeque::new(),
+            access: 0,
+            read: Instant::ZERO,
+            arrived: 0,
+            echoes: BinaryHeap::new(),
+            told: Vec::new(),
+            passed: 0.0,
+            dropped: 0.0,
+            waited: 0.0,
+        }
+    }
+
+    fn chance(&mut self, share: f64) -> bool {
+        (self.random.below(1 << 30) as f64) < share * f64::from(1 << 30)
+    }
+
+    /// A millisecond of both ends.
+    fn turn(&mut self) {
+        let now = ms(self.now);
+        while let Some(Reverse((at, index))) = self.echoes.peek().copied() {
+            if at > self.now {
+                break;
+            }
+            self.echoes.pop();
+            self.throttle.hear(2, false);
+            self.throttle.echo(now, 2, self.told[index as usize]);
+        }
+        if self.cell.jitter > 0 && self.now.is_multiple_of(ACCESS) {
+            self.access = self.random.below(self.cell.jitter * 1000);
+        }
+        self.send(now);
+        while self
+            .flying
+            .front()
+            .is_some_and(|&(at, ..)| at <= self.now * 1000)
+        {
+            let Some((at, counter, stamp)) = self.flying.pop_front() else {
+                break;
+            };
+            let at = Instant::ZERO + Duration::from_micros(at);
+            let unread = at.saturating_since(self.read);
+            self.read = at;
+            self.ears.hear(at, (1, 9), (counter, stamp), unread);
+        }
+        if self.now.is_multiple_of(ECHOES) && !self.chance(self.cell.loss) {
+            self.told.push(self.ears.next(now));
+            let echo = self.told.len() as u64 - 1;
+            if self.told[echo as usize].about.is_some() {
+                self.echoes
+                    .push(Reverse((self.now + self.cell.delay, echo)));
+            }
+        }
+        self.now += 1;
+    }
+
+    fn send(&mut self, now: Instant) {
+        let rate = self.throttle.rate(now).0 as f64 / 1e3;
+        self.next = self.next.max(self.now as f64 - 8.0);
+        while self.next <= self.now as f64 {
+            self.counter += 1;
+            self.throttle.spend(OCTETS, self.counter);
+            let at = self.next.max(self.now as f64 - 1.0);
+            self.next += BITS / rate;
+            let Some(out) = self.bottleneck.borrow_mut().pass(at) else {
+                self.dropped += 1.0;
+                continue;
+            };
+            self.passed += 1.0;
+            self.waited += out - at;
+            if self.chance(self.cell.loss) {
+                continue;
+            }
+            let arrives = (out * 1e3) as u64 + self.cell.delay * 1000 + self.access;
+            self.arrived = self.arrived.max(arrives);
+            let at = Instant::ZERO + Duration::from_micros((at * 1e3) as u64);
+            self.flying
+                .push_back((self.arrived, self.counter, stamp(at)));
+        }
+    }
+
+    /// Lets `seconds` pass. Returns the share of the capacity that was used, the share of frames dropped by the queue, and the mean
+    /// wait there in ms.
+    fn pass(&mut self, seconds: u64) -> (f64, f64, f64) {
+        (self.passed, self.dropped, self.waited) = (0.0, 0.0, 0.0);
+        for _ in 0..seconds * 1000 {
+            self.turn();
+        }
+        let all = self.bottleneck.borrow().capacity * seconds as f64 * 1e3 / BITS;
+        let (sent, dropped) = (self.passed + self.dropped, self.dropped);
+        (self.passed / all, dropped / sent, self.waited / self.passed)
+    }
+}
+
+fn cells() -> Vec<Cell> {
+    let mut cells = Vec::new();
+    for capacity in [1.0, 10.0, 100.0, 1000.0] {
+        for delay in [1, 20, 100] {
+            for loss in [0.0, 0.1, 0.3] {
+                for (queue, jitter) in [(5.0, 0), (100.0, 0), (100.0, 15)] {
+                    cells.push(Cell {
+                        capacity,
+                        delay,
+                        loss,
+                        queue,
+                        jitter,
+                    });
+                }
+            }
+        }
+    }
+    cells
+}
+
+/// Goal: without a rate that the user sets, a member uses most of a path and overfills no queue. Method: 108 paths; 10 s to begin, then
+/// 20 s that count.
+#[test]
+fn the_rate_finds_the_path() {
+    let (mut least, mut most_dropped, mut longest) = ((1.0, None), (0.0, None), (0.0, None));
+    for (seed, cell) in cells().into_iter().enumerate() {
+        let mut trial = Trial::new(cell, seed as u64);
+        trial.pass(10);
+        let (used, dropped, waited) = trial.pass(20);
+        println!("{cell:?}: used {used:.3}, dropped {dropped:.3}, waited {waited:.1} ms");
+        if used < least.0 {
+            least = (used, Some(cell));
+        }
+        if dropped > most_dropped.0 {
+            most_dropped = (dropped, Some(cell));
+        }
+        if waited > longest.0 {
+            longest = (waited, Some(cell));
+        }
+    }
+    println!("least used {least:?}\nmost dropped {most_dropped:?}\nlongest wait {longest:?} ms");
+    assert!(least.0 > 0.7 && most_dropped.0 < 0.05 && longest.0 < 50.0);
+}
+
+/// Goal: the rate follows a path that changes. Method: steps of the capacity; the last ten of each twenty seconds count.
+#[test]
+fn the_rate_follows_steps_of_capacity() {
+    let mut worst = (1.0f64, 0.0f64, 0.0f64);
+    for (seed, delay) in [1, 20, 100].into_iter().enumerate() {
+        for loss in [0.0, 0.3] {
+            let cell = Cell {
+                capacity: 20.0,
+                delay,
+                loss,
+                queue: 100.0,
+                jitter: 5,
+            };
+            let mut trial = Trial::new(cell, seed as u64);
+            for capacity in [20e3, 5e3, 40e3, 2e3, 20e3] {
+                trial.bottleneck.borrow_mut().capacity = capacity;
+                trial.pass(10);
+                let (used, dropped, waited) = trial.pass(10);
+                println!("{cell:?} at {capacity}: {used:.3}, {dropped:.3}, {waited:.1} ms");
+                worst = (worst.0.min(used), worst.1.max(dropped), waited.max(worst.2));
+            }
+        }
+    }
+    println!("worst: used, dropped, waited {worst:?}");
+    assert!(worst.0 > 0.5 && worst.1 < 0.05 && worst.2 < 50.0);
+}
+
+/// Goal: losses that the link has by itself do not slow a member down for long, also if they come later. Method: a link that loses
+/// nothing loses 30 % from one moment to the next, and nothing again.
+#[test]
+fn later_losses_of_the_link_are_recognised() {
+    let mut worst = 1.0f64;
+    for (seed, delay) in [1, 20, 100].into_iter().enumerate() {
+        for capacity in [2.0, 20.0, 200.0] {
+            let cell = Cell {
+                capacity,
+                delay,
+                loss: 0.0,
+                queue: 100.0,
+                jitter: 5,
+            };
+            let mut trial = Trial::new(cell, seed as u64);
+            trial.pass(20);
+            for loss in [0.3, 0.0] {
+                trial.cell.loss = loss;
+                trial.pass(20);
+                let (used, ..) = trial.pass(10);
+                println!("{cell:?}, then {loss}: used {used:.3}");
+                worst = worst.min(used);
+            }
+        }
+    }
+    println!("least used {worst:.3}");
+    assert!(worst > 0.5, "{worst}");
+}
+
+/// Goal: members that share a bottleneck get equal shares, also those that come later. Method: four members, each 5 s later than the
+/// one before.
+#[test]
+fn members_share() {
+    let mut worst = 1.0f64;
+    for (delay, jitter) in [(1, 0), (20, 5), (100, 0)] {
+        let cell = Cell {
+            capacity: 20.0,
+            delay,
+            loss: 0.1,
+            queue: 100.0,
+            jitter,
+        };
+        let mut members: Vec<Trial> = (0..4).map(|seed| Trial::new(cell, seed)).collect();
+        let one = members[0].bottleneck.clone();
+        for millis in 0..120_000 {
+            for (index, member) in (0u64..).zip(&mut members) {
+                member.bottleneck = one.clone();
+                if millis == 60_000 {
+                    member.passed = 0.0;
+                }
+                if millis >= index * 5000 {
+                    member.now = millis;
+                    member.turn();
+                }
+            }
+        }
+        let shares: Vec<f64> = members.iter().map(|member| member.passed).collect();
+        let all = one.borrow().capacity * 60_000.0 / BITS;
+        let sum: f64 = shares.iter().sum();
+        // Jain's index: 1 for equal shares, 0.25 if one of four has all.
+        let index = sum * sum / (4.0 * shares.iter().map(|share| share * share).sum::<f64>());
+        println!("{cell:?}: used {:.3}, Jain's index {index:.3}", sum / all);
+        worst = worst.min(index).min(sum / all);
+    }
+    assert!(worst > 0.7, "{worst}");
+}
+
+/// A throttle that has used its rate and been told about it, at the end of a period.
+fn confirmed(throttle: &mut Throttle, period: u64, marked: u16) {
+    let at = ms(100 * period);
+    let newest = 1000 * period;
+    throttle.spend(200_000_000, newest);
+    let echo = |latest: u64| Echo {
+        stamp: 0,
+        about: Some(1),
+        latest: latest as u16,
+        heard: latest as u16,
+        delay: Some(0),
+    };
+    for (part, latest) in [newest - 500, newest].into_iter().enumerate() {
+        throttle.hear(2, part < usize::from(marked));
+        throttle.echo(at, 2, echo(latest));
+    }
+    throttle.rate(at);
+}
+
+#[test]
+fn marks_and_a_full_send_queue_slow_down() {
+    const CEILING: u64 = 64_000_000;
+    let mut throttle = Throttle::new(Some(Bitrate(CEILING)));
+    assert_eq!(throttle.rate(ms(0)).0, FIRST);
+    for period in 1..20 {
+        confirmed(&mut throttle, period, 0);
+    }
+    assert_eq!(throttle.rate(ms(1900)).0, CEILING);
+    // Half of the frames marked: a quarter less.
+    confirmed(&mut throttle, 20, 1);
+    assert_eq!(throttle.rate(ms(2000)).0, CEILING / 4 * 3);
+    throttle.block();
+    assert_eq!(throttle.rate(ms(2100)).0, CEILING / 400 * 3 * 85);
+    for period in 22..60 {
+        confirmed(&mut throttle, period, 2);
+    }
+    assert_eq!(throttle.rate(ms(6000)).0, LEAST);
+    assert_eq!(throttle.range(), (Bitrate(LEAST), Bitrate(CEILING)));
+}
+
+/// Without a ceiling there is no pace, and without echoes no rise; when they stay away, the rate falls to that of the start.
+#[test]
+fn what_nobody_confirms_does_not_rise() {
+    let mut open = Throttle::new(None);
+    open.hear(1, true);
+    assert_eq!(open.rate(ms(100)), Bitrate(0));
+    let mut throttle = Throttle::new(Some(Bitrate(64_000_000)));
+    for period in 1..100 {
+        throttle.spend(200_000_000, 1000 * period);
+        assert_eq!(throttle.rate(ms(100 * period)).0, FIRST);
+    }
+    for period in 100..120 {
+        confirmed(&mut throttle, period, 0);
+    }
+    assert_eq!(throttle.rate(ms(12_000)).0, 64_000_000);
+    for period in 120..300 {
+        throttle.spend(200_000_000, 1000 * period);
+        throttle.rate(ms(100 * period));
+    }
+    assert_eq!(throttle.rate(ms(30_000)).0, FIRST);
+}
+
+/// The share of the capacity that a flow like TCP gets beside a member, or beside another flow like it.
+fn share_of_tcp(cell: Cell, beside_member: bool) -> f64 {
+    let mut trial = Trial::new(cell, 7);
+    let mut flows = [Aimd::new(), Aimd::new()];
+    let seconds = 90;
+    for millis in 0..seconds * 1000 {
+        if millis == 30_000 {
+            flows[0].sent = 0.0;
+        }
+        let now = millis as f64;
+        let round = 2.0 * cell.delay as f64 + trial.bottleneck.borrow().wait(now) + 1.0;
+        // They take turns at being first.
+        for turn in 0..2 {
+            match (turn + millis) % 2 {
+                0 => flows[0].turn(now, round, &mut trial.bottleneck.borrow_mut()),
+                _ if beside_member => trial.turn(),
+                _ => flows[1].turn(now, round, &mut trial.bottleneck.borrow_mut()),
+            }
+        }
+    }
+    let all = cell.capacity * 1e6 * (seconds - 30) as f64 / BITS;
+    flows[0].sent / all
+}
+
+/// Goal: a flow like TCP keeps at least half of what it gets beside another such flow. Queues shorter than 30 ms are printed and do not
+/// count: losses are all that shows there, and a member that slowed down for each of them could not use a lossy link.
+#[test]
+fn a_flow_like_tcp_keeps_half_its_share() {
+    let mut worst = (f64::MAX, None);
+    for capacity in [1.0, 10.0, 100.0] {
+        for delay in [1, 20, 100] {
+            for (queue, jitter) in [(5.0, 0), (30.0, 0), (100.0, 10)] {
+                let cell = Cell {
+                    capacity,
+                    delay,
+                    loss: 0.0,
+                    queue,
+                    jitter,
+                };
+                let (beside, usual) = (share_of_tcp(cell, true), share_of_tcp(cell, false));
+                println!("{cell:?}: {beside:.3} beside a member, {usual:.3} beside its like");
+                if queue >= 30.0 && beside / usual < worst.0 {
+                    worst = (beside / usual, Some(cell));
+                }
+            }
+        }
+    }
+    println!("worst {worst:?}");
+    assert!(worst.0 > 0.5);
+}
