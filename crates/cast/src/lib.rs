@@ -52,6 +52,7 @@
 //! |---|---|
 //! | [`key`], [`group`] | keys and key files; the list of members |
 //! | [`receipt`] | what a receiver signs when it has the files |
+//! | [`fleet`] | stored receipts: who has which version |
 //! | [`manifest`] | tickets and manifests: what a sender signs |
 //! | [`disk`] | files being sent; files being received |
 //! | [`roster`] | the members' records |
@@ -65,13 +66,14 @@
 //! signed, and a sender counts only what a receiver has signed. A member that pollutes batches costs time, because receivers
 //! discard wrong batches and collect them again, but wrong octets never reach an installed file.
 //!
-//! **Architecture invariant:** [`member`] and its parts read no clock and do no I/O, like every node. Only [`disk`] and
-//! [`key`] touch files.
+//! **Architecture invariant:** [`member`] and its parts read no clock and do no I/O, like every node. Only [`disk`],
+//! [`fleet`], [`group`] and [`key`] touch files.
 
 pub mod disk;
 mod error;
 pub mod event;
 pub mod fetch;
+pub mod fleet;
 mod frame;
 pub mod group;
 pub mod key;

@@ -12,7 +12,9 @@ use chappe_pacifier::improved::header::{TIMES, overhead};
 
 use crate::disk::{Sent, unix_ms};
 use crate::error::{Error, Result};
-use crate::event::{Event, Progress, Summary};
+use crate::event::{Event, GONE, Progress, Summary};
+use crate::fleet::Keeper;
+use crate::group::Seat;
 use crate::key::{SignKey, hex};
 use crate::manifest::{Kind, Protocol, Ticket, Validity};
 use crate::member::{DATA_STATES, Member, TRANSFERS_MAX};
@@ -40,6 +42,9 @@ pub struct Sending {
     pub k: u8,
     /// How long after the start receivers may begin to install the files; no limit if there is none.
     pub expires: Option<Duration>,
+    /// The folder in which receipts are stored, as [`fleet`](crate::fleet) says. If it cannot be written, a warning says so, and
+    /// the files are sent all the same.
+    pub fleet: Option<PathBuf>,
 }
 
 /// Octets of Pacifier's fixed header.
@@ -88,6 +93,8 @@ pub fn send(
     let mut sender = Sender {
         sending,
         key: seat.key.sign().clone(),
+        seat: seat.clone(),
+        keeper: None,
         receipts: BTreeMap::new(),
         node: session.node(),
         measured: Instant::ZERO + options.measuring,
@@ -104,7 +111,11 @@ pub fn send(
         foreign: false,
         summary: Summary::default(),
     };
-    let end = session.play(&mut sender, watch)?;
+    let end = session.play(&mut sender, watch);
+    let kept = sender.keeper.take();
+    let kept = kept.map(|keeper| keeper.finish(sender.receivers.values()));
+    warn(kept.unwrap_or(Ok(())), watch);
+    let end = end?;
     sender.summary.octets_sent = session.statistics().octets_sent;
     let summary = sender.summary;
     watch.event(Event::Done(summary.clone()));
@@ -155,6 +166,9 @@ fn eights(nodes: usize) -> u8 {
 struct Sender<'a> {
     sending: &'a Sending,
     key: SignKey,
+    seat: Seat,
+    /// Stores the receipts, if that is wanted and possible.
+    keeper: Option<Keeper>,
     /// The receipts that have arrived.
     receipts: BTreeMap<u16, Receipt>,
     node: u16,
@@ -216,6 +230,9 @@ impl Role for Sender<'_> {
         // The time on the clock, which also runs while this member stands still.
         self.sum_up(now + statistics.still, member, &ticket);
         self.take_receipts(member, watch);
+        if let Some(keeper) = &mut self.keeper {
+            warn(keeper.note(now, self.receivers.values()), watch);
+        }
         let waits = self.lacks_receipts()
             && self
                 .finished
@@ -262,6 +279,10 @@ impl Sender<'_> {
             held: 0,
         });
         member.announce(now, ticket, manifest);
+        if let Some(folder) = &self.sending.fleet {
+            let opened = Keeper::open(folder, &self.seat, &ticket, sent.manifest());
+            self.keeper = opened.map_err(|error| warn(Err(error), watch)).ok();
+        }
         (self.sent, self.announced) = (Some((Arc::new(sent), ticket)), now);
         Ok(())
     }
@@ -273,6 +294,9 @@ impl Sender<'_> {
                 continue;
             }
             self.receipts.insert(receipt.receiver, *receipt);
+            if let Some(keeper) = &mut self.keeper {
+                keeper.receipt(*receipt);
+            }
             watch.event(Event::Receipt {
                 transfer: hex(&receipt.manifest[..8]),
                 node: receipt.receiver,
@@ -479,8 +503,14 @@ impl Sender<'_> {
     }
 }
 
-/// The state of a receiver whose record has expired or that has left.
-const GONE: &str = "gone";
+/// Reports a fault that does not stop the transfer.
+fn warn(result: Result<()>, watch: &mut dyn Watch) {
+    if let Err(error) = result {
+        let what = error.to_string();
+        watch.event(Event::Warning { what });
+    }
+}
+
 /// The states in which a receiver needs no more data.
 const ENDED: [&str; 2] = ["complete", "failed"];
 

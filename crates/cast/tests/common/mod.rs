@@ -155,6 +155,7 @@ impl Place {
             nodes: 16,
             k: 32,
             expires: None,
+            fleet: None,
         }
     }
 

@@ -5,7 +5,7 @@
 #![cfg(target_os = "linux")]
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::{Duration, Instant};
@@ -320,7 +320,11 @@ fn a_file_is_cast_over_emulated_hops() {
          $c emu exec 3 -- $c cast receive to -i radio0 --group lab.group --key n3.key -q & \
          for n in 1 2; do $c emu exec $n -- $c cast relay -i radio0 --group lab.group --key n$n.key -q & done; \
          $c cast send file -i radio0 --group lab.group --key n0.key --rate '1 Mbit/s' -q >&2 || exit 1; \
-         cmp file to/file >&2",
+         cmp file to/file >&2 || exit 1; $c cast fleet lab.group --check > fleet.txt || exit 1; \
+         $c cast fleet lab.group --json > first.json; echo more >> file; \
+         $c cast send file -i radio0 --group lab.group --key n0.key --wait '500 ms' -q >&2 && exit 1; \
+         $c cast fleet lab.group --check --json > second.json; test $? = 1 || exit 1; \
+         $c cast fleet lab.group --prometheus > fleet.prom",
         env!("CARGO_BIN_EXE_chappe")
     );
     let arguments = [LINE, "--late-ok", "--json", "--", "sh", "-c", &script];
@@ -328,11 +332,40 @@ fn a_file_is_cast_over_emulated_hops() {
         return;
     };
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    check_fleet(&place.0);
     let report: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert!(
         report["nodes"][0]["broadcasts"].as_u64().unwrap() >= 40,
         "{report}"
     );
+}
+
+/// What `chappe cast fleet` has said after a first version reached member 3, and a second one no member.
+fn check_fleet(folder: &Path) {
+    let read = |name: &str| fs::read_to_string(folder.join(name)).unwrap();
+    let member = |name: &str| {
+        let fleet: Value = serde_json::from_str(&read(name)).unwrap();
+        let members = fleet["sets"][0]["members"].as_array().unwrap().clone();
+        let is_third = |member: &Value| member["node"] == 3;
+        members.into_iter().find(is_third).unwrap()
+    };
+    let (first, second) = (member("first.json"), member("second.json"));
+    assert_eq!(first["standing"], "current", "{first}");
+    assert_eq!(second["standing"], "behind", "{second}");
+    assert_eq!(second["version"], first["version"]);
+    let why = second["why"].as_str().unwrap();
+    assert!(why.contains("not there"), "{second}");
+    let table = read("fleet.txt");
+    for words in [
+        "1 current, 2 unseen",
+        "3 (n3)",
+        "never asked for them: 1 (n1), 2 (n2)",
+    ] {
+        assert!(table.contains(words), "{table}");
+    }
+    let metrics = read("fleet.prom");
+    let line = r#"chappe_cast_fleet_member_current{files="file",sender="n0",node="3",name="n3"} 0"#;
+    assert!(metrics.contains(line), "{metrics}");
 }
 
 /// Runs a real-time test up to three times; reports whether the computer kept time, and the failures. A computer that
