@@ -9,6 +9,7 @@ mod keeper;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde::Serialize;
@@ -20,7 +21,10 @@ pub use keeper::prepare;
 
 use crate::error::{Error, Result};
 use crate::event::GONE;
-use crate::group::Group;
+use crate::group::{Group, Seat};
+use crate::key::hex;
+use crate::manifest::Manifest;
+use crate::receipt::Receipt;
 use crate::roster::State;
 
 /// The state of a fleet.
@@ -157,6 +161,42 @@ impl Fleet {
     }
 }
 
+/// What a member has of some files, by its last receipt to their sender.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Held {
+    /// Whether these are the contents.
+    pub same: bool,
+    /// The version, as in [`Set::version`].
+    pub version: String,
+    /// When the receipt arrived, in milliseconds since 1970.
+    pub receipt_ms: u64,
+}
+
+/// What members have of the files of a manifest, by the receipts that `seat` has stored in a folder.
+pub(crate) fn held(folder: &Path, seat: &Seat, manifest: &Manifest) -> BTreeMap<u16, Held> {
+    let text = keeper::read(&folder.join(account::file_name(seat.node, manifest)));
+    let account = text
+        .ok()
+        .and_then(|text| Account::parse(&text, &seat.group));
+    let Some(account) = account else {
+        return BTreeMap::new();
+    };
+    let contents = account::contents(manifest);
+    let genuine = account.receipts.iter().filter(|(_, (_, receipt))| {
+        receipt.source == account.sender && receipt.is_genuine(&seat.group)
+    });
+    let held = |(&node, (receipt_ms, receipt)): (&u16, &(u64, Receipt))| {
+        let version = account.version_of(receipt);
+        let held = Held {
+            same: version.is_some_and(|version| version.contents == contents),
+            version: hex(&receipt.manifest[..8]),
+            receipt_ms: *receipt_ms,
+        };
+        (node, held)
+    };
+    genuine.map(held).collect()
+}
+
 impl Set {
     /// The standing of all members of the group by one account; `None` if it has no version.
     fn of(account: &Account, group: &Group) -> Option<Set> {
@@ -225,7 +265,7 @@ impl Member {
             node,
             name: group.name_of(node),
             standing,
-            version: genuine.map(|(_, receipt)| crate::key::hex(&receipt.manifest[..8])),
+            version: genuine.map(|(_, receipt)| hex(&receipt.manifest[..8])),
             version_signed_ms: version.map(|version| version.signed_ms),
             receipt_ms: genuine.map(|(arrived, _)| *arrived),
             command_ok: genuine.map(|(_, receipt)| receipt.command.is_good()),

@@ -60,6 +60,7 @@
 //! | [`member`] | a member as a link node |
 //! | [`session`] | a member on an interface |
 //! | [`event`] | progress events |
+//! | [`rehearsal`] | what a sender would send, to whom |
 //!
 //! **Trust.** The link (`chappe-live`) drops frames of strangers. Members are trusted to forward frames and not to jam. They are
 //! *not* trusted with file contents, nor with what other members say: a receiver installs only what a member that may send has
@@ -82,6 +83,7 @@ pub mod member;
 mod reason;
 pub mod receipt;
 mod receiver;
+pub mod rehearsal;
 mod rolling;
 pub mod roster;
 #[cfg(test)]
@@ -95,6 +97,7 @@ pub use error::{Error, Kind, Result};
 pub use manifest::Protocol;
 pub use reason::{Reason, Withdrawal};
 pub use receiver::{Receiving, receive, relay};
+pub use rehearsal::rehearse;
 pub use sender::{Sending, headers, send};
 pub use session::{Channel, Ending, Options, Watch};
 pub use then::Then;

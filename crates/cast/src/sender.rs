@@ -55,7 +55,7 @@ const FORWARDERS: usize = 4;
 /// How long the sender waits for receipts when all receivers are complete. They are repeated at short intervals.
 const RECEIPTS: Duration = Duration::from_secs(5);
 /// The longest wait for known receivers that have not asked for data yet.
-const LATECOMERS: Duration = Duration::from_secs(3);
+pub(crate) const LATECOMERS: Duration = Duration::from_secs(3);
 
 /// Sends files until every receiver has them or has failed. Returns how the session ended, and a summary.
 pub fn send(
@@ -73,20 +73,7 @@ pub fn send(
     };
     let mut session = Session::open(options, roles)?;
     let seat = &options.seat;
-    if !seat
-        .group
-        .members
-        .get(&seat.node)
-        .is_some_and(|entry| entry.sends)
-    {
-        let what = format!(
-            "member {} ({}) may not send in this group",
-            seat.node,
-            seat.name()
-        );
-        let todo = "the owner allows it: `chappe cast admit GROUP FILE.pub --sends`";
-        return Err(Error::input(what, todo));
-    }
+    check_right(seat)?;
     let payload = payload(session.frame_max(), sending)?;
     watch.event(session.started(options));
     let (files, k) = (sending.files.clone(), sending.k);
@@ -122,9 +109,21 @@ pub fn send(
     Ok((end, summary))
 }
 
+/// Fails if the list of members does not let this one send.
+pub(crate) fn check_right(seat: &Seat) -> Result<()> {
+    let entry = seat.group.members.get(&seat.node);
+    if entry.is_some_and(|entry| entry.sends) {
+        return Ok(());
+    }
+    let (node, name) = (seat.node, seat.name());
+    let what = format!("member {node} ({name}) may not send in this group");
+    let todo = "the owner allows it: `chappe cast admit GROUP FILE.pub --sends`";
+    Err(Error::input(what, todo))
+}
+
 /// Octets of file data per packet: what the headers leave. It depends only on the interface and the options, so that a
 /// restarted sender cuts the files as before.
-fn payload(frame_max: usize, sending: &Sending) -> Result<u16> {
+pub(crate) fn payload(frame_max: usize, sending: &Sending) -> Result<u16> {
     let headers = headers(
         sending.protocol,
         usize::from(sending.k),
@@ -515,7 +514,7 @@ fn warn(result: Result<()>, watch: &mut dyn Watch) {
 const ENDED: [&str; 2] = ["complete", "failed"];
 
 /// The error if no receiver came, with the most likely remedy.
-fn no_receiver(wait: Duration, statistics: &Statistics, others: &[&Record]) -> Error {
+pub(crate) fn no_receiver(wait: Duration, statistics: &Statistics, others: &[&Record]) -> Error {
     let forged = statistics.dropped(DropReason::Unauthentic);
     let what = format!("no receiver has asked for the files within {wait}");
     let receivers = others.iter().filter(|record| record.roles.receives);

@@ -290,6 +290,11 @@ impl Session {
         Ok(())
     }
 
+    /// Whether the members share airtime.
+    pub(crate) fn channel(&self) -> Channel {
+        self.channel
+    }
+
     /// The counters of the link.
     pub fn statistics(&self) -> &Statistics {
         self.live.statistics()

@@ -20,7 +20,7 @@ use std::fmt::Write as _;
 
 use crate::group::{Group, Seat};
 use crate::key::{hex, unhex};
-use crate::manifest::{Digest, Kind, Manifest, NAME_MAX, Ticket};
+use crate::manifest::{Digest, Entry, Kind, Manifest, NAME_MAX, Ticket};
 use crate::receipt::{RECEIPT, Receipt};
 
 /// Largest number of names in an account; further ones are counted.
@@ -94,21 +94,14 @@ pub struct Account {
 impl Version {
     /// The version that a ticket offers.
     pub fn of(ticket: &Ticket, manifest: &Manifest) -> Version {
-        let mut contents = blake3::Hasher::new();
-        let mut files = 0;
-        for entry in manifest.files() {
-            contents.update(&(entry.name.len() as u32).to_be_bytes());
-            contents.update(entry.name.as_bytes());
-            contents.update(&entry.size.to_be_bytes());
-            contents.update(&entry.digest);
-            files += u32::from(entry.kind == Kind::File);
-        }
+        let is_file = |entry: &&Entry| entry.kind == Kind::File;
+        let files = manifest.files().iter().filter(is_file).count();
         Version {
             manifest: ticket.manifest,
-            contents: *contents.finalize().as_bytes(),
+            contents: contents(manifest),
             signed_ms: ticket.validity.signed,
             bytes: ticket.cut.len,
-            files,
+            files: files as u32,
         }
     }
 
@@ -116,6 +109,18 @@ impl Version {
     pub fn name(&self) -> String {
         hex(&self.manifest[..8])
     }
+}
+
+/// The digest of what is in the files, and of their names and sizes: not of how they are cut, or when they were modified.
+pub fn contents(manifest: &Manifest) -> Digest {
+    let mut contents = blake3::Hasher::new();
+    for entry in manifest.files() {
+        contents.update(&(entry.name.len() as u32).to_be_bytes());
+        contents.update(entry.name.as_bytes());
+        contents.update(&entry.size.to_be_bytes());
+        contents.update(&entry.digest);
+    }
+    *contents.finalize().as_bytes()
 }
 
 /// The names that a manifest's files and folders get in a receiver's folder.

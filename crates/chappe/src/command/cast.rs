@@ -7,6 +7,7 @@ mod fleet_metrics;
 mod metrics;
 mod options;
 mod quantity;
+mod rehearsal;
 mod screen;
 
 use std::fmt::Write as _;
@@ -127,7 +128,7 @@ fn members(options: &Members) -> Result<u8, Failure> {
 }
 
 fn send(options: &Send) -> Result<u8, Failure> {
-    if let Some(folder) = &options.fleet {
+    if let Some(folder) = options.fleet.as_ref().filter(|_| !options.dry_run) {
         // Who names a folder wants to know before the files are sent that it cannot be used.
         chappe_cast::fleet::prepare(folder)?;
     }
@@ -147,6 +148,9 @@ fn send(options: &Send) -> Result<u8, Failure> {
     };
     let member = options.link.open()?;
     let mut screen = Screen::new(&options.link, member.rate, options.folder())?;
+    if options.dry_run {
+        return rehearsal::run(&member, &sending, options.link.json, &mut screen);
+    }
     let (end, summary) = chappe_cast::send(&member, &sending, &mut screen)?;
     screen.finish();
     Ok(sent(end, &summary))

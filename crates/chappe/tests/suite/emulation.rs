@@ -319,10 +319,13 @@ fn a_file_is_cast_over_emulated_hops() {
         "cd {folder}; c={}; head -c 60000 /dev/urandom > file; mkdir to; $c cast keygen lab 0=n0 1=n1 2=n2 3=n3 >&2; \
          $c emu exec 3 -- $c cast receive to -i radio0 --group lab.group --key n3.key -q & \
          for n in 1 2; do $c emu exec $n -- $c cast relay -i radio0 --group lab.group --key n$n.key -q & done; \
-         $c cast send file -i radio0 --group lab.group --key n0.key --rate '1 Mbit/s' -q >&2 || exit 1; \
+         send='cast send file -i radio0 --group lab.group --key n0.key'; \
+         $c $send --rate '1 Mbit/s' --dry-run --json > dry.json || exit 1; test -e to/.chappe-cast -o -e lab.fleet && exit 1; \
+         $c $send --rate '1 Mbit/s' --json > sent.json || exit 1; \
          cmp file to/file >&2 || exit 1; $c cast fleet lab.group --check > fleet.txt || exit 1; \
          $c cast fleet lab.group --json > first.json; echo more >> file; \
-         $c cast send file -i radio0 --group lab.group --key n0.key --wait '500 ms' -q >&2 && exit 1; \
+         $c $send --wait '500 ms' -q >&2 && exit 1; \
+         $c $send --wait '500 ms' -q --dry-run > absent.txt && exit 1; \
          $c cast fleet lab.group --check --json > second.json; test $? = 1 || exit 1; \
          $c cast fleet lab.group --prometheus > fleet.prom",
         env!("CARGO_BIN_EXE_chappe")
@@ -333,11 +336,48 @@ fn a_file_is_cast_over_emulated_hops() {
     };
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     check_fleet(&place.0);
+    check_rehearsal(&place.0);
     let report: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert!(
         report["nodes"][0]["broadcasts"].as_u64().unwrap() >= 40,
         "{report}"
     );
+}
+
+/// What a dry run has said, beside the transfer after it: the same files along the line, in a time from the bound to four times what
+/// happened.
+fn check_rehearsal(folder: &Path) {
+    let last = |name: &str| -> Value {
+        let text = fs::read_to_string(folder.join(name)).unwrap();
+        serde_json::from_str(text.lines().last().unwrap()).unwrap()
+    };
+    let (dry, sent) = (last("dry.json"), last("sent.json"));
+    assert_eq!(dry["transfer"], sent["transfer"], "{dry}");
+    assert_eq!(
+        (&dry["bytes"], &dry["files"][0]["bytes"]),
+        (&60_000.into(), &60_000.into())
+    );
+    let receiver = &dry["receivers"][0];
+    assert_eq!(
+        (&receiver["node"], &receiver["held"]),
+        (&3.into(), &Value::Null)
+    );
+    let path = receiver["path"].as_array().unwrap();
+    assert_eq!((&path[0], path.last().unwrap()), (&0.into(), &3.into()));
+    assert!(path.len() >= 3, "{receiver}");
+    let number = |value: &Value| value.as_f64().unwrap();
+    let (least, guess) = (
+        number(&dry["seconds_min"]),
+        number(&dry["seconds_by_paths"]),
+    );
+    assert!(least > 0.0 && least <= guess * 1.01, "{dry}");
+    let took = number(&sent["seconds"]);
+    assert!(
+        took >= least * 0.8 && guess <= took * 4.0,
+        "{took} s, {dry}"
+    );
+    let absent = fs::read_to_string(folder.join("absent.txt")).unwrap();
+    assert!(absent.contains("no receiver"), "{absent}");
 }
 
 /// What `chappe cast fleet` has said after a first version reached member 3, and a second one no member.

@@ -169,6 +169,9 @@ pub struct Send {
     /// How long from now receivers may begin to receive the files, by their clocks; default: without limit.
     #[arg(long, value_name = "TIME", value_parser = age)]
     pub expires: Option<Duration>,
+    /// Send nothing: say which files would go to which receivers, by which paths, and how long it would take.
+    #[arg(long, conflicts_with = "keep")]
+    pub dry_run: bool,
     /// The folder for receipts, which is created if it is missing; default: NAME.fleet beside NAME.group. `chappe cast fleet`
     /// shows them.
     #[arg(long, value_name = "DIR")]

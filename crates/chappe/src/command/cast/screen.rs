@@ -97,6 +97,18 @@ impl Screen {
         self.installed > 0
     }
 
+    /// What the links as measured could carry at most to all `sinks`, in bits per second, with `payload` octets of file data in a
+    /// frame.
+    pub fn bound_bps(&self, sinks: &[u16], payload: usize) -> Option<f64> {
+        let frame = self.frame_max + self.headers;
+        self.capacity.bps(self.me, sinks, payload, frame, self.rate)
+    }
+
+    /// How long a full frame takes at the set rate, in seconds.
+    pub fn frame_seconds(&self) -> f64 {
+        (self.frame_max + self.headers) as f64 * 8.0 / self.rate.0.max(1) as f64
+    }
+
     /// Removes the progress bars.
     pub fn finish(&mut self) {
         for (bar, _, _) in std::mem::take(&mut self.of).into_values() {
