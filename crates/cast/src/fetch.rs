@@ -10,8 +10,11 @@ use chappe_core::{Duration, Instant};
 
 use crate::manifest::Ticket;
 
-/// Octets of a piece; the last one may be shorter.
-pub const PIECE: usize = 1024;
+/// Largest number of octets of a piece. A transfer with smaller packets has pieces of their size, so that pieces pass where data
+/// frames do, whose headers are longer. The last piece may be shorter.
+pub const PIECE_MAX: usize = 1024;
+/// Least size of a piece, which bounds their number. No sender has smaller packets.
+const PIECE_MIN: usize = 128;
 /// Largest number of pieces in one request.
 pub const WINDOW: u32 = 1024;
 /// Interval between requests while no piece arrives.
@@ -23,6 +26,8 @@ pub const POLITENESS: Duration = Duration::from_millis(40);
 #[derive(Debug)]
 pub struct Fetch {
     ticket: Ticket,
+    /// Octets of a piece.
+    piece: usize,
     octets: Vec<u8>,
     have: Vec<bool>,
     missing: usize,
@@ -37,9 +42,11 @@ pub struct Fetch {
 impl Fetch {
     /// An empty manifest, of which the first request is due now.
     pub fn new(now: Instant, ticket: Ticket) -> Fetch {
-        let pieces = (ticket.manifest_len as usize).div_ceil(PIECE);
+        let piece = usize::from(ticket.cut.payload).clamp(PIECE_MIN, PIECE_MAX);
+        let pieces = (ticket.manifest_len as usize).div_ceil(piece);
         Fetch {
             ticket,
+            piece,
             octets: vec![0; ticket.manifest_len as usize],
             have: vec![false; pieces],
             missing: pieces,
@@ -72,8 +79,8 @@ impl Fetch {
     pub fn put(&mut self, now: Instant, piece: u32, octets: &[u8]) -> bool {
         // The neighbours that requested it have overheard it too.
         self.wanted.remove(&piece);
-        let start = piece as usize * PIECE;
-        let end = (start + PIECE).min(self.octets.len());
+        let start = piece as usize * self.piece;
+        let end = (start + self.piece).min(self.octets.len());
         let (Some(have), Some(place)) = (
             self.have.get_mut(piece as usize),
             self.octets.get_mut(start..end),
@@ -144,8 +151,8 @@ impl Fetch {
     /// The next piece to send: index and octets.
     pub fn give(&mut self) -> Option<(u32, &[u8])> {
         let piece = self.wanted.pop_first()?;
-        let start = piece as usize * PIECE;
-        let end = (start + PIECE).min(self.octets.len());
+        let start = piece as usize * self.piece;
+        let end = (start + self.piece).min(self.octets.len());
         Some((piece, self.octets.get(start..end)?))
     }
 }
@@ -161,7 +168,7 @@ mod tests {
         let cut = Cut {
             len: 0,
             k: 1,
-            payload: 1,
+            payload: 1400,
         };
         Ticket::sign(
             0,
@@ -177,7 +184,7 @@ mod tests {
     #[test]
     fn missing_pieces_are_requested_until_complete() {
         let mut random = Seed(2).stream(Purpose::Trial(0));
-        let mut octets = vec![0; 70 * PIECE + 5];
+        let mut octets = vec![0; 70 * PIECE_MAX + 5];
         random.fill(&mut octets);
         let ticket = ticket(&octets);
         let mut now = Instant::ZERO;
@@ -210,11 +217,11 @@ mod tests {
     fn a_wrong_piece_restarts_the_fetch() {
         let octets = vec![7; 2000];
         let mut taker = Fetch::new(Instant::ZERO, ticket(&octets));
-        assert!(!taker.put(Instant::ZERO, 0, &[8; PIECE]));
-        assert!(!taker.put(Instant::ZERO, 1, &octets[PIECE..]));
+        assert!(!taker.put(Instant::ZERO, 0, &[8; PIECE_MAX]));
+        assert!(!taker.put(Instant::ZERO, 1, &octets[PIECE_MAX..]));
         assert_eq!((taker.polluted(), taker.octets()), (1, None));
-        assert!(!taker.put(Instant::ZERO, 0, &octets[..PIECE]));
-        assert!(taker.put(Instant::ZERO, 1, &octets[PIECE..]));
+        assert!(!taker.put(Instant::ZERO, 0, &octets[..PIECE_MAX]));
+        assert!(taker.put(Instant::ZERO, 1, &octets[PIECE_MAX..]));
         for (piece, len) in [(2, 5), (u32::MAX, 5), (0, 3)] {
             assert!(!taker.put(Instant::ZERO, piece, &vec![0; len]));
         }

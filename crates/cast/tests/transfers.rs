@@ -12,7 +12,7 @@ use chappe_cast::event::{Event, Progress};
 use chappe_cast::group::{Group, Seat};
 use chappe_cast::key::SignKey;
 use chappe_cast::session::View;
-use chappe_cast::{Ending, Reason, Then, Watch, receive, relay, send};
+use chappe_cast::{Ending, Options, Reason, Then, Watch, receive, relay, send};
 use chappe_core::Duration;
 use chappe_sys::Links;
 use common::{Network, Notes, Place, same};
@@ -33,6 +33,7 @@ fn main() {
             an_interface_goes_down_and_up,
         ),
         ("small_mtus_are_reported", small_mtus_are_reported),
+        ("mixed_mtus_are_bridged", mixed_mtus_are_bridged),
         ("another_group_is_ignored", another_group_is_ignored),
         (
             "a_sender_without_the_right_is_refused",
@@ -391,6 +392,87 @@ fn small_mtus_are_reported() {
             error.what.contains("more than this link carries"),
             "{error}"
         );
+    });
+}
+
+/// Goal: members whose interfaces have different MTUs exchange files if all make their frames for the smallest, and say what to do
+/// if they do not. Method: a sender and a receiver of MTU 1500, a relay of 700 and a receiver behind it of 520, a manifest of
+/// several kilobytes; then a relay that is too small.
+fn mixed_mtus_are_bridged() {
+    let (network, place) = (Network::new(4), Place::new("mixed"));
+    let file = place.file("a.bin", 1_500_000);
+    for (host, octets) in [(2, 700), (3, 520)] {
+        let set = || Links::open().unwrap().set_mtu("eth0", octets).unwrap();
+        network.hosts[host].run(set).unwrap();
+    }
+    let options = |node: u16, mtu: Option<usize>| {
+        let lose: &[(u16, f64)] = match node {
+            0 => &[(3, 1.0)],
+            3 => &[(0, 1.0), (1, 1.0)],
+            _ => &[(1, 0.1), (2, 0.1)],
+        };
+        Options {
+            mtu,
+            ..place.options(node, 8_000_000, lose)
+        }
+    };
+    let asked = |mtu: usize| {
+        let (options, receiving) = (options(1, Some(mtu)), place.receiving(&place.path("")));
+        let open = || receive(&options, &receiving, &mut Notes::default());
+        network.hosts[1].run(open).unwrap().unwrap_err()
+    };
+    let error = asked(300);
+    assert!(error.what.contains("--mtu 300 leaves"), "{error}");
+    assert!(error.todo.contains("use --mtu 4"), "{error}");
+    let error = asked(1600);
+    assert!(
+        error.what.contains("more than the MTU of eth0, 1500"),
+        "{error}"
+    );
+    thread::scope(|scope| {
+        let relay_notes = Notes::default();
+        let mut watch = relay_notes.clone();
+        let relaying = options(2, Some(520));
+        let net = &network;
+        let relay = scope.spawn(move || net.hosts[2].run(|| relay(&relaying, &mut watch)).unwrap());
+        let receivers = [1, 3].map(|node: u16| {
+            let (options, folder) = (options(node, Some(520)), place.folder(&format!("r{node}")));
+            let receiving = place.receiving(&folder);
+            scope.spawn(move || {
+                let run = || receive(&options, &receiving, &mut Notes::default());
+                net.hosts[usize::from(node)].run(run).unwrap()
+            })
+        });
+        let (options, sending) = (options(0, Some(520)), place.sending(&[file.clone()], 2));
+        let run = || send(&options, &sending, &mut Notes::default());
+        let (_, summary) = network.hosts[0].run(run).unwrap().unwrap();
+        assert_eq!(summary.complete, [1, 3]);
+        for receiver in receivers {
+            receiver.join().unwrap().unwrap();
+        }
+        relay_notes.stop();
+        relay.join().unwrap().unwrap();
+    });
+    assert!(same(&file, &place.path("r1/a.bin")) && same(&file, &place.path("r3/a.bin")));
+    // Without it, the relay says that it cannot relay.
+    thread::scope(|scope| {
+        let (notes, quiet) = (Notes::default(), Notes::default());
+        let (mut watch, mut quiet_watch) = (notes.clone(), quiet.clone());
+        let (relaying, sending_options) = (options(2, None), options(0, None));
+        let sending = place.sending(&[file.clone()], 1);
+        let net = &network;
+        let relay = scope.spawn(move || net.hosts[2].run(|| relay(&relaying, &mut watch)).unwrap());
+        let sender = scope.spawn(move || {
+            net.hosts[0]
+                .run(|| send(&sending_options, &sending, &mut quiet_watch))
+                .unwrap()
+        });
+        let says = |event: &Event| matches!(event, Event::Warning { what } if what.contains("smaller --mtu"));
+        notes.wait_for("the warning", says);
+        quiet.stop();
+        let _ = sender.join().unwrap();
+        notes.stop();
+        relay.join().unwrap().unwrap();
     });
 }
 

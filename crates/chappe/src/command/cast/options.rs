@@ -243,6 +243,10 @@ pub struct Link {
     /// Sending rate with all headers. On a radio, the share of its broadcast rate that is free.
     #[arg(long, value_name = "RATE", default_value = "10 Mbit/s", value_parser = crate::argument::rate)]
     pub rate: Bitrate,
+    /// Send no longer packets than this, IP and UDP headers included, for members whose interfaces have a smaller MTU than this
+    /// one. Default: the interface's MTU. Use the same value each time a file is sent, or receivers start again.
+    #[arg(long, value_name = "OCTETS")]
+    pub mtu: Option<u16>,
     /// Whether members share airtime (`shared`: radios) or each has its full rate (`separate`: a switch). Default: shared
     /// if an interface is a radio: a wireless card, or one whose alias begins with `radio`.
     #[arg(long, value_name = "KIND", value_parser = ["shared", "separate"])]
@@ -302,6 +306,7 @@ impl Link {
             },
             carrier,
             rate: self.rate,
+            mtu: self.mtu.map(usize::from),
             channel: self.channel.as_deref().map(|kind| match kind {
                 "shared" => Channel::Shared,
                 _ => Channel::Separate,
