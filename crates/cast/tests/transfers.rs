@@ -448,7 +448,10 @@ fn mixed_mtus_are_bridged() {
                 net.hosts[usize::from(node)].run(run).unwrap()
             })
         });
-        let (options, sending) = (options(0, Some(520)), place.sending(&[file.clone()], 2));
+        let (options, sending) = (
+            options(0, Some(520)),
+            place.sending(std::slice::from_ref(&file), 2),
+        );
         let run = || send(&options, &sending, &mut Notes::default());
         let (_, summary) = network.hosts[0].run(run).unwrap().unwrap();
         assert_eq!(summary.complete, [1, 3]);
@@ -464,7 +467,7 @@ fn mixed_mtus_are_bridged() {
         let (notes, quiet) = (Notes::default(), Notes::default());
         let (mut watch, mut quiet_watch) = (notes.clone(), quiet.clone());
         let (relaying, sending_options) = (options(2, None), options(0, None));
-        let sending = place.sending(&[file.clone()], 1);
+        let sending = place.sending(std::slice::from_ref(&file), 1);
         let net = &network;
         let relay = scope.spawn(move || net.hosts[2].run(|| relay(&relaying, &mut watch)).unwrap());
         let sender = scope.spawn(move || {
