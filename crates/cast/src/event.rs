@@ -212,6 +212,9 @@ impl Event {
     }
 }
 
+/// The state of a receiver whose record has expired or that has left.
+pub(crate) const GONE: &str = "gone";
+
 impl State {
     /// The state as one word, as in events.
     pub fn word(self) -> &'static str {

@@ -52,6 +52,7 @@
 //! |---|---|
 //! | [`key`], [`group`] | keys and key files; the list of members |
 //! | [`receipt`] | what a receiver signs when it has the files |
+//! | [`fleet`] | stored receipts: who has which version |
 //! | [`manifest`] | tickets and manifests: what a sender signs |
 //! | [`disk`] | files being sent; files being received |
 //! | [`roster`] | the members' records |
@@ -59,19 +60,21 @@
 //! | [`member`] | a member as a link node |
 //! | [`session`] | a member on an interface |
 //! | [`event`] | progress events |
+//! | [`rehearsal`] | what a sender would send, to whom |
 //!
 //! **Trust.** The link (`chappe-live`) drops frames of strangers. Members are trusted to forward frames and not to jam. They are
 //! *not* trusted with file contents, nor with what other members say: a receiver installs only what a member that may send has
 //! signed, and a sender counts only what a receiver has signed. A member that pollutes batches costs time, because receivers
 //! discard wrong batches and collect them again, but wrong octets never reach an installed file.
 //!
-//! **Architecture invariant:** [`member`] and its parts read no clock and do no I/O, like every node. Only [`disk`] and
-//! [`key`] touch files.
+//! **Architecture invariant:** [`member`] and its parts read no clock and do no I/O, like every node. Only [`disk`],
+//! [`fleet`], [`group`] and [`key`] touch files.
 
 pub mod disk;
 mod error;
 pub mod event;
 pub mod fetch;
+pub mod fleet;
 mod frame;
 pub mod group;
 pub mod key;
@@ -80,6 +83,7 @@ pub mod member;
 mod reason;
 pub mod receipt;
 mod receiver;
+pub mod rehearsal;
 mod rolling;
 pub mod roster;
 #[cfg(test)]
@@ -93,6 +97,7 @@ pub use error::{Error, Kind, Result};
 pub use manifest::Protocol;
 pub use reason::{Reason, Withdrawal};
 pub use receiver::{Receiving, receive, relay};
+pub use rehearsal::rehearse;
 pub use sender::{Sending, headers, send};
 pub use session::{Channel, Ending, Options, Watch};
 pub use then::Then;

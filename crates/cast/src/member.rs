@@ -121,6 +121,8 @@ pub struct Counts {
     pub refused: u64,
     /// News of members that run another version.
     pub foreign: u64,
+    /// Attempts to relay a transfer whose frames are too long for this member's link.
+    pub unrelayed: u64,
 }
 
 /// The short interval between news, for urgent ones.

@@ -70,6 +70,7 @@ pub fn receive(options: &Options, receiving: &Receiving, watch: &mut dyn Watch) 
         receiving,
         node: session.node(),
         frame_max: session.frame_max(),
+        mtu: session.mtu(),
         opening: BTreeMap::new(),
         active: BTreeMap::new(),
         working: Vec::new(),
@@ -111,6 +112,8 @@ struct Receiver<'a> {
     receiving: &'a Receiving,
     node: u16,
     frame_max: usize,
+    /// The largest packet of the link in octets.
+    mtu: usize,
     /// Transfers whose stored data are being checked, by sender.
     opening: BTreeMap<u16, Opening>,
     active: BTreeMap<u16, Active>,
@@ -381,7 +384,11 @@ impl Receiver<'_> {
             "the sender's frames have {needed} octets, more than this link carries ({})",
             self.frame_max
         );
-        let error = Error::environment(what, "set the same MTU on all interfaces of the group");
+        let todo = format!(
+            "start all members with `--mtu {}`, or set the same MTU on all interfaces of the group",
+            self.mtu
+        );
+        let error = Error::environment(what, todo);
         Err(error.because(Reason::FrameTooLong))
     }
 
@@ -717,6 +724,7 @@ mod tests {
             receiving: &receiving,
             node: 1,
             frame_max: 1400,
+            mtu: 1500,
             opening: BTreeMap::new(),
             active: BTreeMap::from([(SENDER, active())]),
             working: Vec::new(),

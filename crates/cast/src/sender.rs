@@ -12,7 +12,9 @@ use chappe_pacifier::improved::header::{TIMES, overhead};
 
 use crate::disk::{Sent, unix_ms};
 use crate::error::{Error, Result};
-use crate::event::{Event, Progress, Summary};
+use crate::event::{Event, GONE, Progress, Summary};
+use crate::fleet::Keeper;
+use crate::group::Seat;
 use crate::key::{SignKey, hex};
 use crate::manifest::{Kind, Protocol, Ticket, Validity};
 use crate::member::{DATA_STATES, Member, TRANSFERS_MAX};
@@ -40,6 +42,9 @@ pub struct Sending {
     pub k: u8,
     /// How long after the start receivers may begin to install the files; no limit if there is none.
     pub expires: Option<Duration>,
+    /// The folder in which receipts are stored, as [`fleet`](crate::fleet) says. If it cannot be written, a warning says so, and
+    /// the files are sent all the same.
+    pub fleet: Option<PathBuf>,
 }
 
 /// Octets of Pacifier's fixed header.
@@ -50,7 +55,7 @@ const FORWARDERS: usize = 4;
 /// How long the sender waits for receipts when all receivers are complete. They are repeated at short intervals.
 const RECEIPTS: Duration = Duration::from_secs(5);
 /// The longest wait for known receivers that have not asked for data yet.
-const LATECOMERS: Duration = Duration::from_secs(3);
+pub(crate) const LATECOMERS: Duration = Duration::from_secs(3);
 
 /// Sends files until every receiver has them or has failed. Returns how the session ended, and a summary.
 pub fn send(
@@ -68,26 +73,15 @@ pub fn send(
     };
     let mut session = Session::open(options, roles)?;
     let seat = &options.seat;
-    if !seat
-        .group
-        .members
-        .get(&seat.node)
-        .is_some_and(|entry| entry.sends)
-    {
-        let what = format!(
-            "member {} ({}) may not send in this group",
-            seat.node,
-            seat.name()
-        );
-        let todo = "the owner allows it: `chappe cast admit GROUP FILE.pub --sends`";
-        return Err(Error::input(what, todo));
-    }
+    check_right(seat)?;
     let payload = payload(session.frame_max(), sending)?;
     watch.event(session.started(options));
     let (files, k) = (sending.files.clone(), sending.k);
     let mut sender = Sender {
         sending,
         key: seat.key.sign().clone(),
+        seat: seat.clone(),
+        keeper: None,
         receipts: BTreeMap::new(),
         node: session.node(),
         measured: Instant::ZERO + options.measuring,
@@ -104,16 +98,32 @@ pub fn send(
         foreign: false,
         summary: Summary::default(),
     };
-    let end = session.play(&mut sender, watch)?;
+    let end = session.play(&mut sender, watch);
+    let kept = sender.keeper.take();
+    let kept = kept.map(|keeper| keeper.finish(sender.receivers.values()));
+    warn(kept.unwrap_or(Ok(())), watch);
+    let end = end?;
     sender.summary.octets_sent = session.statistics().octets_sent;
     let summary = sender.summary;
     watch.event(Event::Done(summary.clone()));
     Ok((end, summary))
 }
 
+/// Fails if the list of members does not let this one send.
+pub(crate) fn check_right(seat: &Seat) -> Result<()> {
+    let entry = seat.group.members.get(&seat.node);
+    if entry.is_some_and(|entry| entry.sends) {
+        return Ok(());
+    }
+    let (node, name) = (seat.node, seat.name());
+    let what = format!("member {node} ({name}) may not send in this group");
+    let todo = "the owner allows it: `chappe cast admit GROUP FILE.pub --sends`";
+    Err(Error::input(what, todo))
+}
+
 /// Octets of file data per packet: what the headers leave. It depends only on the interface and the options, so that a
 /// restarted sender cuts the files as before.
-fn payload(frame_max: usize, sending: &Sending) -> Result<u16> {
+pub(crate) fn payload(frame_max: usize, sending: &Sending) -> Result<u16> {
     let headers = headers(
         sending.protocol,
         usize::from(sending.k),
@@ -155,6 +165,9 @@ fn eights(nodes: usize) -> u8 {
 struct Sender<'a> {
     sending: &'a Sending,
     key: SignKey,
+    seat: Seat,
+    /// Stores the receipts, if that is wanted and possible.
+    keeper: Option<Keeper>,
     /// The receipts that have arrived.
     receipts: BTreeMap<u16, Receipt>,
     node: u16,
@@ -216,6 +229,9 @@ impl Role for Sender<'_> {
         // The time on the clock, which also runs while this member stands still.
         self.sum_up(now + statistics.still, member, &ticket);
         self.take_receipts(member, watch);
+        if let Some(keeper) = &mut self.keeper {
+            warn(keeper.note(now, self.receivers.values()), watch);
+        }
         let waits = self.lacks_receipts()
             && self
                 .finished
@@ -262,6 +278,10 @@ impl Sender<'_> {
             held: 0,
         });
         member.announce(now, ticket, manifest);
+        if let Some(folder) = &self.sending.fleet {
+            let opened = Keeper::open(folder, &self.seat, &ticket, sent.manifest());
+            self.keeper = opened.map_err(|error| warn(Err(error), watch)).ok();
+        }
         (self.sent, self.announced) = (Some((Arc::new(sent), ticket)), now);
         Ok(())
     }
@@ -273,6 +293,9 @@ impl Sender<'_> {
                 continue;
             }
             self.receipts.insert(receipt.receiver, *receipt);
+            if let Some(keeper) = &mut self.keeper {
+                keeper.receipt(*receipt);
+            }
             watch.event(Event::Receipt {
                 transfer: hex(&receipt.manifest[..8]),
                 node: receipt.receiver,
@@ -479,13 +502,19 @@ impl Sender<'_> {
     }
 }
 
-/// The state of a receiver whose record has expired or that has left.
-const GONE: &str = "gone";
+/// Reports a fault that does not stop the transfer.
+fn warn(result: Result<()>, watch: &mut dyn Watch) {
+    if let Err(error) = result {
+        let what = error.to_string();
+        watch.event(Event::Warning { what });
+    }
+}
+
 /// The states in which a receiver needs no more data.
 const ENDED: [&str; 2] = ["complete", "failed"];
 
 /// The error if no receiver came, with the most likely remedy.
-fn no_receiver(wait: Duration, statistics: &Statistics, others: &[&Record]) -> Error {
+pub(crate) fn no_receiver(wait: Duration, statistics: &Statistics, others: &[&Record]) -> Error {
     let forged = statistics.dropped(DropReason::Unauthentic);
     let what = format!("no receiver has asked for the files within {wait}");
     let receivers = others.iter().filter(|record| record.roles.receives);

@@ -24,6 +24,8 @@ pub struct Options {
     pub seat: Seat,
     /// The ceiling of the pace of frames on each interface, headers of all layers included. [`CEILING`] where nothing else limits it.
     pub rate: Bitrate,
+    /// Largest IP packet, or payload of an Ethernet frame, to send; default: the smallest MTU of the interfaces.
+    pub mtu: Option<usize>,
     /// Whether members share airtime. Default: shared if one of the interfaces leads to a radio ([`wireless::is_radio`]).
     pub channel: Option<Channel>,
     /// Memory for incomplete batches in octets.
@@ -113,6 +115,8 @@ pub struct Session {
     live: Live<Member>,
     /// The largest SDU in octets.
     frame_max: usize,
+    /// The largest packet of the link in octets, all headers of IP included.
+    mtu: usize,
     channel: Channel,
     seat: Seat,
     known: BTreeMap<u16, (u64, String)>,
@@ -140,10 +144,11 @@ impl Session {
         let seat = options.seat.clone();
         let node = seat.node;
         let names = options.interfaces.iter();
-        let ports = names.map(|name| port(name, node, options.carrier));
+        let ports = names.map(|name| port(name, node, options));
         let ports: Vec<Port> = ports.collect::<Result<_>>()?;
         let frames = ports.iter().map(|port| port.caps().frame_max);
         let frame_max = frames.min().unwrap_or(0);
+        let mtu = ports.iter().map(Port::mtu).min().unwrap_or(0);
         let usual = || Channel::of(&options.interfaces);
         let channel = options.channel.unwrap_or_else(usual);
         let settings = Settings {
@@ -168,6 +173,7 @@ impl Session {
         Ok(Session {
             live: Live::with_ports(config, ports, Box::new(member))?,
             frame_max,
+            mtu,
             channel,
             seat,
             known: BTreeMap::new(),
@@ -292,6 +298,16 @@ impl Session {
         Ok(())
     }
 
+    /// The largest packet of the link in octets: the MTU for which all frames are made.
+    pub(crate) fn mtu(&self) -> usize {
+        self.mtu
+    }
+
+    /// Whether the members share airtime.
+    pub(crate) fn channel(&self) -> Channel {
+        self.channel
+    }
+
     /// The counters of the link.
     pub fn statistics(&self) -> &Statistics {
         self.live.statistics()
@@ -326,14 +342,30 @@ pub fn only_interface(carrier: Carrier) -> Result<String> {
 }
 
 /// Opens an interface whose frames are long enough.
-fn port(interface: &str, node: u16, carrier: Carrier) -> Result<Port> {
-    let port = Port::open(interface, Address::node(node), carrier)?;
-    let (frame_max, mtu) = (port.caps().frame_max, port.interface().mtu);
+fn port(interface: &str, node: u16, options: &Options) -> Result<Port> {
+    let port = Port::open(interface, Address::node(node), options.carrier)?;
+    let own = port.interface().mtu;
+    if let Some(asked) = options.mtu.filter(|asked| *asked > own) {
+        let what = format!("--mtu {asked} is more than the MTU of {interface}, {own} octets");
+        let todo = format!("use --mtu {own} or less, or `ip link set {interface} mtu {asked}`");
+        return Err(Error::input(what, todo));
+    }
+    let port = port.limit(options.mtu.unwrap_or(own));
+    let (frame_max, mtu) = (port.caps().frame_max, port.mtu());
     if frame_max < FRAME_MIN {
-        let what =
-            format!("the MTU of {interface}, {mtu} octets, leaves {frame_max} octets of a frame");
-        let todo = format!("{FRAME_MIN} are needed: `ip link set {interface} mtu 1500`");
-        return Err(Error::environment(what, todo));
+        let least = mtu - frame_max + FRAME_MIN;
+        return Err(match options.mtu {
+            Some(_) => Error::input(
+                format!("--mtu {mtu} leaves {frame_max} octets of a frame"),
+                format!("use --mtu {least} or more"),
+            ),
+            None => Error::environment(
+                format!(
+                    "the MTU of {interface}, {mtu} octets, leaves {frame_max} octets of a frame"
+                ),
+                format!("{least} are needed: `ip link set {interface} mtu 1500`"),
+            ),
+        });
     }
     Ok(port)
 }
@@ -363,6 +395,7 @@ pub fn role_word(record: &Record) -> &'static str {
 struct Warned {
     counts: Counts,
     former: u64,
+    too_long: u64,
 }
 
 /// Warns once of what others do that needs the user's attention.
@@ -374,6 +407,16 @@ fn report_refused(
 ) {
     let before = warned.counts;
     let cases = [
+        (
+            statistics.too_long,
+            warned.too_long,
+            "frames arrive that are longer than this interface's MTU, and are lost: start the other members with --mtu N, where N is this MTU",
+        ),
+        (
+            counts.unrelayed,
+            before.unrelayed,
+            "a transfer's frames are too long for this member, which cannot relay them: start its sender with a smaller --mtu",
+        ),
         (
             counts.unsigned,
             before.unsigned,
@@ -405,7 +448,11 @@ fn report_refused(
             watch.event(Event::Warning { what: what.into() });
         }
     }
-    (warned.counts, warned.former) = (counts, statistics.former);
+    *warned = Warned {
+        counts,
+        former: statistics.former,
+        too_long: statistics.too_long,
+    };
 }
 
 fn report_members(

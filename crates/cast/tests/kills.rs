@@ -3,7 +3,8 @@
 //! Goal: no file ever has its final name with other contents than the sender's, no file of the user changes, and every
 //! transfer ends. Method: a sender, a relay and three receivers are processes of their own, killed at random and when the
 //! first names appear. A watcher reads every file that appears under a final name, fifty times a second. One receiver has a
-//! file of its own under a name of the transfer, and gets a second one meanwhile; another wants the folder as a whole.
+//! file of its own under a name of the transfer, and gets a second one meanwhile; another wants the folder as a whole. The sender
+//! stores receipts, whose file is whole at any time.
 //!
 //! `CAST_KILLS=1000 cargo test --release -p chappe-cast --test kills` is the long form; `CAST_SEED` selects another course.
 
@@ -20,6 +21,7 @@ use std::thread;
 use std::time::{Duration as Pause, Instant as Moment};
 
 use chappe_cast::event::Event;
+use chappe_cast::fleet::{self, Fleet, Standing};
 use chappe_cast::{Options, receive, relay, send};
 use chappe_core::{Duration, Purpose, Seed, Stream};
 use common::{Network, Place};
@@ -68,7 +70,8 @@ fn member(node: usize, place: &Place) {
     let options = options(place, node as u16);
     let ended = match node {
         0 => {
-            let sending = place.sending(&[place.path("tree")], 1);
+            let mut sending = place.sending(&[place.path("tree")], 1);
+            sending.fleet = Some(place.path("lab.fleet"));
             send(&options, &sending, &mut Quiet).map(drop)
         }
         1 => relay(&options, &mut Quiet).map(drop),
@@ -100,18 +103,21 @@ fn kills_of_many_files() {
     let mut random = Seed(seed.into()).stream(Purpose::Fault);
     let network = Network::new(MEMBERS as u8);
     let (mut kills, mut named, mut files, mut transfers) = (0, 0, 0, 0);
+    let mut receipts = 0;
     while kills < wanted {
         let trial = Trial::new(transfers, &mut random);
         let (killed, while_named) =
             trial.run(&network, (wanted - kills).min(KILLS_EACH), &mut random);
         files += trial.check();
+        receipts += trial.look_at_receipts();
         (kills, named, transfers) = (kills + killed, named + while_named, transfers + 1);
         if transfers.is_multiple_of(10) {
             println!("  {kills} kills in {transfers} transfers, all files right");
         }
     }
     println!(
-        "  {kills} kills in {transfers} transfers, {named} of them while names were given; {files} files looked at, all right"
+        "  {kills} kills in {transfers} transfers, {named} of them while names were given; {files} files looked at, all right; receipts of {receipts} of {} receivers stored",
+        transfers as usize * RECEIVERS.len()
     );
 }
 
@@ -286,8 +292,26 @@ impl Trial {
                     self.fault(format!("the whole folder has {found} files"));
                 }
             }
+            self.look_at_receipts();
             thread::sleep(Pause::from_millis(20));
         }
+    }
+
+    /// Reads the receipts that the sender has stored, which must be whole and signed by it at any time. Returns how many
+    /// members have the files by them.
+    fn look_at_receipts(&self) -> usize {
+        let folder = self.place.path("lab.fleet");
+        if !folder.exists() {
+            return 0;
+        }
+        let group = self.place.options(0, 1, &[]).seat.group;
+        let fleet = Fleet::read(&folder, &group).unwrap();
+        if fleet.problems.is_empty() {
+            let current = |set: &fleet::Set| set.count(Standing::Current);
+            return fleet.sets.iter().map(current).sum();
+        }
+        self.fault(fleet.problems.join(", "));
+        0
     }
 
     /// Reads the files of a receiver that are new or have changed; returns how many it has.

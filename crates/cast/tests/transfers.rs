@@ -12,7 +12,7 @@ use chappe_cast::event::{Event, Progress};
 use chappe_cast::group::{Group, Seat};
 use chappe_cast::key::SignKey;
 use chappe_cast::session::View;
-use chappe_cast::{Ending, Reason, Then, Watch, receive, relay, send};
+use chappe_cast::{Ending, Options, Reason, Then, Watch, receive, relay, send};
 use chappe_core::Duration;
 use chappe_sys::Links;
 use common::{Network, Notes, Place, same};
@@ -33,6 +33,12 @@ fn main() {
             an_interface_goes_down_and_up,
         ),
         ("small_mtus_are_reported", small_mtus_are_reported),
+        ("mixed_mtus_are_bridged", mixed_mtus_are_bridged),
+        (
+            "a_transfer_resumes_after_days",
+            a_transfer_resumes_after_days,
+        ),
+        ("a_fifth_sender_is_told", a_fifth_sender_is_told),
         ("another_group_is_ignored", another_group_is_ignored),
         (
             "a_sender_without_the_right_is_refused",
@@ -391,6 +397,196 @@ fn small_mtus_are_reported() {
             error.what.contains("more than this link carries"),
             "{error}"
         );
+    });
+}
+
+/// Goal: members whose interfaces have different MTUs exchange files if all make their frames for the smallest, and say what to do
+/// if they do not. Method: a sender and a receiver of MTU 1500, a relay of 700 and a receiver behind it of 520, a manifest of
+/// several kilobytes; then a relay that is too small.
+fn mixed_mtus_are_bridged() {
+    let (network, place) = (Network::new(4), Place::new("mixed"));
+    let file = place.file("a.bin", 1_500_000);
+    for (host, octets) in [(2, 700), (3, 520)] {
+        let set = || Links::open().unwrap().set_mtu("eth0", octets).unwrap();
+        network.hosts[host].run(set).unwrap();
+    }
+    let options = |node: u16, mtu: Option<usize>| {
+        let lose: &[(u16, f64)] = match node {
+            0 => &[(3, 1.0)],
+            3 => &[(0, 1.0), (1, 1.0)],
+            _ => &[(1, 0.1), (2, 0.1)],
+        };
+        Options {
+            mtu,
+            ..place.options(node, 8_000_000, lose)
+        }
+    };
+    let asked = |mtu: usize| {
+        let (options, receiving) = (options(1, Some(mtu)), place.receiving(&place.path("")));
+        let open = || receive(&options, &receiving, &mut Notes::default());
+        network.hosts[1].run(open).unwrap().unwrap_err()
+    };
+    let error = asked(300);
+    assert!(error.what.contains("--mtu 300 leaves"), "{error}");
+    assert!(error.todo.contains("use --mtu 4"), "{error}");
+    let error = asked(1600);
+    assert!(
+        error.what.contains("more than the MTU of eth0, 1500"),
+        "{error}"
+    );
+    thread::scope(|scope| {
+        let relay_notes = Notes::default();
+        let mut watch = relay_notes.clone();
+        let relaying = options(2, Some(520));
+        let net = &network;
+        let relay = scope.spawn(move || net.hosts[2].run(|| relay(&relaying, &mut watch)).unwrap());
+        let receivers = [1, 3].map(|node: u16| {
+            let (options, folder) = (options(node, Some(520)), place.folder(&format!("r{node}")));
+            let receiving = place.receiving(&folder);
+            scope.spawn(move || {
+                let run = || receive(&options, &receiving, &mut Notes::default());
+                net.hosts[usize::from(node)].run(run).unwrap()
+            })
+        });
+        let (options, sending) = (
+            options(0, Some(520)),
+            place.sending(std::slice::from_ref(&file), 2),
+        );
+        let run = || send(&options, &sending, &mut Notes::default());
+        let (_, summary) = network.hosts[0].run(run).unwrap().unwrap();
+        assert_eq!(summary.complete, [1, 3]);
+        for receiver in receivers {
+            receiver.join().unwrap().unwrap();
+        }
+        relay_notes.stop();
+        relay.join().unwrap().unwrap();
+    });
+    assert!(same(&file, &place.path("r1/a.bin")) && same(&file, &place.path("r3/a.bin")));
+    // Without it, the relay says that it cannot relay.
+    thread::scope(|scope| {
+        let (notes, quiet) = (Notes::default(), Notes::default());
+        let (mut watch, mut quiet_watch) = (notes.clone(), quiet.clone());
+        let (relaying, sending_options) = (options(2, None), options(0, None));
+        let sending = place.sending(std::slice::from_ref(&file), 1);
+        let net = &network;
+        let relay = scope.spawn(move || net.hosts[2].run(|| relay(&relaying, &mut watch)).unwrap());
+        let sender = scope.spawn(move || {
+            net.hosts[0]
+                .run(|| send(&sending_options, &sending, &mut quiet_watch))
+                .unwrap()
+        });
+        let says = |event: &Event| matches!(event, Event::Warning { what } if what.contains("smaller --mtu"));
+        notes.wait_for("the warning", says);
+        quiet.stop();
+        let _ = sender.join().unwrap();
+        notes.stop();
+        relay.join().unwrap().unwrap();
+    });
+}
+
+/// Goal: what has arrived is kept for days, and no longer than asked. Method: both ends stop in the middle, the times of the data
+/// are set back, and both start again: the sender with a new ticket for the same file.
+fn a_transfer_resumes_after_days() {
+    let (network, place) = (Network::new(2), Place::new("days"));
+    let (file, folder) = (place.file("a.bin", 1_500_000), place.folder("r1"));
+    let mut receiving = place.receiving(&folder);
+    receiving.keep_parts = Duration::from_secs(7 * 86_400);
+    let attempt = |until: fn(&Event) -> bool, rate: u64| {
+        let (watch, sends) = (Notes::default(), Notes::default());
+        thread::scope(|scope| {
+            let (mut notes, mut others) = (watch.clone(), sends.clone());
+            let (options, receiving) = (place.options(1, rate, &[]), receiving.clone());
+            let (net, file) = (&network, file.clone());
+            let receiver = scope.spawn(move || {
+                net.hosts[1]
+                    .run(|| receive(&options, &receiving, &mut notes))
+                    .unwrap()
+            });
+            let (options, sending) = (place.options(0, rate, &[]), place.sending(&[file], 1));
+            let sender = scope.spawn(move || {
+                net.hosts[0]
+                    .run(|| send(&options, &sending, &mut others))
+                    .unwrap()
+            });
+            watch.wait_for("the end of the attempt", until);
+            sends.stop();
+            watch.stop();
+            receiver.join().unwrap().unwrap();
+            let _ = sender.join().unwrap();
+        });
+        let events = watch.events.lock().unwrap();
+        let held = events.iter().find_map(|event| match event {
+            Event::Offered { held, .. } => Some(*held),
+            _ => None,
+        });
+        held.unwrap()
+    };
+    let age = |days: u64| {
+        let places = fs::read_dir(folder.join(".chappe-cast")).unwrap().flatten();
+        let map = places
+            .map(|place| place.path().join("batches"))
+            .find(|map| map.exists());
+        let then = std::time::SystemTime::now() - std::time::Duration::from_secs(days * 86_400);
+        let map = fs::File::options().write(true).open(map.unwrap()).unwrap();
+        map.set_modified(then).unwrap();
+    };
+    let half: fn(&Event) -> bool =
+        |event| matches!(event, Event::Progress { receivers, .. } if receivers[0].batches_done > 8);
+    assert_eq!(attempt(half, 3_000_000), 0);
+    age(8);
+    assert_eq!(
+        attempt(half, 3_000_000),
+        0,
+        "after eight days they are gone"
+    );
+    age(6);
+    let done: fn(&Event) -> bool = |event| matches!(event, Event::Installed { .. });
+    let held = attempt(done, 8_000_000);
+    assert!(held > 8, "after six days they are there: {held}");
+    assert!(same(&file, &folder.join("a.bin")));
+}
+
+/// A receiver takes part in four transfers at a time. Who is the fifth to send gets to know that, and not something else.
+fn a_fifth_sender_is_told() {
+    let (network, place) = (Network::new(6), Place::new("fifth"));
+    let folder = place.folder("r5");
+    thread::scope(|scope| {
+        let (notes, net) = (Notes::default(), &network);
+        let mut watch = notes.clone();
+        let (options, mut receiving) = (place.options(5, 2_000_000, &[]), place.receiving(&folder));
+        receiving.keep = true;
+        let receiver = scope.spawn(move || {
+            net.hosts[5]
+                .run(|| receive(&options, &receiving, &mut watch))
+                .unwrap()
+        });
+        let quiet = Notes::default();
+        let senders = [0u16, 1, 2, 3].map(|node| {
+            let (options, mut watch) = (place.options(node, 300_000, &[]), quiet.clone());
+            let file = place.file(&format!("{node}.bin"), 2_000_000 + usize::from(node));
+            let sending = place.sending(&[file], 1);
+            let at = &network.hosts[usize::from(node)];
+            scope.spawn(move || at.run(|| send(&options, &sending, &mut watch)).unwrap())
+        });
+        for place in 0..4 {
+            let offered =
+                |event: &Event| matches!(event, Event::Offered { source, .. } if *source == place);
+            notes.wait_for("four transfers", offered);
+        }
+        let mut sending = place.sending(&[place.file("4.bin", 1000)], 1);
+        sending.wait = Duration::from_secs(4);
+        let options = place.options(4, 2_000_000, &[]);
+        let run = || send(&options, &sending, &mut Notes::default());
+        let error = network.hosts[4].run(run).unwrap().unwrap_err();
+        assert!(error.todo.contains("at most 4 transfers"), "{error}");
+        let waits = |event: &Event| matches!(event, Event::Warning { what } if what.contains("has to wait"));
+        notes.wait_for("the receiver's warning", waits);
+        quiet.stop();
+        notes.stop();
+        for sender in senders {
+            let _ = sender.join().unwrap();
+        }
+        receiver.join().unwrap().unwrap();
     });
 }
 

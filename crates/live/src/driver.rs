@@ -38,7 +38,10 @@ use port_state::PortState;
 pub struct Live<N: LinkNode + ?Sized> {
     ports: Vec<PortState>,
     me: u16,
+    /// Largest SDU that is sent on all ports, in octets.
     frame_max: usize,
+    /// Largest SDU that may be received on one of them.
+    received_max: usize,
     sealer: Sealer,
     schedule: Schedule,
     /// The number of the newest unicast frame.
@@ -136,6 +139,7 @@ impl<N: LinkNode + ?Sized> Live<N> {
         let membership = config.membership;
         let first = chappe_sys::random_key()?;
         let frame_max = ports.iter().map(Port::frame_max).min().unwrap_or(0);
+        let received_max = ports.iter().map(Port::received_max).max().unwrap_or(0);
         let me = address.and_then(Address::node_number).unwrap_or_default();
         let echoes = matches!(config.pace, Pace::Rate(_));
         let state = |port: Port| PortState::new(port, config.pace);
@@ -144,13 +148,14 @@ impl<N: LinkNode + ?Sized> Live<N> {
             schedule: Schedule::new(config.hellos, times),
             number: 0,
             broadcast_at: None,
-            scratch: vec![0; HEADER + frame_max + ECHO + TAG],
+            scratch: vec![0; HEADER + received_max + ECHO + TAG],
             ears: Ears::default(),
             echoes,
             queue: Queue::new(frame_max + ECHO, ports.len()),
             ports: ports.into_iter().map(state).collect(),
             me,
             frame_max,
+            received_max,
             clock,
             // The driver waits for `observe_every` by itself. A busy host may take half the time between two hellos.
             presence: Presence::new(config.observe_every + config.hellos.later / 2),
@@ -227,7 +232,7 @@ impl<N: LinkNode + ?Sized> Live<N> {
         &mut self,
         mut observe: impl FnMut(&mut N, Instant, &Statistics) -> ControlFlow<()>,
     ) -> Result<Ending> {
-        let mut received = Received::new(HEADER + self.frame_max + ECHO + TAG);
+        let mut received = Received::new(HEADER + self.received_max + ECHO + TAG);
         let mut ready = Vec::new();
         loop {
             let now = self.now();
@@ -723,6 +728,7 @@ impl<N: LinkNode + ?Sized> Live<N> {
                         self.statistics.drops.count(DropReason::Malformed);
                         let former = frame.is_some_and(|(_, frame)| is_former(frame));
                         self.statistics.former += u64::from(former);
+                        self.statistics.too_long += u64::from(frame.is_none());
                     }
                 }
                 // Confirmations do not wait: there must be room for that of the next frame.

@@ -45,6 +45,8 @@ pub struct Port {
     pub(crate) overhead: usize,
     interface: Interface,
     address: Address,
+    /// Largest IP packet, or payload of an Ethernet frame, that is sent in octets.
+    mtu: usize,
 }
 
 impl Port {
@@ -76,9 +78,24 @@ impl Port {
             socket,
             broadcast,
             overhead,
+            mtu: interface.mtu,
             interface,
             address,
         })
+    }
+
+    /// Sends no longer packets than an interface of this MTU, for neighbours whose interfaces have a smaller one than this. Longer
+    /// frames are still received. Does not raise the MTU.
+    pub fn limit(self, mtu: usize) -> Port {
+        Port {
+            mtu: self.mtu.min(mtu),
+            ..self
+        }
+    }
+
+    /// Largest IP packet, or payload of an Ethernet frame, that is sent in octets.
+    pub fn mtu(&self) -> usize {
+        self.mtu
     }
 
     /// The capabilities of the link.
@@ -106,12 +123,19 @@ impl Port {
         self.address
     }
 
-    /// Largest SDU in octets: what the MTU leaves, bounded by the 16-bit length field.
+    /// Largest SDU that is sent, in octets: what the MTU leaves, bounded by the 16-bit length field.
     pub(crate) fn frame_max(&self) -> usize {
+        self.left_of(self.mtu)
+    }
+
+    /// Largest SDU that may be received in octets.
+    pub(crate) fn received_max(&self) -> usize {
+        self.left_of(self.interface.mtu)
+    }
+
+    fn left_of(&self, mtu: usize) -> usize {
         let headers = self.overhead + HEADER + ECHO + TAG;
-        self.interface
-            .mtu
-            .saturating_sub(headers)
+        mtu.saturating_sub(headers)
             .min(usize::from(u16::MAX) - headers)
     }
 }

@@ -49,6 +49,8 @@ pub struct Statistics {
     pub unanswered: u64,
     /// Sessions with neighbours that were agreed on, renewed ones included.
     pub sessions: u64,
+    /// Frames that were longer than the MTU of their interface; among the malformed ones.
+    pub too_long: u64,
     /// Frames of the former version, in which all members shared one key.
     pub former: u64,
     /// Pieces of the list of members sent to nodes that have an older one.

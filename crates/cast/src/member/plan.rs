@@ -62,7 +62,8 @@ impl Member {
                     transfer.node = Some(node);
                 }
                 Err(error) => {
-                    // Another sender's frames may be too long for this link. Receivers report that; a relay can do nothing.
+                    // Another sender's frames may be too long for this link. Receivers report that; a relay can only warn.
+                    self.counts.unrelayed += u64::from(!self.settings.roles.receives);
                     if let Some(offer) = &mut transfer.offer {
                         let what = format!("the files cannot be sent: {error}");
                         let todo = "lower --k or --nodes, or raise the interface's MTU";

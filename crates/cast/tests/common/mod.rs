@@ -155,6 +155,7 @@ impl Place {
             nodes: 16,
             k: 32,
             expires: None,
+            fleet: None,
         }
     }
 
@@ -181,6 +182,7 @@ impl Place {
             carrier: Carrier::UDP,
             seat: Seat::example(node, 24, self.2),
             rate: Bitrate(rate),
+            mtu: None,
             channel: None,
             memory: 8_000_000,
             measuring: Duration::from_millis(600),

@@ -1,8 +1,13 @@
 //! `chappe cast`: files to many hosts over real networks.
 
 mod capacity;
+mod exposition;
+mod fleet;
+mod fleet_metrics;
 mod metrics;
 mod options;
+mod quantity;
+mod rehearsal;
 mod screen;
 mod unit;
 
@@ -28,6 +33,7 @@ pub fn run(cast: &Cast) -> Result<u8, Failure> {
         Action::Admit(options) => admit(options),
         Action::Revoke(options) => revoke(options),
         Action::Members(options) => members(options),
+        Action::Fleet(options) => fleet::run(options),
         Action::Send(options) => send(options),
         Action::Receive(options) => receive(options),
         Action::Relay(options) => relay(options),
@@ -125,6 +131,10 @@ fn members(options: &Members) -> Result<u8, Failure> {
 }
 
 fn send(options: &Send) -> Result<u8, Failure> {
+    if let Some(folder) = options.fleet.as_ref().filter(|_| !options.dry_run) {
+        // Who names a folder wants to know before the files are sent that it cannot be used.
+        chappe_cast::fleet::prepare(folder)?;
+    }
     let sending = Sending {
         files: options.files.clone(),
         receivers: options.receivers.into(),
@@ -137,9 +147,13 @@ fn send(options: &Send) -> Result<u8, Failure> {
         nodes: options.nodes,
         k: options.k,
         expires: options.expires,
+        fleet: options.folder(),
     };
     let member = options.link.open()?;
-    let mut screen = Screen::new(&options.link, member.rate)?;
+    let mut screen = Screen::new(&options.link, member.rate, options.folder())?;
+    if options.dry_run {
+        return rehearsal::run(&member, &sending, options.link.json, &mut screen);
+    }
     let (end, summary) = chappe_cast::send(&member, &sending, &mut screen)?;
     screen.finish();
     Ok(sent(end, &summary))
@@ -169,7 +183,7 @@ fn receive(options: &Receive) -> Result<u8, Failure> {
         keep_parts: options.keep_parts,
     };
     let member = options.link.open()?;
-    let mut screen = Screen::new(&options.link, member.rate)?;
+    let mut screen = Screen::new(&options.link, member.rate, None)?;
     let end = chappe_cast::receive(&member, &receiving, &mut screen)?;
     screen.finish();
     Ok(match end {
@@ -180,7 +194,7 @@ fn receive(options: &Receive) -> Result<u8, Failure> {
 
 fn relay(options: &Relay) -> Result<u8, Failure> {
     let member = options.link.open()?;
-    let mut screen = Screen::new(&options.link, member.rate)?;
+    let mut screen = Screen::new(&options.link, member.rate, None)?;
     chappe_cast::relay(&member, &mut screen)?;
     screen.finish();
     Ok(0)

@@ -5,7 +5,7 @@
 #![cfg(target_os = "linux")]
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::{Duration, Instant};
@@ -319,8 +319,15 @@ fn a_file_is_cast_over_emulated_hops() {
         "cd {folder}; c={}; head -c 60000 /dev/urandom > file; mkdir to; $c cast keygen lab 0=n0 1=n1 2=n2 3=n3 >&2; \
          $c emu exec 3 -- $c cast receive to -i radio0 --group lab.group --key n3.key -q & \
          for n in 1 2; do $c emu exec $n -- $c cast relay -i radio0 --group lab.group --key n$n.key -q & done; \
-         $c cast send file -i radio0 --group lab.group --key n0.key --rate '1 Mbit/s' -q >&2 || exit 1; \
-         cmp file to/file >&2",
+         send='cast send file -i radio0 --group lab.group --key n0.key'; \
+         $c $send --rate '1 Mbit/s' --dry-run --json > dry.json || exit 1; test -e to/.chappe-cast -o -e lab.fleet && exit 1; \
+         $c $send --rate '1 Mbit/s' --json > sent.json || exit 1; \
+         cmp file to/file >&2 || exit 1; $c cast fleet lab.group --check > fleet.txt || exit 1; \
+         $c cast fleet lab.group --json > first.json; echo more >> file; \
+         $c $send --wait '500 ms' -q >&2 && exit 1; \
+         $c $send --wait '500 ms' -q --dry-run > absent.txt && exit 1; \
+         $c cast fleet lab.group --check --json > second.json; test $? = 1 || exit 1; \
+         $c cast fleet lab.group --prometheus > fleet.prom",
         env!("CARGO_BIN_EXE_chappe")
     );
     let arguments = [LINE, "--late-ok", "--json", "--", "sh", "-c", &script];
@@ -328,11 +335,77 @@ fn a_file_is_cast_over_emulated_hops() {
         return;
     };
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    check_fleet(&place.0);
+    check_rehearsal(&place.0);
     let report: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert!(
         report["nodes"][0]["broadcasts"].as_u64().unwrap() >= 40,
         "{report}"
     );
+}
+
+/// What a dry run has said, beside the transfer after it: the same files along the line, in a time from the bound to four times what
+/// happened.
+fn check_rehearsal(folder: &Path) {
+    let last = |name: &str| -> Value {
+        let text = fs::read_to_string(folder.join(name)).unwrap();
+        serde_json::from_str(text.lines().last().unwrap()).unwrap()
+    };
+    let (dry, sent) = (last("dry.json"), last("sent.json"));
+    assert_eq!(dry["transfer"], sent["transfer"], "{dry}");
+    assert_eq!(
+        (&dry["bytes"], &dry["files"][0]["bytes"]),
+        (&60_000.into(), &60_000.into())
+    );
+    let receiver = &dry["receivers"][0];
+    assert_eq!(
+        (&receiver["node"], &receiver["held"]),
+        (&3.into(), &Value::Null)
+    );
+    let path = receiver["path"].as_array().unwrap();
+    assert_eq!((&path[0], path.last().unwrap()), (&0.into(), &3.into()));
+    assert!(path.len() >= 3, "{receiver}");
+    let number = |value: &Value| value.as_f64().unwrap();
+    let (least, guess) = (
+        number(&dry["seconds_min"]),
+        number(&dry["seconds_by_paths"]),
+    );
+    assert!(least > 0.0 && least <= guess * 1.01, "{dry}");
+    let took = number(&sent["seconds"]);
+    assert!(
+        took >= least * 0.8 && guess <= took * 4.0,
+        "{took} s, {dry}"
+    );
+    let absent = fs::read_to_string(folder.join("absent.txt")).unwrap();
+    assert!(absent.contains("no receiver"), "{absent}");
+}
+
+/// What `chappe cast fleet` has said after a first version reached member 3, and a second one no member.
+fn check_fleet(folder: &Path) {
+    let read = |name: &str| fs::read_to_string(folder.join(name)).unwrap();
+    let member = |name: &str| {
+        let fleet: Value = serde_json::from_str(&read(name)).unwrap();
+        let members = fleet["sets"][0]["members"].as_array().unwrap().clone();
+        let is_third = |member: &Value| member["node"] == 3;
+        members.into_iter().find(is_third).unwrap()
+    };
+    let (first, second) = (member("first.json"), member("second.json"));
+    assert_eq!(first["standing"], "current", "{first}");
+    assert_eq!(second["standing"], "behind", "{second}");
+    assert_eq!(second["version"], first["version"]);
+    let why = second["why"].as_str().unwrap();
+    assert!(why.contains("not there"), "{second}");
+    let table = read("fleet.txt");
+    for words in [
+        "1 current, 2 unseen",
+        "3 (n3)",
+        "never asked for them: 1 (n1), 2 (n2)",
+    ] {
+        assert!(table.contains(words), "{table}");
+    }
+    let metrics = read("fleet.prom");
+    let line = r#"chappe_cast_fleet_member_current{files="file",sender="n0",node="3",name="n3"} 0"#;
+    assert!(metrics.contains(line), "{metrics}");
 }
 
 /// Runs a real-time test up to three times; reports whether the computer kept time, and the failures. A computer that

@@ -1,21 +1,23 @@
 //! Counters for Prometheus, over a minimal HTTP server.
 
-use std::fmt::Write as _;
 use std::io::{self, Read, Write};
-use std::net::{SocketAddr, TcpListener};
+use std::net::TcpListener;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use chappe_cast::session::{View, role_word};
 use chappe_core::DropReason;
 
+use super::exposition::{escaped, family};
+use super::fleet_metrics::Source;
+
 /// The metrics as text, shared with the serving thread.
 pub struct Metrics(Arc<Mutex<String>>);
 
 impl Metrics {
-    /// Serves at `address` as long as the program runs, one request at a time. Every path returns the metrics.
-    pub fn serve(address: SocketAddr) -> io::Result<Metrics> {
-        let listener = TcpListener::bind(address)?;
+    /// Serves at `listener` as long as the program runs, one request at a time. Every path returns the metrics, and those of the
+    /// fleet after them if there are receipts.
+    pub fn serve(listener: TcpListener, mut fleet: Option<Source>) -> io::Result<Metrics> {
         let text = Arc::new(Mutex::new(String::new()));
         let served = text.clone();
         std::thread::Builder::new().name("metrics".into()).spawn(move || {
@@ -25,7 +27,8 @@ impl Metrics {
                 let _ = stream.set_read_timeout(limit).and(stream.set_write_timeout(limit));
                 // Closing a socket with unread input resets it and may cut off the answer, so the request is read and ignored.
                 let _ = stream.read(&mut [0; 4096]);
-                let body = served.lock().unwrap_or_else(PoisonError::into_inner).clone();
+                let mut body = served.lock().unwrap_or_else(PoisonError::into_inner).clone();
+                body += fleet.as_mut().map_or("", Source::text);
                 let _ = write!(
                     stream,
                     "HTTP/1.1 200 OK\r\nContent-Type: text/plain; version=0.0.4\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
@@ -46,13 +49,7 @@ fn text(view: &View<'_>) -> String {
     let (statistics, member) = (view.statistics, view.member);
     let mut text = String::new();
     let mut put = |name: &str, kind: &str, help: &str, rows: &[(String, f64)]| {
-        let _ = writeln!(
-            text,
-            "# HELP chappe_cast_{name} {help}\n# TYPE chappe_cast_{name} {kind}"
-        );
-        for (labels, value) in rows {
-            let _ = writeln!(text, "chappe_cast_{name}{labels} {value}");
-        }
+        family(&mut text, name, kind, help, rows);
     };
     let bare = |value: u64| [(String::new(), value as f64)];
     put(
@@ -165,23 +162,40 @@ fn text(view: &View<'_>) -> String {
     text
 }
 
-/// A label's value, escaped for the text format (Prometheus, "Exposition formats").
-fn escaped(value: &str) -> String {
-    let escape = |c: char| match c {
-        '\\' => "\\\\".to_string(),
-        '"' => "\\\"".to_string(),
-        '\n' => "\\n".to_string(),
-        c => c.to_string(),
-    };
-    value.chars().map(escape).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
+    use std::net::TcpStream;
 
+    /// Goal: the endpoint has the present state of the fleet. Method: an account that is none comes and goes.
     #[test]
-    fn a_name_cannot_break_the_format() {
-        assert_eq!(escaped("hill \"a\"\\\n"), "hill \\\"a\\\"\\\\\\n");
+    fn the_fleet_is_served_as_it_is_now() {
+        let folder = std::env::temp_dir().join(format!("chappe-metrics-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&folder);
+        fs::create_dir_all(folder.join("lab.fleet")).unwrap();
+        let members = [(1, "base".to_owned(), true)];
+        chappe_cast::group::create(&folder.join("lab"), &members).unwrap();
+        let source = Source::new(folder.join("lab.fleet"), &folder.join("lab.group"));
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        Metrics::serve(listener, Some(source)).unwrap();
+        let get = || {
+            let mut stream = TcpStream::connect(address).unwrap();
+            stream.write_all(b"GET /metrics HTTP/1.1\r\n\r\n").unwrap();
+            let mut answer = String::new();
+            stream.read_to_string(&mut answer).unwrap();
+            let length = answer.split_once("Content-Length: ").unwrap().1;
+            let (length, body) = length.split_once("\r\n").unwrap();
+            let body = body.split_once("\r\n\r\n").unwrap().1;
+            assert_eq!(length.parse::<usize>().unwrap(), body.len());
+            body.to_owned()
+        };
+        assert!(get().contains("\nchappe_cast_fleet_problems 0\n"));
+        fs::write(folder.join("lab.fleet/1-77.fleet"), "nonsense").unwrap();
+        assert!(get().contains("\nchappe_cast_fleet_problems 1\n"));
+        fs::remove_file(folder.join("lab.fleet/1-77.fleet")).unwrap();
+        assert!(get().contains("\nchappe_cast_fleet_problems 0\n"));
+        fs::remove_dir_all(&folder).unwrap();
     }
 }

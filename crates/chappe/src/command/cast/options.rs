@@ -1,7 +1,7 @@
 //! The command line of `chappe cast`.
 
 use std::net::{IpAddr, SocketAddr};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use chappe_cast::group::Seat;
 use chappe_cast::{Audience, Carrier, Channel, Loss, Options};
@@ -46,6 +46,8 @@ pub enum Action {
     Revoke(Revoke),
     /// Show the members of a group.
     Members(Members),
+    /// Show which member has which version of the files that were sent, by the receipts that senders have stored.
+    Fleet(Fleet),
 }
 
 #[derive(Debug, Args)]
@@ -110,6 +112,39 @@ pub struct Members {
 }
 
 #[derive(Debug, Args)]
+#[command(
+    after_help = "Example:  chappe cast fleet lab.group\n          (reads lab.fleet, where `chappe cast send --group lab.group` stores receipts)"
+)]
+pub struct Fleet {
+    /// The list of members (.group), by which receipts are checked.
+    pub group: PathBuf,
+    /// The folder with the receipts; default: NAME.fleet beside NAME.group.
+    #[arg(long, value_name = "DIR")]
+    pub fleet: Option<PathBuf>,
+    /// End with exit code 1 if a member that has asked for files lacks their last version, or its command failed.
+    #[arg(long)]
+    pub check: bool,
+    /// Print one JSON document.
+    #[arg(long)]
+    pub json: bool,
+    /// Print the text format of Prometheus, as for the node exporter's textfile collector.
+    #[arg(long, conflicts_with = "json")]
+    pub prometheus: bool,
+}
+
+impl Fleet {
+    /// The folder with the receipts.
+    pub fn folder(&self) -> PathBuf {
+        fleet_of(&self.group, self.fleet.as_ref())
+    }
+}
+
+/// The folder with the receipts of a group's senders.
+fn fleet_of(group: &Path, given: Option<&PathBuf>) -> PathBuf {
+    given.map_or_else(|| group.with_extension("fleet"), Clone::clone)
+}
+
+#[derive(Debug, Args)]
 pub struct Send {
     /// The files and folders to send. All arrive in one folder, under their base names.
     #[arg(required = true)]
@@ -136,8 +171,26 @@ pub struct Send {
     /// How long from now receivers may begin to receive the files, by their clocks; default: without limit.
     #[arg(long, value_name = "TIME", value_parser = age)]
     pub expires: Option<Duration>,
+    /// Send nothing: say which files would go to which receivers, by which paths, and how long it would take.
+    #[arg(long, conflicts_with = "keep")]
+    pub dry_run: bool,
+    /// The folder for receipts, which is created if it is missing; default: NAME.fleet beside NAME.group. `chappe cast fleet`
+    /// shows them.
+    #[arg(long, value_name = "DIR")]
+    pub fleet: Option<PathBuf>,
+    /// Send without storing receipts.
+    #[arg(long, conflicts_with = "fleet")]
+    pub no_fleet: bool,
     #[command(flatten)]
     pub link: Link,
+}
+
+impl Send {
+    /// The folder for receipts, unless none are to be stored.
+    pub fn folder(&self) -> Option<PathBuf> {
+        let folder = fleet_of(&self.link.group, self.fleet.as_ref());
+        (!self.no_fleet).then_some(folder)
+    }
 }
 
 #[derive(Debug, Args)]
@@ -208,6 +261,10 @@ pub struct Link {
     /// Ceiling of the sending rate, with all headers. Without it the rate follows what the network carries.
     #[arg(long, value_name = "RATE", value_parser = crate::argument::rate)]
     pub rate: Option<Bitrate>,
+    /// Send no longer packets than this, IP and UDP headers included, for members whose interfaces have a smaller MTU than this
+    /// one. Default: the interface's MTU. Use the same value each time a file is sent, or receivers start again.
+    #[arg(long, value_name = "OCTETS")]
+    pub mtu: Option<u16>,
     /// Whether members share airtime (`shared`: radios) or each has its full rate (`separate`: a switch). Default: shared
     /// if an interface is a radio: a wireless card, or one whose alias begins with `radio`.
     #[arg(long, value_name = "KIND", value_parser = ["shared", "separate"])]
@@ -267,6 +324,7 @@ impl Link {
             },
             carrier,
             rate: self.rate.unwrap_or(chappe_cast::session::CEILING),
+            mtu: self.mtu.map(usize::from),
             channel: self.channel.as_deref().map(|kind| match kind {
                 "shared" => Channel::Shared,
                 _ => Channel::Separate,

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::io::IsTerminal;
+use std::net::TcpListener;
+use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use chappe_cast::event::{Event, Link as Measured, Progress, Summary};
@@ -14,8 +16,10 @@ use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
 
 use super::capacity::Capacity;
+use super::fleet_metrics::Source;
 use super::metrics::Metrics;
 use super::options::Link;
+use super::quantity::{octets, speed};
 use crate::failure::Failure;
 use crate::terminal;
 
@@ -48,15 +52,19 @@ pub struct Screen {
     failed: BTreeMap<u16, String>,
     sends: bool,
     metrics: Option<Metrics>,
+    /// Where receipts are stored.
+    fleet: Option<PathBuf>,
 }
 
 impl Screen {
-    pub fn new(link: &Link, rate: Bitrate) -> Result<Screen, Failure> {
+    /// `fleet` is the folder where receipts are stored, if they are.
+    pub fn new(link: &Link, rate: Bitrate, fleet: Option<PathBuf>) -> Result<Screen, Failure> {
         let bars = (!link.json && !link.quiet && std::io::stderr().is_terminal())
             .then(|| MultiProgress::with_draw_target(ProgressDrawTarget::stderr()));
+        let source = fleet.clone().map(|folder| Source::new(folder, &link.group));
         let metrics = link
             .metrics
-            .map(Metrics::serve)
+            .map(|address| Metrics::serve(TcpListener::bind(address)?, source))
             .transpose()
             .map_err(|error| {
                 let what = format!("cannot serve metrics: {error}");
@@ -81,12 +89,25 @@ impl Screen {
             failed: BTreeMap::new(),
             sends: false,
             metrics,
+            fleet,
         })
     }
 
     /// Whether a file was installed, or was there already.
     pub fn has_installed(&self) -> bool {
         self.installed > 0
+    }
+
+    /// What the links as measured could carry at most to all `sinks`, in bits per second, with `payload` octets of file data in a
+    /// frame.
+    pub fn bound_bps(&self, sinks: &[u16], payload: usize) -> Option<f64> {
+        let frame = self.frame_max + self.headers;
+        self.capacity.bps(self.me, sinks, payload, frame, self.rate)
+    }
+
+    /// How long a full frame takes at the set rate, in seconds.
+    pub fn frame_seconds(&self) -> f64 {
+        (self.frame_max + self.headers) as f64 * 8.0 / self.rate.0.max(1) as f64
     }
 
     /// Removes the progress bars.
@@ -366,7 +387,14 @@ impl Screen {
                 .len()
                 .saturating_sub(summary.receipts.len());
             let _ = match lacking {
-                0 => writeln!(text, "  signed receipts of all {}", summary.complete.len()),
+                0 => {
+                    let kept = self
+                        .fleet
+                        .as_ref()
+                        .map_or(String::new(), |folder| format!(", in {}", folder.display()));
+                    let count = summary.complete.len();
+                    writeln!(text, "  signed receipts of all {count}{kept}")
+                }
                 lacking => writeln!(text, "  {lacking} of them gave no signed receipt"),
             };
             for node in &summary.commands_failed {
@@ -450,23 +478,5 @@ fn share(done: u32, all: u32) -> f64 {
     match all {
         0 => 100.0,
         all => f64::from(done) / f64::from(all) * 100.0,
-    }
-}
-
-/// A rate with two decimals and a unit.
-fn speed(bps: f64) -> String {
-    match bps < 1e5 {
-        true => format!("{:.1} kbit/s", bps / 1e3),
-        false => format!("{:.2} Mbit/s", bps / 1e6),
-    }
-}
-
-/// A size with a decimal unit.
-fn octets(bytes: u64) -> String {
-    match bytes {
-        0..10_000 => format!("{bytes} B"),
-        10_000..1_000_000 => format!("{:.0} kB", bytes as f64 / 1e3),
-        1_000_000..10_000_000_000 => format!("{:.1} MB", bytes as f64 / 1e6),
-        _ => format!("{:.1} GB", bytes as f64 / 1e9),
     }
 }
