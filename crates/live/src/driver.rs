@@ -213,6 +213,7 @@ impl<N: LinkNode + ?Sized> Live<N> {
             loss: config.loss,
             statistics: Statistics {
                 life: epoch,
+                watched: true,
                 ..Statistics::default()
             },
             observed: None,
@@ -228,7 +229,7 @@ impl<N: LinkNode + ?Sized> Live<N> {
     }
 
     /// Wakes [`run`](Self::run), and so the application, when `fd` is readable too: a TUN device, a listening socket. The
-    /// application reads it. Tell the driver when a descriptor is closed by [`unwatch`](Self::unwatch).
+    /// application reads it when [`Statistics::watched`] says so; what it leaves there wakes it again. Tell the driver when a descriptor is closed by [`unwatch`](Self::unwatch).
     pub fn watch(&self, fd: impl AsFd) -> Result<()> {
         self.events.add(fd, WATCHED)
     }
@@ -283,14 +284,16 @@ impl<N: LinkNode + ?Sized> Live<N> {
             if observe(&mut self.node, now, &self.statistics).is_break() {
                 return Ok(Ending::Asked);
             }
-            self.statistics.notice = None;
+            (self.statistics.notice, self.statistics.watched) = (None, false);
             self.run_timers();
             self.renew_keys()?;
             self.transmit()?;
             self.wait(now, &mut ready)?;
             for event in ready.drain(..) {
                 match event {
-                    Ready::Readable(WATCHED) | Ready::Writable(WATCHED) => {}
+                    Ready::Readable(WATCHED) | Ready::Writable(WATCHED) => {
+                        self.statistics.watched = true;
+                    }
                     Ready::Readable(port) => self.receive(port as usize, &mut received)?,
                     Ready::Writable(port) => self.on_writable(port as usize)?,
                     Ready::Deadline => {}
@@ -716,7 +719,9 @@ impl<N: LinkNode + ?Sized> Live<N> {
             match state.socket.receive(received) {
                 Ok(count) => {
                     state.behind = count == BATCH;
-                    let lost = state.socket.lost_in_queue();
+                    // A queue that overflowed is longer than a batch. What overflowed between two looks is found by the next.
+                    let looks = state.behind || state.backlog.is_unknown(now);
+                    let lost = looks.then(|| state.socket.lost_in_queue());
                     let lost = state.backlog.read(now, !state.behind, lost);
                     self.statistics.lost_in_queue += u64::from(lost);
                 }
