@@ -465,13 +465,10 @@ impl<N: LinkNode + ?Sized> Live<N> {
         let counter = self.sealer.next_broadcast();
         let len = self.neighbours.write_hello(now, counter, body);
         let silent = |last: Instant| now.saturating_since(last) > SILENT;
-        let len = match self.broadcast_at.is_none_or(silent) {
-            true => {
-                body[len..].fill(0);
-                room
-            }
-            false => len,
-        };
+        let silent = self.broadcast_at.is_none_or(silent);
+        let whole = self.schedule.length(len, room, silent);
+        body[len..whole].fill(0);
+        let len = whole;
         let frame = Outgoing::control(Seal::Broadcast(Kind::Hello), Target::Broadcast);
         if self.seal_and_queue(now, len, frame) {
             self.statistics.hellos_sent += 1;

@@ -165,6 +165,8 @@ fn driver(config: &MeshConfig) -> Config {
             first: Duration::from_millis(200),
             measuring: Duration::from_secs(1),
             later: (config.node.probe_interval() * 8).max(Duration::from_secs(1)),
+            // The router's probes do.
+            measures: false,
         },
         // A unicast waits for the frames of two neighbours and for the confirmation.
         retries: Retries {
