@@ -121,6 +121,8 @@ impl NodeConfig {
                 lost_after: LOST_AFTER,
                 gap: self.update_gap(),
                 settle: self.update_gap() * 2,
+                // Updates of a larger mesh fill their share of the air already.
+                reach_twice: self.size <= AROUND_MAX,
                 ..improved.routing
             },
             next_hops: NextHops {

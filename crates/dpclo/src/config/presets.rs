@@ -33,6 +33,7 @@ impl Settings {
                 jitter: Duration::from_millis(10),
                 lost_after: 3,
                 hop_limit: 32,
+                reach_twice: false,
             },
             next_hops: NextHops {
                 limit: KMax::AtLeastTwo,

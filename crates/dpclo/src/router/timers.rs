@@ -147,7 +147,7 @@ impl Router {
                 return;
             };
             if self.routes.expire(now, place, &self.links) {
-                self.advertise(now, place);
+                self.advertise_reach(now, place);
             }
         }
     }
@@ -159,15 +159,8 @@ impl Router {
                 return;
             };
             if self.routes.rank(now, place, &self.links) {
-                self.advertise(now, place);
+                self.advertise_reach(now, place);
             }
-        }
-    }
-
-    fn advertise(&mut self, now: Instant, place: u16) {
-        if let Some(known) = self.routes.get_mut(place) {
-            known.changed = true;
-            self.request_update(now, Duration::ZERO);
         }
     }
 
