@@ -76,6 +76,9 @@ pub struct Settings {
 pub struct Probes {
     /// Mean time between probes. Default 1 s (De Couto and others, MobiCom 2003; the paper: "regular periods").
     pub interval: Duration,
+    /// A shorter mean time between probes, and how long it lasts after the start: a node measures its links sooner. Default none (as
+    /// there).
+    pub first: Option<(Duration, Duration)>,
     /// Each interval is up to this share shorter or longer, at random, so that two nodes do not collide permanently. Default
     /// 0.1 (as there).
     pub jitter: f64,

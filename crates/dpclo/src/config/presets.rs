@@ -17,6 +17,7 @@ impl Settings {
             scheme: Scheme::Dpclo,
             probes: Probes {
                 interval: Duration::from_secs(1),
+                first: None,
                 jitter: 0.1,
                 window: 10,
                 least: 3,
