@@ -126,7 +126,7 @@ pub struct Routing {
     pub lost_after: u8,
     /// The most times that a packet is forwarded. Default 32 (ns-2).
     pub hop_limit: u8,
-    /// Whether a destination that becomes reachable or unreachable is told twice, since a neighbour that misses an update knows nothing
+    /// Whether a destination that becomes reachable or unreachable is reported twice, since a neighbour that misses an update knows nothing
     /// of it until the next full one (RFC 8966, 3.7.2). Default no (DSDV).
     pub reach_twice: bool,
 }

@@ -37,7 +37,7 @@ pub struct Backlog {
 }
 
 impl Backlog {
-    /// Whether nobody has looked for a period how many frames the kernel has lost. A look costs a call of the system.
+    /// Whether no look has shown for a period how many frames the kernel has lost. A look costs a call of the system.
     pub fn is_unknown(&self, now: Instant) -> bool {
         let old = |at: Instant| now.saturating_since(at) >= PERIOD;
         self.looked.is_none_or(old)
