@@ -76,6 +76,9 @@ pub struct Settings {
 pub struct Probes {
     /// Mean time between probes. Default 1 s (De Couto and others, MobiCom 2003; the paper: "regular periods").
     pub interval: Duration,
+    /// A shorter mean time between probes, and how long it lasts after the start: a node measures its links sooner. Default none (as
+    /// there).
+    pub first: Option<(Duration, Duration)>,
     /// Each interval is up to this share shorter or longer, at random, so that two nodes do not collide permanently. Default
     /// 0.1 (as there).
     pub jitter: f64,
@@ -123,6 +126,9 @@ pub struct Routing {
     pub lost_after: u8,
     /// The most times that a packet is forwarded. Default 32 (ns-2).
     pub hop_limit: u8,
+    /// Whether a destination that becomes reachable or unreachable is reported twice, since a neighbour that misses an update knows nothing
+    /// of it until the next full one (RFC 8966, 3.7.2). Default no (DSDV).
+    pub reach_twice: bool,
 }
 
 /// The upper limit of K.

@@ -494,6 +494,12 @@ impl Router {
         source.map(|source| source.rate.packets_per_second())
     }
 
+    /// Whether [`offer`](Self::offer) would not refuse a packet for a destination as [`Refused::Full`].
+    pub fn has_room(&self, destination: u16) -> bool {
+        let place = self.routes.find(destination);
+        self.store.room() > 0 && place.is_none_or(|place| !self.is_full(place))
+    }
+
     /// The place of a destination, which is entered if new.
     fn destination(&mut self, now: Instant, node: u16) -> Option<u16> {
         let queues = &self.queues;

@@ -58,6 +58,8 @@ pub(crate) struct Destination {
     pub k: u8,
     /// Must be in the next update.
     pub changed: bool,
+    /// Must be in the one after it, too.
+    pub again: bool,
 }
 
 /// What a neighbour advertises for a destination.
@@ -541,6 +543,7 @@ impl Destination {
             requested: None,
             k: 1,
             changed: false,
+            again: false,
         }
     }
 

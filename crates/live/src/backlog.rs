@@ -13,18 +13,27 @@ pub struct Backlog {
     since: Option<Instant>,
     /// When the queue last lost frames.
     lost: Option<Instant>,
-    /// The kernel's count of lost frames.
+    /// The kernel's count of lost frames, and when that was looked at.
     count: Option<u32>,
+    looked: Option<Instant>,
 }
 
 impl Backlog {
-    /// Notes a read of the queue: whether it emptied it, and the kernel's count of lost frames, if it has one. Returns how many
-    /// were lost since the last read.
-    pub fn read(&mut self, now: Instant, emptied: bool, count: Option<u32>) -> u32 {
+    /// Whether no look has shown for a period how many frames the kernel has lost. A look costs a call of the system.
+    pub fn is_unknown(&self, now: Instant) -> bool {
+        let old = |at: Instant| now.saturating_since(at) >= PERIOD;
+        self.looked.is_none_or(old)
+    }
+
+    /// Notes a read of the queue: whether it emptied it, and, if that was looked at, the kernel's count of lost frames, if it has
+    /// one. Returns how many were lost since the last look.
+    pub fn read(&mut self, now: Instant, emptied: bool, look: Option<Option<u32>>) -> u32 {
         self.since = match emptied {
             true => None,
             false => self.since.or(Some(now)),
         };
+        let Some(count) = look else { return 0 };
+        self.looked = Some(now);
         let before = self.count.or(count);
         let lost = count
             .zip(before)
@@ -47,18 +56,34 @@ impl Backlog {
 mod tests {
     use super::*;
 
+    fn ms(millis: u64) -> Instant {
+        Instant::from_millis(millis)
+    }
+
     #[test]
     fn a_queue_counts_when_it_stands_or_overflows() {
-        let ms = Instant::from_millis;
         let mut backlog = Backlog::default();
-        backlog.read(ms(0), false, Some(7));
+        backlog.read(ms(0), false, Some(Some(7)));
         assert!(!backlog.stands(ms(99)) && backlog.stands(ms(100)));
-        backlog.read(ms(110), true, Some(7));
+        backlog.read(ms(110), true, Some(Some(7)));
         assert!(!backlog.stands(ms(300)));
-        assert_eq!(backlog.read(ms(300), true, Some(9)), 2);
+        assert_eq!(backlog.read(ms(300), true, Some(Some(9))), 2);
         assert!(backlog.stands(ms(350)) && !backlog.stands(ms(400)));
         // The kernel's count wraps.
-        backlog.read(ms(500), true, Some(u32::MAX));
-        assert_eq!(backlog.read(ms(500), true, Some(2)), 3);
+        backlog.read(ms(500), true, Some(Some(u32::MAX)));
+        assert_eq!(backlog.read(ms(500), true, Some(Some(2))), 3);
+    }
+
+    /// Goal: the kernel is asked for its count once in a period, and what it lost meanwhile is found then.
+    #[test]
+    fn lost_frames_are_found_by_the_next_look() {
+        let mut backlog = Backlog::default();
+        assert!(backlog.is_unknown(ms(0)));
+        backlog.read(ms(0), true, Some(Some(7)));
+        assert!(!backlog.is_unknown(ms(99)));
+        assert_eq!(backlog.read(ms(50), true, None), 0);
+        assert!(backlog.is_unknown(ms(100)));
+        assert_eq!(backlog.read(ms(100), true, Some(Some(9))), 2);
+        assert!(backlog.stands(ms(150)) && !backlog.is_unknown(ms(150)));
     }
 }

@@ -170,6 +170,7 @@ impl<N: LinkNode + ?Sized> Live<N> {
             loss: config.loss,
             statistics: Statistics {
                 life: epoch,
+                watched: true,
                 ..Statistics::default()
             },
             observed: None,
@@ -185,7 +186,7 @@ impl<N: LinkNode + ?Sized> Live<N> {
     }
 
     /// Wakes [`run`](Self::run), and so the application, when `fd` is readable too: a TUN device, a listening socket. The
-    /// application reads it. Tell the driver when a descriptor is closed by [`unwatch`](Self::unwatch).
+    /// application reads it when [`Statistics::watched`] says so; what it leaves there wakes it again. Tell the driver when a descriptor is closed by [`unwatch`](Self::unwatch).
     pub fn watch(&self, fd: impl AsFd) -> Result<()> {
         self.events.add(fd, WATCHED)
     }
@@ -240,14 +241,16 @@ impl<N: LinkNode + ?Sized> Live<N> {
             if observe(&mut self.node, now, &self.statistics).is_break() {
                 return Ok(Ending::Asked);
             }
-            self.statistics.notice = None;
+            (self.statistics.notice, self.statistics.watched) = (None, false);
             self.run_timers();
             self.renew_keys()?;
             self.transmit()?;
             self.wait(now, &mut ready)?;
             for event in ready.drain(..) {
                 match event {
-                    Ready::Readable(WATCHED) | Ready::Writable(WATCHED) => {}
+                    Ready::Readable(WATCHED) | Ready::Writable(WATCHED) => {
+                        self.statistics.watched = true;
+                    }
                     Ready::Readable(port) => self.receive(port as usize, &mut received)?,
                     Ready::Writable(port) => self.on_writable(port as usize)?,
                     Ready::Deadline => {}
@@ -427,13 +430,10 @@ impl<N: LinkNode + ?Sized> Live<N> {
         let len = self.neighbours.write_hello(now, counter, body);
         let silent = |last: Instant| now.saturating_since(last) > SILENT;
         let usual = !self.echoes || !self.ears.are_due(now);
-        let len = match usual && self.broadcast_at.is_none_or(silent) {
-            true => {
-                body[len..].fill(0);
-                room
-            }
-            false => len,
-        };
+        let silent = usual && self.broadcast_at.is_none_or(silent);
+        let whole = self.schedule.length(len, room, silent);
+        body[len..whole].fill(0);
+        let len = whole;
         let frame = Outgoing::control(Seal::Broadcast(Kind::Hello), Target::Broadcast);
         if self.seal_and_queue(now, len, frame) {
             self.statistics.hellos_sent += 1;
@@ -707,7 +707,9 @@ impl<N: LinkNode + ?Sized> Live<N> {
             match state.socket.receive(received) {
                 Ok(count) => {
                     state.behind = count == BATCH;
-                    let lost = state.socket.lost_in_queue();
+                    // A queue that overflowed is longer than a batch. What overflowed between two looks is found by the next.
+                    let looks = state.behind || state.backlog.is_unknown(now);
+                    let lost = looks.then(|| state.socket.lost_in_queue());
                     let lost = state.backlog.read(now, !state.behind, lost);
                     self.statistics.lost_in_queue += u64::from(lost);
                 }

@@ -68,6 +68,9 @@ pub struct Hellos {
     pub measuring: Duration,
     /// The mean interval afterwards. Default 1 s.
     pub later: Duration,
+    /// Whether hellos of a silent node are as long as its data would be, so that neighbours measure the delivery ratio by them. A
+    /// node that measures its links itself saves their air. Default yes.
+    pub measures: bool,
 }
 
 impl Default for Hellos {
@@ -76,6 +79,7 @@ impl Default for Hellos {
             first: Duration::from_millis(100),
             measuring: Duration::from_secs(2),
             later: Duration::from_secs(1),
+            measures: true,
         }
     }
 }
@@ -107,6 +111,14 @@ impl Schedule {
             next: Instant::ZERO,
             last: Instant::ZERO,
             answers: (STRANGERS, Instant::ZERO),
+        }
+    }
+
+    /// The octets of a hello whose entries take `len` of a room: all of it if neighbours measure a silent node by it.
+    pub fn length(&self, len: usize, room: usize, silent: bool) -> usize {
+        match silent && self.hellos.measures {
+            true => room,
+            false => len,
         }
     }
 
@@ -156,6 +168,21 @@ impl Schedule {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A silent node's hello is long only if neighbours measure by it; one that sends data has short ones in any case.
+    #[test]
+    fn hellos_are_long_where_they_measure() {
+        use chappe_core::{Purpose, Seed};
+        let lengths = |measures| {
+            let hellos = Hellos {
+                measures,
+                ..Hellos::default()
+            };
+            let schedule = Schedule::new(hellos, Seed(1).stream(Purpose::Node(0)));
+            [true, false].map(|silent| schedule.length(13, 1400, silent))
+        };
+        assert_eq!((lengths(true), lengths(false)), ([1400, 13], [13, 13]));
+    }
 
     /// Goal: whoever replays recordings does not make a member send many hellos. Method: twenty strangers' hellos a second for a
     /// minute. (Each was answered once, 12 to 25 times a second.)

@@ -57,6 +57,9 @@ pub struct Statistics {
     pub notices_sent: u64,
     /// A newer list of members that has arrived since the last call of the application. Its signature is not checked.
     pub notice: Option<Vec<u8>>,
+    /// Whether a descriptor that the application [watches](crate::Live::watch) may be readable: one was at this wake-up, or no wake-up has
+    /// been yet. To read it at every frame would cost a call of the system each.
+    pub watched: bool,
     /// Hellos this node sent.
     pub hellos_sent: u64,
     /// The neighbours and the delivery ratios, refreshed before each call of the application.

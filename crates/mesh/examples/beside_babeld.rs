@@ -5,7 +5,7 @@
 //! cargo run --release -p chappe-mesh --example beside_babeld -- [NETWORK...] [--seeds 10] [--from 1] [--seconds 10] [--cubic] [--bbr]
 //! ```
 //!
-//! Networks: `line`, `diamond`, `twelve`; `wire` is two daemons on a cable, 100 Mbit/s for five seconds. The cells of a seed follow each other, so that routers meet the same load of the machine.
+//! Networks: `line`, `diamond`, `twelve`; `wire` is two daemons on a cable, four rates for five seconds each. The cells of a seed follow each other, so that routers meet the same load of the machine.
 //! babeld and ping are Debian packages (`babeld`, `iputils-ping`).
 
 #[path = "../tests/suite/rivals/mod.rs"]
@@ -40,7 +40,7 @@ fn main() {
 }
 
 fn on_a_wire() {
-    for rate in ["10", "50", "100"] {
+    for rate in ["10", "50", "100", "400"] {
         let program = std::env::current_exe().expect("this program");
         let output = Command::new(program).args(["--wire", rate]).output();
         let output = output.expect("a measurement");

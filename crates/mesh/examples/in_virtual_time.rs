@@ -19,7 +19,7 @@ fn main() {
     let seeds = words.iter().position(|word| word == "--seeds");
     let seeds = seeds.and_then(|at| words.get(at + 1)?.parse().ok());
     if has("control") {
-        return control();
+        return (1..=seeds.unwrap_or(1)).for_each(control);
     }
     let none = !has("line") && !has("diamond");
     if none || has("line") {
@@ -66,9 +66,9 @@ fn row(name: &str, one: &Measured) {
 }
 
 /// The share of the channel that an idle mesh of 200 nodes takes, as each node senses it.
-fn control() {
-    let places = Places::random(200, 1);
-    let mut radios = Radios::new(&places, Hop::Broadcast, 1);
+fn control(seed: u64) {
+    let places = Places::random(200, seed);
+    let mut radios = Radios::new(&places, Hop::Broadcast, seed);
     let (from, to) = (60, 120);
     radios.run(Duration::from_secs(from));
     let before = radios.counters().clone();

@@ -97,9 +97,14 @@ impl Gate {
         self.hold(now + frames + self.air.exchange(ANSWER) * 2);
     }
 
+    /// Whether others send on this channel.
+    pub fn is_shared(&self) -> bool {
+        self.air.wait > Duration::ZERO
+    }
+
     /// Data waits until then.
     pub fn hold(&mut self, until: Instant) {
-        if self.air.wait > Duration::ZERO {
+        if self.is_shared() {
             self.held_until = self.held_until.max(until);
         }
     }
@@ -112,10 +117,10 @@ impl Gate {
     /// A frame with an SDU of `octets` was handed down.
     pub fn sent(&mut self, now: Instant, octets: usize) {
         let takes = self.air.exchange(octets);
-        let floor = match self.air.wait == Duration::ZERO {
-            true => now.saturating_before(BURST),
+        let floor = match self.is_shared() {
             // A card that shares the channel cannot make up for lost time.
-            false => now,
+            true => now,
+            false => now.saturating_before(BURST),
         };
         self.open_at = self.open_at.max(floor) + takes;
     }
@@ -127,7 +132,7 @@ impl Gate {
 
     /// A neighbour's frame with an SDU of `octets` was received. The own frames that were still in the card waited for it.
     pub fn heard(&mut self, now: Instant, octets: usize) {
-        if self.air.wait > Duration::ZERO && self.began(now, octets) < self.open_at {
+        if self.is_shared() && self.began(now, octets) < self.open_at {
             self.open_at += self.air.exchange(octets).saturating_sub(self.air.wait);
         }
     }

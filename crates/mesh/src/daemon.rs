@@ -137,11 +137,12 @@ impl Mesh {
         let mut packet = vec![0; 1 << 16];
         let (mut failed, mut export_at) = (None, Instant::ZERO);
         let ending = live.run(|node, now, statistics| {
-            if let Err(error) = exchange(tun, node, now, &mut packet) {
+            let exchanged = exchange(tun, node, now, (statistics.watched, &mut packet));
+            if let Err(error) = exchanged {
                 failed = Some(error);
                 return ControlFlow::Break(());
             }
-            if let Some(answers) = answers {
+            if let Some(answers) = answers.as_ref().filter(|_| statistics.watched) {
                 answers.answer(node, now, statistics);
             }
             if let Some(exports) = exports.as_mut().filter(|_| now >= export_at) {
@@ -164,6 +165,8 @@ fn driver(config: &MeshConfig) -> Config {
             first: Duration::from_millis(200),
             measuring: Duration::from_secs(1),
             later: (config.node.probe_interval() * 8).max(Duration::from_secs(1)),
+            // The router's probes do.
+            measures: false,
         },
         // A unicast waits for the frames of two neighbours and for the confirmation.
         retries: Retries {
@@ -195,13 +198,18 @@ fn set_addresses(
     Ok(())
 }
 
-/// Packets from the host to the node, and back.
-fn exchange(tun: &Tun, node: &mut Node, now: Instant, packet: &mut [u8]) -> chappe_sys::Result<()> {
+/// Packets from the host to the node, if some may wait, and back.
+fn exchange(
+    tun: &Tun,
+    node: &mut Node,
+    now: Instant,
+    (waiting, packet): (bool, &mut [u8]),
+) -> chappe_sys::Result<()> {
     while let Some(len) = node.deliver(packet) {
         // A host without room drops, as any interface does.
         tun.send(packet.get(..len).unwrap_or_default())?;
     }
-    for _ in 0..TURN {
+    for _ in 0..if waiting { TURN } else { 0 } {
         let Some(len) = tun.receive(packet)? else {
             return Ok(());
         };

@@ -49,8 +49,8 @@ pub struct Host {
     /// Flows that yield to all others.
     least: VecDeque<Key>,
     octets: usize,
-    /// Destinations that take nothing now, and until when.
-    blocked: BTreeMap<u16, Instant>,
+    /// Destinations that take nothing now, until when, and whether room ends it sooner.
+    blocked: BTreeMap<u16, (Instant, bool)>,
     counters: HostCounters,
 }
 
@@ -166,7 +166,7 @@ impl Host {
 
     /// The packet whose turn it is, after marks and drops; `None` if nothing waits that may leave now.
     pub fn head(&mut self, now: Instant) -> Option<Head<'_>> {
-        self.blocked.retain(|_, until| *until > now);
+        self.blocked.retain(|_, (until, _)| *until > now);
         let key = self.next(now)?;
         let flow = self.flows.get_mut(&key)?;
         let first = flow.goes_first(now);
@@ -196,14 +196,26 @@ impl Host {
         }
     }
 
-    /// The mesh takes nothing for a destination until then.
+    /// The rate of a destination allows nothing until then.
     pub fn block(&mut self, node: u16, until: Instant) {
-        self.blocked.insert(node, until);
+        self.blocked.insert(node, (until, false));
+    }
+
+    /// The mesh has no room for a destination: it takes nothing until then, or until there is room.
+    pub fn block_full(&mut self, node: u16, until: Instant) {
+        self.blocked.insert(node, (until, true));
+    }
+
+    /// The mesh takes something again for those destinations that had no room and have some now.
+    pub fn make_room(&mut self, has_room: impl Fn(u16) -> bool) {
+        self.blocked
+            .retain(|&node, &mut (_, full)| !(full && has_room(node)));
     }
 
     /// When a destination may take something again, if anything waits.
     pub fn deadline(&self) -> Option<Instant> {
-        let blocked = self.blocked.values().copied().filter(|_| self.octets > 0);
+        let blocked = self.blocked.values().filter(|_| self.octets > 0);
+        let blocked = blocked.map(|&(until, _)| until);
         let waiting = self
             .flows
             .iter()
@@ -488,6 +500,21 @@ mod tests {
         let facts = Facts::of(packet).unwrap();
         host.offer(now, 9, facts, packet);
         (9, facts.flow)
+    }
+
+    /// Goal: a burst of a fast host does not wait for the clock when the mesh has room again. Method: a destination without room.
+    #[test]
+    fn room_ends_a_wait_and_a_rate_does_not() {
+        let mut host = Host::new(Duration::ZERO);
+        offer(&mut host, at(0), &udp(1, 0, 1000));
+        host.block_full(9, at(2));
+        host.make_room(|_| false);
+        assert!(host.head(at(1)).is_none());
+        host.make_room(|node| node == 9);
+        assert!(host.head(at(1)).is_some());
+        host.block(9, at(2));
+        host.make_room(|_| true);
+        assert!(host.head(at(1)).is_none() && host.head(at(2)).is_some());
     }
 
     /// Serves a packet each `every` ms while a flow offers twice as many. Returns the waits in the second half.

@@ -80,8 +80,9 @@ struct Neighbour {
     in_vain: u16,
     /// When its frames must be acknowledged, if nothing else leaves before.
     ack_at: Option<Instant>,
-    /// Since when.
+    /// Since when, and how many bodies have arrived since.
     owed: Instant,
+    unanswered: u8,
     /// When its last frame for this node arrived.
     arrived: Instant,
     bursts: Bursts,
@@ -288,10 +289,11 @@ impl Recovery {
         };
     }
 
-    /// The last frame has left the card.
-    pub fn left(&mut self, now: Instant) {
+    /// All frames have left the card, as far as the channel's time says. On a medium of this node alone that time may lie in the
+    /// past, since it makes up for late wake-ups there; but no frame leaves before it is sent.
+    pub fn left(&mut self, at: Instant) {
         for frame in &mut self.outstanding {
-            frame.left.get_or_insert(now);
+            frame.left.get_or_insert(at.max(frame.sent));
         }
     }
 
@@ -342,9 +344,15 @@ impl Recovery {
         let at = now + delay;
         if neighbour.ack_at.is_none() {
             neighbour.owed = now;
+            neighbour.unanswered = 0;
         }
-        // The next bodies put it off until the burst is over, but not for ever: a stream without a pause is acknowledged, too.
-        let most = neighbour.owed + wait.max(longest);
+        neighbour.unanswered = neighbour.unanswered.saturating_add(1);
+        // The next bodies put it off until the burst is over, but not for ever: a stream without a pause is acknowledged, too,
+        // before it fills the window of its sender.
+        let most = match usize::from(neighbour.unanswered) >= WINDOW / 2 {
+            true => now,
+            false => neighbour.owed + wait.max(longest),
+        };
         neighbour.ack_at = Some(at.min(most));
         neighbour.arrived = now;
         let fresh = neighbour.on_number(life, number);
@@ -510,6 +518,7 @@ impl Recovery {
                     in_vain: 0,
                     ack_at: None,
                     owed: Instant::ZERO,
+                    unanswered: 0,
                     arrived: Instant::ZERO,
                     bursts: Bursts {
                         newest: 0,
@@ -759,6 +768,34 @@ mod tests {
         }
         // Half of what the sender waits for an answer: eight milliseconds.
         assert!(!recovery.owes(at(7)) && recovery.owes(at(8)));
+    }
+
+    /// Goal: a sender on a cable is not stopped by its window. Method: bodies that all arrive at once.
+    #[test]
+    fn half_a_window_is_acknowledged_at_once() {
+        let mut recovery = Recovery::new(Duration::from_micros(11));
+        let wait = Duration::from_millis(1);
+        let mut owes = (1..=WINDOW as u16).map(|number| {
+            recovery.on_frame(at(1), 3, (0, number), wait);
+            recovery.owes(at(1))
+        });
+        assert_eq!(owes.position(|owes| owes), Some(WINDOW / 2 - 1));
+        let acks = recovery.acks(at(1));
+        recovery.told(&acks.0[..acks.1]);
+        recovery.on_frame(at(1), 3, (0, 100), wait);
+        assert!(!recovery.owes(at(1)), "it is counted anew");
+    }
+
+    /// Goal: nothing is repeated before it can have been answered. Method: a channel whose time lags behind, as that of a cable does
+    /// to make up for late wake-ups.
+    #[test]
+    fn time_to_answer_begins_when_a_body_is_sent() {
+        let mut recovery = Recovery::new(Duration::from_micros(11));
+        recovery.heard(at(100), 7, 0, at(100));
+        recovery.send(at(100), 7, (1, Class::Data), 1, &[0; 1000]);
+        recovery.left(at(92));
+        recovery.on_time(at(104));
+        assert_eq!(recovery.lost(), (0, 0));
     }
 
     /// Small bodies ride in two later frames, once in each; large ones in none.

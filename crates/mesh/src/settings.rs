@@ -46,6 +46,8 @@ const PROBING: f64 = 0.01;
 const AROUND_MAX: u16 = 41;
 /// The shortest interval between two probes: three make a link usable within a second.
 const PROBE_LEAST: Duration = Duration::from_millis(250);
+/// How long a node probes at that interval after its start, whatever the size of the mesh: eight probes, of which three suffice.
+const PROBE_FIRST: Duration = Duration::from_secs(2);
 /// Octets of a usual probe: its head, the counts of some neighbours, what this program adds.
 const PROBE: usize = 120;
 /// The most packets a second at which a flow may start: the router's bound.
@@ -66,6 +68,12 @@ impl NodeConfig {
         let around = f64::from(self.size.min(AROUND_MAX));
         let each = self.air.exchange(PROBE).as_secs_f64();
         PROBE_LEAST.max(Duration::from_secs_f64(around * each / PROBING))
+    }
+
+    /// The time between the first probes, and how long they last, where the usual ones are rare.
+    fn first_probes(&self) -> Option<(Duration, Duration)> {
+        let rare = self.probe_interval() >= PROBE_LEAST * 2;
+        rare.then_some((PROBE_LEAST, PROBE_FIRST))
     }
 
     /// The time between two full updates of a node. An update has eight octets for each destination.
@@ -107,6 +115,7 @@ impl NodeConfig {
         Settings {
             probes: Probes {
                 interval: self.probe_interval(),
+                first: self.first_probes(),
                 jitter: 0.2,
                 window: 16,
                 octets: 0,
@@ -121,6 +130,8 @@ impl NodeConfig {
                 lost_after: LOST_AFTER,
                 gap: self.update_gap(),
                 settle: self.update_gap() * 2,
+                // Updates of a larger mesh fill their share of the air already.
+                reach_twice: self.size <= AROUND_MAX,
                 ..improved.routing
             },
             next_hops: NextHops {

@@ -17,6 +17,7 @@ impl Settings {
             scheme: Scheme::Dpclo,
             probes: Probes {
                 interval: Duration::from_secs(1),
+                first: None,
                 jitter: 0.1,
                 window: 10,
                 least: 3,
@@ -33,6 +34,7 @@ impl Settings {
                 jitter: Duration::from_millis(10),
                 lost_after: 3,
                 hop_limit: 32,
+                reach_twice: false,
             },
             next_hops: NextHops {
                 limit: KMax::AtLeastTwo,

@@ -138,7 +138,11 @@ impl Router {
                     };
                     self.advertise_soon(now, route.destination, delay);
                 }
-                RouteChange::Reach => self.advertise_soon(now, route.destination, Duration::ZERO),
+                RouteChange::Reach => {
+                    if let Some(place) = self.routes.find(route.destination) {
+                        self.advertise_reach(now, place);
+                    }
+                }
             }
         }
         self.ask(now);

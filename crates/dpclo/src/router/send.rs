@@ -124,13 +124,15 @@ impl Router {
         };
         // Routes that fitted the frame are done; the rest goes into the next one.
         let written = (len.saturating_sub(header::ROUTES) / header::ROUTE).saturating_sub(1);
-        let (mut done, mut rest) = (0, false);
+        let (mut done, mut rest, mut again) = (0, false, false);
         for at in 0..self.routes.count() {
             let Some(known) = self.routes.at_mut(at).filter(|known| known.changed) else {
                 continue;
             };
-            known.changed = done >= written;
-            rest |= known.changed;
+            let fitted = done < written;
+            rest |= !fitted;
+            (known.changed, again) = (!fitted || known.again, again || fitted && known.again);
+            known.again &= !fitted;
             if let Some(place) = self.routes.place_at(at).filter(|_| done < written) {
                 self.routes.on_advertised(now, place, &self.links);
             }
@@ -139,6 +141,9 @@ impl Router {
         self.update_ready = rest;
         self.updated_at = Some(now);
         self.counters.updates_sent += 1;
+        if again {
+            self.request_update(now, Duration::ZERO);
+        }
         Some(len)
     }
 
@@ -477,6 +482,15 @@ impl Router {
                 self.drop_frame(DropReason::Stale);
             }
             self.queue_changed(now, place);
+        }
+    }
+
+    /// A destination became reachable or unreachable: neighbours must know.
+    pub(super) fn advertise_reach(&mut self, now: Instant, place: u16) {
+        let twice = self.settings.routing.reach_twice;
+        if let Some(known) = self.routes.get_mut(place) {
+            (known.changed, known.again) = (true, twice);
+            self.request_update(now, Duration::ZERO);
         }
     }
 

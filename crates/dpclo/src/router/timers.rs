@@ -12,6 +12,8 @@ use crate::price;
 /// The deadlines that belong to no other part.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Timers {
+    /// When the node began.
+    began: Instant,
     /// The next probe. Links are updated at the same time.
     probe: Instant,
     /// The next full update.
@@ -38,9 +40,11 @@ impl Router {
     pub(super) fn start_timers(&mut self, now: Instant) {
         let mut within =
             |span: Duration| now + Duration::from_nanos(self.random.below(span.nanos()));
-        let first = within(self.settings.probes.interval);
-        let update = within(self.settings.probes.interval);
+        let probes = self.settings.probes;
+        let interval = probes.first.map_or(probes.interval, |(first, _)| first);
+        let (first, update) = (within(interval), within(interval));
         self.timers = Timers {
+            began: now,
             probe: first,
             period: update,
             update: None,
@@ -112,11 +116,15 @@ impl Router {
     fn on_probe_time(&mut self, now: Instant) {
         let probes = self.settings.probes;
         let factor = 1.0 + probes.jitter * (2.0 * self.random.fraction() - 1.0);
-        let next = self.timers.probe + probes.interval.mul_f64(factor);
+        let interval = match probes.first {
+            Some((interval, lasts)) if now < self.timers.began + lasts => interval,
+            _ => probes.interval,
+        };
+        let next = self.timers.probe + interval.mul_f64(factor);
         // After a long sleep one probe is sent, not all that were missed.
         self.timers.probe = match next > now {
             true => next,
-            false => now + probes.interval.mul_f64(factor),
+            false => now + interval.mul_f64(factor),
         };
         // DCLO sends no probes; it only forgets silent neighbours.
         self.probe_ready = self.rounds.is_none();
@@ -147,7 +155,7 @@ impl Router {
                 return;
             };
             if self.routes.expire(now, place, &self.links) {
-                self.advertise(now, place);
+                self.advertise_reach(now, place);
             }
         }
     }
@@ -159,15 +167,8 @@ impl Router {
                 return;
             };
             if self.routes.rank(now, place, &self.links) {
-                self.advertise(now, place);
+                self.advertise_reach(now, place);
             }
-        }
-    }
-
-    fn advertise(&mut self, now: Instant, place: u16) {
-        if let Some(known) = self.routes.get_mut(place) {
-            known.changed = true;
-            self.request_update(now, Duration::ZERO);
         }
     }
 

@@ -344,7 +344,8 @@ impl Node {
             // What goes on from here leaves when the burst is over.
             Some(first) if first.to == self.config.number => {
                 self.gate.hold(now + rest);
-                if !goes_on(first.body, first.to) {
+                // Where nobody else sends there is nothing to wait for.
+                if self.gate.is_shared() && !goes_on(first.body, first.to) {
                     let over = now + rest;
                     self.answer.slot = (over, over + self.config.air.exchange(SMALL));
                     let full = self.config.air.exchange(self.config.mtu);
