@@ -4,7 +4,7 @@
 //! of the coded transfer. A member that lacks pieces requests them, and members with the whole manifest answer with
 //! broadcasts, which all neighbours overhear.
 //!
-//! Behind the pieces of the manifest come those of its [outline], which a receiver requests first. With it, each part of 64 kB is
+//! Behind the pieces of the manifest come those of its outline, which a receiver requests first. With it, each part of 64 kB is
 //! checked when it is complete, and a wrong one is fetched again alone. Without it (if no neighbour answers), the whole is checked.
 
 mod outline;
