@@ -60,9 +60,7 @@ pub struct Live<N: LinkNode + ?Sized> {
     renewed: Instant,
     /// The next piece of the list of members to be sent, if it is being sent, and when it may be sent again.
     notice: (Option<u16>, Instant),
-    assembly: notice::Assembly,
-    /// When the application last got a list of members.
-    noticed: Option<Instant>,
+    lists: notice::Inbox,
     outstanding: Outstanding,
     queue: Queue,
     /// Whether the node announced a frame and then had none: it is asked again only after the next input.
@@ -88,8 +86,6 @@ const WATCHED: u64 = PORTS_MAX as u64;
 const CONFIRMATION: usize = 12;
 /// The list of members is sent to those who have an older one at most this often, however many ask or pretend to.
 const NOTICE: Duration = Duration::from_secs(2);
-/// Lists of members reach the application at most this often, because it checks a signature.
-const NOTICED: Duration = Duration::from_millis(100);
 /// Neighbours that have not confirmed a new key of broadcasts after this time miss some frames.
 const SWITCH: Duration = Duration::from_secs(1);
 /// A node that sent no broadcast for this long is silent.
@@ -163,8 +159,7 @@ impl<N: LinkNode + ?Sized> Live<N> {
             neighbours: Neighbours::new(membership, me, epoch, secret),
             renewed: Instant::ZERO,
             notice: (None, Instant::ZERO),
-            assembly: notice::Assembly::default(),
-            noticed: None,
+            lists: notice::Inbox::default(),
             outstanding: Outstanding::new(config.retries),
             declined: false,
             loss: config.loss,
@@ -944,13 +939,10 @@ impl<N: LinkNode + ?Sized> Live<N> {
         let end = whole.len().saturating_sub(TAG);
         let body = whole.get(HEADER..end).filter(|_| is_undamaged(whole));
         let body = body.ok_or(DropReason::Unauthentic)?;
-        if self.noticed.is_some_and(|at| now < at + NOTICED) {
-            return Err(DropReason::QueueFull);
-        }
-        let list = self.assembly.put(self.neighbours.membership.serial, body);
-        if list.is_some() {
-            (self.noticed, self.statistics.notice) = (Some(now), list);
-        }
+        let list = self
+            .lists
+            .take(now, self.neighbours.membership.serial, body)?;
+        self.statistics.notice = list.or(self.statistics.notice.take());
         Ok(())
     }
 

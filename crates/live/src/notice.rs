@@ -12,6 +12,8 @@
 
 use std::collections::BTreeMap;
 
+use chappe_core::{DropReason, Duration, Instant};
+
 /// Octets before those of a piece.
 const FIXED: usize = 4 + 8 + 2 + 2;
 /// Most pieces of a list.
@@ -32,6 +34,36 @@ pub fn emit(serial: u32, list: &[u8], index: u16, body: &mut [u8]) -> Option<usi
     head[14..].copy_from_slice(&of.to_be_bytes());
     rest.get_mut(..octets.len())?.copy_from_slice(octets);
     Some(FIXED + octets.len())
+}
+
+/// Lists reach the application at most this often, because it checks a signature.
+const OFTEN: Duration = Duration::from_millis(100);
+
+/// Lists on their way to the application.
+#[derive(Debug, Default)]
+pub struct Inbox {
+    assembly: Assembly,
+    /// When the application last got one.
+    given: Option<Instant>,
+}
+
+impl Inbox {
+    /// As [`Assembly::put`]. Shortly after a list was given every piece is dropped.
+    pub fn take(
+        &mut self,
+        now: Instant,
+        serial: u32,
+        body: &[u8],
+    ) -> Result<Option<Vec<u8>>, DropReason> {
+        if self.given.is_some_and(|at| now < at + OFTEN) {
+            return Err(DropReason::QueueFull);
+        }
+        let list = self.assembly.put(serial, body);
+        if list.is_some() {
+            self.given = Some(now);
+        }
+        Ok(list)
+    }
 }
 
 /// Pieces that have arrived.

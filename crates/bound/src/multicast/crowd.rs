@@ -19,7 +19,7 @@ const FLOW_ERROR: f64 = 1e-6;
 
 /// As [`super::multicast`], for checked receivers.
 ///
-/// The bound is valid after every step, and tight once nobody is left behind. It stays less tight when [`Options::work_max`] ends the
+/// The bound is valid after every step, and tight once no receiver is left behind. It stays less tight when [`Options::work_max`] ends the
 /// computation.
 pub(super) fn multicast(
     network: &Network,
@@ -60,7 +60,7 @@ pub(super) fn multicast(
                 reached = (flow * (1.0 - FLOW_ERROR)).min(reached);
             }
         } else {
-            // Nobody has looked at the others, so nothing is known to reach them.
+            // The others were not looked at, so no rate is known to reach them.
             reached = 0.0;
         }
         if behind.is_empty() {

@@ -256,7 +256,7 @@ fn deaf(network: &Network) -> Network {
 }
 
 /// With many receivers only those that matter enter the program. The bound is that of all: at most each single receiver's and that of
-/// every few of them, proven, and reached by transmissions that serve everybody.
+/// every few of them, proven, and reached by transmissions that serve all.
 #[test]
 fn a_crowd_has_the_bound_of_all_its_receivers() {
     let mut seeded = SplitMix64(17);
@@ -301,7 +301,7 @@ fn little_work_gives_a_looser_bound() {
         };
         let early = multicast(&network, 0, &receivers, &options).unwrap();
         assert!(early.certified_fps >= whole.rate_fps * (1.0 - 1e-9));
-        assert_eq!(early.rate_fps, 0.0, "nobody looked at the others");
+        assert_eq!(early.rate_fps, 0.0, "the others were not looked at");
         looser += usize::from(early.certified_fps > whole.certified_fps * 1.001);
     }
     assert!(looser > 0);

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use crate::scratch::Scratch;
 
-/// `chappe compare` ends with 1 where a result is worse, which stops nobody who types the commands.
+/// `chappe compare` ends with 1 where a result is worse, which does not stop a user who types the commands.
 const TYPED: &str = r#"chappe() { command chappe "$@" || test "$1 $?" = "compare 1"; }
 "#;
 
