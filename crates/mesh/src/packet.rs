@@ -1,6 +1,9 @@
 //! IP packets of the host: addresses, flow, class, congestion marks. Packets are untrusted; every length is checked.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::IpAddr;
+
+use chappe_wire::host::Headers;
+pub use chappe_wire::net::Net;
 
 /// What matters of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,32 +36,14 @@ const CE: u8 = 3;
 impl Facts {
     /// Reads a packet's headers; `None` if it is neither IPv4 nor IPv6.
     pub fn of(packet: &[u8]) -> Option<Facts> {
-        match packet.first()? >> 4 {
-            4 => {
-                let head: &[u8; 20] = packet.first_chunk()?;
-                let address = |at: usize| {
-                    Ipv4Addr::from([head[at], head[at + 1], head[at + 2], head[at + 3]])
-                };
-                // Only the first fragment of a packet has ports.
-                let fragment = u16::from_be_bytes([head[6], head[7]]) & 0x3fff != 0;
-                let ports = packet
-                    .get(usize::from(head[0] & 15) * 4..)
-                    .filter(|_| !fragment);
-                let (source, destination) = (address(12).into(), address(16).into());
-                Some(facts((source, destination), head[1], head[9], ports))
-            }
-            6 => {
-                let head: &[u8; 40] = packet.first_chunk()?;
-                let address = |at: usize| {
-                    let octets = head.get(at..at + 16)?;
-                    Some(Ipv6Addr::from(<[u8; 16]>::try_from(octets).ok()?))
-                };
-                let class = head[0] << 4 | head[1] >> 4;
-                let ends = (address(8)?.into(), address(24)?.into());
-                Some(facts(ends, class, head[6], packet.get(40..)))
-            }
-            _ => None,
-        }
+        let headers = Headers::parse(packet)?;
+        Some(Facts {
+            source: headers.source,
+            destination: headers.destination,
+            dscp: headers.dscp(),
+            ecn: headers.ecn(),
+            flow: (headers.flow() >> 48) as u16,
+        })
     }
 
     /// Whether its sender reacts to marks.
@@ -73,39 +58,6 @@ impl Facts {
             1 | 8 => Urgency::Least,
             _ => Urgency::Usual,
         }
-    }
-}
-
-fn facts(
-    (source, destination): (IpAddr, IpAddr),
-    class: u8,
-    protocol: u8,
-    ports: Option<&[u8]>,
-) -> Facts {
-    // FNV-1a of 64 bits (RFC 9923).
-    let mut hash = 0xcbf2_9ce4_8422_2325u64;
-    let mut mix = |octets: &[u8]| {
-        for &octet in octets {
-            hash = (hash ^ u64::from(octet)).wrapping_mul(0x0100_0000_01b3);
-        }
-    };
-    for address in [source, destination] {
-        match address {
-            IpAddr::V4(address) => mix(&address.octets()),
-            IpAddr::V6(address) => mix(&address.octets()),
-        }
-    }
-    mix(&[protocol]);
-    let ports = ports.filter(|_| matches!(protocol, 6 | 17));
-    mix(ports.and_then(|ports| ports.get(..4)).unwrap_or_default());
-    // The last octets have not reached the top bits yet: Fibonacci hashing (Knuth, 6.4) takes them there.
-    hash = (hash ^ hash >> 32).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    Facts {
-        source,
-        destination,
-        dscp: class >> 2,
-        ecn: class & 3,
-        flow: (hash >> 48) as u16,
     }
 }
 
@@ -157,102 +109,6 @@ pub fn mark(packet: &mut [u8]) {
         }
         _ => {}
     }
-}
-
-/// An IP network in prefix notation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Net {
-    /// The first address of the network.
-    pub address: IpAddr,
-    /// The prefix length in bits.
-    pub prefix: u8,
-}
-
-impl Net {
-    /// The network of all IPv4 addresses.
-    pub const DEFAULT_V4: Net = Net {
-        address: IpAddr::V4(Ipv4Addr::UNSPECIFIED),
-        prefix: 0,
-    };
-    /// The network of all IPv6 addresses.
-    pub const DEFAULT_V6: Net = Net {
-        address: IpAddr::V6(Ipv6Addr::UNSPECIFIED),
-        prefix: 0,
-    };
-
-    /// Reads `10.0.0.0/24`, or an address alone.
-    pub fn parse(text: &str) -> Option<Net> {
-        let (address, prefix) = match text.split_once('/') {
-            Some((address, prefix)) => (address, Some(prefix)),
-            None => (text, None),
-        };
-        let address: IpAddr = address.trim().parse().ok()?;
-        let most = width(address);
-        let prefix = prefix.map_or(Some(most), |prefix| prefix.trim().parse().ok())?;
-        (prefix <= most).then_some(Net { address, prefix }.cut())
-    }
-
-    /// Whether an address lies in it.
-    pub fn has(&self, address: IpAddr) -> bool {
-        width(self.address) == width(address)
-            && (bits(self.address) ^ bits(address)) & mask(self.prefix) == 0
-    }
-
-    /// The address with this number in the network; `None` if the network is too small.
-    pub fn nth(&self, number: u16) -> Option<IpAddr> {
-        let spare = u32::from(width(self.address) - self.prefix.min(width(self.address)));
-        let most = 1u128.checked_shl(spare).unwrap_or(0).wrapping_sub(1);
-        if u128::from(number) > most {
-            return None;
-        }
-        let shift = 128 - u32::from(width(self.address));
-        Some(from_bits(
-            self.address,
-            bits(self.address) | u128::from(number) << shift,
-        ))
-    }
-
-    /// The number of an address in the network, if it is one of a node.
-    pub fn number(&self, address: IpAddr) -> Option<u16> {
-        let shift = 128 - u32::from(width(address));
-        let rest = (bits(address) & !mask(self.prefix)) >> shift;
-        self.has(address).then(|| u16::try_from(rest).ok())?
-    }
-
-    fn cut(self) -> Net {
-        let address = from_bits(self.address, bits(self.address) & mask(self.prefix));
-        Net { address, ..self }
-    }
-}
-
-impl std::fmt::Display for Net {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}/{}", self.address, self.prefix)
-    }
-}
-
-fn width(address: IpAddr) -> u8 {
-    if address.is_ipv4() { 32 } else { 128 }
-}
-
-fn bits(address: IpAddr) -> u128 {
-    match address {
-        IpAddr::V4(address) => u128::from(u32::from(address)) << 96,
-        IpAddr::V6(address) => u128::from(address),
-    }
-}
-
-fn from_bits(like: IpAddr, bits: u128) -> IpAddr {
-    match like {
-        IpAddr::V4(_) => Ipv4Addr::from((bits >> 96) as u32).into(),
-        IpAddr::V6(_) => Ipv6Addr::from(bits).into(),
-    }
-}
-
-fn mask(prefix: u8) -> u128 {
-    u128::MAX
-        .checked_shl(128 - u32::from(prefix.min(128)))
-        .unwrap_or(0)
 }
 
 #[cfg(test)]
@@ -313,21 +169,5 @@ mod tests {
         assert_eq!(Facts::of(&six).unwrap().ecn, 3);
         mark(&mut []);
         (0..40).for_each(|len| assert_eq!(Facts::of(&six[..len]), None));
-    }
-
-    #[test]
-    fn nodes_have_addresses_in_the_network() {
-        let four = Net::parse("10.77.3.4/16").unwrap();
-        assert_eq!(four.to_string(), "10.77.0.0/16");
-        assert_eq!(four.nth(258), Some("10.77.1.2".parse().unwrap()));
-        assert_eq!(four.number("10.77.1.2".parse().unwrap()), Some(258));
-        assert_eq!(four.number("10.78.1.2".parse().unwrap()), None);
-        let six = Net::parse("fd77::/64").unwrap();
-        assert_eq!(six.nth(5), Some("fd77::5".parse().unwrap()));
-        assert_eq!(six.number("fd77::1:0".parse().unwrap()), None);
-        assert_eq!(Net::parse("10.0.0.0/30").unwrap().nth(4), None);
-        assert!(Net::DEFAULT_V4.has("1.2.3.4".parse().unwrap()));
-        assert!(!Net::DEFAULT_V4.has("::1".parse().unwrap()));
-        assert_eq!(Net::parse("10.0.0.0/33"), None);
     }
 }

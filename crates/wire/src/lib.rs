@@ -25,6 +25,7 @@
 //! | [`radiotap`] | the radio's information about a captured frame | radiotap.org |
 //! | [`dot15d4`] | Data, ACK, commands, with their security header | IEEE 802.15.4-2015, 7 and 9.4 |
 //! | [`sixlowpan`] | IPv6 over 802.15.4: fragments, mesh header, compression | RFC 4944, 6282 |
+//! | [`host`], [`net`] | the headers of any IPv4 or IPv6 packet, and networks | RFC 791, 8200 |
 //! | [`ipv6`], [`udp`], [`icmpv6`], [`checksum`] | the packets that 6LoWPAN carries | RFC 8200, 768, 4443, 1071 |
 //!
 //! **Architecture invariant:** nothing here keeps state, knows the time or interprets a frame.
@@ -46,9 +47,11 @@ pub mod checksum;
 pub mod dot11;
 pub mod dot15d4;
 pub mod fcs;
+pub mod host;
 pub mod icmpv6;
 pub mod ipv6;
 pub mod llc;
+pub mod net;
 pub mod radiotap;
 pub mod sixlowpan;
 pub mod udp;

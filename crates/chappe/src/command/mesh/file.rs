@@ -309,7 +309,7 @@ impl Table {
 
 fn nets(of: &Spanned<Vec<String>>, source: &Source<'_>) -> Result<Vec<Net>, InputError> {
     let read = |text: &String| {
-        Net::parse(text).ok_or_else(|| {
+        Net::parse(text).map(Net::cut).ok_or_else(|| {
             source.wrong(
                 of.span(),
                 format!("`{text}` is no network"),
