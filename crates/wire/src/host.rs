@@ -8,9 +8,9 @@ const WITH_PORTS: [u8; 2] = [6, 17];
 /// The headers of an IPv4 or IPv6 packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Headers<'a> {
-    /// The source address.
+    /// The address of the host that sends the packet.
     pub source: IpAddr,
-    /// The destination address.
+    /// The address of the host that the packet is for.
     pub destination: IpAddr,
     /// The protocol behind the header; of IPv6 the first one, which may be an extension header.
     pub protocol: u8,
