@@ -10,6 +10,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use crate::process;
+use crate::python;
 use crate::report::{Outcome, Report};
 use crate::targets;
 use crate::workspace::Workspace;
@@ -89,6 +90,7 @@ pub fn run(twice: bool) -> Result<(), String> {
     report.step("Debian package", || deb::make(&dist, &dist.version));
     report.step("package, tried", || chroot::try_package(&dist));
     report.step("wheel", || dist.wheel());
+    report.step("libraries as packages", || dist.libraries());
     if twice {
         report.step("two builds are equal", || dist.is_reproducible());
     }
@@ -187,21 +189,38 @@ impl Dist<'_> {
         Outcome::from(done())
     }
 
-    /// The Python package, by maturin.
+    /// The Python package, with the program for this processor in it.
     fn wheel(&self) -> Outcome {
-        let folder = self.workspace.root.join("bindings/python");
-        if !folder.is_dir() {
-            return Outcome::Skipped("there is no bindings/python".into());
+        let program = self.path_of("chappe", TARGETS[0]);
+        if !program.is_file() {
+            return Outcome::Skipped(format!("there is no program for {}", TARGETS[0]));
         }
-        if !process::exists("maturin") {
-            return Outcome::Skipped("needs maturin: `pip install maturin`".into());
+        let done = || -> Result<String, String> {
+            let wheel = python::with_program(&self.workspace.root, &program)?;
+            let name = wheel.file_name().ok_or("the wheel has no name")?;
+            let octets = fs::copy(&wheel, self.out.join(name))
+                .map_err(|error| format!("{}: {error}", wheel.display()))?;
+            Ok(format!("{:.2} MB", octets as f64 / 1e6))
+        };
+        Outcome::from(done())
+    }
+
+    /// The libraries as crates.io would get them, each built from its package alone.
+    fn libraries(&self) -> Outcome {
+        let members = self.workspace.members.iter();
+        let libraries: Vec<&str> = members
+            .filter(|member| member.publishable)
+            .map(|member| &*member.name)
+            .collect();
+        let root = &self.workspace.root;
+        let mut cargo = process::cargo(root, ["publish", "--dry-run", "--quiet", "--locked"]);
+        for library in &libraries {
+            cargo.args(["--package", library]);
         }
-        let mut maturin = Command::new("maturin");
-        maturin
-            .current_dir(&folder)
-            .args(["build", "--release", "--out"])
-            .arg(&self.out);
-        Outcome::from(process::take(&mut maturin, LIMIT).map(|_| "made".to_owned()))
+        match process::take(&mut cargo, LIMIT) {
+            Ok(_) => Outcome::Passed(format!("{} libraries", libraries.len())),
+            Err(why) => Outcome::Failed(why),
+        }
     }
 
     fn checksums(&self) -> Outcome {

@@ -47,7 +47,7 @@ fn made(root: &Path) -> Outcome {
     if let Err(why) = process::show(&mut rust) {
         return Outcome::Failed(format!("cargo build: {why}"));
     }
-    let done = built(root, &environment).and_then(|wheel| {
+    let done = built(root, &environment, None).and_then(|wheel| {
         let mut install = environment.pip(["install", "--quiet", "--no-deps", "--force-reinstall"]);
         process::show(install.arg(wheel))?;
         tested(root, &environment)
@@ -102,13 +102,25 @@ fn prepared(root: &Path) -> Result<Environment, String> {
     Ok(environment)
 }
 
-/// The wheel, in a folder that holds no other.
-fn built(root: &Path, environment: &Environment) -> Result<PathBuf, String> {
+/// Builds the wheel with this program in it.
+pub fn with_program(root: &Path, program: &Path) -> Result<PathBuf, String> {
+    built(root, &prepared(root)?, Some(program))
+}
+
+/// The wheel, in a folder that holds no other, with a given program or one that is built for it.
+fn built(
+    root: &Path,
+    environment: &Environment,
+    program: Option<&Path>,
+) -> Result<PathBuf, String> {
     let folder = root.join("target/wheels");
     // An older wheel may be missing.
     let _ = fs::remove_dir_all(&folder);
     let mut build = environment.pip(["wheel", "--quiet", "--no-deps", "--no-build-isolation"]);
     build.arg("--wheel-dir").arg(&folder).arg(root.join(FOLDER));
+    if let Some(program) = program {
+        build.env("CHAPPE_PROGRAM", program);
+    }
     process::show(&mut build).map_err(|why| format!("the wheel: {why}"))?;
     let files = fs::read_dir(&folder).map_err(|error| error.to_string())?;
     let wheel = files.flatten().map(|entry| entry.path()).next();

@@ -33,6 +33,8 @@ pub struct Package {
     pub rust_version: String,
     /// Its licence as an SPDX expression.
     pub licence: Option<String>,
+    /// Whether a registry may have it.
+    pub publishable: bool,
     pub dependencies: Vec<Dependency>,
     pub targets: Vec<Target>,
     /// `role` of `[package.metadata.chappe]`; what it means is in `rules/roles.rs`.
@@ -179,6 +181,7 @@ fn package(value: &Value, root: &Path) -> Result<Package, String> {
             .unwrap_or_default()
             .to_owned(),
         licence: value["license"].as_str().map(str::to_owned),
+        publishable: value["publish"].is_null(),
         dependencies: dependencies.collect::<Result<_, String>>()?,
         targets: targets.collect::<Result<_, String>>()?,
         role: declared["role"].as_str().map(str::to_owned),

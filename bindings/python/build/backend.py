@@ -33,10 +33,14 @@ def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
 
 
 def program():
-    """The program under `chappe.data/scripts`, which maturin puts into the wheel."""
+    """The program under `chappe.data/scripts`, which maturin puts into the wheel: a given one, or one that is built."""
+    name = "chappe.exe" if os.name == "nt" else "chappe"
+    given = os.environ.get("CHAPPE_PROGRAM")
+    if given:
+        shutil.copy2(given, SCRIPTS / name)
+        return
     # Both at once, so that both are built with the same features of what they share.
     packages = ["--package", "chappe", "--package", "chappe-python"]
     subprocess.run(["cargo", "build", "--release", *packages], cwd=ROOT, check=True)
     target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
-    name = "chappe.exe" if os.name == "nt" else "chappe"
     shutil.copy2(target / "release" / name, SCRIPTS / name)
