@@ -140,11 +140,20 @@ fn text(grid: &Grid, cells: &[Cell], rows: &[SweepRow]) -> String {
         terminal::width(Stream::Output),
         terminal::colour_on(Stream::Output),
     );
+    let (seeds, intervals) = match seeds {
+        1 => (
+            "1 seed".into(),
+            "One seed has no interval: give more of them (--seeds 1..10).",
+        ),
+        seeds => (
+            format!("{seeds} seeds"),
+            "Intervals are of 95 % over seeds.",
+        ),
+    };
     format!(
-        "{}\n{} cells, {seeds} seed{} each\n\n{}\nIntervals are of 95 % over seeds. Ratios are geometric means of the mean goodput, paired by seed, to the cell\nwith {} and otherwise the same values.\nreproduce: {}\n",
+        "{}\n{} cells, {seeds} each\n\n{}\n{intervals} Ratios are geometric means of the mean goodput, paired by seed, to the cell\nwith {} and otherwise the same values.\nreproduce: {}\n",
         cells[0].plan.title,
         cells.len(),
-        if seeds == 1 { "" } else { "s" },
         table.render(width, colour),
         reference_keys(grid),
         terminal::command_line(),
