@@ -1,5 +1,5 @@
 use super::*;
-use chappe_lab::run::{Meter, Outcome};
+use chappe_lab::run::{Meter, Outcome, RunError};
 use chappe_lab::system::Job;
 use chappe_results::Run;
 use chappe_scenario::InputError;
@@ -15,6 +15,10 @@ fn plan(rest: &str) -> Result<Plan, InputError> {
 }
 
 fn outcome(plan: &Plan) -> Outcome {
+    carried(plan).unwrap()
+}
+
+fn carried(plan: &Plan) -> Result<Outcome, RunError> {
     let job = Job {
         plan,
         network: plan.network(1).unwrap(),
@@ -22,7 +26,7 @@ fn outcome(plan: &Plan) -> Outcome {
         pcap: None,
         traces: None,
     };
-    (crate::DPCLO.carry)(job, &Meter::default()).unwrap()
+    (crate::DPCLO.carry)(job, &Meter::default())
 }
 
 fn run(rest: &str) -> Run {
@@ -54,6 +58,41 @@ fn every_variant_carries_flows_on_every_access() {
             assert_eq!(fair.sum_log_bps[1], None);
             assert_eq!(run.bounds[1].goodput_bps, 8e3);
         }
+    }
+}
+
+/// Links in a ring that lead one way reach everyone, but acknowledgements do not return: the bound finds no path. The error
+/// names the receiver or the sink.
+#[test]
+fn ends_without_a_path_are_refused_with_their_place() {
+    let head =
+        "[network]\nlinks = [[0, 1, 0], [0, 0, 1], [1, 0, 0]]\n[protocol]\nsystem = \"dpclo\"\n";
+    let good = "[[flow]]\nsource = 0\nsink = 1\nrate = \"8 kbit/s\"\n";
+    for (rest, place, ends) in [
+        (
+            "[[transfer]]\nsource = 0\nreceivers = [2]\nbytes = \"1 kB\"\n",
+            (7, 13),
+            (0, 2),
+        ),
+        (
+            &format!("{good}[[flow]]\nsource = 2\nsink = 1\n"),
+            (11, 8),
+            (2, 1),
+        ),
+    ] {
+        let plan = Plan::parse(&[&SYSTEM], "test", &format!("{head}{rest}")).unwrap();
+        let Err(RunError::Input(error)) = carried(&plan) else {
+            panic!("{rest} is accepted");
+        };
+        let expected = format!(
+            "no path for a flow leads from node {} to node {}",
+            ends.0, ends.1
+        );
+        assert_eq!(
+            (&error.message, error.line_column()),
+            (&expected, Some(place))
+        );
+        assert!(error.help.is_some(), "{error}");
     }
 }
 
