@@ -1,7 +1,7 @@
 //! One seed of a scenario: flows and objects over a mesh, their results, fairness and counters.
 
 use chappe_core::{Duration, Instant, OverMac, Seed};
-use chappe_dpclo::{Counters, Losses};
+use chappe_dpclo::{Counters, Losses, Scheme};
 use chappe_lab::carry::{self, Limits, Receipt, Report, Watch};
 use chappe_lab::run::{Meter, Outcome, RunError, WORK};
 use chappe_lab::system::{Job, settings};
@@ -303,9 +303,31 @@ fn report_run<R: Recorder>(
         report.add_bound(bound);
     }
     report.fairness(fairness);
+    if report.flows().iter().any(|flow| !flow.complete) {
+        note_wandering(report, &streams.mesh, simulator);
+    }
     report.note_unfinished();
     count(report, simulator);
     Ok(())
+}
+
+/// DCLO has no routes: among empty queues each neighbour is as good as another, and a lone packet goes back and forth between
+/// two nodes until its hops are used up.
+fn note_wandering<R: Recorder>(
+    report: &mut Report,
+    mesh: &MeshSpec,
+    simulator: &Simulator<Node<'_>, R>,
+) {
+    let losses = router_counters(simulator)
+        .into_iter()
+        .map(|node| node.losses);
+    let wandered: u64 = losses.map(|lost| lost.hop_limit).sum();
+    if wandered > 0 && matches!(mesh.settings.scheme, Scheme::Dclo(_)) {
+        let most = mesh.settings.routing.hop_limit;
+        report.note(format!(
+            "DCLO has no routes: {wandered} packets were given up after {most} hops"
+        ));
+    }
 }
 
 fn fairness(flows: &[Flow], contending: &[(usize, (usize, usize))], optimum: &Optimum) -> Fairness {

@@ -96,6 +96,33 @@ fn ends_without_a_path_are_refused_with_their_place() {
     }
 }
 
+/// A connection's first packet goes back and forth between two nodes under DCLO, which has no routes. The run says so, and
+/// DPCLO carries the same octet.
+#[test]
+fn packets_that_wander_under_dclo_are_reported() {
+    let network =
+        "[network]\ngenerator = \"random\"\narea = [\"458.5 m\", \"458.5 m\"]\nnodes = 16\n";
+    let transfer =
+        "[[transfer]]\nsource = 15\nreceivers = [0]\nbytes = \"1 B\"\n[run]\nlimit = \"20 s\"\n";
+    let notes = |variant: &str| {
+        let protocol = format!("[protocol]\nsystem = \"dpclo\"\nvariant = \"{variant}\"\n");
+        let text = format!("{network}{protocol}{transfer}");
+        let plan = Plan::parse(&[&SYSTEM], "test", &text).unwrap();
+        let job = Job {
+            plan: &plan,
+            network: plan.network(1000).unwrap(),
+            copies: false,
+            pcap: None,
+            traces: None,
+        };
+        (crate::DPCLO.carry)(job, &Meter::default()).unwrap().notes
+    };
+    let told = notes("dclo");
+    let says = |note: &String| note.contains("DCLO has no routes: ");
+    assert!(told.iter().any(says), "{told:?}");
+    assert_eq!(notes("paper"), Vec::<String>::new());
+}
+
 /// An object that fits into the send buffer is not shut down before its connection is open.
 #[test]
 fn a_short_object_reaches_every_receiver() {
