@@ -1,17 +1,17 @@
 //! One seed of a scenario: flows and objects over a mesh, their results, fairness and counters.
 
 use chappe_core::{Duration, Instant, OverMac, Seed};
-use chappe_dpclo::{Counters, Losses};
+use chappe_dpclo::{Counters, Losses, Scheme};
 use chappe_lab::carry::{self, Limits, Receipt, Report, Watch};
 use chappe_lab::run::{Meter, Outcome, RunError, WORK};
 use chappe_lab::system::{Job, settings};
 use chappe_results::{Bound, DATA_TRANSMISSIONS, Delay, Fairness, Flow};
-use chappe_scenario::Settings;
-use chappe_sim::{Medium, Reading, Recorder, Simulator, World};
+use chappe_scenario::{InputError, Settings};
+use chappe_sim::{Reading, Recorder, Simulator, World};
 
 use super::load::Pace;
 use super::mesh::{MeshSpec, Node, Stream, StreamKind, StreamResult, measure, router_counters};
-use super::optimum::{Optimum, geometric_mean, jain};
+use super::optimum::{Optimum, defect, geometric_mean, jain};
 use super::plan::{Dpclo, SYSTEM};
 use super::station::Station;
 
@@ -33,7 +33,7 @@ pub(super) fn carry(with: &Dpclo, job: &Job<'_>, meter: &Meter) -> Result<Outcom
     let mut report = Report::begin((&SYSTEM, with.variant()), job.network.seed);
     let streams = ScenarioStreams::of(with, job);
     let medium = &job.network.medium;
-    let optimum = optimum(with, &streams, medium)?;
+    let optimum = optimum(with, &streams, job)?;
     meter.advance(WORK);
     let mut memory = streams.mesh.host_memory(medium.nodes());
     let mut world = World::new(medium.clone());
@@ -149,8 +149,9 @@ const OPTIMUM_NODES_MAX: usize = 300;
 fn optimum(
     with: &Dpclo,
     streams: &ScenarioStreams,
-    medium: &Medium,
+    job: &Job<'_>,
 ) -> Result<Option<Optimum>, RunError> {
+    let medium = &job.network.medium;
     if medium.nodes() > OPTIMUM_NODES_MAX {
         return Ok(None);
     }
@@ -161,7 +162,16 @@ fn optimum(
     let ends: Vec<(usize, usize)> = contending.iter().map(|(_, ends)| *ends).collect();
     let exchange = with.access.exchange(streams.mesh.frame());
     let payload = usize::from(streams.mesh.payload());
-    Optimum::of(medium, &with.access, (payload, exchange), &ends).map(Some)
+    let solved = Optimum::solve(medium, &with.access, (payload, exchange), &ends);
+    let place = |lost, message| {
+        let of = contending.iter().find(|(_, ends)| *ends == lost);
+        match of.map(|(stream, _)| streams.parts[*stream]) {
+            Some(Part::Transfer(number)) => job.plan.transfer_error(number, "no path", message),
+            Some(Part::Flow(number)) => job.plan.flow_error(number, "no path", message),
+            None => InputError::new("this network", message),
+        }
+    };
+    solved.map(Some).map_err(|error| defect(error, place))
 }
 
 /// Lets restarted nodes come back as routers without any state. The plan excludes restarts at the ends of streams.
@@ -293,9 +303,31 @@ fn report_run<R: Recorder>(
         report.add_bound(bound);
     }
     report.fairness(fairness);
+    if report.flows().iter().any(|flow| !flow.complete) {
+        note_wandering(report, &streams.mesh, simulator);
+    }
     report.note_unfinished();
     count(report, simulator);
     Ok(())
+}
+
+/// DCLO has no routes: among empty queues each neighbour is as good as another, and a lone packet goes back and forth between
+/// two nodes until its hops are used up.
+fn note_wandering<R: Recorder>(
+    report: &mut Report,
+    mesh: &MeshSpec,
+    simulator: &Simulator<Node<'_>, R>,
+) {
+    let losses = router_counters(simulator)
+        .into_iter()
+        .map(|node| node.losses);
+    let wandered: u64 = losses.map(|lost| lost.hop_limit).sum();
+    if wandered > 0 && matches!(mesh.settings.scheme, Scheme::Dclo(_)) {
+        let most = mesh.settings.routing.hop_limit;
+        report.note(format!(
+            "DCLO has no routes: {wandered} packets were given up after {most} hops"
+        ));
+    }
 }
 
 fn fairness(flows: &[Flow], contending: &[(usize, (usize, usize))], optimum: &Optimum) -> Fairness {

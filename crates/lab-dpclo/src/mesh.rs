@@ -272,10 +272,16 @@ pub fn measure<R: Recorder>(
     let one = |(number, stream): (usize, &Stream)| {
         let (source, sink) = (usize::from(stream.source), usize::from(stream.sink));
         let ends = [source, sink].map(|node| &simulator.node(node).link);
-        match stream.kind.is_tcp() {
+        let mut result = match stream.kind.is_tcp() {
             true => connection(number as u16, stream, ends),
             false => datagrams(number as u16, stream, ends),
+        };
+        // The sink noted them by its own clock, which may drift.
+        let arrivals = result.arrivals.iter_mut().map(|(at, _)| at);
+        for at in arrivals.chain(result.delays.iter_mut().map(|(at, _)| at)) {
+            *at = Instant::from_nanos(simulator.air_time(sink, *at).nanos());
         }
+        result
     };
     spec.streams.iter().enumerate().map(one).collect()
 }

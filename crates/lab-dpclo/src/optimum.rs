@@ -42,17 +42,28 @@ impl Optimum {
         (payload, exchange): (usize, Duration),
         flows: &[(usize, usize)],
     ) -> Result<Optimum, RunError> {
+        let solved = Optimum::solve(medium, access, (payload, exchange), flows);
+        solved.map_err(|error| defect(error, |_, message| InputError::new("this network", message)))
+    }
+
+    /// The same with the solver's own error, of which [`defect`] tells the user.
+    pub(crate) fn solve(
+        medium: &Medium,
+        access: &Access,
+        (payload, exchange): (usize, Duration),
+        flows: &[(usize, usize)],
+    ) -> Result<Optimum, chappe_bound::Error> {
         let mesh = mesh(medium, access, payload, exchange)?;
         let flows: Vec<MeshFlow> = flows
             .iter()
             .map(|&(source, sink)| MeshFlow { source, sink })
             .collect();
-        let solve = |objective| -> Result<MeshBound, RunError> {
+        let solve = |objective| -> Result<MeshBound, chappe_bound::Error> {
             let options = MeshOptions {
                 gap: GAP,
                 ..MeshOptions::default()
             };
-            mesh_bound(&mesh, &flows, objective, &options).map_err(defect)
+            mesh_bound(&mesh, &flows, objective, &options)
         };
         let fair = solve(Objective::MaxMin)?;
         Ok(Optimum {
@@ -62,17 +73,21 @@ impl Optimum {
     }
 }
 
-/// A network whose links lead one way only, or are too bad for routes, is the scenario's mistake.
-fn defect(error: chappe_bound::Error) -> RunError {
-    if let chappe_bound::Error::NoRoute { source, sink } = error {
-        let share = NEIGHBOUR_PRR * 100.0;
-        let message = format!("no path for a flow leads from node {source} to node {sink}");
-        let help = format!(
-            "each of its links must deliver {share} % of the frames or more, in both directions"
-        );
-        return InputError::new("this network", message).help(help).into();
-    }
-    RunError::Defect(format!("bound: {error}"))
+/// A network whose links lead one way only, or are too bad for routes, is the scenario's mistake. `at` says where the flow
+/// between two nodes stands.
+pub(crate) fn defect(
+    error: chappe_bound::Error,
+    at: impl FnOnce((usize, usize), String) -> InputError,
+) -> RunError {
+    let chappe_bound::Error::NoRoute { source, sink } = error else {
+        return RunError::Defect(format!("bound: {error}"));
+    };
+    let share = NEIGHBOUR_PRR * 100.0;
+    let message = format!("no path for a flow leads from node {source} to node {sink}");
+    let help = format!(
+        "each of its links must deliver {share} % of the frames or more, in both directions"
+    );
+    at((source, sink), message).help(help).into()
 }
 
 /// The usable links, and the pairs that exclude each other.
@@ -81,7 +96,7 @@ fn mesh(
     access: &Access,
     payload: usize,
     exchange: Duration,
-) -> Result<Mesh, RunError> {
+) -> Result<Mesh, chappe_bound::Error> {
     let (mode, octets, nodes) = (access.station.data, frame(payload), medium.nodes());
     let mut links = Vec::new();
     for from in 0..nodes {
@@ -103,7 +118,7 @@ fn mesh(
             }
         }
     }
-    Mesh::with_conflicts(nodes, links, conflicts).map_err(defect)
+    Mesh::with_conflicts(nodes, links, conflicts)
 }
 
 /// Which transmissions disturb each other.

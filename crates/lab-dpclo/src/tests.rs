@@ -1,5 +1,5 @@
 use super::*;
-use chappe_lab::run::{Meter, Outcome};
+use chappe_lab::run::{Meter, Outcome, RunError};
 use chappe_lab::system::Job;
 use chappe_results::Run;
 use chappe_scenario::InputError;
@@ -15,6 +15,10 @@ fn plan(rest: &str) -> Result<Plan, InputError> {
 }
 
 fn outcome(plan: &Plan) -> Outcome {
+    carried(plan).unwrap()
+}
+
+fn carried(plan: &Plan) -> Result<Outcome, RunError> {
     let job = Job {
         plan,
         network: plan.network(1).unwrap(),
@@ -22,7 +26,7 @@ fn outcome(plan: &Plan) -> Outcome {
         pcap: None,
         traces: None,
     };
-    (crate::DPCLO.carry)(job, &Meter::default()).unwrap()
+    (crate::DPCLO.carry)(job, &Meter::default())
 }
 
 fn run(rest: &str) -> Run {
@@ -55,6 +59,68 @@ fn every_variant_carries_flows_on_every_access() {
             assert_eq!(run.bounds[1].goodput_bps, 8e3);
         }
     }
+}
+
+/// Links in a ring that lead one way reach everyone, but acknowledgements do not return: the bound finds no path. The error
+/// names the receiver or the sink.
+#[test]
+fn ends_without_a_path_are_refused_with_their_place() {
+    let head =
+        "[network]\nlinks = [[0, 1, 0], [0, 0, 1], [1, 0, 0]]\n[protocol]\nsystem = \"dpclo\"\n";
+    let good = "[[flow]]\nsource = 0\nsink = 1\nrate = \"8 kbit/s\"\n";
+    for (rest, place, ends) in [
+        (
+            "[[transfer]]\nsource = 0\nreceivers = [2]\nbytes = \"1 kB\"\n",
+            (7, 13),
+            (0, 2),
+        ),
+        (
+            &format!("{good}[[flow]]\nsource = 2\nsink = 1\n"),
+            (11, 8),
+            (2, 1),
+        ),
+    ] {
+        let plan = Plan::parse(&[&SYSTEM], "test", &format!("{head}{rest}")).unwrap();
+        let Err(RunError::Input(error)) = carried(&plan) else {
+            panic!("{rest} is accepted");
+        };
+        let expected = format!(
+            "no path for a flow leads from node {} to node {}",
+            ends.0, ends.1
+        );
+        assert_eq!(
+            (&error.message, error.line_column()),
+            (&expected, Some(place))
+        );
+        assert!(error.help.is_some(), "{error}");
+    }
+}
+
+/// A connection's first packet goes back and forth between two nodes under DCLO, which has no routes. The run says so, and
+/// DPCLO carries the same octet.
+#[test]
+fn packets_that_wander_under_dclo_are_reported() {
+    let network =
+        "[network]\ngenerator = \"random\"\narea = [\"458.5 m\", \"458.5 m\"]\nnodes = 16\n";
+    let transfer =
+        "[[transfer]]\nsource = 15\nreceivers = [0]\nbytes = \"1 B\"\n[run]\nlimit = \"20 s\"\n";
+    let notes = |variant: &str| {
+        let protocol = format!("[protocol]\nsystem = \"dpclo\"\nvariant = \"{variant}\"\n");
+        let text = format!("{network}{protocol}{transfer}");
+        let plan = Plan::parse(&[&SYSTEM], "test", &text).unwrap();
+        let job = Job {
+            plan: &plan,
+            network: plan.network(1000).unwrap(),
+            copies: false,
+            pcap: None,
+            traces: None,
+        };
+        (crate::DPCLO.carry)(job, &Meter::default()).unwrap().notes
+    };
+    let told = notes("dclo");
+    let says = |note: &String| note.contains("DCLO has no routes: ");
+    assert!(told.iter().any(says), "{told:?}");
+    assert_eq!(notes("paper"), Vec::<String>::new());
 }
 
 /// An object that fits into the send buffer is not shut down before its connection is open.

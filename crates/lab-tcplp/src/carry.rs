@@ -216,9 +216,10 @@ fn report_run<R: Recorder>(
 ) -> Result<(), RunError> {
     report.air(job.spec(), &lln.simulator)?;
     for path in paths {
+        let completed_s = |at| lln.simulator.air_time(path.sink, at).as_secs_f64();
         let receipt = received(lln, path).map_or_else(Receipt::default, |object| Receipt {
             octets: object.octets.len(),
-            completed_s: object.done.map(|at| at.as_secs_f64()),
+            completed_s: object.done.map(completed_s),
             copy: Some(&object.octets),
             delay: None,
         });

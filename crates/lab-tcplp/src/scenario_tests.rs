@@ -121,6 +121,20 @@ fn connections_survive_a_restarted_relay() {
     assert!(run.flows[0].completion_s.unwrap() > 14.0);
 }
 
+/// A receiver whose clock runs fast completes at a time of the run: by its own clock it would be half a second after the end.
+#[test]
+fn a_fast_clock_completes_nothing_after_the_end() {
+    let drift = "fault=[{kind='drift', node=0, at='0 s', drift='20000 ppm'}]";
+    let run = runs(&example(&[drift])).remove(0);
+    let completed_s = run.flows[0].completion_s.unwrap();
+    // The run looks every 20 ms whether all has arrived.
+    let ended_s = run.simulated_s;
+    assert!(
+        (ended_s - 0.021..=ended_s).contains(&completed_s),
+        "{completed_s} of {ended_s}"
+    );
+}
+
 /// Every mistake in a scenario is reported with its place and with help.
 #[test]
 fn mistakes_are_reported_with_place_and_help() {
@@ -133,6 +147,8 @@ fn mistakes_are_reported_with_place_and_help() {
         assert!(found.contains(help), "{error:?}");
         assert!(error.place.is_some(), "{error:?}");
     };
+    let jammer = "fault=[{kind='jammer', node=1, at='1 s', power='15 dBm', lasts='1 s'}]";
+    refused(&[jammer], "no place for a jammer", "cut-link");
     refused(&["protocol.window=0"], "0 segments", "1 to 48");
     refused(&["protocol.window=49"], "49 segments", "1 to 48");
     refused(&["protocol.segment_frames=13"], "13 frames", "1 to 12");

@@ -6,7 +6,7 @@ use chappe_lab::run::{Meter, Outcome, RunError, WORK};
 use chappe_lab::system::{Job, settings};
 use chappe_results::DATA_TRANSMISSIONS;
 use chappe_scenario::{Settings, Transfer};
-use chappe_sim::{Reading, Recorder};
+use chappe_sim::{AirTime, Reading, Recorder};
 use chappe_trace::Labeller;
 
 use crate::faults::{LineFaults, mast, radios};
@@ -164,7 +164,8 @@ fn report_run<R: Recorder>(
         let octets = received(line, ends);
         let host = simulator.node(ends.to).station.traffic().host();
         // The copy is complete when its last octet arrived, not at the end of the step that noticed it.
-        let last_s = host.map(|host| host.app().last.as_secs_f64());
+        let last = host.map(|host| simulator.air_time(ends.to, host.app().last));
+        let last_s = last.map(AirTime::as_secs_f64);
         let receipt = Receipt {
             octets: octets.len(),
             completed_s: last_s.filter(|_| octets.len() == ends.transfer.object.len()),

@@ -301,4 +301,18 @@ impl Settings for WildNet {
     fn frame(&self) -> (Mode, usize) {
         (MODE, FRAME)
     }
+
+    /// A packet is lost if its frame and all retransmissions are.
+    fn unrepaired(&self, frame_loss: f64) -> f64 {
+        let arrives = (1.0 - frame_loss) * (1.0 - self.frame_loss);
+        let lost = |retries: u8| (1.0 - arrives).powi(1 + i32::from(retries));
+        match self.scheme() {
+            Scheme::Csma { retries, .. } => lost(retries.unwrap_or(0)),
+            Scheme::Slots {
+                recovery: Recovery::None,
+                ..
+            } => lost(0),
+            Scheme::Slots { service, .. } => service.retries.map_or(0.0, lost),
+        }
+    }
 }

@@ -148,3 +148,21 @@ fn impossible_scenarios_are_refused() {
         assert!(error.message.contains(message), "{message}: {error}");
     }
 }
+
+/// A packet is lost for good if its frame and all retransmissions are.
+#[test]
+fn losses_for_good_follow_from_the_retransmissions() {
+    for (variant, keys, radios, expected) in [
+        ("2p", "", 0.0, 0.3),
+        ("2p", "", 0.5, 0.65),
+        ("csma", "", 0.0, 0.027),
+        ("snoop", "frame_retries = 0", 0.5, 0.65),
+        ("paper", "", 0.5, 0.0),
+        ("improved", "frame_retries = 1", 0.0, 0.09),
+    ] {
+        let protocol = format!("variant = \"{variant}\"\nframe_loss = 0.3\n{keys}");
+        let plan = plan(LINK, &protocol, FORWARD).unwrap();
+        let loss = plan.settings.unrepaired(radios);
+        assert!((loss - expected).abs() < 1e-12, "{variant}: {loss}");
+    }
+}

@@ -85,7 +85,7 @@ pub trait Carry: Clone + Send + 'static {
         (octets as u64, transfer.object.len() as u64)
     }
 
-    /// What a receiver has when the run is over.
+    /// What a receiver has when the run is over. Its time of completion is by the node's own clock.
     fn receipt<'n>(&self, node: &'n Self::Node, transfer: &Transfer) -> Receipt<'n>;
 
     /// Whether the run is over; `all_there`: all receivers that are waited for have their object, which holds at
@@ -198,7 +198,10 @@ pub fn carry_with<C: Carry, R: Recorder>(
     report.air(spec, &simulator)?;
     for (index, transfer) in spec.network.transfers.iter().enumerate() {
         for &node in &transfer.receivers {
-            let receipt = run.receipt(simulator.node(node), transfer);
+            let mut receipt = run.receipt(simulator.node(node), transfer);
+            receipt.completed_s = receipt
+                .completed_s
+                .map(|shown_s| on_the_air(&simulator, node, shown_s));
             report.receipt(index, transfer, node, receipt, spec.copies);
         }
     }
@@ -206,6 +209,16 @@ pub fn carry_with<C: Carry, R: Recorder>(
     run.bound(&mut report);
     let (_, recorder, _) = simulator.into_parts();
     Ok((report.finish(), recorder))
+}
+
+/// The second of the run at which a node's clock, which may drift, showed `shown_s` seconds.
+fn on_the_air<N: RadioNode, R: Recorder>(
+    simulator: &Simulator<N, R>,
+    node: usize,
+    shown_s: f64,
+) -> f64 {
+    let shown = Instant::ZERO + Duration::from_secs_f64(shown_s);
+    simulator.air_time(node, shown).as_secs_f64()
 }
 
 /// The simulator with every station at its place and the scenario's faults ahead of it.

@@ -102,6 +102,14 @@ pub trait Settings: Any + Debug + Send + Sync {
 
     /// How the shortest data frame is sent, and its octets with all headers. Delivery ratios are computed for it.
     fn frame(&self) -> (Mode, usize);
+
+    /// Share of packets that a link loses for good whose radios lose this share of frames: with the losses that the scenario
+    /// declares in keys of the system, which delivery ratios do not contain, and after the system's own repetitions. None is
+    /// lost for good by a system that repeats until something arrives.
+    fn unrepaired(&self, frame_loss: f64) -> f64 {
+        let _ = frame_loss;
+        0.0
+    }
 }
 
 /// Settings of a system without any: every scenario has the same ones.

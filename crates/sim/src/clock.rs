@@ -79,6 +79,11 @@ impl Clock {
         AirTime(self.base_air.saturating_add(saturate(air)))
     }
 
+    /// What the clock showed when its drift was set.
+    pub(crate) fn first(&self) -> Instant {
+        Instant::from_nanos(self.base_local)
+    }
+
     /// Changes the drift at `now`; what the clock shows does not jump.
     pub fn set_drift(&mut self, now: AirTime, drift: Ppm) {
         *self = Clock {

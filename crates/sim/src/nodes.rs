@@ -22,6 +22,8 @@ const HEAD_MAX: usize = 1 << 20;
 pub(crate) struct Nodes<N: ?Sized> {
     nodes: Vec<Box<N>>,
     states: Vec<NodeState>,
+    /// Clocks that ran until their drift changed, with their nodes, in that order.
+    past: Vec<(NodeId, Clock)>,
     reviver: Option<Reviver<N>>,
     /// What nodes write their frames to; swapped with a slot's buffer, never copied.
     scratch: Vec<u8>,
@@ -92,6 +94,7 @@ impl<N: RadioNode + ?Sized> Nodes<N> {
                 .map(|node| NodeState::new(clock(node)))
                 .collect(),
             nodes,
+            past: Vec::new(),
             reviver: None,
             scratch: vec![0; frame_max],
             falsified: Vec::new(),
@@ -149,6 +152,16 @@ impl<N: RadioNode + ?Sized> Nodes<N> {
 
     pub(crate) fn clock(&self, node: usize) -> &Clock {
         &self.states[node].clock
+    }
+
+    /// The first moment at which the node's clock showed `local` or more, whenever its drift changed.
+    pub(crate) fn air_time(&self, node: usize, local: Instant) -> AirTime {
+        let past = self.past.iter().filter(|(of, _)| of.index() == node);
+        let past = past.map(|(_, clock)| clock);
+        let (present, before) = (self.clock(node), |clock: &&Clock| clock.first() < local);
+        let mut clocks = past.chain([present]);
+        let first = clocks.next().unwrap_or(present);
+        clocks.take_while(before).last().unwrap_or(first).air(local)
     }
 
     /// Whether the frame in `slot` is the one that this node has on the air.
@@ -561,6 +574,7 @@ impl<N: RadioNode + ?Sized> Nodes<N> {
     /// The node's clock runs at another rate from now on: what stands in the queue for it is worked out again.
     pub(crate) fn drift<R: Recorder>(&mut self, engine: &mut Engine<R>, node: NodeId, drift: Ppm) {
         let state = &mut self.states[node.index()];
+        self.past.push((node, state.clock));
         state.clock.set_drift(engine.now, drift);
         state.queued = AirTime::MAX;
         if !state.waiting.is_none() && state.flying.is_none() {

@@ -137,6 +137,12 @@ impl<N: RadioNode + ?Sized, R: Recorder> Simulator<N, R> {
         self.nodes.clock(i)
     }
 
+    /// When the clock of node `i` first showed `local` or more, through all changes of its drift so far: what a node noted
+    /// by its own clock, by that of the run. Panics if there is no such node.
+    pub fn air_time(&self, i: usize, local: Instant) -> AirTime {
+        self.nodes.air_time(i, local)
+    }
+
     /// The recorder, to take out what it holds.
     pub fn recorder_mut(&mut self) -> &mut R {
         &mut self.engine.air.ledger.recorder

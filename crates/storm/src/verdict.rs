@@ -95,6 +95,11 @@ impl Default for Care {
 /// Receivers are waited for where links of this share lead to them, both ways.
 const SURE_PRR: f64 = 0.5;
 
+/// Receivers are waited for where at most this share of packets is lost on the way for good. The largest window of TCP is
+/// `sqrt(8 / (3 p))` segments at a loss of `p` (Mathis, Semke, Mahdavi and Ott, 1997). Above 1/6 it holds fewer than the four
+/// that three duplicate acknowledgements need, so each loss waits for a timeout, and the timeouts double.
+const UNREPAIRED_MAX: f64 = 1.0 / 6.0;
+
 /// Runs a draft and judges it.
 pub fn judge(system: &System, draft: &Draft, care: Care) -> Verdict {
     let text = draft.text();
@@ -269,26 +274,40 @@ fn cause(draft: &Draft, ran: &Ran, flow: &Flow) -> Option<&'static str> {
     if ran.plan.limit.is_some() {
         return Some("the limit");
     }
-    if !is_sure(&ran.network, flow.source, flow.sink) {
-        return Some("bad links");
+    let lost = |frame_loss: f64| ran.plan.settings.unrepaired(frame_loss);
+    match best_path(&ran.network, (flow.source, flow.sink), lost) {
+        None => Some("bad links"),
+        Some(arrives) if 1.0 - arrives > UNREPAIRED_MAX => Some("losses that nothing repairs"),
+        Some(_) => None,
     }
-    None
 }
 
-/// Whether good links lead from one node to another, both ways.
-fn is_sure(network: &Network, from: usize, to: usize) -> bool {
+/// The largest share of packets that arrives on a path of links that are good both ways, where a link that loses a share of
+/// frames loses `lost` of it for good; `None` if no such path leads from the one node to the other.
+fn best_path(
+    network: &Network,
+    (from, to): (usize, usize),
+    lost: impl Fn(f64) -> f64,
+) -> Option<f64> {
     let nodes = network.medium.nodes();
     let share = |a: usize, b: usize| network.delivery[a * nodes + b];
-    let mut reached = vec![false; nodes];
+    let mut arrives: Vec<Option<f64>> = vec![None; nodes];
+    arrives[from] = Some(1.0);
     let mut next = vec![from];
     while let Some(node) = next.pop() {
-        if std::mem::replace(&mut reached[node], true) {
-            continue;
+        for other in 0..nodes {
+            if share(node, other).min(share(other, node)) < SURE_PRR {
+                continue;
+            }
+            let over = arrives[node].map(|sent| sent * (1.0 - lost(1.0 - share(node, other))));
+            // A path that returns to a node is no better there, so this ends.
+            if over > arrives[other] {
+                arrives[other] = over;
+                next.push(other);
+            }
         }
-        let good = |other: &usize| share(node, *other).min(share(*other, node)) >= SURE_PRR;
-        next.extend((0..nodes).filter(good));
     }
-    reached[to]
+    arrives[to]
 }
 
 /// Whether two runs agree in all but the time they took.
@@ -314,4 +333,49 @@ fn caught<T>(work: impl FnOnce() -> T) -> Result<T, String> {
         }));
     });
     panic::catch_unwind(AssertUnwindSafe(work)).map_err(|_| PANIC.with(RefCell::take))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::draft::{self, Receivers, Transfer, plain};
+
+    /// Two links of 1 km that lose this share of their frames, and what became of one octet over both.
+    fn verdict(variant: &'static str, loss: f64) -> Verdict {
+        let draft = Draft {
+            system: "wildnet",
+            variant,
+            network: draft::Network::Places(vec![[0.0, 0.0], [1e3, 0.0], [2e3, 0.0]]),
+            radio: Vec::new(),
+            mac: Vec::new(),
+            protocol: vec![plain("frame_loss", loss)],
+            transfers: vec![Transfer {
+                source: Some(0),
+                receivers: Receivers::Nodes(vec![2]),
+                octets: 1,
+            }],
+            flows: Vec::new(),
+            troubles: Vec::new(),
+            run: Vec::new(),
+            seed: 3,
+        };
+        let care = Care {
+            repeats: false,
+            ..Care::default()
+        };
+        judge(systems::named("wildnet").unwrap(), &draft, care)
+    }
+
+    /// What a scenario declares as lost is no stall where nothing repeats it: 802.11 tries each frame three times and loses 73 %
+    /// of the packets of each link at 0.9. WiLDNet repeats until a frame has arrived, and must complete.
+    #[test]
+    fn losses_excuse_only_systems_that_do_not_repair_them() {
+        let lost = verdict("csma", 0.9);
+        assert_eq!(lost.wrong, None);
+        assert_eq!(lost.causes, ["losses that nothing repairs"]);
+        for (variant, loss) in [("csma", 0.1), ("paper", 0.5), ("improved", 0.5)] {
+            let repaired = verdict(variant, loss);
+            assert_eq!((repaired.wrong, repaired.complete), (None, 1), "{variant}");
+        }
+    }
 }

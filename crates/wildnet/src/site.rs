@@ -208,17 +208,29 @@ impl Site {
         starts.max().unwrap_or_else(|| self.hello_at(&turn))
     }
 
-    /// Begins the next slot if its time has come; returns the latest slot.
+    /// Begins every slot whose time has come; returns the latest one. Afterwards the next slot lies ahead.
+    ///
+    /// More than one is due if the driver was late, or if a stamp moved the peer's slot back by more than a cycle.
     pub fn advance(&self, now: Instant) -> Turn {
-        let start = self.next_start();
-        if start > now {
-            return self.turn();
+        for _ in 0..=LIVE {
+            let start = self.next_start();
+            if start > now {
+                return self.turn();
+            }
+            self.begin(start);
         }
+        // After so many missed slots nothing is left of the schedule. Whatever time has passed, this ends.
+        if self.next_start() <= now {
+            self.begin(now);
+        }
+        self.turn()
+    }
+
+    fn begin(&self, start: Instant) {
         let index = self.shared.index.get() + 1;
         self.shared.index.set(index);
         self.shared.start.set(start.nanos());
         self.shared.length.set(self.length().nanos());
-        self.turn()
     }
 
     /// Whether anything was heard on a link in the last 64 cycles.
@@ -372,5 +384,62 @@ impl LinkClock {
         let cycles =
             missing.steps(period) + u64::from(!missing.nanos().is_multiple_of(period.nanos()));
         heard + period * cycles
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use chappe_core::{Purpose, Seed};
+
+    const SLOT: Duration = Duration::from_millis(20);
+
+    fn site(turns: Turns) -> Site {
+        let config = SlotConfig {
+            turns,
+            ..SlotConfig::dot11b(SLOT)
+        };
+        Site::new(config, 1, Seed(1).stream(Purpose::Node(0)))
+    }
+
+    fn slot(number: u16, length: Duration) -> Slot {
+        Slot {
+            number,
+            since: Some(Duration::ZERO),
+            length,
+            demand: Duration::ZERO,
+            marker: false,
+        }
+    }
+
+    /// A stamp shortens the peer's slot after the fact, so that two of this site's slots have been missed. The next one must
+    /// not lie in the past: the driver would wake the node at once and again.
+    #[test]
+    fn a_stamp_that_moves_the_schedule_back_leaves_no_slot_in_the_past() {
+        let site = site(Turns::Stamps);
+        let first = site.next_start();
+        assert_eq!(site.advance(first).start, first);
+        let peers = first + SLOT;
+        site.hear(0, peers, peers, &slot(1, Duration::from_millis(65)));
+        assert_eq!(site.next_start(), peers + Duration::from_millis(65));
+        let now = peers + Duration::from_millis(64);
+        site.hear(0, now, peers, &slot(1, Duration::ZERO));
+        assert!(site.next_start() < now);
+        let turn = site.advance(now);
+        assert!(turn.start <= now && site.next_start() > now, "{turn:?}");
+    }
+
+    /// A driver that stood still for a year gets a slot ahead of it by one call.
+    #[test]
+    fn a_driver_that_was_late_by_a_year_gets_a_slot_ahead() {
+        for turns in [Turns::Stamps, Turns::Markers { timeout: 5 }] {
+            let site = site(turns);
+            let first = site.next_start();
+            site.advance(first);
+            site.hear(0, first + SLOT, first + SLOT, &slot(1, SLOT));
+            let late = first + Duration::from_secs(365 * 86_400);
+            let turn = site.advance(late);
+            assert!(turn.start <= late && site.next_start() > late, "{turn:?}");
+        }
     }
 }

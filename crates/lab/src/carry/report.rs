@@ -24,7 +24,8 @@ pub struct Report {
 pub struct Receipt<'a> {
     /// Octets that arrived for good.
     pub octets: usize,
-    /// Seconds from the start until the last one came; `None` if it never did.
+    /// Seconds from the start until the last one came; `None` if it never did. In a [`Report`] they are the run's, not those
+    /// of the receiver's clock, which may drift ([`Simulator::air_time`]).
     pub completed_s: Option<f64>,
     /// The copy, as far as the receiver hands it out.
     pub copy: Option<&'a [u8]>,

@@ -129,6 +129,22 @@ fn a_run_ends_at_its_limit() {
     }
 }
 
+/// A receiver whose clock runs fast by 100 ppm from 1 s on shows 5 s after 4.9996 s. That is when it is complete: by its own
+/// clock it would be complete after the run had ended.
+#[test]
+fn completions_are_by_the_clock_of_the_run() {
+    let drift = "[[fault]]\nat = \"1 s\"\nkind = \"drift\"\nnode = 2\ndrift = \"100 ppm\"\n";
+    let outcome = run(
+        clocks(&[None, Some(2), Some(5)]),
+        &format!("{TRANSFER}{drift}"),
+    );
+    let completed_s = |receiver: usize| outcome.run.flows[receiver].completion_s.unwrap();
+    assert_eq!(completed_s(0), 2.0);
+    let expected_s = 1.0 + 4.0 / 1.0001;
+    assert!((completed_s(1) - expected_s).abs() < 2e-9);
+    assert!(completed_s(1) <= outcome.run.simulated_s);
+}
+
 /// Receivers that the system cannot reach are reported, but the run does not wait for them.
 #[test]
 fn unreachable_receivers_are_not_waited_for() {

@@ -160,6 +160,23 @@ impl Plan {
         })
     }
 
+    /// An error about the receivers of a transfer, for what shows only on its network. Panics if there is no such transfer.
+    pub fn transfer_error(
+        &self,
+        index: usize,
+        label: &str,
+        message: impl Into<String>,
+    ) -> InputError {
+        let span = self.transfers[index].span.clone();
+        Check::new(&self.source).error(span, label, message)
+    }
+
+    /// An error about the sink of a flow. Panics if there is no such flow.
+    pub fn flow_error(&self, index: usize, label: &str, message: impl Into<String>) -> InputError {
+        let span = self.flows[index].span.clone();
+        Check::new(&self.source).error(span, label, message)
+    }
+
     fn medium(&self, seed: u64, check: &Check<'_>) -> Result<Medium, InputError> {
         let ask = self.settings.frame();
         medium_of((&self.topology, &self.profile), ask, seed, check)

@@ -77,6 +77,35 @@ fn timers_run_on_the_nodes_own_clock() {
     assert_eq!(simulator.node(1).told, [(1_000_000_000, Told::Woken)]);
 }
 
+/// Times that a node noted by its own clock are those of the run again, before, between and after changes of its drift.
+#[test]
+fn what_a_drifting_node_noted_has_a_time_on_the_air() {
+    let drift = |millis, ppm| {
+        let ppm = Ppm(ppm);
+        (AirTime::from_millis(millis), Fault::Drift { node: 1, ppm })
+    };
+    let mut world = World::new(line(2));
+    world.clocks = vec![Clock::IDEAL, Clock::new(Duration::from_secs(3), Ppm(80.0))];
+    world.faults = vec![drift(500, -40.0), drift(1500, 100.0), drift(1500, 20_000.0)];
+    let nodes = vec![Box::new(Probe::default()), Box::new(Probe::default())];
+    let mut simulator = Simulator::new(world, nodes, Seed(1), ()).unwrap();
+    for millis in [0, 250, 500, 750, 1499, 1500, 1501, 2500] {
+        let now = AirTime::from_millis(millis);
+        simulator.run_until(now);
+        let shown = simulator.clock(1).local(now);
+        // Clocks show whole nanoseconds, so a slow one shows the same for two.
+        let noted = simulator.air_time(1, shown);
+        assert!(
+            noted <= now && now.nanos() - noted.nanos() < 2,
+            "{now:?}: {noted:?}"
+        );
+        assert_eq!(simulator.air_time(0, Instant::from_millis(millis)), now);
+    }
+    // The second before the last drift is not converted by the present rate.
+    let early = Instant::from_nanos(3_500_040_000 + 499_980_000);
+    assert_eq!(simulator.air_time(1, early), AirTime::from_millis(1000));
+}
+
 /// Frames scheduled on two clocks of different drift arrive that much apart.
 #[test]
 fn scheduled_frames_start_on_the_nodes_own_clock() {
