@@ -6,6 +6,7 @@
 pub mod channels;
 mod fault;
 mod flow;
+mod imported;
 pub mod mac;
 mod network;
 mod network_plan;
@@ -33,6 +34,7 @@ pub use flow::FlowPlan;
 pub use network::{Network, Payload, REACHABLE_PRR, Transfer};
 pub use network_plan::NetworkPlan;
 pub use seeds::SEEDS_MAX;
+use topology::Planned;
 pub use topology::{Placing, Topology};
 
 /// What is the same for every seed of a scenario.
@@ -64,6 +66,8 @@ pub struct Plan {
     pub limit: Option<Duration>,
     /// Whether the file has a table `[sweep]`, which only a sweep uses.
     pub has_sweep: bool,
+    /// What the scenario's author should know, in sentences: what is allowed, and yet hardly meant.
+    pub notes: Vec<String>,
     source: Source,
 }
 
@@ -137,7 +141,7 @@ impl Plan {
         let given = system.keys_of(systems, &source)?;
         system.refuse_mac(&scenario, &check)?;
         let profile = radio::profile(&scenario.radio, system, &check)?;
-        let topology = topology::plan(&scenario.network, system.radios, &check)?;
+        let Planned { topology, notes } = topology::plan(&scenario.network, system.radios, &check)?;
         check_node_count(&scenario, system, topology.nodes(), &check)?;
         unused::refuse_radio(system, (&profile, &topology), &check)?;
         unused::refuse_mac(&scenario, &check)?;
@@ -178,6 +182,7 @@ impl Plan {
             seeds,
             limit,
             has_sweep: scenario.sweep.is_some(),
+            notes,
             source,
         })
     }

@@ -58,6 +58,9 @@ pub struct NetworkTable {
     /// Which rows of a link list in `file` to use: column and value, such as `{ channel = "26" }`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub select: BTreeMap<String, String>,
+    /// Whether a link that `file` gives in one direction is alike in the other; false if omitted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub undirected: Option<Located<bool>>,
 }
 
 /// A rule that places nodes.

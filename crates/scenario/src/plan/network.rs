@@ -181,6 +181,10 @@ impl Plan {
                 " with seed {seed}; set network.seed, move nodes closer, or draw receivers by count"
             );
         }
+        // A list of links that go one way is the likeliest reason.
+        for note in &self.notes {
+            help += &format!("; {note}");
+        }
         check
             .error(span.clone(), "this receiver", message)
             .help(help)
