@@ -10,6 +10,7 @@ mod flow;
 mod located;
 mod mac;
 mod network;
+mod nodes;
 mod protocol;
 mod radio;
 mod run;
@@ -25,6 +26,7 @@ pub use flow::FlowTable;
 pub use located::{Located, span_of};
 pub use mac::{AccessName, MacTable};
 pub use network::{Generator, Links, NetworkTable};
+pub use nodes::NodeName;
 pub use protocol::{LinkKnowledge, ProtocolTable, SystemName, VariantName};
 pub use radio::{
     CaptureName, FadingName, PathLossName, PreambleName, ProfileName, RadioTable, ReceptionName,

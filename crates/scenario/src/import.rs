@@ -58,6 +58,12 @@ pub fn read(path: &Path, reading: &Reading) -> Result<Map, InputError> {
     parse(&file, reading)
 }
 
+/// The names of a file's nodes, in the order of their numbers.
+pub fn names(path: &Path, select: &Select) -> Result<Vec<String>, InputError> {
+    let found = collect(&FileText::read(path)?, select)?;
+    Ok(found.names.iter().map(Name::text).collect())
+}
+
 /// A network measured channel by channel, between named nodes.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Channels {

@@ -46,6 +46,8 @@ pub struct Plan {
     pub canonical: String,
     /// Where the nodes stand, or their links.
     pub topology: Topology,
+    /// The names that another file gives the nodes, by number; empty if they have none but their numbers.
+    pub names: Vec<String>,
     /// The physics of the radios: the profile with the changes of `[radio]`.
     pub profile: Profile,
     /// The system that carries the data.
@@ -114,6 +116,16 @@ impl Plan {
         settings.downcast_ref()
     }
 
+    /// What a node is called in tables and sentences: its name in the network's file, or its number. A name that reads as a
+    /// number stands behind the node's number.
+    pub fn name_of(&self, node: usize) -> String {
+        match self.names.get(node) {
+            Some(name) if name.parse::<f64>().is_ok() => format!("{node} \"{name}\""),
+            Some(name) => name.clone(),
+            None => node.to_string(),
+        }
+    }
+
     /// Octets of the first transfer's object; 0 without transfers.
     pub fn octets(&self) -> usize {
         let first = self.transfers.first();
@@ -141,7 +153,11 @@ impl Plan {
         let given = system.keys_of(systems, &source)?;
         system.refuse_mac(&scenario, &check)?;
         let profile = radio::profile(&scenario.radio, system, &check)?;
-        let Planned { topology, notes } = topology::plan(&scenario.network, system.radios, &check)?;
+        let Planned {
+            topology,
+            names,
+            notes,
+        } = topology::plan(&scenario.network, system.radios, &check)?;
         check_node_count(&scenario, system, topology.nodes(), &check)?;
         unused::refuse_radio(system, (&profile, &topology), &check)?;
         unused::refuse_mac(&scenario, &check)?;
@@ -172,6 +188,7 @@ impl Plan {
             title,
             canonical,
             topology,
+            names,
             profile,
             system,
             settings,

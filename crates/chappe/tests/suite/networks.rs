@@ -49,3 +49,40 @@ fn a_list_of_one_direction_is_warned_of() {
     assert!(!text(&both.stderr).contains("direction"));
     assert_eq!(both.status.code(), Some(0), "{}", text(&both.stderr));
 }
+
+/// Goal: a node that has a name in the network's file is called by it in scenarios, options and tables; the run is that of
+/// the number.
+#[test]
+fn nodes_are_called_by_their_names() {
+    let folder = Scratch::new("names");
+    let map = r#"{"type": "NetworkGraph", "metric": "ETX", "nodes": [{"id": "gateway"}, {"id": "attic"}],
+        "links": [{"source": "gateway", "target": "attic", "cost": 1.2}]}"#;
+    fs::write(folder.0.join("map.json"), map).unwrap();
+    let scenario = "[network]\nfile = \"map.json\"\n[[transfer]]\nsource = \"gateway\"\n\
+                    receivers = [\"attic\"]\nbytes = \"10 kB\"\n";
+    fs::write(folder.0.join("a.toml"), scenario).unwrap();
+    let shown = chappe(&folder, &["sim", "a.toml"]);
+    let table = text(&shown.stdout);
+    let row = table.lines().find(|line| line.contains("attic"));
+    assert!(row.is_some_and(|row| row.contains("gateway")), "{table}");
+    let digest = |options: &[&str]| {
+        let output = chappe(&folder, &[&["sim", "a.toml", "--json"], options].concat());
+        let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        json["runs"][0]["digest"].to_string()
+    };
+    // Words are numbered in the order of the alphabet.
+    let numbers = [
+        "--set",
+        "transfer.0.source=1",
+        "--set",
+        "transfer.0.receivers=[0]",
+    ];
+    assert_eq!(digest(&[]), digest(&numbers));
+    let swapped = [
+        "--set",
+        "transfer.0.source=attic",
+        "--set",
+        "transfer.0.receivers=[\"gateway\"]",
+    ];
+    assert_ne!(digest(&[]), digest(&swapped));
+}

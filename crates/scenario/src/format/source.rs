@@ -8,11 +8,12 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue, Deserializer};
 
-use super::Scenario;
+use super::{Scenario, nodes};
 use crate::input::{InputError, read_limited, telling};
 use crate::nearest::nearest;
 
@@ -165,10 +166,21 @@ impl Source {
     ///
     /// Not generic: reading all tables is much code, and a generic function would be compiled in every crate that calls it.
     pub fn scenario(&self) -> Result<Scenario, InputError> {
-        self.parse()
+        let padded = self.padded();
+        let digits: Vec<String>;
+        let mut root = self.root(&padded)?;
+        if let Some(at) = nodes::first(root.get_mut()) {
+            let network = self.parse_table("network", &[])?;
+            let names = nodes::names(&network, self, at)?;
+            digits = (0..names.len()).map(|node| node.to_string()).collect();
+            nodes::number(root.get_mut(), &names, &digits, self)?;
+        }
+        self.keys.get_or_init(|| keys_in(root.get_ref()));
+        Scenario::deserialize(Deserializer::from(root)).map_err(|error| self.explain(&error))
     }
 
     /// Reads the whole as a `T`.
+    #[cfg(test)]
     fn parse<T: DeserializeOwned>(&self) -> Result<T, InputError> {
         let padded = self.padded();
         let root = self.root(&padded)?;
@@ -453,8 +465,6 @@ mod tests {
             source.keys_of("run").unwrap()
         );
     }
-
-    use serde::Deserialize;
 
     #[derive(Deserialize, Debug, PartialEq)]
     #[serde(deny_unknown_fields)]

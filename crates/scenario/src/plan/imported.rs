@@ -20,6 +20,8 @@ pub enum Given {
 pub struct Imported {
     /// Its links.
     pub given: Given,
+    /// Its nodes' names, in the order of their numbers.
+    pub names: Vec<String>,
     /// What the scenario's author should know, in sentences.
     pub notes: Vec<String>,
 }
@@ -37,17 +39,17 @@ pub fn read(
         undirected: network.undirected.as_deref() == Some(&true),
     };
     let instead = |error| check.instead(file, error);
-    let (given, directions) = match radios {
+    let (given, names, directions) = match radios {
         Radios::Dot15d4 => {
             let channels = import::read_channels(&path, &reading).map_err(instead)?;
-            let directions = channels.directions;
-            (Given::Channels(channels), directions)
+            let (names, directions) = (channels.names.clone(), channels.directions);
+            (Given::Channels(channels), names, directions)
         }
         Radios::Dot11b => {
             let map = import::read(&path, &reading).map_err(instead)?;
             let rows = map.delivery.chunks(map.names.len().max(1));
             let rows = rows.map(<[f64]>::to_vec).collect();
-            (Given::Ratios(rows), map.directions)
+            (Given::Ratios(rows), map.names, map.directions)
         }
     };
     let useless = |key: &&Located<bool>| ***key && directions.one == 0;
@@ -59,7 +61,11 @@ pub fn read(
         return Err(check.at(key, "no use here", message));
     }
     let notes = one_way(file, network, directions).into_iter().collect();
-    Ok(Imported { given, notes })
+    Ok(Imported {
+        given,
+        names,
+        notes,
+    })
 }
 
 /// A list with one direction for every link was probably meant for both. That is said, not guessed: `undirected` decides.

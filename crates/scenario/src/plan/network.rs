@@ -173,6 +173,7 @@ impl Plan {
         check: &Check<'_>,
     ) -> InputError {
         let share = REACHABLE_PRR * 100.0;
+        let (source, lost) = (self.name_of(source), self.name_of(lost));
         let message = format!("no path leads from node {source} to receiver {lost}");
         let mut help =
             format!("no chain of links with a delivery ratio of {share} % or more connects them");
@@ -198,6 +199,7 @@ impl Plan {
         seed: u64,
         check: &Check<'_>,
     ) -> InputError {
+        let source = self.name_of(source);
         let message = format!("with seed {seed} node {source} reaches only {found} others");
         let share = DRAWN_PRR * 100.0;
         check

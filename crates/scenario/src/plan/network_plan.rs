@@ -79,7 +79,9 @@ impl NetworkPlan {
         let given = scenario.mac.as_deref().cloned().unwrap_or_default();
         mac::refuse_priorities(&given, systems, &check)?;
         let mac = mac::station(&given, mode, &check)?;
-        let Planned { topology, notes } = topology::plan(&scenario.network, system.radios, &check)?;
+        let Planned {
+            topology, notes, ..
+        } = topology::plan(&scenario.network, system.radios, &check)?;
         unused::refuse_radio(system, (&profile, &topology), &check)?;
         unused::refuse_mac(&scenario, &check)?;
         let faults = fault::plan(&scenario.fault, &topology, &check)?;

@@ -199,6 +199,8 @@ impl Placing {
 /// A topology, and what the scenario's author should know about it.
 pub struct Planned {
     pub topology: Topology,
+    /// The nodes' names, by number; none if they have none but their numbers.
+    pub names: Vec<String>,
     pub notes: Vec<String>,
 }
 
@@ -206,6 +208,7 @@ impl From<Topology> for Planned {
     fn from(topology: Topology) -> Planned {
         Planned {
             topology,
+            names: Vec::new(),
             notes: Vec::new(),
         }
     }
@@ -426,8 +429,16 @@ fn measured(
             Given::Ratios(rows) => ratios(network, rows),
             Given::Channels(measured) => drawn(network, measured, check)?,
         };
+        // Drawn nodes are others at each seed, and the numbers of a plain list say all.
+        let mut names = imported.names;
+        let numbers = names.iter().enumerate();
+        let plain = numbers.fold(true, |all, (at, name)| all && *name == at.to_string());
+        if plain || topology.nodes() < names.len() {
+            names.clear();
+        }
         return Ok(Planned {
             topology,
+            names,
             notes: imported.notes,
         });
     }
