@@ -1,4 +1,5 @@
-//! Importers of networks: NetJSON, meshviewer and CSV link lists, plain or gzip, become delivery ratios.
+//! Importers of networks: NetJSON, meshviewer and CSV link lists, plain or gzip, become delivery ratios; files of ns-2, ns-3 and
+//! OMNeT++ become positions.
 //!
 //! The format is detected from the contents. Missing values are not invented: a link without a quality is omitted, and
 //! a file in which no link has one is refused.
@@ -7,15 +8,17 @@ mod links;
 mod matrix;
 mod meshviewer;
 mod netjson;
+mod places;
 mod text;
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
 pub use matrix::read_matrix;
+pub use places::Places;
+pub use text::FileText;
 
 use crate::input::InputError;
-use text::FileText;
 
 /// The most nodes that an imported network may have: the matrix of delivery ratios grows with their square.
 pub const NODES_MAX: usize = 4096;
@@ -52,15 +55,23 @@ pub struct Reading {
     pub undirected: bool,
 }
 
-/// Reads a file of any of the formats.
-pub fn read(path: &Path, reading: &Reading) -> Result<Map, InputError> {
-    let file = FileText::read(path)?;
-    parse(&file, reading)
+/// Where the nodes stand, if the file says that; `None` for files of links.
+pub fn places(file: &FileText) -> Result<Option<Places>, InputError> {
+    places::parse(file)
+}
+
+/// The links of a file of any of the formats.
+pub fn links(file: &FileText, reading: &Reading) -> Result<Map, InputError> {
+    parse(file, reading)
 }
 
 /// The names of a file's nodes, in the order of their numbers.
 pub fn names(path: &Path, select: &Select) -> Result<Vec<String>, InputError> {
-    let found = collect(&FileText::read(path)?, select)?;
+    let file = FileText::read(path)?;
+    if let Some(places) = places(&file)? {
+        return Ok(places.names);
+    }
+    let found = collect(&file, select)?;
     Ok(found.names.iter().map(Name::text).collect())
 }
 
@@ -110,14 +121,13 @@ impl Channels {
     }
 }
 
-/// Reads a file whose links may be measured channel by channel (a link list with a column `channel`, and perhaps the
+/// The links of a file, which may be measured channel by channel (a link list with a column `channel`, and perhaps the
 /// power). Any other file holds for all channels.
-pub fn read_channels(path: &Path, reading: &Reading) -> Result<Channels, InputError> {
-    let file = FileText::read(path)?;
-    if let Some(channels) = links::parse_channels(&file, reading)? {
+pub fn channels(file: &FileText, reading: &Reading) -> Result<Channels, InputError> {
+    if let Some(channels) = links::parse_channels(file, reading)? {
         return Ok(channels);
     }
-    let map = parse(&file, reading)?;
+    let map = parse(file, reading)?;
     let rows: Vec<Vec<f64>> = map
         .delivery
         .chunks(map.names.len().max(1))

@@ -231,8 +231,13 @@ fn canonical(scenario: &Scenario, keys: Value, topology: &Topology) -> String {
     if let (Some(protocol), Value::Object(keys)) = (json["protocol"].as_object_mut(), keys) {
         protocol.extend(keys);
     }
-    if let (Some(digest), Some(object)) = (topology.digest(), json.as_object_mut()) {
-        object.insert("links_blake3".into(), digest.into());
+    let digest = topology.digest(scenario.network.file.is_some());
+    if let (Some(digest), Some(object)) = (digest, json.as_object_mut()) {
+        let key = match topology {
+            Topology::Positions { .. } => "places_blake3",
+            _ => "links_blake3",
+        };
+        object.insert(key.into(), digest.into());
     }
     json.to_string()
 }

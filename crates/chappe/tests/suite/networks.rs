@@ -86,3 +86,64 @@ fn nodes_are_called_by_their_names() {
     ];
     assert_ne!(digest(&[]), digest(&swapped));
 }
+
+/// Goal: positions from a script of ns-2 and from an ini file of OMNeT++ give the run of the same positions in the scenario; a
+/// movement is not followed, and said; other places are another scenario.
+#[test]
+fn places_come_from_other_simulators() {
+    let folder = Scratch::new("places");
+    let script =
+        "$node_(0) set X_ 0\n$node_(0) set Y_ 0\n$node_(1) set X_ 100\n$node_(1) set Y_ 20.5\n";
+    fs::write(folder.0.join("a.tcl"), script).unwrap();
+    let moves = format!("{script}$ns_ at 9.0 \"$node_(1) setdest 5 5 1.2\"\n");
+    fs::write(folder.0.join("moves.tcl"), moves).unwrap();
+    fs::write(
+        folder.0.join("a.ini"),
+        "[General]\n*.mast.mobility.initialX = 0m\n*.mast.mobility.initialY = 0m\n\
+         *.barn.mobility.initialX = 0.1km\n*.barn.mobility.initialY = 20.5m\n",
+    )
+    .unwrap();
+    let scenario = |network: &str| {
+        format!(
+            "[network]\n{network}\n[[transfer]]\nsource = 0\nreceivers = [1]\nbytes = \"20 kB\"\n"
+        )
+    };
+    let run = |network: &str| {
+        fs::write(folder.0.join("a.toml"), scenario(network)).unwrap();
+        let output = chappe(&folder, &["sim", "a.toml", "--json"]);
+        let said = text(&output.stderr);
+        let json: serde_json::Value = serde_json::from_slice(&output.stdout)
+            .unwrap_or_else(|error| panic!("{error}: {said}"));
+        let canonical = json["scenario_text"].to_string();
+        (json["runs"][0]["digest"].to_string(), canonical, said)
+    };
+    let (written, ..) = run("positions = [[\"0 m\", \"0 m\"], [\"100 m\", \"20.5 m\"]]");
+    let (ns2, before, said) = run("file = \"a.tcl\"");
+    assert!(!said.contains("note"), "{said}");
+    let (omnet, ..) = run("file = \"a.ini\"");
+    let (moved, _, said) = run("file = \"moves.tcl\"");
+    assert!(said.contains("moves.tcl moves a node"), "{said}");
+    assert_eq!([&ns2, &omnet, &moved], [&written; 3]);
+    fs::write(folder.0.join("a.tcl"), script.replace("100", "90")).unwrap();
+    let (_, after, _) = run("file = \"a.tcl\"");
+    assert_ne!(
+        before, after,
+        "results of other places would be taken for these"
+    );
+    let named = chappe(
+        &folder,
+        &[
+            "sim",
+            "a.toml",
+            "--set",
+            "network.file=a.ini",
+            "--set",
+            "transfer.0.source=mast",
+        ],
+    );
+    assert!(
+        text(&named.stdout).contains("barn"),
+        "{}",
+        text(&named.stdout)
+    );
+}

@@ -48,7 +48,8 @@ pub struct NetworkTable {
     /// for `links` and `file`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub senses_above: Option<Located<f64>>,
-    /// A map or link list: NetJSON NetworkGraph, meshviewer, or CSV with columns such as `src,dst,pdr`.
+    /// A map or link list: NetJSON NetworkGraph, meshviewer, or CSV with columns such as `src,dst,pdr`; or positions: a script of
+    /// ns-2 or ns-3, or an ini file of OMNeT++.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<Located<PathBuf>>,
     /// The share of good links whose other channels are as bad as those of ten inter-floor links that were measured in

@@ -271,7 +271,7 @@ fn real_measurements_are_read() {
             select,
             undirected: false,
         };
-        let map = read(&path, &reading).unwrap();
+        let map = links(&FileText::read(&path).unwrap(), &reading).unwrap();
         assert!(
             nodes == 0 || map.names.len() == nodes,
             "{file}: {} nodes",

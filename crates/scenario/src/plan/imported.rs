@@ -2,9 +2,11 @@
 
 use std::path::PathBuf;
 
+use chappe_sim::Position;
+
 use crate::check::Check;
 use crate::format::{Located, NetworkTable};
-use crate::import::{self, Channels, Directions, Reading};
+use crate::import::{self, Channels, Directions, FileText, Places, Reading};
 use crate::input::InputError;
 use crate::radios::Radios;
 
@@ -14,6 +16,8 @@ pub enum Given {
     Ratios(Vec<Vec<f64>>),
     /// Ratios and powers channel by channel, for 802.15.4.
     Channels(Channels),
+    /// Where the nodes stand.
+    Places(Vec<Position>),
 }
 
 /// The network of a file.
@@ -33,20 +37,23 @@ pub fn read(
     radios: Radios,
     check: &Check<'_>,
 ) -> Result<Imported, InputError> {
-    let path = check.source().beside(file);
+    let instead = |error| check.instead(file, error);
+    let text = FileText::read(&check.source().beside(file)).map_err(instead)?;
+    if let Some(places) = import::places(&text).map_err(instead)? {
+        return placed(file, places, check);
+    }
     let reading = Reading {
         select: network.select.clone(),
         undirected: network.undirected.as_deref() == Some(&true),
     };
-    let instead = |error| check.instead(file, error);
     let (given, names, directions) = match radios {
         Radios::Dot15d4 => {
-            let channels = import::read_channels(&path, &reading).map_err(instead)?;
+            let channels = import::channels(&text, &reading).map_err(instead)?;
             let (names, directions) = (channels.names.clone(), channels.directions);
             (Given::Channels(channels), names, directions)
         }
         Radios::Dot11b => {
-            let map = import::read(&path, &reading).map_err(instead)?;
+            let map = import::links(&text, &reading).map_err(instead)?;
             let rows = map.delivery.chunks(map.names.len().max(1));
             let rows = rows.map(<[f64]>::to_vec).collect();
             (Given::Ratios(rows), map.names, map.directions)
@@ -65,6 +72,42 @@ pub fn read(
         given,
         names,
         notes,
+    })
+}
+
+/// Keys of `[network]` that are about links.
+const OF_LINKS: [&str; 6] = [
+    "bad_links",
+    "connected",
+    "nodes",
+    "select",
+    "senses_above",
+    "undirected",
+];
+
+/// Positions instead of links.
+fn placed(
+    file: &Located<PathBuf>,
+    found: Places,
+    check: &Check<'_>,
+) -> Result<Imported, InputError> {
+    let name = file.display();
+    let mut keys = check.source().keys_of("network")?.iter();
+    if let Some((key, span)) = keys.find(|(key, _)| OF_LINKS.contains(&key.as_str())) {
+        let message = format!("`{key}` changes nothing here: {name} says where the nodes stand");
+        return Err(check.error(span.clone(), "no use here", message));
+    }
+    let moving = match found.moving {
+        0 => None,
+        1 => Some("a node".to_string()),
+        nodes => Some(format!("{nodes} nodes")),
+    };
+    let note = |who| format!("{name} moves {who}, and here all nodes stay where they begin");
+    let places = found.places.iter().map(|&[x, y]| Position::new(x, y));
+    Ok(Imported {
+        given: Given::Places(places.collect()),
+        names: found.names,
+        notes: moving.map(note).into_iter().collect(),
     })
 }
 

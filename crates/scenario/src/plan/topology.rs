@@ -154,8 +154,16 @@ impl Topology {
         )
     }
 
-    /// A digest of links that came from another file.
-    pub fn digest(&self) -> Option<String> {
+    /// A digest of links, or of the `places` of a file: what the scenario's own text does not hold.
+    pub fn digest(&self, places_of_file: bool) -> Option<String> {
+        if let Topology::Positions { places, .. } = self {
+            let mut hasher = blake3::Hasher::new();
+            for place in places {
+                hasher.update(&place.x.to_le_bytes());
+                hasher.update(&place.y.to_le_bytes());
+            }
+            return places_of_file.then(|| hasher.finalize().to_hex()[..16].to_string());
+        }
         if let Topology::Channels(ChannelGround {
             origin: Origin::Measured(measured),
             ..
@@ -428,6 +436,10 @@ fn measured(
         let topology = match imported.given {
             Given::Ratios(rows) => ratios(network, rows),
             Given::Channels(measured) => drawn(network, measured, check)?,
+            Given::Places(places) => Topology::Positions {
+                places,
+                seed: network.seed,
+            },
         };
         // Drawn nodes are others at each seed, and the numbers of a plain list say all.
         let mut names = imported.names;
