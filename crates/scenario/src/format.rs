@@ -10,7 +10,6 @@ mod flow;
 mod located;
 mod mac;
 mod network;
-mod nodes;
 mod protocol;
 mod radio;
 mod run;
@@ -26,14 +25,13 @@ pub use flow::FlowTable;
 pub use located::{Located, span_of};
 pub use mac::{AccessName, MacTable};
 pub use network::{Generator, Links, NetworkTable};
-pub use nodes::NodeName;
 pub use protocol::{LinkKnowledge, ProtocolTable, SystemName, VariantName};
 pub use radio::{
     CaptureName, FadingName, PathLossName, PreambleName, ProfileName, RadioTable, ReceptionName,
 };
 pub use run::RunTable;
 pub(crate) use source::Assignment;
-pub use source::Source;
+pub use source::{NodeName, Source};
 pub use sweep::SweepTable;
 pub use transfer::{Receivers, TransferTable};
 

@@ -3,6 +3,8 @@
 //! Spans are positions in one imagined text: the file, then each option's text after it. TOML is parsed once
 //! per text with as many line ends in front as the texts before it are long, which shifts its spans.
 
+mod nodes;
+
 use std::borrow::Cow;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -13,9 +15,11 @@ use serde::de::DeserializeOwned;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue, Deserializer};
 
-use super::{Scenario, nodes};
+use super::Scenario;
 use crate::input::{InputError, read_limited, telling};
 use crate::nearest::nearest;
+
+pub use nodes::NodeName;
 
 /// Octets of the largest scenario file: a matrix of a thousand nodes takes 6 MB. Parsing takes seven times the text's memory.
 const SCENARIO_MAX: u64 = 32 << 20;

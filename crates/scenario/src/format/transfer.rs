@@ -38,7 +38,7 @@ pub struct TransferTable {
 pub enum Receivers {
     /// This number of nodes, drawn from the seed.
     Count(usize),
-    /// These nodes.
+    /// The nodes that are listed, by number.
     Nodes(#[schemars(with = "Vec<NodeName>")] Vec<usize>),
 }
 

@@ -16,7 +16,7 @@ const AXES: [&str; 3] = ["X", "Y", "Z"];
 /// Farther from the origin than this, in metres, no radio is.
 const FARTHEST: f64 = 1e9;
 
-/// Where nodes stand.
+/// The places of nodes on the plane, as a file gives them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Places {
     /// The nodes' names in the file: in the order of the file, or of numbers if all names are.

@@ -15,7 +15,7 @@ const UNPACKED_MAX: u64 = 256 << 20;
 pub struct FileText {
     /// What errors call it: its path.
     pub name: String,
-    /// Its contents, unpacked.
+    /// The contents of the file, unpacked.
     pub text: Arc<str>,
 }
 

@@ -22,7 +22,7 @@ pub enum Given {
 
 /// The network of a file.
 pub struct Imported {
-    /// Its links.
+    /// The links or places of its nodes.
     pub given: Given,
     /// Its nodes' names, in the order of their numbers.
     pub names: Vec<String>,

@@ -10,7 +10,8 @@ use serde::Deserialize;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::{NetworkTable, Source};
+use super::Source;
+use crate::format::NetworkTable;
 use crate::import;
 use crate::input::InputError;
 use crate::nearest::nearest;
