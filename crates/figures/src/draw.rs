@@ -654,6 +654,7 @@ mod tests {
             places: vec!["a".into(), "b".into()],
             series: vec![series],
             bound: vec![Some(20.0), Some(1000.0)],
+            bounded: Vec::new(),
             worst_bound: Vec::new(),
         };
         Figure {

@@ -23,7 +23,7 @@ fn rows(panel: &Panel) -> Vec<Value> {
                 "unit": panel.unit,
                 "paper": series.paper[place],
                 "ours": series.ours[place],
-                "bound": at(&panel.bound, place),
+                "bound": panel.bound_of(&series.name, place),
                 "bound_worst_receiver": at(&panel.worst_bound, place),
             }));
         }
@@ -63,11 +63,37 @@ mod tests {
                 places: vec!["1".into(), "2".into(), "mean".into()],
                 series: vec![Series::with_mean("A", &[100.4, 201.0], Some(150.0))],
                 bound: vec![Some(400.0), None, None],
+                bounded: Vec::new(),
                 worst_bound: Vec::new(),
             }],
             claims: vec![Claim::count("better", Some(8.0), 2, 2, true)],
             notes: vec!["n".into()],
         }
+    }
+
+    /// A bound stands over the series that it bounds, and over no other: a row with 201 beside a bound of 150 would be wrong.
+    #[test]
+    fn a_bound_belongs_to_its_series() {
+        let mut figure = figure();
+        let panel = &mut figure.panels[0];
+        panel
+            .series
+            .push(Series::with_mean("slots", &[90.0, 120.0], None));
+        panel.bound = vec![Some(100.0), Some(150.0), None];
+        let rows = |figure: &Figure| -> Vec<(String, Option<f64>)> {
+            let rows = crate::tidy::tidy(figure).into_iter();
+            rows.map(|row| (row.series, row.bound)).collect()
+        };
+        let of =
+            |series: &str, bounds: [Option<f64>; 3]| bounds.map(|bound| (series.into(), bound));
+        let (known, none) = ([Some(100.0), Some(150.0), None], [None; 3]);
+        assert_eq!(rows(&figure), [of("A", known), of("slots", known)].concat());
+        figure.panels[0] = figure.panels[0].clone().bounding(&["slots"]);
+        assert_eq!(rows(&figure), [of("A", none), of("slots", known)].concat());
+        let json = json(&figure);
+        assert_eq!(json["rows"][0]["bound"], Value::Null);
+        assert_eq!(json["rows"][3]["bound"], 100.0);
+        assert!(text(&figure, 80, false).contains("bound, slots"));
     }
 
     #[test]

@@ -34,7 +34,11 @@ fn table(panel: &Panel) -> Table {
     let has_bound = panel.bound.iter().any(Option::is_some);
     let has_worst = panel.worst_bound.iter().any(Option::is_some);
     if has_bound {
-        table = table.numbers("bound", 1);
+        let of = match panel.bounded.as_slice() {
+            [] => "bound".to_string(),
+            series => format!("bound, {}", series.join(", ")),
+        };
+        table = table.numbers(&of, 1);
     }
     if has_worst {
         table = table.numbers("bound, worst receiver", 1);

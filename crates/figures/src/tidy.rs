@@ -39,7 +39,7 @@ pub struct Row {
     pub max: Option<f64>,
     /// The paper's value of it.
     pub paper: Option<f64>,
-    /// The bound of the panel there.
+    /// The bound of the series there.
     pub bound: Option<f64>,
     /// The bound of the slowest receiver.
     pub bound_worst_receiver: Option<f64>,
@@ -93,7 +93,7 @@ fn rows(figure: &str, panel: &Panel) -> Vec<Row> {
                 min: known(ours.min),
                 max: known(ours.max),
                 paper: at(&series.paper, place),
-                bound: at(&panel.bound, place),
+                bound: panel.bound_of(&series.name, place),
                 bound_worst_receiver: at(&panel.worst_bound, place),
                 ..row.clone()
             });

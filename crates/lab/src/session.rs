@@ -68,7 +68,7 @@ pub fn run(
     let threads = options.threads.max(1);
     let one = |&seed: &u64| one(system, plan, seed, &from, options, meter);
     let finished = seeds::finished(&plan.seeds, threads, meter, one)?;
-    let (mut runs, mut notes, mut reused) = (Vec::new(), Vec::new(), 0);
+    let (mut runs, mut notes, mut reused) = (Vec::new(), plan.notes.clone(), 0);
     for (_, (run, said, again)) in finished {
         runs.push(run);
         notes.extend(said);

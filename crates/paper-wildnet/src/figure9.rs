@@ -53,7 +53,7 @@ pub fn make(context: &FigureContext<'_>) -> Result<Figure, RunError> {
             line("WiLDNet", &part.wild, mbps),
             line("improved", &part.improved, mbps),
         ];
-        lines(id, title, "Mbit/s", ("distance", places), series, bound)
+        lines(id, title, "Mbit/s", ("distance", places), series, bound).bounding(&["WiLDNet"])
     };
     Ok(Figure {
         id: "figure9",

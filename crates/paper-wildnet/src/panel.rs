@@ -44,6 +44,7 @@ pub fn lines(
             true => vec![None; places.len()],
             false => bound,
         },
+        bounded: Vec::new(),
         places,
         series,
     }

@@ -67,7 +67,8 @@ pub fn make(context: &FigureContext<'_>) -> Result<Figure, RunError> {
                 line("WiLDNet", &wild, mbps),
             ],
             losses.iter().map(|&loss| Some(tcp_bound(true, KM, loss))).collect(),
-        )],
+        )
+        .bounding(&["slots alone", "slots and Snoop", "WiLDNet"])],
         claims: vec![
             Claim::new(
                 "from 5 % loss on, WiLDNet gets twice what the better Snoop gets (1.5 times counts)",

@@ -71,6 +71,7 @@ fn panel(
         series.collect(),
         bounds,
     )
+    .bounding(&["WiLDNet"])
 }
 
 fn mean(runs: &[Vec<Runs>], scheme: usize, place: usize) -> f64 {

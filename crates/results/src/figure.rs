@@ -46,6 +46,9 @@ pub struct Panel {
     pub series: Vec<Series>,
     /// What no system can exceed at each place, if it is known: the bound of what the panel shows.
     pub bound: Vec<Option<f64>>,
+    /// The names of the series that `bound` bounds; all of them, if empty.
+    #[serde(default)]
+    pub bounded: Vec<String>,
     /// The bound of the slowest receiver at each place, if it is known. Systems that serve all receivers at one
     /// rate cannot exceed it with their mean either.
     pub worst_bound: Vec<Option<f64>>,
@@ -327,6 +330,7 @@ impl Panel {
             places,
             series,
             bound,
+            bounded: Vec::new(),
             worst_bound,
         }
     }
@@ -360,6 +364,20 @@ impl Panel {
         }
     }
 
+    /// The same with a bound of these series alone: others follow other rules, and may exceed it.
+    pub fn bounding(self, series: &[&str]) -> Panel {
+        Panel {
+            bounded: series.iter().map(|name| name.to_string()).collect(),
+            ..self
+        }
+    }
+
+    /// The bound of a series at a place; `None` if it is not known, or is the bound of other series.
+    pub fn bound_of(&self, series: &str, place: usize) -> Option<f64> {
+        let bounds = self.bounded.is_empty() || self.bounded.iter().any(|name| name == series);
+        self.bound.get(place).copied().flatten().filter(|_| bounds)
+    }
+
     /// The same with the bound of what it shows, and that of the worst receiver.
     pub fn bounded(self, bound: Vec<Option<f64>>, worst_bound: Vec<Option<f64>>) -> Panel {
         Panel {
@@ -387,6 +405,7 @@ mod tests {
                 places: vec!["1".into(), "2".into(), "mean".into()],
                 series: vec![Series::with_mean("A", &[100.4, 201.0], Some(150.0))],
                 bound: vec![Some(400.0), None, None],
+                bounded: Vec::new(),
                 worst_bound: Vec::new(),
             }],
             claims: vec![Claim::count("better", Some(8.0), 2, 2, true)],

@@ -31,7 +31,7 @@ pub use radio::{
 };
 pub use run::RunTable;
 pub(crate) use source::Assignment;
-pub use source::Source;
+pub use source::{NodeName, Source};
 pub use sweep::SweepTable;
 pub use transfer::{Receivers, TransferTable};
 

@@ -1,4 +1,5 @@
-//! Importers of networks: NetJSON, meshviewer and CSV link lists, plain or gzip, become delivery ratios.
+//! Importers of networks: NetJSON, meshviewer and CSV link lists, plain or gzip, become delivery ratios; files of ns-2, ns-3 and
+//! OMNeT++ become positions.
 //!
 //! The format is detected from the contents. Missing values are not invented: a link without a quality is omitted, and
 //! a file in which no link has one is refused.
@@ -7,15 +8,17 @@ mod links;
 mod matrix;
 mod meshviewer;
 mod netjson;
+mod places;
 mod text;
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
 pub use matrix::read_matrix;
+pub use places::Places;
+pub use text::FileText;
 
 use crate::input::InputError;
-use text::FileText;
 
 /// The most nodes that an imported network may have: the matrix of delivery ratios grows with their square.
 pub const NODES_MAX: usize = 4096;
@@ -27,15 +30,49 @@ pub struct Map {
     pub names: Vec<String>,
     /// Row-major: entry `i * n + j` is the share of i's frames that j receives.
     pub delivery: Vec<f64>,
+    /// In how many directions the file gives its links.
+    pub directions: Directions,
+}
+
+/// How many pairs of nodes a file gives a quality for, by whether it does so in both directions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Directions {
+    /// Pairs with a value in each direction.
+    pub both: usize,
+    /// Pairs with a value in one direction only.
+    pub one: usize,
 }
 
 /// Which rows of a link list to use: column name and wanted value.
 pub type Select = BTreeMap<String, String>;
 
-/// Reads a file of any of the formats.
-pub fn read(path: &Path, select: &Select) -> Result<Map, InputError> {
+/// Which part of a file is used, and how it is understood.
+#[derive(Clone, Debug, Default)]
+pub struct Reading {
+    /// The rows of a link list.
+    pub select: Select,
+    /// A link that is given in one direction is alike in the other.
+    pub undirected: bool,
+}
+
+/// Where the nodes stand, if the file says that; `None` for files of links.
+pub fn places(file: &FileText) -> Result<Option<Places>, InputError> {
+    places::parse(file)
+}
+
+/// The links of a file of any of the formats.
+pub fn links(file: &FileText, reading: &Reading) -> Result<Map, InputError> {
+    parse(file, reading)
+}
+
+/// The names of a file's nodes, in the order of their numbers.
+pub fn names(path: &Path, select: &Select) -> Result<Vec<String>, InputError> {
     let file = FileText::read(path)?;
-    parse(&file, select)
+    if let Some(places) = places(&file)? {
+        return Ok(places.names);
+    }
+    let found = collect(&file, select)?;
+    Ok(found.names.iter().map(Name::text).collect())
 }
 
 /// A network measured channel by channel, between named nodes.
@@ -46,6 +83,8 @@ pub struct Channels {
     /// For each channel, row-major: the delivery ratio and the mean power in dBm at which frames came, not-a-number
     /// where nothing was measured. Channel 0 stands for all channels that are not listed.
     tables: BTreeMap<u8, Vec<(f32, f32)>>,
+    /// In how many directions the file gives its links, counted on each channel.
+    pub directions: Directions,
 }
 
 impl Channels {
@@ -64,6 +103,7 @@ impl Channels {
         Channels {
             names: (0..rows.len()).map(|node| node.to_string()).collect(),
             tables: BTreeMap::from([(0, table)]),
+            directions: Directions::default(),
         }
     }
 
@@ -81,14 +121,13 @@ impl Channels {
     }
 }
 
-/// Reads a file whose links may be measured channel by channel (a link list with a column `channel`, and perhaps the
+/// The links of a file, which may be measured channel by channel (a link list with a column `channel`, and perhaps the
 /// power). Any other file holds for all channels.
-pub fn read_channels(path: &Path, select: &Select) -> Result<Channels, InputError> {
-    let file = FileText::read(path)?;
-    if let Some(channels) = links::parse_channels(&file, select)? {
+pub fn channels(file: &FileText, reading: &Reading) -> Result<Channels, InputError> {
+    if let Some(channels) = links::parse_channels(file, reading)? {
         return Ok(channels);
     }
-    let map = parse(&file, select)?;
+    let map = parse(file, reading)?;
     let rows: Vec<Vec<f64>> = map
         .delivery
         .chunks(map.names.len().max(1))
@@ -96,25 +135,30 @@ pub fn read_channels(path: &Path, select: &Select) -> Result<Channels, InputErro
         .collect();
     Ok(Channels {
         names: map.names,
+        directions: map.directions,
         ..Channels::alike(&rows)
     })
 }
 
-fn parse(file: &FileText, select: &Select) -> Result<Map, InputError> {
+fn parse(file: &FileText, reading: &Reading) -> Result<Map, InputError> {
+    collect(file, &reading.select)?.finish(file, reading.undirected)
+}
+
+fn collect(file: &FileText, select: &Select) -> Result<Collector, InputError> {
     // A link list may have one line of JSON before its header, so a first line in braces proves nothing by itself.
     let first_line = file.text.trim_start().lines().next().unwrap_or("");
     let is_json = first_line.starts_with('{')
         && serde_json::from_str::<serde_json::Value>(&file.text).is_ok();
     let looks_json = first_line.starts_with('{') && !first_line.ends_with('}');
     if !is_json && !looks_json {
-        return links::parse(file, select);
+        return links::collect(file, select);
     }
     let json: serde_json::Value =
         serde_json::from_str(&file.text).map_err(|error| file.json_error(&error))?;
     if json["type"] == "NetworkGraph" {
-        netjson::parse(file, &json)
+        netjson::collect(file, &json)
     } else if json["links"].is_array() || json["batadv"]["links"].is_array() {
-        meshviewer::parse(file, &json, select)
+        meshviewer::collect(file, &json, select)
     } else {
         Err(file.error("this JSON is neither a NetJSON NetworkGraph nor a meshviewer map").help(
             "a NetworkGraph has \"type\": \"NetworkGraph\"; a meshviewer map has \"nodes\" and \"links\"",
@@ -181,10 +225,40 @@ impl Collector {
         entry.1 += 1.0;
     }
 
-    fn finish(self, file: &FileText) -> Result<Map, InputError> {
+    /// How many pairs have values in both directions, and in one.
+    fn directions(&self) -> Directions {
+        let mut directions = Directions::default();
+        for (from, to) in self.sums.keys() {
+            match self.sums.contains_key(&(to.clone(), from.clone())) {
+                // Each pair is met twice here.
+                true => directions.both += usize::from(from < to),
+                false => directions.one += 1,
+            }
+        }
+        directions
+    }
+
+    /// Gives every link that has a value in one direction the same value in the other.
+    fn mirror(&mut self) {
+        for ((from, to), sum) in self.sums.clone() {
+            self.sums.entry((to, from)).or_insert(sum);
+        }
+    }
+
+    /// Whether a quality was found.
+    fn check(&self, file: &FileText) -> Result<(), InputError> {
+        match self.sums.is_empty() {
+            true => Err(file.error("no link with a quality was found in it")),
+            false => Ok(()),
+        }
+    }
+
+    fn finish(mut self, file: &FileText, undirected: bool) -> Result<Map, InputError> {
         let nodes = self.names.len();
-        if self.sums.is_empty() {
-            return Err(file.error("no link with a quality was found in it"));
+        self.check(file)?;
+        let directions = self.directions();
+        if undirected {
+            self.mirror();
         }
         if nodes > NODES_MAX {
             return Err(file.error(format!(
@@ -199,6 +273,7 @@ impl Collector {
         Ok(Map {
             names: self.names.iter().map(Name::text).collect(),
             delivery,
+            directions,
         })
     }
 }

@@ -6,6 +6,7 @@
 pub mod channels;
 mod fault;
 mod flow;
+mod imported;
 pub mod mac;
 mod network;
 mod network_plan;
@@ -33,6 +34,7 @@ pub use flow::FlowPlan;
 pub use network::{Network, Payload, REACHABLE_PRR, Transfer};
 pub use network_plan::NetworkPlan;
 pub use seeds::SEEDS_MAX;
+use topology::Planned;
 pub use topology::{Placing, Topology};
 
 /// What is the same for every seed of a scenario.
@@ -44,6 +46,8 @@ pub struct Plan {
     pub canonical: String,
     /// Where the nodes stand, or their links.
     pub topology: Topology,
+    /// The names that another file gives the nodes, by number; empty if they have none but their numbers.
+    pub names: Vec<String>,
     /// The physics of the radios: the profile with the changes of `[radio]`.
     pub profile: Profile,
     /// The system that carries the data.
@@ -64,6 +68,8 @@ pub struct Plan {
     pub limit: Option<Duration>,
     /// Whether the file has a table `[sweep]`, which only a sweep uses.
     pub has_sweep: bool,
+    /// What the scenario's author should know, in sentences: what is allowed, and yet hardly meant.
+    pub notes: Vec<String>,
     source: Source,
 }
 
@@ -110,6 +116,16 @@ impl Plan {
         settings.downcast_ref()
     }
 
+    /// What a node is called in tables and sentences: its name in the network's file, or its number. A name that reads as a
+    /// number stands behind the node's number.
+    pub fn name_of(&self, node: usize) -> String {
+        match self.names.get(node) {
+            Some(name) if name.parse::<f64>().is_ok() => format!("{node} \"{name}\""),
+            Some(name) => name.clone(),
+            None => node.to_string(),
+        }
+    }
+
     /// Octets of the first transfer's object; 0 without transfers.
     pub fn octets(&self) -> usize {
         let first = self.transfers.first();
@@ -137,7 +153,11 @@ impl Plan {
         let given = system.keys_of(systems, &source)?;
         system.refuse_mac(&scenario, &check)?;
         let profile = radio::profile(&scenario.radio, system, &check)?;
-        let topology = topology::plan(&scenario.network, system.radios, &check)?;
+        let Planned {
+            topology,
+            names,
+            notes,
+        } = topology::plan(&scenario.network, system.radios, &check)?;
         check_node_count(&scenario, system, topology.nodes(), &check)?;
         unused::refuse_radio(system, (&profile, &topology), &check)?;
         unused::refuse_mac(&scenario, &check)?;
@@ -168,6 +188,7 @@ impl Plan {
             title,
             canonical,
             topology,
+            names,
             profile,
             system,
             settings,
@@ -178,6 +199,7 @@ impl Plan {
             seeds,
             limit,
             has_sweep: scenario.sweep.is_some(),
+            notes,
             source,
         })
     }
@@ -209,8 +231,13 @@ fn canonical(scenario: &Scenario, keys: Value, topology: &Topology) -> String {
     if let (Some(protocol), Value::Object(keys)) = (json["protocol"].as_object_mut(), keys) {
         protocol.extend(keys);
     }
-    if let (Some(digest), Some(object)) = (topology.digest(), json.as_object_mut()) {
-        object.insert("links_blake3".into(), digest.into());
+    let digest = topology.digest(scenario.network.file.is_some());
+    if let (Some(digest), Some(object)) = (digest, json.as_object_mut()) {
+        let key = match topology {
+            Topology::Positions { .. } => "places_blake3",
+            _ => "links_blake3",
+        };
+        object.insert(key.into(), digest.into());
     }
     json.to_string()
 }

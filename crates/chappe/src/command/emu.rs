@@ -38,6 +38,9 @@ pub fn run(options: &Emu) -> Result<u8, Failure> {
         return Err(InputError::new("", missing).into());
     };
     let plan = NetworkPlan::read(&systems::scenarios(), file, &options.set, options.seed)?;
+    for note in &plan.notes {
+        terminal::remark(options.quiet, &format!("note: {note}"));
+    }
     let emulation = Emulation::new(&plan, asked(options))?;
     let node = node_of(&options.node, emulation.nodes())?;
     let film = match &options.pcap {

@@ -156,8 +156,8 @@ fn text(plan: &Plan, session: &Session) -> String {
     let objects = plan.transfers.len();
     let tables = match document.runs.as_slice() {
         [run] => [
-            (objects > 0).then(|| receivers(run, objects)),
-            (!plan.flows.is_empty()).then(|| flows(run, objects)),
+            (objects > 0).then(|| receivers(plan, run, objects)),
+            (!plan.flows.is_empty()).then(|| flows(plan, run, objects)),
         ],
         runs => [Some(seeds(runs)), None],
     };
@@ -177,7 +177,7 @@ fn text(plan: &Plan, session: &Session) -> String {
 }
 
 /// One seed: a row for each receiver of the first `objects` transfers.
-fn receivers(run: &Run, objects: usize) -> Table {
+fn receivers(plan: &Plan, run: &Run, objects: usize) -> Table {
     let mut table = Table::new()
         .words("from")
         .words("to")
@@ -188,8 +188,8 @@ fn receivers(run: &Run, objects: usize) -> Table {
     for flow in run.flows.iter().filter(|flow| flow.transfer < objects) {
         let share = 100.0 * flow.delivered_bytes as f64 / flow.offered_bytes.max(1) as f64;
         table.row([
-            flow.source.to_string(),
-            flow.sink.to_string(),
+            plan.name_of(flow.source),
+            plan.name_of(flow.sink),
             if flow.complete {
                 "all".into()
             } else {
@@ -209,7 +209,7 @@ fn receivers(run: &Run, objects: usize) -> Table {
 }
 
 /// One seed: a row for each continuous flow; these come after `objects` transfers.
-fn flows(run: &Run, objects: usize) -> Table {
+fn flows(plan: &Plan, run: &Run, objects: usize) -> Table {
     let mut table = Table::new()
         .words("flow")
         .words("from")
@@ -231,8 +231,8 @@ fn flows(run: &Run, objects: usize) -> Table {
         };
         table.row([
             flow.name.clone(),
-            flow.source.to_string(),
-            flow.sink.to_string(),
+            plan.name_of(flow.source),
+            plan.name_of(flow.sink),
             kbit(flow.goodput_bps),
             fair.and_then(|fair| *fair.sum_log_bps.get(place)?)
                 .map_or_else(String::new, kbit),

@@ -2,6 +2,7 @@
 
 mod report;
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -24,6 +25,10 @@ pub fn run(options: &Options) -> Result<u8, Failure> {
     };
     let grid = Grid::read(&source, &options.grid, &options.reference)?;
     let cells = cells(&grid, &source, &changes)?;
+    let notes: BTreeSet<&String> = cells.iter().flat_map(|cell| &cell.plan.notes).collect();
+    for note in notes {
+        terminal::remark(options.shared.quiet, &format!("note: {note}"));
+    }
     let command = terminal::command_line();
     let file = terminal::own_file()?;
     let sweep = Sweep::open(

@@ -5,6 +5,7 @@ mod border;
 mod command;
 mod emulation;
 mod mistakes;
+mod networks;
 mod pages;
 mod scratch;
 mod sweep;

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Located;
+use super::{Located, NodeName};
 use crate::quantity::{Drift, Power, Time};
 
 /// Something that goes wrong at a moment of the transfer.
@@ -16,9 +16,11 @@ pub struct FaultTable {
     pub kind: Located<FaultKind>,
     /// The node that fails, for all kinds but those of links.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<NodeName>")]
     pub node: Option<Located<usize>>,
     /// Which link, by its two ends; for `link-loss` from the first to the second.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<[NodeName; 2]>")]
     pub link: Option<Located<[usize; 2]>>,
     /// How wrong the clock is, for `drift`.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Located;
+use super::{Located, NodeName};
 use crate::quantity::{Rate, Time};
 
 /// Traffic without an end from one node to another: packets of `protocol.payload`. What arrives is counted, and how long it
@@ -15,8 +15,10 @@ pub struct FlowTable {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// The node that sends.
+    #[schemars(with = "NodeName")]
     pub source: Located<usize>,
     /// The node that receives.
+    #[schemars(with = "NodeName")]
     pub sink: Located<usize>,
     /// Payload offered at even intervals; without it the source always has something to send.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -48,7 +48,8 @@ pub struct NetworkTable {
     /// for `links` and `file`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub senses_above: Option<Located<f64>>,
-    /// A map or link list: NetJSON NetworkGraph, meshviewer, or CSV with columns such as `src,dst,pdr`.
+    /// A map or link list: NetJSON NetworkGraph, meshviewer, or CSV with columns such as `src,dst,pdr`; or positions: a script of
+    /// ns-2 or ns-3, or an ini file of OMNeT++.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<Located<PathBuf>>,
     /// The share of good links whose other channels are as bad as those of ten inter-floor links that were measured in
@@ -58,6 +59,9 @@ pub struct NetworkTable {
     /// Which rows of a link list in `file` to use: column and value, such as `{ channel = "26" }`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub select: BTreeMap<String, String>,
+    /// Whether a link that `file` gives in one direction is alike in the other; false if omitted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub undirected: Option<Located<bool>>,
 }
 
 /// A rule that places nodes.

@@ -3,11 +3,14 @@
 //! Spans are positions in one imagined text: the file, then each option's text after it. TOML is parsed once
 //! per text with as many line ends in front as the texts before it are long, which shifts its spans.
 
+mod nodes;
+
 use std::borrow::Cow;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue, Deserializer};
@@ -15,6 +18,8 @@ use toml::de::{DeTable, DeValue, Deserializer};
 use super::Scenario;
 use crate::input::{InputError, read_limited, telling};
 use crate::nearest::nearest;
+
+pub use nodes::NodeName;
 
 /// Octets of the largest scenario file: a matrix of a thousand nodes takes 6 MB. Parsing takes seven times the text's memory.
 const SCENARIO_MAX: u64 = 32 << 20;
@@ -165,10 +170,21 @@ impl Source {
     ///
     /// Not generic: reading all tables is much code, and a generic function would be compiled in every crate that calls it.
     pub fn scenario(&self) -> Result<Scenario, InputError> {
-        self.parse()
+        let padded = self.padded();
+        let digits: Vec<String>;
+        let mut root = self.root(&padded)?;
+        if let Some(at) = nodes::first(root.get_mut()) {
+            let network = self.parse_table("network", &[])?;
+            let names = nodes::names(&network, self, at)?;
+            digits = (0..names.len()).map(|node| node.to_string()).collect();
+            nodes::number(root.get_mut(), &names, &digits, self)?;
+        }
+        self.keys.get_or_init(|| keys_in(root.get_ref()));
+        Scenario::deserialize(Deserializer::from(root)).map_err(|error| self.explain(&error))
     }
 
     /// Reads the whole as a `T`.
+    #[cfg(test)]
     fn parse<T: DeserializeOwned>(&self) -> Result<T, InputError> {
         let padded = self.padded();
         let root = self.root(&padded)?;
@@ -453,8 +469,6 @@ mod tests {
             source.keys_of("run").unwrap()
         );
     }
-
-    use serde::Deserialize;
 
     #[derive(Deserialize, Debug, PartialEq)]
     #[serde(deny_unknown_fields)]

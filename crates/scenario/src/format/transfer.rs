@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Located;
+use super::{Located, NodeName};
 use crate::quantity::Size;
 
 /// One object from one source to its receivers.
@@ -17,6 +17,7 @@ pub struct TransferTable {
     pub name: Option<String>,
     /// The node that has it; drawn from the seed if omitted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<NodeName>")]
     pub source: Option<Located<usize>>,
     /// The nodes that want it, or how many nodes to draw from the seed.
     pub receivers: Located<Receivers>,
@@ -37,8 +38,8 @@ pub struct TransferTable {
 pub enum Receivers {
     /// This number of nodes, drawn from the seed.
     Count(usize),
-    /// The nodes with these numbers.
-    Nodes(Vec<usize>),
+    /// The nodes that are listed, by number.
+    Nodes(#[schemars(with = "Vec<NodeName>")] Vec<usize>),
 }
 
 impl Default for Receivers {

@@ -1,4 +1,5 @@
-//! CSV link lists: a header line, then one directed link a line.
+//! CSV link lists: a header line, then one directed link a line. With `undirected`, a link that is listed in one direction
+//! only is alike in the other.
 //!
 //! Columns, by the first name found: sender `src`, `tx`, `from`; receiver `dst`, `rx`, `to`; quality `pdr`, `prr`,
 //! `delivery` (0 to 1), `pdr_pct` (per cent), `n_received_of_N` (of N frames), or `tq_fwd` and `tq_rev`
@@ -7,13 +8,13 @@
 //! With a column `channel` and no choice of one, all channels are kept apart, with the power in `rssi`, `mean_rssi` or
 //! `mean_rssi_dbm` if there is one.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use chappe_sim::dot15d4::{CHANNEL_MAX, CHANNEL_MIN};
 
 use super::text::FileText;
-use super::{Channels, Collector, Map, Name, Select};
+use super::{Channels, Collector, Directions, Name, Reading, Select};
 use crate::input::InputError;
 use crate::nearest::nearest;
 
@@ -39,7 +40,7 @@ struct Columns<'a> {
     wanted: Vec<(usize, &'a str)>,
 }
 
-pub fn parse(file: &FileText, select: &Select) -> Result<Map, InputError> {
+pub fn collect(file: &FileText, select: &Select) -> Result<Collector, InputError> {
     let mut lines = Lines {
         text: &file.text,
         at: 0,
@@ -61,17 +62,19 @@ pub fn parse(file: &FileText, select: &Select) -> Result<Map, InputError> {
             columns.take(file, (line, span), &fields, &mut collector)?;
         }
     }
-    collector.finish(file).map_err(|error| {
+    collector.check(file).map_err(|error| {
         if select.is_empty() {
             error
         } else {
             error.help(format!("with only the rows where {}", said(select)))
         }
-    })
+    })?;
+    Ok(collector)
 }
 
 /// A link list with a column `channel`: one table for each channel in it. `None` for anything else.
-pub fn parse_channels(file: &FileText, select: &Select) -> Result<Option<Channels>, InputError> {
+pub fn parse_channels(file: &FileText, reading: &Reading) -> Result<Option<Channels>, InputError> {
+    let select = &reading.select;
     let mut lines = Lines {
         text: &file.text,
         at: 0,
@@ -90,7 +93,6 @@ pub fn parse_channels(file: &FileText, select: &Select) -> Result<Option<Channel
     let columns = Columns::new(file, header, span, select)?;
     let mut shares: BTreeMap<u8, Collector> = BTreeMap::new();
     let mut powers: BTreeMap<u8, Collector> = BTreeMap::new();
-    let mut all = Collector::default();
     for (line, span) in lines.filter(|(line, _)| !line.trim().is_empty()) {
         let fields: Vec<&str> = line.split(',').map(str::trim).collect();
         if fields.len() != columns.names.len() {
@@ -109,8 +111,6 @@ pub fn parse_channels(file: &FileText, select: &Select) -> Result<Option<Channel
                 .help(format!("{CHANNEL_MIN} to {CHANNEL_MAX}"))
         })?;
         let (from, to) = (fields[columns.from], fields[columns.to]);
-        all.node(from);
-        all.node(to);
         let shares = shares.entry(number).or_default();
         columns.take(file, (line, span), &fields, shares)?;
         // A power that is no number was not measured.
@@ -119,7 +119,18 @@ pub fn parse_channels(file: &FileText, select: &Select) -> Result<Option<Channel
             powers.entry(number).or_default().value(from, to, dbm);
         }
     }
-    let names: Vec<Name> = all.names.into_iter().collect();
+    // As without channels, a node is one of a link with a quality: a name has one number whatever reads the list.
+    let named: BTreeSet<Name> = shares.values().flat_map(|of| of.names.clone()).collect();
+    let names: Vec<Name> = named.into_iter().collect();
+    let directions = shares.values().map(Collector::directions);
+    let directions = directions.fold(Directions::default(), |sum, of| Directions {
+        both: sum.both + of.both,
+        one: sum.one + of.one,
+    });
+    if reading.undirected {
+        let all = shares.values_mut().chain(powers.values_mut());
+        all.for_each(Collector::mirror);
+    }
     if names.is_empty() || names.len() > super::NODES_MAX {
         let message = format!(
             "it has {} nodes; 1 to {} can be imported",
@@ -147,6 +158,7 @@ pub fn parse_channels(file: &FileText, select: &Select) -> Result<Option<Channel
     Ok(Some(Channels {
         tables: shares.keys().map(|&channel| table(channel)).collect(),
         names: names.iter().map(Name::text).collect(),
+        directions,
     }))
 }
 

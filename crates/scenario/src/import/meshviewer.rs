@@ -4,10 +4,10 @@
 use serde_json::Value;
 
 use super::text::FileText;
-use super::{Collector, Map, Select};
+use super::{Collector, Select};
 use crate::input::InputError;
 
-pub fn parse(file: &FileText, map: &Value, select: &Select) -> Result<Map, InputError> {
+pub fn collect(file: &FileText, map: &Value, select: &Select) -> Result<Collector, InputError> {
     if let Some(key) = select.keys().find(|key| *key != "type") {
         let message = format!("links of a meshviewer map cannot be chosen by `{key}`");
         return Err(file
@@ -48,7 +48,7 @@ pub fn parse(file: &FileText, map: &Value, select: &Select) -> Result<Map, Input
             );
         }
     }
-    collector.finish(file)
+    Ok(collector)
 }
 
 /// The name of a link's end: itself, or the node at that place of the list.

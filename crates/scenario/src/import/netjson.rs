@@ -6,11 +6,11 @@
 
 use serde_json::Value;
 
+use super::Collector;
 use super::text::FileText;
-use super::{Collector, Map};
 use crate::input::InputError;
 
-pub fn parse(file: &FileText, graph: &Value) -> Result<Map, InputError> {
+pub fn collect(file: &FileText, graph: &Value) -> Result<Collector, InputError> {
     let metric = graph["metric"].as_str().unwrap_or("").to_uppercase();
     let mut collector = Collector::default();
     for node in graph["nodes"].as_array().into_iter().flatten() {
@@ -46,5 +46,5 @@ pub fn parse(file: &FileText, graph: &Value) -> Result<Map, InputError> {
             "give the graph \"metric\": \"ETX\" or \"TQ\" with costs from 1, or each link \"properties\": {\"pdr\": 0.9}",
         ));
     }
-    collector.finish(file)
+    Ok(collector)
 }

@@ -7,7 +7,11 @@ fn map(text: &str, select: &[(&str, &str)]) -> Result<Map, InputError> {
         .iter()
         .map(|(k, v)| (k.to_string(), v.to_string()))
         .collect();
-    parse(&FileText::of(text), &select)
+    let reading = Reading {
+        select,
+        undirected: false,
+    };
+    parse(&FileText::of(text), &reading)
 }
 
 impl Map {
@@ -90,6 +94,52 @@ fn a_broken_field_is_pointed_at() {
     assert_eq!(error.line_column(), Some((3, 8)));
 }
 
+/// A list with one direction for each pair says so, and is completed only if it is said to be undirected.
+#[test]
+fn a_missing_direction_is_not_guessed() {
+    let list = "src,dst,pdr\na,b,0.5\nc,b,0.25\n";
+    let read = |text: &str, undirected| {
+        let reading = Reading {
+            undirected,
+            ..Reading::default()
+        };
+        parse(&FileText::of(text), &reading).unwrap()
+    };
+    let directed = read(list, false);
+    assert_eq!(directed.directions, Directions { both: 0, one: 2 });
+    assert_eq!(directed.between("b", "a"), 0.0);
+    let undirected = read(list, true);
+    assert_eq!(undirected.between("b", "a"), 0.5);
+    assert_eq!(undirected.between("b", "c"), 0.25);
+    // What the list gives is kept, a ratio of zero too.
+    let both = read(&format!("{list}b,a,0\n"), true);
+    assert_eq!(both.directions, Directions { both: 1, one: 1 });
+    assert_eq!(
+        (both.between("b", "a"), both.between("b", "c")),
+        (0.0, 0.25)
+    );
+}
+
+/// With channels kept apart, each channel is completed by itself, with its power.
+#[test]
+fn a_missing_direction_of_a_channel() {
+    let list = "src,dst,channel,pdr,rssi\na,b,11,0.5,-80\nb,a,11,0.25,-81\na,b,12,1,-70\n";
+    let read = |undirected| {
+        let reading = Reading {
+            undirected,
+            ..Reading::default()
+        };
+        let channels = links::parse_channels(&FileText::of(list), &reading);
+        channels.unwrap().unwrap()
+    };
+    let directed = read(false);
+    assert_eq!(directed.directions, Directions { both: 1, one: 1 });
+    assert_eq!(directed.link(12, 1, 0), None);
+    let undirected = read(true);
+    assert_eq!(undirected.link(11, 1, 0), Some((0.25, Some(-81.0))));
+    assert_eq!(undirected.link(12, 1, 0), Some((1.0, Some(-70.0))));
+}
+
 /// `07` and `7` are two nodes, and keep their names.
 #[test]
 fn names_are_not_changed() {
@@ -103,7 +153,7 @@ fn names_are_not_changed() {
 fn channels_are_those_of_the_standard() {
     let read = |channel: &str| {
         let text = format!("src,dst,channel,pdr\n1,2,{channel},0.9\n");
-        links::parse_channels(&FileText::of(&text), &Select::new())
+        links::parse_channels(&FileText::of(&text), &Reading::default())
     };
     let channels = read("26").unwrap().unwrap();
     assert_eq!(channels.link(26, 0, 1), Some((f64::from(0.9f32), None)));
@@ -217,7 +267,11 @@ fn real_measurements_are_read() {
             .iter()
             .map(|(k, v)| (k.to_string(), v.to_string()))
             .collect();
-        let map = read(&path, &select).unwrap();
+        let reading = Reading {
+            select,
+            undirected: false,
+        };
+        let map = links(&FileText::read(&path).unwrap(), &reading).unwrap();
         assert!(
             nodes == 0 || map.names.len() == nodes,
             "{file}: {} nodes",

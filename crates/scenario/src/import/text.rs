@@ -11,12 +11,16 @@ use crate::input::InputError;
 const UNPACKED_MAX: u64 = 256 << 20;
 
 /// A file's name and text.
+#[derive(Clone, Debug)]
 pub struct FileText {
+    /// What errors call it: its path.
     pub name: String,
+    /// The contents of the file, unpacked.
     pub text: Arc<str>,
 }
 
 impl FileText {
+    /// Reads a file, and unpacks it if its name ends in `.gz`. Fails if it is no text in UTF-8 or has more than 256 MiB.
     pub fn read(path: &Path) -> Result<FileText, InputError> {
         let unreadable = |error| InputError::unreadable(path, &error);
         let file = std::fs::File::open(path).map_err(unreadable)?;
@@ -43,7 +47,7 @@ impl FileText {
     }
 
     #[cfg(test)]
-    pub fn of(text: &str) -> FileText {
+    pub(crate) fn of(text: &str) -> FileText {
         FileText {
             name: "map".into(),
             text: text.into(),

@@ -190,6 +190,7 @@ impl Plan {
         check: &Check<'_>,
     ) -> InputError {
         let share = REACHABLE_PRR * 100.0;
+        let (source, lost) = (self.name_of(source), self.name_of(lost));
         let message = format!("no path leads from node {source} to receiver {lost}");
         let mut help =
             format!("no chain of links with a delivery ratio of {share} % or more connects them");
@@ -197,6 +198,10 @@ impl Plan {
             help += &format!(
                 " with seed {seed}; set network.seed, move nodes closer, or draw receivers by count"
             );
+        }
+        // A list of links that go one way is the likeliest reason.
+        for note in &self.notes {
+            help += &format!("; {note}");
         }
         check
             .error(span.clone(), "this receiver", message)
@@ -211,6 +216,7 @@ impl Plan {
         seed: u64,
         check: &Check<'_>,
     ) -> InputError {
+        let source = self.name_of(source);
         let message = format!("with seed {seed} node {source} reaches only {found} others");
         let share = DRAWN_PRR * 100.0;
         check

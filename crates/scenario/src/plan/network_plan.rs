@@ -7,6 +7,7 @@ use chappe_core::{Duration, Mode};
 use chappe_mac::dot11;
 use chappe_sim::{Medium, Profile};
 
+use super::topology::Planned;
 use super::{FaultPlan, Topology, fault, mac, network, radio, seeds, topology, unused};
 use crate::check::Check;
 use crate::format::Source;
@@ -31,6 +32,8 @@ pub struct NetworkPlan {
     pub faults: Vec<(Duration, FaultPlan)>,
     /// The first of the scenario's seeds.
     pub seed: u64,
+    /// What the scenario's author should know, in sentences.
+    pub notes: Vec<String>,
     source: Source,
 }
 
@@ -76,7 +79,9 @@ impl NetworkPlan {
         let given = scenario.mac.as_deref().cloned().unwrap_or_default();
         mac::refuse_priorities(&given, systems, &check)?;
         let mac = mac::station(&given, mode, &check)?;
-        let topology = topology::plan(&scenario.network, system.radios, &check)?;
+        let Planned {
+            topology, notes, ..
+        } = topology::plan(&scenario.network, system.radios, &check)?;
         unused::refuse_radio(system, (&profile, &topology), &check)?;
         unused::refuse_mac(&scenario, &check)?;
         let faults = fault::plan(&scenario.fault, &topology, &check)?;
@@ -90,6 +95,7 @@ impl NetworkPlan {
             mac,
             faults,
             seed,
+            notes,
             source,
         })
     }

@@ -6,6 +6,7 @@ use chappe_core::{Mode, Seed};
 use chappe_sim::{Matrix, Position, Profile, topology};
 
 use super::channels::{ChannelGround, Origin};
+use super::imported::{self, Given};
 use crate::check::Check;
 use crate::format::{Generator, Links, Located, NetworkTable, span_of};
 use crate::import;
@@ -153,8 +154,16 @@ impl Topology {
         )
     }
 
-    /// A digest of links that came from another file.
-    pub fn digest(&self) -> Option<String> {
+    /// A digest of links, or of the `places` of a file: what the scenario's own text does not hold.
+    pub fn digest(&self, places_of_file: bool) -> Option<String> {
+        if let Topology::Positions { places, .. } = self {
+            let mut hasher = blake3::Hasher::new();
+            for place in places {
+                hasher.update(&place.x.to_le_bytes());
+                hasher.update(&place.y.to_le_bytes());
+            }
+            return places_of_file.then(|| hasher.finalize().to_hex()[..16].to_string());
+        }
         if let Topology::Channels(ChannelGround {
             origin: Origin::Measured(measured),
             ..
@@ -195,11 +204,29 @@ impl Placing {
     }
 }
 
+/// A topology, and what the scenario's author should know about it.
+pub struct Planned {
+    pub topology: Topology,
+    /// The nodes' names, by number; none if they have none but their numbers.
+    pub names: Vec<String>,
+    pub notes: Vec<String>,
+}
+
+impl From<Topology> for Planned {
+    fn from(topology: Topology) -> Planned {
+        Planned {
+            topology,
+            names: Vec::new(),
+            notes: Vec::new(),
+        }
+    }
+}
+
 pub fn plan(
     network: &Located<NetworkTable>,
     radios: Radios,
     check: &Check<'_>,
-) -> Result<Topology, InputError> {
+) -> Result<Planned, InputError> {
     let given = [
         ("generator", network.generator.as_ref().map(Located::span)),
         ("positions", network.positions.as_ref().map(Located::span)),
@@ -221,18 +248,24 @@ pub fn plan(
             .error(span, "the second one", message)
             .help("leave out one of them"));
     }
+    if let Some(undirected) = network
+        .undirected
+        .as_ref()
+        .filter(|_| network.file.is_none())
+    {
+        let message = "`undirected` changes nothing here: it is about the links of `file`";
+        return Err(check.at(undirected, "no use here", message));
+    }
     if let Some(generator) = &network.generator {
-        return generated(network, **generator, radios, check);
+        return Ok(generated(network, **generator, radios, check)?.into());
     }
     if let Some(positions) = &network.positions {
         let places = positions
             .iter()
             .map(|[x, y]| Position::new(x.value(), y.value()))
             .collect();
-        return Ok(Topology::Positions {
-            places,
-            seed: network.seed,
-        });
+        let seed = network.seed;
+        return Ok(Topology::Positions { places, seed }.into());
     }
     if let Some(span) = span_of(&network.bad_links).filter(|_| radios != Radios::Dot15d4) {
         return Err(channels_only(span, check));
@@ -397,45 +430,68 @@ fn measured(
     network: &Located<NetworkTable>,
     radios: Radios,
     check: &Check<'_>,
-) -> Result<Topology, InputError> {
-    if let (Radios::Dot15d4, Some(file)) = (radios, &network.file) {
-        let path = check.source().beside(file);
-        let measured =
-            import::read_channels(&path, &network.select).map_err(|e| check.instead(file, e))?;
-        let all = measured.names.len();
-        let nodes = network.nodes.as_ref().map_or(all, |nodes| **nodes);
-        if let Some(given) = network.nodes.as_ref().filter(|_| nodes > all) {
-            let message = format!("{nodes} nodes cannot be drawn from {all}");
-            return Err(check.at(given, "too many", message));
+) -> Result<Planned, InputError> {
+    if let Some(file) = &network.file {
+        let imported = imported::read(file, network, radios, check)?;
+        let topology = match imported.given {
+            Given::Ratios(rows) => ratios(network, rows),
+            Given::Channels(measured) => drawn(network, measured, check)?,
+            Given::Places(places) => Topology::Positions {
+                places,
+                seed: network.seed,
+            },
+        };
+        // Drawn nodes are others at each seed, and the numbers of a plain list say all.
+        let mut names = imported.names;
+        let numbers = names.iter().enumerate();
+        let plain = numbers.fold(true, |all, (at, name)| all && *name == at.to_string());
+        if plain || topology.nodes() < names.len() {
+            names.clear();
         }
-        return channels(network, Origin::Measured(Arc::new(measured)), nodes, check);
+        return Ok(Planned {
+            topology,
+            names,
+            notes: imported.notes,
+        });
     }
-    let rows = match (&network.links, &network.file) {
-        (Some(links), _) => match &**links {
+    let rows = match &network.links {
+        Some(links) => match &**links {
             Links::Matrix(rows) => square(links, rows.clone(), check)?,
             Links::File(path) => {
                 let path = check.source().beside(path);
-                square(
-                    links,
-                    import::read_matrix(&path).map_err(|e| check.instead(links, e))?,
-                    check,
-                )?
+                let rows = import::read_matrix(&path).map_err(|e| check.instead(links, e))?;
+                square(links, rows, check)?
             }
         },
-        (None, Some(file)) => {
-            let path = check.source().beside(file);
-            let map = import::read(&path, &network.select).map_err(|e| check.instead(file, e))?;
-            map.delivery
-                .chunks(map.names.len().max(1))
-                .map(<[f64]>::to_vec)
-                .collect()
-        }
-        (None, None) => Vec::new(),
+        None => Vec::new(),
     };
-    if radios == Radios::Dot15d4 {
-        let (measured, nodes) = (import::Channels::alike(&rows), rows.len());
-        return channels(network, Origin::Measured(Arc::new(measured)), nodes, check);
+    Ok(match radios {
+        Radios::Dot11b => ratios(network, rows),
+        Radios::Dot15d4 => {
+            let (measured, nodes) = (import::Channels::alike(&rows), rows.len());
+            channels(network, Origin::Measured(Arc::new(measured)), nodes, check)?
+        }
     }
+    .into())
+}
+
+/// All nodes of a file of measurements, or as many as `nodes` says.
+fn drawn(
+    network: &Located<NetworkTable>,
+    measured: import::Channels,
+    check: &Check<'_>,
+) -> Result<Topology, InputError> {
+    let all = measured.names.len();
+    let nodes = network.nodes.as_ref().map_or(all, |nodes| **nodes);
+    if let Some(given) = network.nodes.as_ref().filter(|_| nodes > all) {
+        let message = format!("{nodes} nodes cannot be drawn from {all}");
+        return Err(check.at(given, "too many", message));
+    }
+    channels(network, Origin::Measured(Arc::new(measured)), nodes, check)
+}
+
+/// Links with these delivery ratios, row by row.
+fn ratios(network: &NetworkTable, rows: Vec<Vec<f64>>) -> Topology {
     let above = network
         .senses_above
         .as_ref()
@@ -447,11 +503,11 @@ fn measured(
                 .collect()
         })
         .collect();
-    Ok(Topology::Measured(Matrix {
+    Topology::Measured(Matrix {
         prr: rows,
         senses,
         ..Matrix::default()
-    }))
+    })
 }
 
 fn square(

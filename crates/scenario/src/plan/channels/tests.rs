@@ -90,7 +90,11 @@ fn our_building_is_like_the_measured_one() {
         chappe_testkit::skip("the measured building is not at hand");
         return;
     }
-    let measured = import::read_channels(&data, &import::Select::new()).unwrap();
+    let measured = import::channels(
+        &import::FileText::read(&data).unwrap(),
+        &import::Reading::default(),
+    )
+    .unwrap();
     let theirs = nature(&topology(Origin::Measured(Arc::new(measured)), 0.0), 1..6);
     println!("theirs: {theirs:.3?}");
     assert!((ours.degree / theirs.degree - 1.0).abs() < 0.15);

@@ -1,0 +1,186 @@
+//! A network from another file: `file` in `[network]`, and what its author should know about it.
+
+use std::path::PathBuf;
+
+use chappe_sim::Position;
+
+use crate::check::Check;
+use crate::format::{Located, NetworkTable};
+use crate::import::{self, Channels, Directions, FileText, Places, Reading};
+use crate::input::InputError;
+use crate::radios::Radios;
+
+/// What a file gives.
+pub enum Given {
+    /// Delivery ratios from each node (row) to each node.
+    Ratios(Vec<Vec<f64>>),
+    /// Ratios and powers channel by channel, for 802.15.4.
+    Channels(Channels),
+    /// Where the nodes stand.
+    Places(Vec<Position>),
+}
+
+/// The network of a file.
+pub struct Imported {
+    /// The links or places of its nodes.
+    pub given: Given,
+    /// Its nodes' names, in the order of their numbers.
+    pub names: Vec<String>,
+    /// What the scenario's author should know, in sentences.
+    pub notes: Vec<String>,
+}
+
+/// Reads the file that `[network]` names.
+pub fn read(
+    file: &Located<PathBuf>,
+    network: &NetworkTable,
+    radios: Radios,
+    check: &Check<'_>,
+) -> Result<Imported, InputError> {
+    let instead = |error| check.instead(file, error);
+    let text = FileText::read(&check.source().beside(file)).map_err(instead)?;
+    if let Some(places) = import::places(&text).map_err(instead)? {
+        return placed(file, places, check);
+    }
+    let reading = Reading {
+        select: network.select.clone(),
+        undirected: network.undirected.as_deref() == Some(&true),
+    };
+    let (given, names, directions) = match radios {
+        Radios::Dot15d4 => {
+            let channels = import::channels(&text, &reading).map_err(instead)?;
+            let (names, directions) = (channels.names.clone(), channels.directions);
+            (Given::Channels(channels), names, directions)
+        }
+        Radios::Dot11b => {
+            let map = import::links(&text, &reading).map_err(instead)?;
+            let rows = map.delivery.chunks(map.names.len().max(1));
+            let rows = rows.map(<[f64]>::to_vec).collect();
+            (Given::Ratios(rows), map.names, map.directions)
+        }
+    };
+    let useless = |key: &&Located<bool>| ***key && directions.one == 0;
+    if let Some(key) = network.undirected.as_ref().filter(useless) {
+        let name = file.display();
+        let message = format!(
+            "`undirected` changes nothing here: {name} gives every link in both directions"
+        );
+        return Err(check.at(key, "no use here", message));
+    }
+    let notes = one_way(file, network, directions).into_iter().collect();
+    Ok(Imported {
+        given,
+        names,
+        notes,
+    })
+}
+
+/// Keys of `[network]` that are about links.
+const OF_LINKS: [&str; 6] = [
+    "bad_links",
+    "connected",
+    "nodes",
+    "select",
+    "senses_above",
+    "undirected",
+];
+
+/// Positions instead of links.
+fn placed(
+    file: &Located<PathBuf>,
+    found: Places,
+    check: &Check<'_>,
+) -> Result<Imported, InputError> {
+    let name = file.display();
+    let mut keys = check.source().keys_of("network")?.iter();
+    if let Some((key, span)) = keys.find(|(key, _)| OF_LINKS.contains(&key.as_str())) {
+        let message = format!("`{key}` changes nothing here: {name} says where the nodes stand");
+        return Err(check.error(span.clone(), "no use here", message));
+    }
+    let moving = match found.moving {
+        0 => None,
+        1 => Some("a node".to_string()),
+        nodes => Some(format!("{nodes} nodes")),
+    };
+    let note = |who| format!("{name} moves {who}, and here all nodes stay where they begin");
+    let places = found.places.iter().map(|&[x, y]| Position::new(x, y));
+    Ok(Imported {
+        given: Given::Places(places.collect()),
+        names: found.names,
+        notes: moving.map(note).into_iter().collect(),
+    })
+}
+
+/// A list with one direction for every link was probably meant for both. That is said, not guessed: `undirected` decides.
+fn one_way(
+    file: &Located<PathBuf>,
+    network: &NetworkTable,
+    directions: Directions,
+) -> Option<String> {
+    if network.undirected.is_some() || directions.both > 0 || directions.one == 0 {
+        return None;
+    }
+    let name = file.display();
+    let links = match directions.one {
+        1 => "its only link".to_string(),
+        links => format!("all {links} links"),
+    };
+    Some(format!(
+        "{name} gives {links} in one direction only, and no frame comes back; if links are alike in both directions, \
+         write undirected = true in [network], else undirected = false"
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::format::Source;
+
+    /// The notes of a network whose link list is this text, kept under this name.
+    fn notes(name: &str, list: &str, keys: &str) -> Result<Vec<String>, InputError> {
+        let name = format!("chappe-links-{name}-{}.csv", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        std::fs::write(&path, list).unwrap();
+        let text = format!("[network]\nfile = {path:?}\n{keys}\n");
+        let source = Source::new("test", &text, &[]);
+        let network = source.scenario()?.network;
+        let file = network.file.clone().unwrap();
+        let said = [Radios::Dot11b, Radios::Dot15d4].map(|radios| {
+            let imported = read(&file, &network, radios, &Check::new(&source))?;
+            Ok(imported.notes)
+        });
+        std::fs::remove_file(&path).unwrap();
+        let [notes, again] = said;
+        assert_eq!(notes, again);
+        notes
+    }
+
+    /// Only a list in which no link has two directions is warned of, and only while the scenario does not say what it means.
+    #[test]
+    fn a_list_of_one_direction_is_warned_of() {
+        let one = "src,dst,pdr\na,b,0.5\nb,c,0.5\n";
+        let both = "src,dst,pdr\na,b,0.5\nb,a,0.5\nb,c,0.5\n";
+        let note = &notes("one", one, "").unwrap()[0];
+        assert!(note.contains("all 2 links in one direction only"), "{note}");
+        let single = &notes("one", "src,dst,pdr\na,b,0.5\n", "").unwrap()[0];
+        assert!(single.contains("its only link"), "{single}");
+        for (list, keys) in [
+            (both, ""),
+            (one, "undirected = true"),
+            (one, "undirected = false"),
+        ] {
+            assert_eq!(notes("one", list, keys).unwrap(), [""; 0], "{keys}");
+        }
+    }
+
+    #[test]
+    fn undirected_is_refused_where_it_changes_nothing() {
+        let list = "src,dst,pdr\na,b,0.5\nb,a,0.25\n";
+        let error = notes("useless", list, "undirected = true").unwrap_err();
+        assert!(error.message.contains("changes nothing"), "{error}");
+        assert_eq!(
+            notes("useless", list, "undirected = false").unwrap(),
+            [""; 0]
+        );
+    }
+}
