@@ -33,6 +33,8 @@ pub(super) struct Repairs {
     paces: [Pace; SERVICES],
     /// The index of the next repair, from which its coefficients follow.
     index: u8,
+    /// The number of the next new body when idle time was last spent on a repair.
+    filled_at: u32,
     kernel: Kernel,
 }
 
@@ -46,6 +48,7 @@ impl Repairs {
             policies: Policies::new(),
             paces: [Pace::default(); SERVICES],
             index: 0,
+            filled_at: 0,
             kernel: Kernel::best(),
         }
     }
@@ -325,12 +328,14 @@ impl Repairs {
     }
 
     // Ours: time left in a slot is spent on repairs of all that is open.
-    /// Makes a repair of all open bodies, as far as one reaches; of the newest if there are more. An older one has been covered
-    /// before, and if it is lost, its repetition is about to arrive as well. But while the window is full, the oldest hold it.
+    /// Makes a repair of all open bodies, as far as one reaches. If there are more and new ones have left since the last such
+    /// repair, it covers the newest, which none has covered yet. Else the flow waits for its oldest, and so does a full window.
     pub fn fill(&mut self, window: &mut SendWindow, out: &mut Out<'_>) -> Option<Choice> {
-        let older = match window.is_full() {
+        let waits = window.is_full() || window.next() == self.filled_at;
+        self.filled_at = window.next();
+        let older = match waits {
             true => 0,
-            false => window.open().count().saturating_sub(SPAN as usize),
+            false => (window.len() as usize).saturating_sub(SPAN as usize),
         };
         let near = window.open().skip(older);
         let mut missing = [0; SPAN as usize];
@@ -399,5 +404,46 @@ fn by_rule(conditions: &Conditions, rule: Redundancy, size: usize) -> usize {
         Redundancy::Fixed { data, parity } => {
             (size * usize::from(parity)).div_ceil(usize::from(data.max(1)))
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// More bodies are open than one repair covers. In idle time a repair covers the newest; before, all further ones did so too,
+    /// and the oldest body, for which the flow waits, got none.
+    #[test]
+    fn idle_time_covers_what_is_new_and_then_what_is_oldest() {
+        let mut window = SendWindow::new(256, 1024, 100);
+        let mut repairs = Repairs::new();
+        let mut cover = [0; COVER];
+        let mut coded = [0; 200];
+        let frame = FrameId::NONE;
+        let open = |window: &mut SendWindow| {
+            window.begin_body(&[&[7; 80]]);
+            window.open_body(0, Instant::ZERO, frame)
+        };
+        let mut fill = |window: &mut SendWindow| {
+            let out = &mut Out {
+                cover: &mut cover,
+                coded: &mut coded,
+            };
+            match repairs.fill(window, out) {
+                Some(Choice::Repair { first, .. }) => first,
+                other => panic!("{other:?}"),
+            }
+        };
+        for _ in 0..200 {
+            open(&mut window);
+        }
+        let newest = 200 - SPAN;
+        assert_eq!([(); 3].map(|()| fill(&mut window)), [newest, 0, 0]);
+        open(&mut window);
+        assert_eq!([(); 2].map(|()| fill(&mut window)), [newest + 1, 0]);
+        // A full window waits for its oldest body as well.
+        window.set_limit(202);
+        open(&mut window);
+        assert_eq!(fill(&mut window), 0);
     }
 }
