@@ -300,11 +300,16 @@ fn drive<C: Carry, R: Recorder>(
     simulator.run_while(limits.end(), |simulator| {
         // Asked every millisecond: the run cannot be over before the last receiver in the list is complete, so only that one
         // is looked at. A receiver that was complete stays so, even if it crashes later.
+        let before = waiting.len();
         while waiting
             .last()
             .is_some_and(|&(_, node)| run.completed(simulator.node(node)).is_some())
         {
             waiting.pop();
+        }
+        if waiting.is_empty() && before > 0 {
+            // Systems weigh what a transfer cost up to here.
+            simulator.book_duty();
         }
         simulator.read(|node, show| run.observe(node, show));
         if run.is_over(&*simulator, waiting.is_empty()) || progress.stopped() {

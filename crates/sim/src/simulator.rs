@@ -182,7 +182,7 @@ impl<N: RadioNode + ?Sized, R: Recorder> Simulator<N, R> {
     /// Handles every event up to and including `at`, and moves the present there.
     pub fn run_until(&mut self, at: AirTime) {
         self.advance_to(at);
-        self.engine.air.settle_duty(self.engine.now);
+        self.book_duty();
     }
 
     /// The same, but the spans of [`NodeCounters`](crate::NodeCounters) stay as old as each radio's last change: to book them
@@ -201,16 +201,22 @@ impl<N: RadioNode + ?Sized, R: Recorder> Simulator<N, R> {
         self.engine.now = self.engine.now.max(at);
     }
 
+    /// Books the time of all radios up to now, so that the spans of [`NodeCounters`](crate::NodeCounters) are up to date within
+    /// [`Simulator::run_while`]. It walks over all radios.
+    pub fn book_duty(&mut self) {
+        self.engine.air.settle_duty(self.engine.now);
+    }
+
     /// Runs until `limit` or until `keep_going` returns false. It is called before every millisecond of air time in
     /// which something happens. The three spans of [`NodeCounters`](crate::NodeCounters) are up to date when the run ends, not at
-    /// these calls.
+    /// these calls, unless [`Simulator::book_duty`] is called.
     pub fn run_while(&mut self, limit: AirTime, mut keep_going: impl FnMut(&mut Self) -> bool) {
         while self.now() < limit && keep_going(self) {
             // Silence is skipped: nothing can change in it.
             let next = self.engine.queue.top().at().max(self.now());
             self.advance_to((next + CADENCE).min(limit));
         }
-        self.engine.air.settle_duty(self.engine.now);
+        self.book_duty();
     }
 
     /// When the next event is due; [`AirTime::MAX`] if there is none. For a driver that keeps time with a clock.
