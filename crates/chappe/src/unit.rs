@@ -106,6 +106,13 @@ impl Unit {
     }
 }
 
+/// The command line of a daemon that this program runs with a file: `chappe link run /etc/chappe/link.toml`.
+pub fn running(command: &str, file: &Path) -> Result<String, Failure> {
+    let file = std::path::absolute(file).unwrap_or_else(|_| file.to_owned());
+    let file = quoted(&file.display().to_string());
+    Ok(format!("{} {command} run {file}", program()?))
+}
+
 /// The whole path of this program, [`quoted`].
 pub fn program() -> Result<String, Failure> {
     let path = std::env::current_exe().map_err(|error| {
@@ -115,12 +122,6 @@ pub fn program() -> Result<String, Failure> {
         )
     })?;
     Ok(quoted(&path.display().to_string()))
-}
-
-/// A path that does not depend on the folder in which a command is called, [`quoted`].
-pub fn whole(path: &Path) -> String {
-    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-    quoted(&path.display().to_string())
 }
 
 /// A word as systemd reads it: percent and dollar signs doubled, in quotation marks if it has spaces.

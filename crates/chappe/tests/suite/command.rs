@@ -6,24 +6,11 @@ use std::process::{Command, Output};
 
 use serde_json::Value;
 
+use crate::program::{chappe, text};
 use crate::scratch::Scratch;
 
 /// Four nodes in a line, 10 kB: a run takes milliseconds.
 const SMALL: &str = "tests/mistakes/right.toml";
-
-fn chappe(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_chappe"))
-        .current_dir(env!("CARGO_MANIFEST_DIR"))
-        .args(arguments)
-        .env("NO_COLOR", "1")
-        .env("COLUMNS", "100")
-        .output()
-        .unwrap()
-}
-
-fn text(octets: &[u8]) -> String {
-    String::from_utf8_lossy(octets).into_owned()
-}
 
 fn json(output: &Output) -> Value {
     serde_json::from_slice(&output.stdout)

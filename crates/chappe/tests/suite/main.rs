@@ -7,6 +7,7 @@ mod emulation;
 mod mistakes;
 mod networks;
 mod pages;
+mod program;
 mod scratch;
 mod sweep;
 mod trial;

@@ -6,23 +6,11 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+
+use crate::program::chappe_in;
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/mistakes")
-}
-
-fn chappe(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_chappe"))
-        .current_dir(folder())
-        .args(arguments)
-        .env("NO_COLOR", "1")
-        .env("COLUMNS", "100")
-        .env("TERM", "xterm")
-        .env("LANG", "C.UTF-8")
-        .env_remove("LC_ALL")
-        .output()
-        .unwrap()
 }
 
 /// Compares a message with the golden text, or replaces the golden text if `CHAPPE_BLESS` is set.
@@ -61,7 +49,7 @@ fn mistakes_in_scenarios_are_reported_in_full() {
     let mut wrong = Vec::new();
     for name in names {
         let file = format!("{name}.toml");
-        let output = chappe(&["sim", &file]);
+        let output = chappe_in(folder(), &["sim", &file]);
         let said = String::from_utf8(output.stderr).unwrap();
         if output.status.code() != Some(3) {
             wrong.push(format!("{name}: exit {:?}\n{said}", output.status.code()));
@@ -125,7 +113,7 @@ fn mistakes_in_options_are_reported_in_full() {
         ),
     ];
     for (name, arguments) in cases {
-        let output = chappe(arguments);
+        let output = chappe_in(folder(), arguments);
         let said = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(3), "{name}: {said}");
         assert!(

@@ -1,23 +1,9 @@
 //! Networks from files, as the user gives them: what is said about them, and what is shown.
 
 use std::fs;
-use std::process::{Command, Output};
 
+use crate::program::{chappe_in, text};
 use crate::scratch::Scratch;
-
-fn chappe(folder: &Scratch, arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_chappe"))
-        .current_dir(&folder.0)
-        .args(arguments)
-        .env("NO_COLOR", "1")
-        .env("COLUMNS", "100")
-        .output()
-        .unwrap()
-}
-
-fn text(octets: &[u8]) -> String {
-    String::from_utf8_lossy(octets).into_owned()
-}
 
 /// Goal: whoever gives a list with one direction for every link learns it from `sim` and from `sweep`, with the key that
 /// decides; with the key nothing is said, and the links carry both ways.
@@ -33,17 +19,17 @@ fn a_list_of_one_direction_is_warned_of() {
                     bytes = \"10 kB\"\n[run]\nlimit = \"5 s\"\n";
     fs::write(folder.0.join("a.toml"), scenario).unwrap();
     let note = "links.csv gives all 2 links in one direction only";
-    let one = chappe(&folder, &["sim", "a.toml"]);
+    let one = chappe_in(&folder.0, &["sim", "a.toml"]);
     assert!(text(&one.stderr).contains(note), "{}", text(&one.stderr));
     assert_ne!(one.status.code(), Some(0), "no acknowledgment comes back");
-    let swept = chappe(
-        &folder,
+    let swept = chappe_in(
+        &folder.0,
         &["sweep", "a.toml", "--grid", "transfer.0.bytes=1 kB,2 kB"],
     );
     let said = text(&swept.stderr);
     assert_eq!(said.matches(note).count(), 1, "{said}");
-    let both = chappe(
-        &folder,
+    let both = chappe_in(
+        &folder.0,
         &["sim", "a.toml", "--set", "network.undirected=true"],
     );
     assert!(!text(&both.stderr).contains("direction"));
@@ -61,12 +47,12 @@ fn nodes_are_called_by_their_names() {
     let scenario = "[network]\nfile = \"map.json\"\n[[transfer]]\nsource = \"gateway\"\n\
                     receivers = [\"attic\"]\nbytes = \"10 kB\"\n";
     fs::write(folder.0.join("a.toml"), scenario).unwrap();
-    let shown = chappe(&folder, &["sim", "a.toml"]);
+    let shown = chappe_in(&folder.0, &["sim", "a.toml"]);
     let table = text(&shown.stdout);
     let row = table.lines().find(|line| line.contains("attic"));
     assert!(row.is_some_and(|row| row.contains("gateway")), "{table}");
     let digest = |options: &[&str]| {
-        let output = chappe(&folder, &[&["sim", "a.toml", "--json"], options].concat());
+        let output = chappe_in(&folder.0, &[&["sim", "a.toml", "--json"], options].concat());
         let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
         json["runs"][0]["digest"].to_string()
     };
@@ -110,7 +96,7 @@ fn places_come_from_other_simulators() {
     };
     let run = |network: &str| {
         fs::write(folder.0.join("a.toml"), scenario(network)).unwrap();
-        let output = chappe(&folder, &["sim", "a.toml", "--json"]);
+        let output = chappe_in(&folder.0, &["sim", "a.toml", "--json"]);
         let said = text(&output.stderr);
         let json: serde_json::Value = serde_json::from_slice(&output.stdout)
             .unwrap_or_else(|error| panic!("{error}: {said}"));
@@ -130,8 +116,8 @@ fn places_come_from_other_simulators() {
         before, after,
         "results of other places would be taken for these"
     );
-    let named = chappe(
-        &folder,
+    let named = chappe_in(
+        &folder.0,
         &[
             "sim",
             "a.toml",

@@ -2,20 +2,8 @@
 
 use std::process::Command;
 
+use crate::program::{chappe, text};
 use crate::scratch::Scratch;
-
-fn chappe(arguments: &[&str]) -> (Option<i32>, String, String) {
-    let output = Command::new(env!("CARGO_BIN_EXE_chappe"))
-        .args(arguments)
-        .output()
-        .unwrap();
-    let text = |octets| String::from_utf8(octets).unwrap();
-    (
-        output.status.code(),
-        text(output.stdout),
-        text(output.stderr),
-    )
-}
 
 /// `systemd-analyze verify` finds nothing to say about the units that the commands print.
 #[test]
@@ -37,8 +25,9 @@ fn units_are_right() {
         ("cast", &receive),
     ];
     for (name, arguments) in commands {
-        let (code, unit, said) = chappe(arguments);
-        assert_eq!(code, Some(0), "{said}");
+        let output = chappe(arguments);
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        let unit = text(&output.stdout);
         let path = scratch.path(&format!("{name}.service"));
         std::fs::write(&path, &unit).unwrap();
         let judged = Command::new("systemd-analyze")
@@ -46,7 +35,7 @@ fn units_are_right() {
             .arg(&path)
             .output()
             .unwrap();
-        let remarks = String::from_utf8_lossy(&judged.stderr);
+        let remarks = text(&judged.stderr);
         assert!(
             judged.status.success() && !remarks.contains(name),
             "{remarks}\n{unit}"
@@ -58,8 +47,8 @@ fn units_are_right() {
 #[test]
 fn a_package_has_the_units_of_every_daemon() {
     let scratch = Scratch::new("packaged-units");
-    let (code, _, said) = chappe(&["generate", "units", &scratch.0.display().to_string()]);
-    assert_eq!(code, Some(0), "{said}");
+    let output = chappe(&["generate", "units", &scratch.0.display().to_string()]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
     for name in ["chappe-cast@", "chappe-link@", "chappe-mesh"] {
         let path = scratch.path(&format!("{name}.service"));
         let unit = std::fs::read_to_string(path).unwrap();

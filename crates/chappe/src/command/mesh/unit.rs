@@ -4,12 +4,12 @@ use std::path::Path;
 
 use crate::failure::Failure;
 use crate::terminal;
-use crate::unit::{Packaged, Unit, program, whole};
+use crate::unit::{Packaged, Unit, running};
 
 /// Prints a unit that runs a configuration.
 pub fn print(file: &Path) -> Result<u8, Failure> {
     let unit = Unit {
-        start: format!("{} mesh run {}", program()?, whole(file)),
+        start: running("mesh", file)?,
         ..service()
     };
     terminal::print(&unit.text())?;
