@@ -60,7 +60,7 @@ fn received(
 }
 
 fn has_begun(event: &Event) -> bool {
-    matches!(event, Event::Progress { receivers, .. } if receivers[0].batches_done > 2)
+    matches!(event, Event::Progress { receivers, .. } if receivers[0].batches_done > 0)
 }
 
 /// A user writes a file of the same name while the transfer runs. It stays, and both sides say that it is in the way.
