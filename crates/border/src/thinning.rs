@@ -2,7 +2,7 @@
 //! Linux sends one for each segment when segments come further apart than its delayed-ACK timer of 40 ms, as they do over three hops.
 //!
 //! A pure acknowledgement is held until the kernel acknowledges the next segment too. Then only the second one is sent, as RFC 9293
-//! 3.8.6.3 wants it: at least one for every second segment. Whatever says more than "the next segment arrived" passes at once, and
+//! 3.8.6.3 wants it: at least one for every second segment. An acknowledgement that says more than "the next segment arrived" passes at once, and
 //! so does everything while the flow has gaps, ends, or seems to wait for what was held.
 
 use std::net::Ipv6Addr;

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use crate::failure::Failure;
+use crate::terminal;
 
 /// A daemon of this program as a service.
 #[derive(Clone, Debug, Default)]
@@ -24,7 +25,7 @@ pub struct Unit {
 }
 
 /// What only a unit in a package has.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Packaged {
     /// The file that sets the variables in the command line, and an example of them.
     pub environment: Option<[&'static str; 2]>,
@@ -33,6 +34,15 @@ pub struct Packaged {
 }
 
 impl Unit {
+    /// Prints this unit for the daemon that this program runs with a file: `chappe link run /etc/chappe/link.toml`.
+    pub fn print(mut self, command: &str, file: &Path) -> Result<u8, Failure> {
+        let file = std::path::absolute(file).unwrap_or_else(|_| file.to_owned());
+        let file = quoted(&file.display().to_string());
+        self.start = format!("{} {command} run {file}", program()?);
+        terminal::print(&self.text())?;
+        Ok(0)
+    }
+
     /// The text of the unit's file.
     pub fn text(&self) -> String {
         let Unit {
@@ -104,13 +114,6 @@ impl Unit {
         set("RestrictAddressFamilies", families);
         settings
     }
-}
-
-/// The command line of a daemon that this program runs with a file: `chappe link run /etc/chappe/link.toml`.
-pub fn running(command: &str, file: &Path) -> Result<String, Failure> {
-    let file = std::path::absolute(file).unwrap_or_else(|_| file.to_owned());
-    let file = quoted(&file.display().to_string());
-    Ok(format!("{} {command} run {file}", program()?))
 }
 
 /// The whole path of this program, [`quoted`].

@@ -52,13 +52,14 @@ pub fn run(options: &Generate, line: Command) -> Result<u8, Failure> {
             ));
         }
         What::Units { folder } => {
-            for (name, unit) in units() {
+            let units = units();
+            for (name, unit) in &units {
                 let path = folder.join(format!("{name}.service"));
                 chappe_store::write_whole(&path, |file| file.write_all(unit.text().as_bytes()))?;
             }
             terminal::tell(&format!(
                 "wrote {} units to {}",
-                units().len(),
+                units.len(),
                 folder.display()
             ));
         }

@@ -5,7 +5,7 @@ use std::fs;
 use crate::program::{chappe_in, text};
 use crate::scratch::Scratch;
 
-/// Goal: whoever gives a list with one direction for every link learns it from `sim` and from `sweep`, with the key that
+/// Goal: a user who gives a list with one direction for every link learns it from `sim` and from `sweep`, with the key that
 /// decides; with the key nothing is said, and the links carry both ways.
 #[test]
 fn a_list_of_one_direction_is_warned_of() {

@@ -569,10 +569,8 @@ fn lost_markers_cost_cycles_and_lost_stamps_do_not() {
     assert!(clean - lossy <= 1, "{clean} {lossy}");
 }
 
-/// 2P recovers: after two seconds without a frame, both ends send independently; they take turns again as soon as frames come
-/// through. An idle link loses no more cycles to lost markers than a full one.
-#[test]
-fn ends_with_markers_find_each_other_again() {
+/// 2P: turns by markers, and no recovery.
+fn two_p() -> (SlotConfig, Config) {
     let slots = SlotConfig {
         turns: Turns::Markers { timeout: 5 },
         ..even(20)
@@ -581,6 +579,14 @@ fn ends_with_markers_find_each_other_again() {
         recovery: Recovery::None,
         ..plain()
     };
+    (slots, config)
+}
+
+/// 2P recovers: after two seconds without a frame, both ends send independently; they take turns again as soon as frames come
+/// through. An idle link loses no more cycles to lost markers than a full one.
+#[test]
+fn ends_with_markers_find_each_other_again() {
+    let (slots, config) = two_p();
     let cycles = |senders: &'static [usize], loss: f64, deaf: bool, seed: u64| {
         let mut air = link(slots, config, 60.0, loss, seed);
         let mut heard = vec![0; 2];
@@ -612,14 +618,7 @@ fn ends_with_markers_find_each_other_again() {
 /// 2P starts in turns: a marker that is heard before the first turn ends no turn of this end, so it does not send two in a row.
 #[test]
 fn ends_with_markers_take_turns_from_the_first_one() {
-    let slots = SlotConfig {
-        turns: Turns::Markers { timeout: 5 },
-        ..even(20)
-    };
-    let config = Config {
-        recovery: Recovery::None,
-        ..plain()
-    };
+    let (slots, config) = two_p();
     for seed in 1..=16 {
         let mut air = link(slots, config, 60.0, 0.0, seed);
         let mut starts = [vec![], vec![]];

@@ -3,17 +3,11 @@
 use std::path::Path;
 
 use crate::failure::Failure;
-use crate::terminal;
-use crate::unit::{Packaged, Unit, running};
+use crate::unit::{Packaged, Unit};
 
 /// Prints a unit that runs a configuration.
 pub fn print(file: &Path) -> Result<u8, Failure> {
-    let unit = Unit {
-        start: running("link", file)?,
-        ..service()
-    };
-    terminal::print(&unit.text())?;
-    Ok(0)
+    service().print("link", file)
 }
 
 /// `chappe-link@NAME` of a package: the link of /etc/chappe/NAME.toml.
@@ -21,10 +15,7 @@ pub fn packaged() -> Unit {
     Unit {
         description: "Chappe link %i: a tunnel that hides packet loss",
         start: "/usr/bin/chappe link run /etc/chappe/%i.toml".into(),
-        packaged: Some(Packaged {
-            environment: None,
-            state: None,
-        }),
+        packaged: Some(Packaged::default()),
         ..service()
     }
 }
