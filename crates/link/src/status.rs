@@ -235,8 +235,7 @@ impl PeerStatus {
 
     /// A gauge by its name in JSON; NaN if it is unknown.
     pub fn gauge(&self, key: &str) -> f64 {
-        let found = self.gauges.iter().find(|gauge| gauge.0 == key);
-        found.map_or(f64::NAN, |gauge| gauge.1)
+        gauge_of(&self.gauges, key)
     }
 
     /// A counter by its name in JSON; 0 if there is none.
@@ -256,7 +255,7 @@ impl PeerStatus {
             Some(seconds) => write!(text, ",\"handshake_age_s\":{seconds:.3}"),
             None => write!(text, ",\"handshake_age_s\":null"),
         };
-        for (key, value) in [
+        let texts = [
             ("public_key", Some(&*self.public)),
             ("endpoint", self.endpoint.as_deref()),
             ("trouble", self.trouble.as_deref()),
@@ -264,18 +263,9 @@ impl PeerStatus {
             ("phy", self.coverage.radio().map(|radio| &*radio.phy)),
             ("coverage", Some(self.coverage.verdict().name())),
             ("coverage_advice", advice.as_deref()),
-        ] {
-            let _ = match value {
-                Some(value) => write!(text, ",\"{key}\":{}", quoted(value)),
-                None => write!(text, ",\"{key}\":null"),
-            };
-        }
-        for (key, value) in &self.gauges {
-            let _ = match value.is_finite() {
-                true => write!(text, ",\"{key}\":{value}"),
-                false => write!(text, ",\"{key}\":null"),
-            };
-        }
+        ];
+        write_texts(&mut text, &texts);
+        write_gauges(&mut text, &self.gauges);
         for (key, count) in &self.counters {
             let _ = write!(text, ",\"{key}\":{count}");
         }
@@ -283,6 +273,32 @@ impl PeerStatus {
         let _ = write!(text, ",\"paths\":[{}]", paths.join(","));
         text + "}"
     }
+}
+
+/// Writes members of a JSON object; what is unknown is null.
+fn write_texts(text: &mut String, members: &[(&str, Option<&str>)]) {
+    for (key, value) in members {
+        let _ = match value {
+            Some(value) => write!(text, ",\"{key}\":{}", quoted(value)),
+            None => write!(text, ",\"{key}\":null"),
+        };
+    }
+}
+
+/// Writes gauges as members of a JSON object; what is unknown is null.
+fn write_gauges(text: &mut String, gauges: &[(&'static str, f64)]) {
+    for (key, value) in gauges {
+        let _ = match value.is_finite() {
+            true => write!(text, ",\"{key}\":{value}"),
+            false => write!(text, ",\"{key}\":null"),
+        };
+    }
+}
+
+/// A gauge by its name in JSON; NaN if it is unknown.
+fn gauge_of(gauges: &[(&'static str, f64)], key: &str) -> f64 {
+    let found = gauges.iter().find(|gauge| gauge.0 == key);
+    found.map_or(f64::NAN, |gauge| gauge.1)
 }
 
 /// Quotes and escapes a JSON string.

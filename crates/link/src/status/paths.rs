@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use chappe_core::Instant;
 
-use super::{PeerStatus, quoted};
+use super::{PeerStatus, gauge_of, quoted, write_gauges, write_texts};
 use crate::peer::{Peer, State};
 
 /// A snapshot of one path to a peer.
@@ -66,8 +66,7 @@ impl PathStatus {
 
     /// A gauge by its name in JSON; NaN if it is unknown.
     pub fn gauge(&self, key: &str) -> f64 {
-        let found = self.gauges.iter().find(|gauge| gauge.0 == key);
-        found.map_or(f64::NAN, |gauge| gauge.1)
+        gauge_of(&self.gauges, key)
     }
 
     /// How it is used, as one word.
@@ -103,21 +102,12 @@ impl PathStatus {
             self.used,
             self.reserve
         );
-        for (key, value) in [
+        let texts = [
             ("endpoint", self.endpoint.as_deref()),
             ("interface", self.interface.as_deref()),
-        ] {
-            let _ = match value {
-                Some(value) => write!(text, ",\"{key}\":{}", quoted(value)),
-                None => write!(text, ",\"{key}\":null"),
-            };
-        }
-        for (key, value) in &self.gauges {
-            let _ = match value.is_finite() {
-                true => write!(text, ",\"{key}\":{value}"),
-                false => write!(text, ",\"{key}\":null"),
-            };
-        }
+        ];
+        write_texts(&mut text, &texts);
+        write_gauges(&mut text, &self.gauges);
         let _ = write!(
             text,
             ",\"octets_sent\":{},\"datagrams_received\":{}}}",
