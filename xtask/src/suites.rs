@@ -1,7 +1,8 @@
 //! Runs the test programs of all packages, in two queues at the same time.
 //!
 //! `cargo test` runs one program after another. Programs that work in real time mostly wait, which leaves processors idle. So
-//! they form one queue, and those that only compute form the other.
+//! they form one queue, and those that only compute form the other. A program that works in real time and failed runs once more at the
+//! end, when nothing else runs: a computer that stood still for a moment fails it once, a defect fails it twice.
 
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -73,36 +74,37 @@ fn suite(workspace: &Workspace, message: &Value) -> Option<Suite> {
     })
 }
 
-/// Runs the programs and gives each line of their output to `see`; returns the names of those that failed.
-pub fn run(suites: &[Suite], envs: &[(&str, &str)], see: impl Fn(&str) + Sync) -> Vec<String> {
+/// The programs that did not simply pass.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Troubled {
+    /// The names of programs that failed.
+    pub failed: Vec<String>,
+    /// The names of real-time programs that failed beside others, and passed alone.
+    pub passed_alone: Vec<String>,
+}
+
+/// Runs the programs and gives each line of their output to `see`, but of a failed run only if it is the last one of its program.
+pub fn run(suites: &[Suite], envs: &[(&str, &str)], see: impl Fn(&str) + Sync) -> Troubled {
     let failed = Mutex::new(Vec::new());
     // One lock for a program's whole output, so that the outputs of both queues do not mix.
     let terminal = Mutex::new(());
     let waits = AtomicBool::new(true);
     let queue = |real_time: bool| {
         for suite in suites.iter().filter(|suite| suite.real_time == real_time) {
-            let started = Instant::now();
             let mut command = suite.command(envs);
             if !real_time && waits.load(Ordering::Relaxed) {
                 // Real-time programs fail on a machine that is too busy: leave them a processor.
                 command.env("RUST_TEST_THREADS", processors_but_one().to_string());
             }
-            let output = command.output();
-            let (said, passed) = match output {
-                Ok(output) => {
-                    let mut said = String::from_utf8_lossy(&output.stdout).into_owned();
-                    said.push_str(&String::from_utf8_lossy(&output.stderr));
-                    (said, output.status.success())
-                }
-                Err(why) => (format!("does not start: {why}\n"), false),
-            };
+            let ran = Ran::of(&mut command);
             // A panic of the other queue has already ended this function.
             let _held = terminal.lock();
-            let took = started.elapsed().as_secs_f64();
-            println!("\n-- {}, {took:.1} s\n{}", suite.name, said.trim_end());
-            said.lines().for_each(&see);
-            if !passed && let Ok(mut failed) = failed.lock() {
-                failed.push(suite.name.clone());
+            let is_last = ran.passed || !real_time;
+            ran.print(suite, is_last, &see);
+            if !ran.passed
+                && let Ok(mut failed) = failed.lock()
+            {
+                failed.push(suite);
             }
         }
         if real_time {
@@ -113,7 +115,56 @@ pub fn run(suites: &[Suite], envs: &[(&str, &str)], see: impl Fn(&str) + Sync) -
         scope.spawn(|| queue(true));
         queue(false);
     });
-    failed.into_inner().unwrap_or_default()
+    let mut troubled = Troubled::default();
+    for suite in failed.into_inner().unwrap_or_default() {
+        let passes = suite.real_time && {
+            let ran = Ran::of(&mut suite.command(envs));
+            ran.print(suite, true, &see);
+            ran.passed
+        };
+        let names = match passes {
+            true => &mut troubled.passed_alone,
+            false => &mut troubled.failed,
+        };
+        names.push(suite.name.clone());
+    }
+    troubled
+}
+
+/// How a program ran.
+struct Ran {
+    said: String,
+    passed: bool,
+    took: Duration,
+}
+
+impl Ran {
+    fn of(command: &mut Command) -> Ran {
+        let started = Instant::now();
+        let (said, passed) = match command.output() {
+            Ok(output) => {
+                let mut said = String::from_utf8_lossy(&output.stdout).into_owned();
+                said.push_str(&String::from_utf8_lossy(&output.stderr));
+                (said, output.status.success())
+            }
+            Err(why) => (format!("does not start: {why}\n"), false),
+        };
+        let took = started.elapsed();
+        Ran { said, passed, took }
+    }
+
+    /// Prints what the program has said. What another run follows is marked in each line.
+    fn print(&self, suite: &Suite, is_last: bool, see: &impl Fn(&str)) {
+        let (name, took) = (&suite.name, self.took.as_secs_f64());
+        if is_last {
+            println!("\n-- {name}, {took:.1} s\n{}", self.said.trim_end());
+            return self.said.lines().for_each(see);
+        }
+        println!("\n-- {name}, {took:.1} s: failed, to be run again alone");
+        for line in self.said.trim_end().lines() {
+            println!("1st| {line}");
+        }
+    }
 }
 
 impl Suite {
@@ -135,6 +186,9 @@ fn processors_but_one() -> usize {
 
 #[cfg(test)]
 mod tests {
+    use std::fs::Permissions;
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
 
     fn program(name: &str, real_time: bool) -> Suite {
@@ -156,12 +210,40 @@ mod tests {
         ];
         let lines = Mutex::new(Vec::new());
         let see = |line: &str| lines.lock().unwrap().push(line.to_owned());
-        let mut failed = run(&suites, &[], see);
-        failed.sort();
-        assert_eq!(failed, ["/none/such", "false"]);
+        let mut troubled = run(&suites, &[], see);
+        troubled.failed.sort();
+        assert_eq!(troubled.failed, ["/none/such", "false"]);
+        assert!(troubled.passed_alone.is_empty());
         let lines = lines.into_inner().unwrap();
         assert!(lines.iter().any(|line| line.starts_with('/')), "{lines:?}");
         assert!(lines.iter().any(|line| line.starts_with("does not start")));
+    }
+
+    /// Programs that fail in their first run only. The one that does not keep time gets no second run.
+    #[test]
+    fn a_real_time_program_may_pass_alone() {
+        let folder = std::env::temp_dir().join(format!("chappe-suites-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let script = |name: &str| {
+            let (mark, path) = (folder.join(format!("{name}.ran")), folder.join(name));
+            let mark = mark.display();
+            let text =
+                format!("#!/bin/sh\ntest -e {mark} && echo passed && exit; touch {mark}; exit 1");
+            std::fs::write(&path, text).unwrap();
+            std::fs::set_permissions(&path, Permissions::from_mode(0o755)).unwrap();
+            let program = path.to_str().unwrap();
+            Suite {
+                name: name.to_owned(),
+                ..self::program(program, name == "timed")
+            }
+        };
+        let suites = [script("timed"), script("computed")];
+        let seen = Mutex::new(0);
+        let troubled = run(&suites, &[], |_| *seen.lock().unwrap() += 1);
+        let _ = std::fs::remove_dir_all(&folder);
+        assert_eq!(troubled.failed, ["computed"]);
+        assert_eq!(troubled.passed_alone, ["timed"]);
+        assert_eq!(seen.into_inner().unwrap(), 1);
     }
 
     #[test]

@@ -1,10 +1,12 @@
 //! `cargo xtask test` and `cargo xtask check`: the steps, in order.
 
+use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 use std::sync::Mutex;
 
 use crate::report::{Outcome, Report};
+use crate::suites::Troubled;
 use crate::workspace::{self, Workspace};
 use crate::{
     debian, demo, firmware, no_std, page, process, python, rules, sizes, storm, suites, targets,
@@ -155,7 +157,7 @@ fn cargo_test(workspace: &Workspace) -> Outcome {
             }
         };
         let file = skipped.to_string_lossy();
-        let mut failed = suites::run(&suites, &[(SKIPPED_FILE, &file)], see);
+        let mut troubled = suites::run(&suites, &[(SKIPPED_FILE, &file)], see);
         let args = [
             "test",
             "--workspace",
@@ -166,11 +168,11 @@ fn cargo_test(workspace: &Workspace) -> Outcome {
         let mut doctests = process::cargo(&workspace.root, args);
         doctests.env(SKIPPED_FILE, &skipped);
         if process::show_and_see(&mut doctests, see).is_err() {
-            failed.push("documentation tests".to_owned());
+            troubled.failed.push("documentation tests".to_owned());
         }
-        (total.into_inner().unwrap_or_default(), failed)
+        (total.into_inner().unwrap_or_default(), troubled)
     });
-    let (mut total, failed) = match result {
+    let (mut total, troubled) = match result {
         Ok(done) => done,
         Err(why) => return Outcome::Failed(why),
     };
@@ -180,13 +182,20 @@ fn cargo_test(workspace: &Workspace) -> Outcome {
         .skipped
         .iter()
         .for_each(|test| println!("skipped: {test}"));
-    let seen = format!(
+    let mut seen = format!(
         "{} tests passed, {} failed, {} ignored, {} skipped",
         total.passed,
         total.failed,
         total.ignored,
         total.skipped.len()
     );
+    let Troubled {
+        failed,
+        passed_alone,
+    } = troubled;
+    if !passed_alone.is_empty() {
+        let _ = write!(seen, "; passed only alone: {}", passed_alone.join(", "));
+    }
     match failed.is_empty() {
         true if total.passed == 0 => Outcome::Failed("no test ran".to_owned()),
         true => Outcome::Passed(seen),

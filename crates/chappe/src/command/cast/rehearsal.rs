@@ -9,6 +9,7 @@ use chappe_cast::{Ending, Options, Sending};
 use chappe_figures::table::Table;
 use serde::Serialize;
 
+use super::capacity::Capacity;
 use super::quantity::{ago, octets, speed};
 use super::screen::Screen;
 use crate::failure::{FAILED, Failure, INTERRUPTED};
@@ -61,8 +62,13 @@ fn rehearsed<'a>(rehearsal: &'a Rehearsal, screen: &Screen) -> Rehearsed<'a> {
     let to = rehearsal.receivers.iter().filter(lacks).filter(reached);
     let nodes: Vec<u16> = to.clone().map(|receiver| receiver.node).collect();
     let payload = usize::from(rehearsal.payload_bytes);
+    // Paths and bound are of the same links: the screen looked at the links before the last of them were known.
+    let mut capacity = Capacity::default();
+    if let Some(links) = &rehearsal.links {
+        capacity.sample(links);
+    }
     let bound_bps = screen
-        .bound_bps(&nodes, payload)
+        .bound_bps(&capacity, &nodes, payload)
         .filter(|_| !nodes.is_empty());
     let packets = (rehearsal.bytes as f64 / payload.max(1) as f64).ceil();
     let worst = to

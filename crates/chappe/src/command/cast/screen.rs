@@ -98,11 +98,11 @@ impl Screen {
         self.installed > 0
     }
 
-    /// What the links as measured could carry at most to all `sinks`, in bits per second, with `payload` octets of file data in a
-    /// frame.
-    pub fn bound_bps(&self, sinks: &[u16], payload: usize) -> Option<f64> {
+    /// What links of this `capacity` could carry at most to all `sinks`, in bits per second, with `payload` octets of file data
+    /// in a frame.
+    pub fn bound_bps(&self, capacity: &Capacity, sinks: &[u16], payload: usize) -> Option<f64> {
         let frame = self.frame_max + self.headers;
-        self.capacity.bps(self.me, sinks, payload, frame, self.rate)
+        capacity.bps(self.me, sinks, payload, frame, self.rate)
     }
 
     /// How long a full frame takes at the set rate, in seconds.
