@@ -10,10 +10,16 @@ use std::path::{Component, Path, PathBuf};
 use std::process::Command;
 
 use crate::process;
+use crate::tool::Tool;
 use crate::workspace::Workspace;
 
-/// The version of mdBook, whose HTML the links are checked in.
-const VERSION: &str = "0.5.4";
+/// mdBook: the links are checked in the HTML of this version.
+const MDBOOK: Tool = Tool {
+    name: "mdbook",
+    version: "0.5.4",
+    features: &["search"],
+    cost: "some two and a half minutes of processor time",
+};
 
 /// Writes the book into `target/book/html`.
 pub fn alone() -> Result<(), String> {
@@ -21,7 +27,7 @@ pub fn alone() -> Result<(), String> {
     let folder = workspace.root.join("target/book");
     let _ = fs::remove_dir_all(&folder);
     let pages = lay_out(&workspace, &folder)?;
-    let program = mdbook(&workspace.root)?;
+    let program = MDBOOK.program(&workspace.root)?;
     process::show(Command::new(program).arg("build").arg(&folder))?;
     let html = folder.join("html");
     let broken = broken_links(&html)?;
@@ -33,28 +39,6 @@ pub fn alone() -> Result<(), String> {
         html.join("index.html").display()
     );
     Ok(())
-}
-
-/// mdBook of this machine, or one that is built now and kept.
-fn mdbook(root: &Path) -> Result<PathBuf, String> {
-    let kept = root.join("target/tools/bin/mdbook");
-    if kept.is_file() {
-        return Ok(kept);
-    }
-    if process::first_line("mdbook", &["--version"], root).is_some_and(|is| is.ends_with(VERSION)) {
-        return Ok("mdbook".into());
-    }
-    println!("building mdBook {VERSION}, once: some two and a half minutes of processor time");
-    let place = root.join("target/tools");
-    let mut cargo = process::cargo(
-        root,
-        ["install", "mdbook", "--locked", "--version", VERSION],
-    );
-    cargo
-        .args(["--no-default-features", "--features", "search", "--root"])
-        .arg(place);
-    process::show(&mut cargo)?;
-    Ok(kept)
 }
 
 /// Copies the pages and what they link to; returns how many pages there are.

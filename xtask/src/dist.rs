@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
+use crate::deny;
 use crate::process;
 use crate::python;
 use crate::report::{Outcome, Report};
@@ -91,6 +92,7 @@ pub fn run(twice: bool) -> Result<(), String> {
     report.step("package, tried", || chroot::try_package(&dist));
     report.step("wheel", || dist.wheel());
     report.step("libraries as packages", || dist.libraries());
+    report.step("dependencies", || deny::check(&workspace.root));
     if twice {
         report.step("two builds are equal", || dist.is_reproducible());
     }

@@ -9,6 +9,7 @@ mod bench;
 mod book;
 mod debian;
 mod demo;
+mod deny;
 mod dist;
 mod elf;
 mod firmware;
@@ -25,6 +26,7 @@ mod storm;
 mod suites;
 mod targets;
 mod test;
+mod tool;
 mod workspace;
 
 use std::process::ExitCode;
