@@ -68,7 +68,9 @@ fn each_headline_has_its_claim() {
         let own = rows.iter().filter(|(name, _)| name == paper);
         assert!(own.count() > 0, "{paper} has no headline");
         let files = std::fs::read_dir(format!("{root}/crates/paper-{paper}/src")).unwrap();
-        let files = files.flatten().map(|file| std::fs::read_to_string(file.path()));
+        let files = files
+            .flatten()
+            .map(|file| std::fs::read_to_string(file.path()));
         let source: String = files.map(Result::unwrap_or_default).collect();
         for (_, claim) in rows.iter().filter(|(name, _)| name == paper) {
             assert!(source.contains(claim), "{paper}: no claim `{claim}`");
