@@ -9,6 +9,8 @@ export interface About {
   end_ns: number;
   nodes: number;
   positions_m: [number, number][];
+  /** The nodes' names by number; none if they have none but their numbers. */
+  names?: string[];
   noise_dbm: number | null;
   dropped: { frames: number; receptions: number; readings: number };
 }

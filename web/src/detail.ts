@@ -15,7 +15,7 @@ function frameTitle(model: Model, row: number): string {
   const packet = frames.column("packet").at(row);
   const part = frames.column("part").at(row);
   const numbers = [packet >= 0 ? `packet ${packet}` : "", part >= 0 ? `part ${part}` : ""].filter(Boolean);
-  return `${kind} frame ${frames.column("number").at(row)} of node ${frames.column("node").at(row)}${
+  return `${kind} frame ${frames.column("number").at(row)} of ${model.called(frames.column("node").at(row))}${
     numbers.length > 0 ? ` (${numbers.join(", ")})` : ""
   }`;
 }
@@ -56,9 +56,9 @@ function reception(model: Model, row: number): string {
   const outcome = receptions.column("outcome").word(row);
   const received = outcome === "received";
   const sent = of("frame");
-  const title = sent >= 0 ? frameTitle(model, sent) : `a frame of node ${of("from")}`;
+  const title = sent >= 0 ? frameTitle(model, sent) : `a frame of ${model.called(of("from"))}`;
   const pairs: [string, string][] = [
-    ["at", `node ${of("node")}`],
+    ["at", escape(model.called(of("node")))],
     ["outcome", `<strong class="${received ? "good" : "bad"}">${escape(cause(outcome))}</strong>`],
   ];
   if (!received) pairs.push(["by", escape(blame(model, row))]);
@@ -85,7 +85,7 @@ function frame(model: Model, row: number): string {
   const of = (name: string) => frames.column(name).at(row);
   const to = of("to");
   const pairs: [string, string][] = [
-    ["to", to < 0 ? "all" : `node ${to}`],
+    ["to", to < 0 ? "all" : escape(model.called(to))],
     ["began", time(of("start_ns"), 1000)],
     ["on the air", span(of("airtime_ns"))],
     ["octets", String(of("octets"))],

@@ -134,7 +134,7 @@ class Page {
     this.timeline.show(found.at - length / 2, length);
     this.move(found.at);
     const of = (model: Model, row: number) =>
-      row < 0 ? "nothing more" : `${plain(model.run.frames.column("kind").word(row))} of node ${model.run.frames.column("node").at(row)}, ${model.run.frames.column("octets").at(row)} octets, at ${time(model.run.frames.column("start_ns").at(row), 1000)}`;
+      row < 0 ? "nothing more" : `${plain(model.run.frames.column("kind").word(row))} of ${model.called(model.run.frames.column("node").at(row))}, ${model.run.frames.column("octets").at(row)} octets, at ${time(model.run.frames.column("start_ns").at(row), 1000)}`;
     if (found.rows[0] >= 0) this.choose({ kind: "frame", row: found.rows[0] }, false);
     if (found.rows[1] >= 0) this.second.selected = { kind: "frame", row: found.rows[1] };
     this.say(`First difference at ${time(found.at, 1000)}: here ${of(this.model, found.rows[0])}; there ${of(this.other, found.rows[1])}.`);
@@ -199,7 +199,7 @@ class Page {
       if (!accepts(rows[place])) continue;
       const row = rows[place];
       this.choose({ kind: "reception", row });
-      this.say(`Lost at node ${this.model.run.receptions.column("node").at(row)}: ${cause(this.model.run.receptions.column("outcome").word(row))}, by ${blame(this.model, row)}.`);
+      this.say(`Lost at ${this.model.called(this.model.run.receptions.column("node").at(row))}: ${cause(this.model.run.receptions.column("outcome").word(row))}, by ${blame(this.model, row)}.`);
       return true;
     }
     this.say(`No ${forward ? "later" : "earlier"} ${what}.`);
@@ -220,6 +220,11 @@ class Page {
   /** Finds what was typed: a node, a time, a cause of loss, or a kind of frame. */
   private find(text: string): void {
     const query = text.trim().toLowerCase();
+    const named = (this.model.run.about.names ?? []).findIndex((name) => name.toLowerCase() === query);
+    if (named >= 0) {
+      this.setNode(named);
+      return this.say(`Node ${named}, ${this.model.called(named)}.`);
+    }
     const node = /^(?:node\s*|n)(\d+)$/.exec(query);
     const moment = /^(\d+(?:\.\d+)?)\s*(s|ms|us|µs)$/.exec(query);
     const { frames, receptions } = this.model.run;
@@ -333,7 +338,7 @@ class Page {
     }
     if (pick?.kind === "reception" && this.model.stateOf(pick.row) === 16 && timeline === this.timeline) {
       const { receptions } = this.model.run;
-      this.say(`Lost at node ${receptions.column("node").at(pick.row)}: ${cause(receptions.column("outcome").word(pick.row))}, by ${blame(this.model, pick.row)}.`);
+      this.say(`Lost at ${this.model.called(receptions.column("node").at(pick.row))}: ${cause(receptions.column("outcome").word(pick.row))}, by ${blame(this.model, pick.row)}.`);
     }
   }
 
@@ -362,7 +367,7 @@ class Page {
       "0": () => this.whole(),
       n: () => this.seek(() => true, true, "loss"),
       p: () => this.seek(() => true, false, "loss"),
-      f: () => this.nextFrame((row) => this.model.run.frames.column("node").at(row) === this.node, `frame of node ${this.node}`),
+      f: () => this.nextFrame((row) => this.model.run.frames.column("node").at(row) === this.node, `frame of ${this.model.called(this.node)}`),
       m: () => this.turnMode(),
       x: () => (this.view === "compare" ? this.toDifference() : this.show("compare")),
       d: () => this.turnTheme(),
@@ -489,7 +494,7 @@ class Page {
     element("meaning").textContent = reading === "packets" ? "Each frame by its packet number; the colour is the stage or the node." : reading ? `${this.panels.meaning(reading)} ${mode === "time" ? `Node ${this.node}.` : ""}` : "This system shows no readings.";
     const step = (this.timeline.window.end - this.timeline.window.begin) / 1000;
     element("clock").textContent = time(this.cursor, step);
-    element("timeline").setAttribute("aria-label", `A lane for each of ${this.model.nodes} nodes, from ${time(this.timeline.window.begin, step)} to ${time(this.timeline.window.end, step)}; node ${this.node} is chosen`);
+    element("timeline").setAttribute("aria-label", `A lane for each of ${this.model.nodes} nodes, from ${time(this.timeline.window.begin, step)} to ${time(this.timeline.window.end, step)}; ${this.model.called(this.node)} is chosen`);
   }
 }
 

@@ -92,7 +92,11 @@ export class NetworkMap {
       context.stroke();
       if (!many || own) {
         context.fillStyle = palette.text;
-        context.fillText(String(node), x, many ? y - 13 : y + 0.5);
+        const hasName = this.model.run.about.names?.[node] !== undefined;
+        const shown = many && hasName ? this.model.label(node, 24) : String(node);
+        context.fillText(shown, x, many ? y - 13 : y + 0.5);
+        // A name stands under its node: in the circle is room for a number only.
+        if (!many && hasName) context.fillText(this.model.label(node, 14), x, y + 16);
       }
     }
     this.network = { key, canvas };

@@ -55,6 +55,17 @@ export class Model {
     this.lostRows = this.findLosses();
   }
 
+  /** What a node is called: its name, or its number after the word. */
+  called(node: number): string {
+    return this.run.about.names?.[node] ?? `node ${node}`;
+  }
+
+  /** The same where there is little room. */
+  label(node: number, letters: number): string {
+    const name = this.called(node);
+    return name.length > letters ? `${name.slice(0, letters - 1)}…` : name;
+  }
+
   isReceived(row: number): boolean {
     return this.run.receptions.column("outcome").values[row] === this.received;
   }

@@ -67,7 +67,7 @@ export class Panels {
     const palette = colours();
     const own = this.model.series.filter((series) => series.name === name && series.node === node);
     if (own.length === 0) {
-      this.say(context, `Node ${node} has no ${plain(name)}. Choose another node, or all nodes (m).`);
+      this.say(context, `${this.model.called(node)} has no ${plain(name)}. Choose another node, or all nodes (m).`);
       return;
     }
     const readings = this.model.run.readings;
@@ -167,7 +167,7 @@ export class Panels {
     nodes.forEach((which, row) => {
       context.fillStyle = which === node ? palette.text : palette.quiet;
       if (cellY >= 11 || row % Math.ceil(11 / cellY) === 0) {
-        context.fillText(`node ${which}`, left - 8, top + (row + 0.5) * cellY);
+        context.fillText(this.model.label(which, 9), left - 8, top + (row + 0.5) * cellY);
       }
     });
     context.textAlign = "center";

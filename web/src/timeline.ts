@@ -279,7 +279,7 @@ export class Timeline {
       if (node !== this.node && Math.abs(node - this.node) * lane < 11) continue;
       context.font = node === this.node ? "600 11px system-ui, sans-serif" : "11px system-ui, sans-serif";
       context.fillStyle = node === this.node ? palette.text : palette.quiet;
-      context.fillText(`node ${node}`, GUTTER - 8, y);
+      context.fillText(this.model.label(node, 9), GUTTER - 8, y, GUTTER - 10);
     }
   }
 

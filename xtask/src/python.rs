@@ -127,8 +127,22 @@ fn built(
     wheel.ok_or_else(|| "no wheel was made".to_owned())
 }
 
+/// Checks the types of the package and of its example, and the stubs against the compiled module.
+fn typed(root: &Path, environment: &Environment) -> Result<(), String> {
+    let folder = root.join(FOLDER);
+    let cache = root.join("target/mypy");
+    let mut types = environment.program("mypy");
+    types.arg("--cache-dir").arg(&cache);
+    types.args(["python/chappe", "examples/trickle.py"]);
+    process::show(types.current_dir(&folder)).map_err(|why| format!("mypy: {why}"))?;
+    let mut stubs = environment.program("python");
+    stubs.args(["-m", "mypy.stubtest", "chappe._chappe"]);
+    process::show(stubs.current_dir(&folder)).map_err(|why| format!("the stubs: {why}"))
+}
+
 /// What the tests say in their last line.
 fn tested(root: &Path, environment: &Environment) -> Result<String, String> {
+    typed(root, environment)?;
     let mut test = environment.program("pytest");
     // The examples in the package's own documentation run as well.
     test.args(["--quiet", "-p", "no:cacheprovider", "--doctest-modules"]);

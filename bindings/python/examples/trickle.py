@@ -38,27 +38,20 @@ class Trickle(chappe.LinkNode):
 
     def __init__(self, station: Station) -> None:
         packets = -(-station.octets // PAYLOAD)
-        self.sent = [0, 0]
+        self.counters = {"summaries": 0, "data_transmissions": 0}
         self.random = station.random
         self.object = bytearray(station.object or bytes(station.octets))
         has_it = station.object is not None
         self.have = [has_it] * packets
         self.wanted = [False] * packets
-        self.completed = 0 if has_it or station.octets == 0 else None
+        self.count(0 if has_it or station.octets == 0 else None)
         self.summary_due = False
         self.begin(0, INTERVAL_MIN)
 
-    @property
-    def delivered(self) -> int:
-        return sum(self.have) * PAYLOAD
-
-    @property
-    def copy(self) -> bytes | None:
-        return None if self.completed is None else bytes(self.object)
-
-    @property
-    def counters(self) -> dict[str, int]:
-        return {"summaries": self.sent[SUMMARY], "data_transmissions": self.sent[PACKET]}
+    def count(self, completed: int | None) -> None:
+        """Brings up to date what the lab reads: how much is there, since when all of it, and the copy."""
+        self.delivered, self.completed = sum(self.have) * PAYLOAD, completed
+        self.copy = None if completed is None else bytes(self.object)
 
     def begin(self, now: int, interval: int) -> None:
         """Begins an interval; the node decides at a random moment of its second half (RFC 6206, 4.2, step 2)."""
@@ -106,7 +99,7 @@ class Trickle(chappe.LinkNode):
             return None
         self.object[start : start + PAYLOAD] = octets
         self.have[packet] = True
-        self.completed = now if all(self.have) else None
+        self.count(now if all(self.have) else None)
         return False
 
     def pending(self) -> Class:
@@ -116,11 +109,11 @@ class Trickle(chappe.LinkNode):
     def poll_link(self, now: int, allowed: Class) -> Frame | None:
         due = self.pending() & allowed
         if due & Class.CONTROL:
-            self.sent[SUMMARY] += 1
+            self.counters["summaries"] += 1
             self.summary_due = False
             return Frame(self.summary(), Class.CONTROL)
         if due & Class.DATA:
-            self.sent[PACKET] += 1
+            self.counters["data_transmissions"] += 1
             packet = self.wanted.index(True)
             self.wanted[packet] = False
             octets = self.object[packet * PAYLOAD : (packet + 1) * PAYLOAD]

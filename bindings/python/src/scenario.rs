@@ -32,7 +32,12 @@ pub struct Scenario {
 type Table = (String, Vec<(String, &'static str, Py<PyAny>)>);
 
 /// A network: the places of its nodes, the delivery ratio from each node to each, and its transfers with name, source and receivers.
-type Network = (Vec<(f64, f64)>, Vec<f64>, Vec<(String, usize, Vec<usize>)>);
+type Network = (
+    Vec<(f64, f64)>,
+    Vec<f64>,
+    Vec<(String, usize, Vec<usize>)>,
+    Vec<String>,
+);
 
 impl Scenario {
     fn new(
@@ -215,6 +220,7 @@ impl Scenario {
             transfers
                 .map(|transfer| (transfer.name, transfer.source, transfer.receivers))
                 .collect(),
+            self.plan.names.clone(),
         ))
     }
 }

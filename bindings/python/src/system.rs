@@ -120,6 +120,8 @@ fn scenario(name: &str, title: &str, about: &str) -> &'static System {
         about: kept(about),
         variants: Vec::leak(vec![Variant::new("paper", title)]),
         plan: settings_of,
+        // A node in Python is given nothing but its number; what it knows of links it hears.
+        may_move: true,
         ..System::DOT11B
     }))
 }

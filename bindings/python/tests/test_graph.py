@@ -21,6 +21,38 @@ def test_a_network_is_a_graph(small):
     assert scenario.graph(2).nodes(data=True) != graph.nodes(data=True)
 
 
+def test_nodes_keep_the_names_of_their_file(tmp_path):
+    links = "src,dst,pdr\ngate,attic,0.9\nattic,gate,0.8\n"
+    (tmp_path / "links.csv").write_text(links)
+    path = tmp_path / "named.toml"
+    path.write_text(
+        '[network]\nfile = "links.csv"\n'
+        '[[transfer]]\nsource = "gate"\nreceivers = ["attic"]\nbytes = "5 kB"\n'
+    )
+    scenario = chappe.Scenario.read(path)
+    names = networkx.get_node_attributes(scenario.graph(1), "name")
+    assert sorted(names.values()) == ["attic", "gate"]
+    (row,) = scenario.run(1).frame().select("source_name", "sink_name").rows()
+    assert row == ("gate", "attic")
+    assert (names[scenario.run(1).frame()["source"][0]]) == "gate"
+
+
+def test_a_network_of_walkers_moves():
+    walk = (
+        '[network]\ngenerator = "random-waypoint"\nnodes = 6\narea = ["150 m", "150 m"]\n'
+        'speed = ["1 m/s", "3 m/s"]\n[mac]\naccess = "edca"\n'
+        '[protocol]\nsystem = "dpclo"\nvariant = "improved"\nprobing = "20 s"\n'
+        '[[transfer]]\nsource = 0\nreceivers = [5]\nbytes = "5 kB"\n[run]\nlimit = "60 s"\n'
+    )
+    scenario = chappe.Scenario.parse(walk)
+    assert scenario.run(1).digest == scenario.run(1).digest
+    assert scenario.run(1).digest != scenario.run(2).digest
+    still = {"network": '{ generator = "random", nodes = 6, area = ["150 m", "150 m"] }'}
+    assert chappe.Scenario.parse(walk, set=still).run(1).digest != scenario.run(1).digest
+    with pytest.raises(chappe.InputError, match="nodes move here"):
+        chappe.Scenario.parse(walk, set={"protocol": '{ system = "pacifier" }'})
+
+
 def test_a_graph_is_a_scenario_with_its_links():
     graph = networkx.DiGraph()
     graph.add_edge("hut", "mast", prr=0.75)

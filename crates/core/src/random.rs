@@ -36,6 +36,8 @@ pub enum Purpose {
     Node(u32),
     /// Numbers for tests and for statistics such as bootstrap resampling.
     Trial(u32),
+    /// Where node `n` goes, how fast, and how long it stays.
+    Motion(u32),
 }
 
 /// An independent sequence of 64-bit numbers with random access.
@@ -78,6 +80,7 @@ impl Purpose {
             Purpose::Traffic(flow) => (8, u64::from(flow)),
             Purpose::Node(node) => (9, u64::from(node)),
             Purpose::Trial(trial) => (10, u64::from(trial)),
+            Purpose::Motion(node) => (11, u64::from(node)),
         }
     }
 }

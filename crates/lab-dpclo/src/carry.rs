@@ -152,7 +152,8 @@ fn optimum(
     job: &Job<'_>,
 ) -> Result<Option<Optimum>, RunError> {
     let medium = &job.network.medium;
-    if medium.nodes() > OPTIMUM_NODES_MAX {
+    // The links of the start bound nothing once nodes have moved.
+    if medium.nodes() > OPTIMUM_NODES_MAX || medium.motion().is_some() {
         return Ok(None);
     }
     let contending = streams.contending();

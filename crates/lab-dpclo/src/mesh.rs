@@ -117,6 +117,10 @@ impl MeshSpec {
     /// The largest number of nodes that any node hears at least occasionally. Each one occupies a row of the router's
     /// neighbour table.
     fn most_heard(&self, medium: &Medium) -> u8 {
+        // On their ways, any node may meet any other.
+        if medium.motion().is_some() {
+            return u8::try_from(medium.nodes()).unwrap_or(u8::MAX);
+        }
         let mut heard = vec![0u8; medium.nodes()];
         for from in 0..medium.nodes() {
             for to in medium.hearers(from) {

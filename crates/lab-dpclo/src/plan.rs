@@ -33,6 +33,7 @@ pub static SYSTEM: System = System {
         scenario::Variant::new("tcp-few", "TCP-FeW"),
     ],
     keys: Keys::of::<DpcloKeys>(),
+    may_move: true,
     has_mac: true,
     senses_carrier: true,
     has_priorities: true,
@@ -143,6 +144,7 @@ impl Dpclo {
         let protocol = checked.keys::<DpcloKeys>();
         let mode = radio::mode(&scenario.radio, check)?;
         let access = access(scenario, mode, check)?;
+        refuse_motion(checked, &access)?;
         let payload = payload(protocol, check)?;
         let stack = match variant {
             Variant::Tcp | Variant::TcpFew => Stack {
@@ -164,6 +166,20 @@ impl Dpclo {
             probing: probing.transpose()?.unwrap_or(PROBING),
         })
     }
+}
+
+/// Refuses nodes that move under ZMAC+, whose time slots are given out once, by the links of the start.
+fn refuse_motion(checked: &CheckedScenario<'_>, access: &Access) -> Result<(), InputError> {
+    if !checked.topology.moves() || access.method != Method::ZmacPlus {
+        return Ok(());
+    }
+    let mac = checked.scenario.mac.as_deref();
+    let named = mac.and_then(|mac| mac.access.as_ref());
+    let message =
+        "nodes move here, and ZMAC+ gives out its time slots once, by the links of the start";
+    let place = named.map(Located::span).unwrap_or_default();
+    let error = checked.check.error(place, "nodes move", message);
+    Err(error.help("access = \"edca\" and access = \"dcf\" have no time slots"))
 }
 
 /// Reads the method of channel access and its parameters.

@@ -28,6 +28,7 @@ pub static SYSTEM: System = System {
         scenario::Variant::new("improved", "P³, improved"),
     ],
     keys: Keys::of::<P3Keys>(),
+    may_move: false,
     has_mac: false,
     senses_carrier: false,
     has_priorities: false,

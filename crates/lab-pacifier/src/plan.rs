@@ -31,6 +31,7 @@ pub static SYSTEM: System = System {
         scenario::Variant::new("improved", "Pacifier, improved"),
     ],
     keys: Keys::of::<PacifierKeys>(),
+    may_move: false,
     has_mac: true,
     senses_carrier: true,
     has_priorities: false,

@@ -37,6 +37,7 @@ pub static SYSTEM: System = System {
         scenario::Variant::new("improved", "TCPlp, improved"),
     ],
     keys: Keys::of::<TcplpKeys>(),
+    may_move: false,
     has_mac: false,
     senses_carrier: true,
     has_priorities: false,

@@ -35,6 +35,7 @@ pub static SYSTEM: System = System {
         scenario::Variant::new("improved", "WiLDNet, improved"),
     ],
     keys: Keys::of::<WildNetKeys>(),
+    may_move: false,
     has_mac: false,
     senses_carrier: true,
     has_priorities: false,

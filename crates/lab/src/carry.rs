@@ -8,6 +8,7 @@
 //! Systems whose stations are not one node each (motes behind a border router, masts with several radios) drive their own
 //! network. They use the same parts: [`Watch`], [`Limits`], [`Progress`], [`Report`] and [`run_in_steps`].
 
+mod energy;
 mod limits;
 mod missed;
 mod progress;
@@ -28,6 +29,7 @@ use crate::job::Job;
 use crate::run::{Meter, Outcome, RunError, WORK};
 
 pub use crate::job::RunSpec;
+pub use energy::RADIO_ENERGY;
 pub use limits::Limits;
 pub use progress::Progress;
 pub use report::{Receipt, Report, Stream};

@@ -243,9 +243,6 @@ mod tests {
 
     fn document(goodputs: &[(u64, f64)]) -> Document {
         let flow = |goodput_bps: f64| Flow {
-            name: "r1".into(),
-            transfer: 0,
-            source: 0,
             sink: 1,
             protocol: "pacifier".into(),
             variant: "paper".into(),
@@ -255,7 +252,7 @@ mod tests {
             digest_ok: true,
             completion_s: Some(8000.0 / goodput_bps),
             goodput_bps,
-            delay_s: None,
+            ..Flow::named("r1")
         };
         let run = |&(seed, goodput): &(u64, f64)| Run {
             seed,

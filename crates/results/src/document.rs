@@ -89,6 +89,12 @@ pub struct Flow {
     pub source: usize,
     /// The node that receives.
     pub sink: usize,
+    /// The source's name in the network's file; absent if nodes have no names.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source_name: Option<String>,
+    /// The sink's name in the network's file; absent if nodes have no names.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sink_name: Option<String>,
     /// The system that carried it.
     pub protocol: String,
     /// The variant of the system.

@@ -1,5 +1,7 @@
 //! The cells of a sweep, each compared with a reference, paired by seed.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
 use crate::compare::Verdict;
@@ -79,10 +81,13 @@ fn row(cell: &SweepCell, cells: &[SweepCell]) -> SweepRow {
     }
 }
 
-/// Mean goodputs of the seeds that both have.
+/// Mean goodputs of the seeds that both have, in the order of the seeds of `runs`.
 fn pairs(reference: &[Run], runs: &[Run]) -> Vec<(f64, f64)> {
+    // Sweeps have up to 100,000 seeds, so each is looked up and not searched for.
+    let known = reference.iter().map(|run| (run.seed, run));
+    let known: BTreeMap<u64, &Run> = known.collect();
     let of = |run: &Run| {
-        let other = reference.iter().find(|other| other.seed == run.seed)?;
+        let other = known.get(&run.seed)?;
         Some((other.mean_goodput(), run.mean_goodput()))
     };
     runs.iter().filter_map(of).collect()
@@ -149,6 +154,21 @@ mod tests {
             (rows[2].pairs, rows[2].ratio, rows[2].complete),
             (2, None, 1)
         );
+    }
+
+    /// As many seeds as a sweep may have, in any order. A search for each pair would take minutes here.
+    #[test]
+    fn many_seeds_are_paired_in_time() {
+        let goodputs: Vec<f64> = (1..=100_000).map(f64::from).collect();
+        let mut doubled = cell("b", &goodputs, Some(0));
+        for run in &mut doubled.runs {
+            run.flows[0].goodput_bps *= 2.0;
+        }
+        doubled.runs.reverse();
+        let rows = rows(&[cell("a", &goodputs, None), doubled]);
+        let ratio = rows[1].ratio.unwrap();
+        assert_eq!(rows[1].pairs, 100_000);
+        assert!((ratio.mean - 2.0).abs() < 1e-9, "{ratio:?}");
     }
 
     #[test]

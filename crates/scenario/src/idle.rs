@@ -16,6 +16,7 @@ pub static IDLE: System = System {
     about: "nothing",
     variants: &[Variant::new("paper", "Idle")],
     keys: Keys::NONE,
+    may_move: true,
     has_mac: true,
     senses_carrier: true,
     has_priorities: false,

@@ -1,15 +1,17 @@
-//! Importers of networks: NetJSON, meshviewer and CSV link lists, plain or gzip, become delivery ratios; files of ns-2, ns-3 and
-//! OMNeT++ become positions.
+//! Importers of networks: NetJSON, meshviewer and CSV link lists, plain or gzip, become delivery ratios; files of ns-2, ns-3,
+//! BonnMotion and OMNeT++ become positions and movements.
 //!
 //! The format is detected from the contents. Missing values are not invented: a link without a quality is omitted, and
 //! a file in which no link has one is refused.
 
+mod bonnmotion;
 mod links;
 mod matrix;
 mod meshviewer;
 mod netjson;
 mod places;
 mod text;
+mod ways;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -57,7 +59,10 @@ pub struct Reading {
 
 /// Where the nodes stand, if the file says that; `None` for files of links.
 pub fn places(file: &FileText) -> Result<Option<Places>, InputError> {
-    places::parse(file)
+    match places::parse(file)? {
+        Some(places) => Ok(Some(places)),
+        None => bonnmotion::parse(file),
+    }
 }
 
 /// The links of a file of any of the formats.

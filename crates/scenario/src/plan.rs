@@ -159,6 +159,7 @@ impl Plan {
             notes,
         } = topology::plan(&scenario.network, system.radios, &check)?;
         check_node_count(&scenario, system, topology.nodes(), &check)?;
+        refuse_motion(&scenario, (system, systems), &topology, &check)?;
         unused::refuse_radio(system, (&profile, &topology), &check)?;
         unused::refuse_mac(&scenario, &check)?;
         if let Some(mac) = scenario.mac.as_deref().filter(|_| !system.has_priorities) {
@@ -240,6 +241,35 @@ fn canonical(scenario: &Scenario, keys: Value, topology: &Topology) -> String {
         object.insert(key.into(), digest.into());
     }
     json.to_string()
+}
+
+/// Refuses nodes that move in a system that takes its links as they are at the start.
+fn refuse_motion(
+    scenario: &Scenario,
+    (system, systems): (&System, &[&'static System]),
+    topology: &Topology,
+    check: &Check<'_>,
+) -> Result<(), InputError> {
+    if !topology.moves() || system.may_move {
+        return Ok(());
+    }
+    let network = &scenario.network;
+    let file = network.file.as_ref().map(Located::span);
+    let place = file.or(network.generator.as_ref().map(Located::span));
+    let message = format!(
+        "nodes move here, and {} plans with the links that there are before a transfer",
+        system.title
+    );
+    let error = check.error(place.unwrap_or_default(), "nodes move", message);
+    let able: Vec<&str> = systems
+        .iter()
+        .filter(|system| system.may_move)
+        .map(|system| system.name)
+        .collect();
+    match able[..] {
+        [] => Err(error),
+        _ => Err(error.help(format!("systems whose nodes may move: {}", able.join(", ")))),
+    }
 }
 
 fn check_node_count(

@@ -67,6 +67,8 @@ kinds! {
         [("Hz", 1.0), ("kHz", 1e3), ("MHz", 1e6), ("GHz", 1e9)];
     /// A relative error of a clock.
     Drift = DriftKind, "a clock error", "40 ppm", [("ppm", 1.0)];
+    /// Metres per second.
+    Speed = SpeedKind, "a speed", "5 m/s", [("m/s", 1.0), ("km/h", 1.0 / 3.6)];
     /// Degrees above absolute zero.
     Temperature = TemperatureKind, "a temperature", "290 K", [("K", 1.0)];
 }
@@ -135,7 +137,7 @@ pub fn in_first_unit(number: f64, unit: &str) -> Option<(f64, &'static str)> {
         let found = units.iter().find(|(name, _)| *name == unit);
         found.map(|(_, scale)| *scale)
     };
-    let kinds: [(&[(&str, f64)], &str); 9] = [
+    let kinds: [(&[(&str, f64)], &str); 10] = [
         (LengthKind::UNITS, "_m"),
         (TimeKind::UNITS, "_s"),
         (PowerKind::UNITS, "_dbm"),
@@ -144,6 +146,7 @@ pub fn in_first_unit(number: f64, unit: &str) -> Option<(f64, &'static str)> {
         (SizeKind::UNITS, "_bytes"),
         (FrequencyKind::UNITS, "_hz"),
         (DriftKind::UNITS, "_ppm"),
+        (SpeedKind::UNITS, "_mps"),
         (TemperatureKind::UNITS, "_k"),
     ];
     let found = kinds
@@ -297,6 +300,7 @@ mod tests {
         assert_eq!(in_first_unit(65.0, "km"), Some((65_000.0, "_m")));
         assert_eq!(in_first_unit(11.0, "Mbit/s"), Some((11e6, "_bps")));
         assert_eq!(in_first_unit(-91.0, "dBm"), Some((-91.0, "_dbm")));
+        assert_eq!(in_first_unit(36.0, "km/h"), Some((10.0, "_mps")));
         assert_eq!(in_first_unit(1.0, "furlong"), None);
     }
 

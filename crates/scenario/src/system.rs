@@ -33,6 +33,8 @@ pub struct System {
     pub variants: &'static [Variant],
     /// The keys of `[protocol]` that it reads, in addition to `system` and `variant`.
     pub keys: Keys,
+    /// Whether its nodes may move: it finds out about links while it runs, instead of planning with those of the start.
+    pub may_move: bool,
     /// Whether it reads `[mac]`.
     pub has_mac: bool,
     /// Whether its nodes sense the carrier before they send.
@@ -158,6 +160,7 @@ impl System {
         about: "",
         variants: &[],
         keys: Keys::NONE,
+        may_move: false,
         has_mac: false,
         senses_carrier: true,
         has_priorities: false,

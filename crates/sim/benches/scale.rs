@@ -4,9 +4,10 @@
 //! nodes whatever the size; scenario (b) of `dot15d4` (802.15.4, 643 nodes a square kilometre, each one frame a second).
 //!
 //! ```text
-//! cargo bench -p chappe-sim --bench scale [-- most=1000] [floor=DB] [only=dot11b|twenty|dot15d4] [errors]
+//! cargo bench -p chappe-sim --bench scale [-- most=1000] [floor=DB] [only=dot11b|twenty|dot15d4] [errors] [moving]
 //! ```
 //!
+//! `moving` adds a row for each: the same nodes on their ways by random waypoint, at 1 to 20 m/s.
 //! `floor` replaces the profile's: how far below the noise a link's mean power may lie. Time is the thread's processor time.
 //! `errors` shows what a lower floor changes: with 1000 nodes (or `most`), each node's share of received frames beside that
 //! under the profile's floor, and how strong all that is left out is together.
@@ -17,8 +18,8 @@ use chappe_core::{
 };
 use chappe_mac::dot11::{Config, Dot11};
 use chappe_sim::{
-    AirTime, Counters, Lock, Medium, Memory, NodeCounters, PathLoss, Profile, Simulator, World,
-    topology,
+    AirTime, Counters, Lock, Medium, Memory, NodeCounters, PathLoss, Profile, RandomWaypoint,
+    Simulator, World, topology,
 };
 use chappe_testkit::Saturated;
 use chappe_testkit::processor::thread_time;
@@ -131,6 +132,25 @@ fn measure(row: &Row, nodes: usize, floor: Option<Db>, [place, seed]: [Seed; 2])
     let mut profile = (row.profile)();
     profile.floor = floor.unwrap_or(profile.floor);
     let medium = Medium::geometric(&positions, &profile, place).unwrap();
+    over(row, medium, seed)
+}
+
+/// The same with nodes that move.
+fn measure_moving(row: &Row, nodes: usize, [place, seed]: [Seed; 2]) -> (Seen, usize) {
+    let side = f64::sqrt(nodes as f64 / row.density);
+    let law = RandomWaypoint {
+        area: [side, side],
+        speed: [1.0, 20.0],
+        pause: [0.0, 0.0],
+    };
+    let motion = law.motion(nodes, place).unwrap();
+    let medium = Medium::moving(&motion, &(row.profile)(), place).unwrap();
+    over(row, medium, seed)
+}
+
+/// A row over a medium, run under `seed`.
+fn over(row: &Row, medium: Medium, seed: Seed) -> (Seen, usize) {
+    let nodes = medium.nodes();
     let links = medium.links();
     let world = World::new(medium);
     if row.name == "dot15d4" {
@@ -306,6 +326,9 @@ fn main() {
         }
         for nodes in SIZES.into_iter().filter(|&nodes| nodes <= most) {
             report(row, nodes, &measure(row, nodes, floor, [Seed(1); 2]));
+            if arguments.iter().any(|argument| argument == "moving") {
+                report(row, nodes, &measure_moving(row, nodes, [Seed(1); 2]));
+            }
         }
     }
 }

@@ -29,6 +29,8 @@ pub enum Error {
         /// Nodes passed to the simulator.
         nodes: usize,
     },
+    /// A node's way is impossible, or there is not one for each node.
+    Motion(&'static str),
     /// A fault names a node that does not exist.
     FaultNode(usize),
     /// A fault does not fit this medium or has impossible numbers.
@@ -57,6 +59,7 @@ impl fmt::Display for Error {
                     "{clocks} clocks for {nodes} nodes: give one for each, or none for ideal ones"
                 )
             }
+            Error::Motion(what) => write!(f, "motion: {what}"),
             Error::FaultNode(node) => write!(f, "a fault names node {node}, which does not exist"),
             Error::Fault(what) => write!(f, "fault: {what}"),
         }

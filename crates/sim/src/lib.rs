@@ -53,6 +53,7 @@
 //! |---|---|
 //! | choose the physics | [`Profile`], [`PathLoss`], [`Fading`], [`Rule`], [`Capture`], [`Lock`] |
 //! | place nodes, or give their links | [`topology`], [`Position`], [`Antennas`], [`Matrix`], [`LinkPowers`] |
+//! | let nodes move | [`Medium::moving`], [`Motion`], [`RandomWaypoint`] |
 //! | ask about links before a run | [`Medium`] |
 //! | add clocks, faults, interferers and link loss | [`World`], [`Clock`], [`Fault`], [`Jammer`], [`LinkLoss`] |
 //! | run | [`Simulator`] |
@@ -96,6 +97,8 @@ mod logarithm;
 mod loss;
 mod matrix;
 mod medium;
+mod motion;
+mod moving;
 mod nodes;
 mod oqpsk;
 mod path_loss;
@@ -129,6 +132,7 @@ pub use links::Search;
 pub use loss::{Loss, Losses};
 pub use matrix::{LinkTrace, Matrix};
 pub use medium::Medium;
+pub use motion::{Motion, RandomWaypoint, Waypoint};
 pub use oqpsk::Oqpsk;
 pub use path_loss::{PathLoss, crossover};
 pub use position::Position;

@@ -127,35 +127,13 @@ impl Links {
         seed: Seed,
         search: Search,
     ) -> Links {
-        // 802.15.4 has its own law of what channels share.
-        let selectivity = profile.dot15d4.and_then(|radio| radio.selectivity);
-        let shadowed = if profile.dot15d4.is_some() {
-            0
-        } else {
-            channel
-        };
-        let shadowing = Shadowing::new(profile, shadowed, seed);
-        let selected = Selectivity::stream(seed);
-        let floor = least_mean(profile);
-        let strongest = sources
-            .iter()
-            .map(|source| source.power_max.0)
-            .fold(f64::MIN, f64::max);
-        let gain_max = profile.antennas.0
-            + antennas.map_or(0.0, Antennas::gain_max)
-            + SHADOWING_MAX * profile.shadowing.0
-            + selectivity.map_or(0.0, Selectivity::gain_max);
-        let reach = profile.path_loss.reach(Dbm(strongest + gain_max) - floor);
+        let law = Law::new(profile, antennas, channel, seed);
         let grid = match search {
-            Search::Grid => Grid::new(receivers, reach),
+            Search::Grid => Grid::new(receivers, law.reach(sources)),
             Search::Brute => Grid::single(receivers.len()),
         };
         let mut links = Links::with_rows(sources.len());
         let mut row = Vec::new();
-        let vanish = profile
-            .vanish_below
-            .map_or(0.0, |power| power.to_milliwatt().0 * MILLIWATT);
-        let least = |mean: f64| profile.fading.least_bits(vanish / mean);
         for (number, source) in sources.iter().enumerate() {
             row.clear();
             grid.around(source.position, |receiver| {
@@ -165,29 +143,9 @@ impl Links {
                 else {
                     return;
                 };
-                let metres = distance(source.position, position);
-                let spread = match antennas {
-                    None => -profile.path_loss.loss(metres).0,
-                    Some(antennas) => antennas.gain(
-                        profile,
-                        (number, source.position),
-                        (receiver as usize, position),
-                    ),
-                };
-                let gain = profile.antennas.0
-                    + spread
-                    + shadowing.gain(number as u32, receiver)
-                    + selectivity.map_or(0.0, |law| {
-                        law.gain(&selected, number as u32, receiver, channel)
-                    });
-                // The floor is judged at the highest power a frame may ask for: power control must never create a link.
-                if source.power_max.0 + gain >= floor.0 {
-                    let delay = libm::round(metres / LIGHT * 1e9) as u32;
-                    let mean = Dbm(source.power.0 + gain).to_milliwatt().0 * MILLIWATT;
-                    row.push((delay, receiver, mean));
-                }
+                row.extend(law.link((number, source), (receiver, position)));
             });
-            links.push_row(&mut row, least);
+            links.push_row(&mut row, |mean| law.least(mean));
         }
         for column in [&mut links.receiver, &mut links.delay, &mut links.least] {
             column.shrink_to_fit();
@@ -217,10 +175,111 @@ impl Links {
         links
     }
 
+    /// Takes all rows out and keeps their memory.
+    pub(crate) fn clear(&mut self) {
+        self.first.clear();
+        self.first.push(0);
+        self.near.clear();
+        self.receiver.clear();
+        self.delay.clear();
+        self.mean.clear();
+        self.least.clear();
+    }
+
     /// Octets that the table takes.
     pub(crate) fn octets(&self) -> usize {
         let columns = self.receiver.capacity() + self.delay.capacity() + self.least.capacity();
         self.first.capacity() * 8 + columns * 4 + self.mean.capacity() * 8
+    }
+}
+
+/// What decides on one channel whether two places have a link, and how strong it is.
+pub(crate) struct Law<'a> {
+    profile: &'a Profile,
+    antennas: Option<&'a Antennas>,
+    channel: u8,
+    shadowing: Shadowing,
+    selected: Stream,
+    floor: Dbm,
+    /// The vanishing point in zeptowatts; 0 if there is none.
+    vanish: f64,
+}
+
+impl<'a> Law<'a> {
+    pub(crate) fn new(
+        profile: &'a Profile,
+        antennas: Option<&'a Antennas>,
+        channel: u8,
+        seed: Seed,
+    ) -> Law<'a> {
+        // 802.15.4 has its own law of what channels share.
+        let shadowed = if profile.dot15d4.is_some() {
+            0
+        } else {
+            channel
+        };
+        let vanish = profile.vanish_below;
+        Law {
+            profile,
+            antennas,
+            channel,
+            shadowing: Shadowing::new(profile, shadowed, seed),
+            selected: Selectivity::stream(seed),
+            floor: least_mean(profile),
+            vanish: vanish.map_or(0.0, |power| power.to_milliwatt().0 * MILLIWATT),
+        }
+    }
+
+    fn selectivity(&self) -> Option<Selectivity> {
+        self.profile.dot15d4.and_then(|radio| radio.selectivity)
+    }
+
+    /// The longest link that the strongest of these sources can have, in metres.
+    pub(crate) fn reach(&self, sources: &[Source]) -> f64 {
+        let strongest = sources
+            .iter()
+            .map(|source| source.power_max.0)
+            .fold(f64::MIN, f64::max);
+        let gain_max = self.profile.antennas.0
+            + self.antennas.map_or(0.0, Antennas::gain_max)
+            + SHADOWING_MAX * self.profile.shadowing.0
+            + self.selectivity().map_or(0.0, Selectivity::gain_max);
+        let path_loss = &self.profile.path_loss;
+        path_loss.reach(Dbm(strongest + gain_max) - self.floor)
+    }
+
+    /// The link from a source to a receiver as (delay, receiver, mean power), if there is one.
+    pub(crate) fn link(
+        &self,
+        (number, source): (usize, &Source),
+        (receiver, position): (u32, Position),
+    ) -> Option<(u32, u32, f64)> {
+        let profile = self.profile;
+        let metres = distance(source.position, position);
+        let spread = match self.antennas {
+            None => -profile.path_loss.loss(metres).0,
+            Some(antennas) => antennas.gain(
+                profile,
+                (number, source.position),
+                (receiver as usize, position),
+            ),
+        };
+        let selected = self.selectivity().map_or(0.0, |law| {
+            law.gain(&self.selected, number as u32, receiver, self.channel)
+        });
+        let gain =
+            profile.antennas.0 + spread + self.shadowing.gain(number as u32, receiver) + selected;
+        // The floor is judged at the highest power a frame may ask for: power control must never create a link.
+        (source.power_max.0 + gain >= self.floor.0).then(|| {
+            let delay = libm::round(metres / LIGHT * 1e9) as u32;
+            let mean = Dbm(source.power.0 + gain).to_milliwatt().0 * MILLIWATT;
+            (delay, receiver, mean)
+        })
+    }
+
+    /// The bits of a link of this mean power, see [`Links::push_row`].
+    pub(crate) fn least(&self, mean: f64) -> u32 {
+        self.profile.fading.least_bits(self.vanish / mean)
     }
 }
 
@@ -265,7 +324,8 @@ impl Shadowing {
 }
 
 /// Nodes sorted into square cells (positions are taken in the plane: height only shortens no distance).
-struct Grid {
+#[derive(Clone, Debug)]
+pub(crate) struct Grid {
     cell: f64,
     west: f64,
     south: f64,
@@ -280,7 +340,7 @@ struct Grid {
 const CELLS_MAX: f64 = 1024.0;
 
 impl Grid {
-    fn single(nodes: usize) -> Grid {
+    pub(crate) fn single(nodes: usize) -> Grid {
         Grid {
             cell: f64::INFINITY,
             west: 0.0,
@@ -292,7 +352,7 @@ impl Grid {
         }
     }
 
-    fn new(positions: &[Position], reach: f64) -> Grid {
+    pub(crate) fn new(positions: &[Position], reach: f64) -> Grid {
         let bounds = |axis: fn(&Position) -> f64| {
             let low = positions.iter().map(axis).fold(f64::INFINITY, f64::min);
             let high = positions.iter().map(axis).fold(f64::NEG_INFINITY, f64::max);
@@ -340,7 +400,7 @@ impl Grid {
     }
 
     /// Calls `each` with every node that may be within one cell's width of `position`.
-    fn around(&self, position: Position, mut each: impl FnMut(u32)) {
+    pub(crate) fn around(&self, position: Position, mut each: impl FnMut(u32)) {
         let range = |offset: f64, cells| {
             // A cell is as wide as the longest link, so the cells around are enough.
             let near = Grid::axis(offset - self.cell, self.cell, cells);

@@ -6,13 +6,14 @@ use chappe_core::{Channel, Db, Dbm, Duration, Mode, Seed};
 
 use crate::fading::{Fader, average_rising};
 use crate::id::NodeId;
-use crate::links::{Links, Source};
+use crate::links::{Law, Links, Source};
+use crate::moving::Moving;
 use crate::power::MILLIWATT;
 use crate::rules::Rules;
 use crate::spread::{Arrival, Departure, NEVER, Row};
 use crate::{
-    AirTime, Antennas, Capture, Error, Fading, LinkPowers, LinkTrace, Lock, Matrix, PathLoss,
-    Position, Power, Profile, Rule, Search,
+    AirTime, Antennas, Capture, Error, Fading, LinkPowers, LinkTrace, Lock, Matrix, Motion,
+    PathLoss, Position, Power, Profile, Rule, Search,
 };
 
 /// Most nodes of a run, set by the bits of an event's key and of a fading position.
@@ -30,6 +31,8 @@ pub struct Medium {
     gains: OnceLock<Vec<f64>>,
     /// Which table each channel uses, plus one; zero where none has been made yet.
     table_of: Box<[u8; 256]>,
+    /// The nodes' ways, if they move: the tables are then those of the start.
+    moving: Option<Box<Moving>>,
 }
 
 #[derive(Clone, Debug)]
@@ -87,6 +90,30 @@ impl Medium {
     ) -> Result<Medium, Error> {
         antennas.check(positions.len())?;
         Medium::placed(positions, Some(antennas), profile, seed, Search::Grid)
+    }
+
+    /// Nodes that move, under a profile's physics. A frame's links are those of the places at which its transmitter and
+    /// receivers are when it begins; during a frame nothing moves. Shadowing is of a pair of nodes, wherever they are. What is
+    /// asked of the medium outside a run ([`prr`](Self::prr), [`hearers`](Self::hearers)) holds at the start.
+    pub fn moving(motion: &Motion, profile: &Profile, seed: Seed) -> Result<Medium, Error> {
+        Medium::moving_by(motion, profile, seed, Search::Grid)
+    }
+
+    /// [`moving`](Self::moving) with a choice of how links are found, for tests: the result is the same.
+    pub fn moving_by(
+        motion: &Motion,
+        profile: &Profile,
+        seed: Seed,
+        search: Search,
+    ) -> Result<Medium, Error> {
+        let mut medium = Medium::geometric_by(&motion.start(), profile, seed, search)?;
+        medium.moving = Some(Box::new(Moving::new(motion.clone(), search)));
+        Ok(medium)
+    }
+
+    /// How the nodes move, if they do.
+    pub fn motion(&self) -> Option<&Motion> {
+        self.moving.as_deref().map(Moving::motion)
     }
 
     fn placed(
@@ -182,6 +209,7 @@ impl Medium {
             tables: Vec::new(),
             gains: OnceLock::new(),
             table_of: Box::new([0; 256]),
+            moving: None,
         })
     }
 
@@ -195,7 +223,7 @@ impl Medium {
         &self.profile
     }
 
-    /// Where the nodes stand; empty for a matrix.
+    /// Where the nodes stand at the start; empty for a matrix.
     pub fn positions(&self) -> &[Position] {
         match &self.space {
             Space::Geometric { positions, .. } => positions,
@@ -322,8 +350,7 @@ impl Medium {
     }
 
     fn table(&self, channel: u8) -> &Links {
-        let index = self.table_of[usize::from(channel)].saturating_sub(1);
-        &self.tables[usize::from(index)]
+        table(&self.tables, &self.table_of, channel)
     }
 
     /// Makes the links of a channel if it has none yet. Channels differ by shadowing or selectivity only.
@@ -377,6 +404,9 @@ impl Medium {
             power_max: power,
         });
         let row = NodeId::of(sources.len() - 1);
+        if let Some(moving) = &mut self.moving {
+            moving.sources_changed();
+        }
         let made: Vec<u8> = (0..=255)
             .filter(|&channel| self.table_of[usize::from(channel)] != 0)
             .collect();
@@ -411,7 +441,7 @@ impl Medium {
     /// Fills in who a transmission arrives at and how strongly, in order of arrival, and how many signals that a
     /// link exists for vanished. `ratios` is filled for a matrix only.
     pub(crate) fn spread(
-        &self,
+        &mut self,
         departure: Departure,
         vanish: Power,
         arrivals: &mut Vec<Arrival>,
@@ -430,7 +460,21 @@ impl Medium {
             self.spread_measured(departure, arrivals, ratios);
             return 0;
         }
-        let (table, fader) = (self.table(channel), &self.fader);
+        let fader = &self.fader;
+        let (table, number) = match (&mut self.moving, &self.space) {
+            (Some(moving), Space::Geometric { sources, .. }) => {
+                // A jammer's noise on all channels has the links of the usual one, as with nodes that stand.
+                let known = self.table_of[usize::from(channel)] != 0;
+                let channel = if known {
+                    channel
+                } else {
+                    self.profile.channel.0
+                };
+                let law = Law::new(&self.profile, None, channel, self.seed);
+                (moving.row(&law, sources, source.index(), begin), 0)
+            }
+            _ => (table(&self.tables, &self.table_of, channel), source.0),
+        };
         // Rows beyond the nodes are interferers. They are outside the pairs that fade: noise has no phase to add up.
         let law = if source.index() >= self.nodes {
             Fading::None
@@ -439,7 +483,7 @@ impl Medium {
         };
         let pairs = fader.block(begin, channel).from(source);
         // The table's bounds on bits hold for the usual power and less. With more, every link is tested by its power.
-        let (near, far) = match table.near_and_far(source.0) {
+        let (near, far) = match table.near_and_far(number) {
             (near, far) if scale > 1.0 => (near.start..far.end, far.end..far.end),
             parts => parts,
         };
@@ -508,6 +552,13 @@ impl Medium {
             _ => ratio,
         }
     }
+}
+
+/// The links of a channel.
+#[inline]
+fn table<'a>(tables: &'a [Links], table_of: &[u8; 256], channel: u8) -> &'a Links {
+    let index = table_of[usize::from(channel)].saturating_sub(1);
+    &tables[usize::from(index)]
 }
 
 /// The profile behind a matrix: its powers are symbols.

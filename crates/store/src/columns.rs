@@ -12,7 +12,7 @@ pub(crate) fn of(runs: &[&Run]) -> Vec<Column> {
     let delay = |value: fn(&chappe_results::Delay) -> f64| {
         reals(rows, |_, flow| flow.delay_s.as_ref().map(value))
     };
-    vec![
+    let mut columns = vec![
         Column::new("seed", whole(rows, |run, _| run.seed)),
         Column::new("transfer", whole(rows, |_, flow| flow.transfer as u64)),
         Column::new("flow", text(rows, |flow| &flow.name)),
@@ -47,6 +47,20 @@ pub(crate) fn of(runs: &[&Run]) -> Vec<Column> {
             }),
         )
         .optional(),
+    ];
+    columns.extend(names(rows));
+    columns
+}
+
+/// The names of the ends, empty where nodes have none: all files of a data set need the same columns.
+fn names(rows: &[(&Run, &Flow)]) -> [Column; 2] {
+    let all = |name: &str, of: fn(&Flow) -> &Option<String>| {
+        let values = rows.iter().map(|(_, flow)| of(flow).clone()).collect();
+        Column::new(name, Values::Text(values)).optional()
+    };
+    [
+        all("source_name", |flow| &flow.source_name),
+        all("sink_name", |flow| &flow.sink_name),
     ]
 }
 
@@ -117,6 +131,7 @@ pub(crate) fn flows(columns: &[Read]) -> Option<Vec<(u64, Flow)>> {
     let text = |(codes, words): (&Vec<u32>, &Vec<String>), row: usize| {
         Some(words.get(*codes.get(row)? as usize)?.clone())
     };
+    let ends = ["source_name", "sink_name"].map(word);
     let one = |row: usize| {
         let [mean, p50, p95, p99] = delays.map(|values| known(values, row));
         let delay = || {
@@ -127,7 +142,13 @@ pub(crate) fn flows(columns: &[Read]) -> Option<Vec<(u64, Flow)>> {
                 p99: p99?,
             })
         };
+        let [source_name, sink_name] = ends.map(|names| {
+            let name = text(names?, row)?;
+            (!name.is_empty()).then_some(name)
+        });
         let flow = Flow {
+            source_name,
+            sink_name,
             name: text(names, row)?,
             transfer: *transfer.get(row)? as usize,
             source: *source.get(row)? as usize,

@@ -297,6 +297,9 @@ mod tests {
             transfer: 0,
             source: 0,
             sink,
+            source_name: Some("gateway".into()),
+            // A node of another network had no name.
+            sink_name: complete.then(|| "attic \"two\"".into()),
             protocol: "pacifier".into(),
             variant: "paper".into(),
             offered_bytes: 12_000_000,

@@ -108,10 +108,20 @@ pub fn write(
     })
 }
 
+/// Counters of energy in microjoules, which become columns in joules, empty for radios without figures: of the nodes of P³'s plan until the
+/// transfer is complete, and of all radios over the run.
+const ENERGIES: [&str; 2] = ["energy_uj", "radio_energy_uj"];
+
 /// What a data set of many runs needs beside the flows' columns.
-fn run_columns(runs: &[&Run]) -> [Column; 3] {
+fn run_columns(runs: &[&Run]) -> Vec<Column> {
     let rows = || columns::rows(runs).map(|(run, _)| run);
-    [
+    let joules = |name: &str| {
+        let of = |run: &Run| run.counters.get(name).map(|&micro| micro as f64 * 1e-6);
+        let column = name.replace("_uj", "_j");
+        Column::new(column, Values::Real(rows().map(of).collect())).optional()
+    };
+    let energy = ENERGIES.map(joules);
+    let mut columns = vec![
         Column::new(
             "digest",
             Values::Text(rows().map(|run| Some(run.digest.clone())).collect()),
@@ -128,7 +138,9 @@ fn run_columns(runs: &[&Run]) -> [Column; 3] {
                     .collect(),
             ),
         ),
-    ]
+    ];
+    columns.extend(energy);
+    columns
 }
 
 fn swept_columns(swept: &Swept, rows: usize) -> Vec<Column> {
@@ -360,6 +372,23 @@ mod tests {
 
     fn folder(name: &str) -> PathBuf {
         std::env::temp_dir().join(format!("chappe-sweep-{name}-{}", std::process::id()))
+    }
+
+    /// Cells of systems with and without figures of energy have the same columns, so that their files are one table.
+    #[test]
+    fn energy_is_a_column_in_joules() {
+        let mut spent = run(1);
+        spent.counters.insert("radio_energy_uj".into(), 2_500_000);
+        let column = |runs: &[&Run], name: &str| {
+            let columns = run_columns(runs);
+            let found = columns.into_iter().find(|column| column.name == name);
+            found.unwrap().values
+        };
+        let real = |values: &[Option<f64>]| Values::Real(values.to_vec());
+        let (plain, name) = (run(2), "radio_energy_j");
+        let rows = [Some(2.5), Some(2.5), None, None];
+        assert_eq!(column(&[&spent, &plain], name), real(&rows));
+        assert_eq!(column(&[&plain], "energy_j"), real(&[None, None]));
     }
 
     /// Goal: the parts of an array job in one folder are one cell with all runs, equal to those that were written.

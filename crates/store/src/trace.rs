@@ -194,6 +194,7 @@ pub fn about_json(about: &About) -> serde_json::Value {
         "end_ns": about.end.nanos(),
         "nodes": about.nodes,
         "positions_m": about.positions,
+        "names": about.names,
         "noise_dbm": about.noise_dbm,
         "dropped": { "frames": about.dropped[0], "receptions": about.dropped[1], "readings": about.dropped[2] },
     })
@@ -221,6 +222,14 @@ fn about_of(text: &str) -> Option<About> {
             .iter()
             .map(pair)
             .collect::<Option<_>>()?,
+        // Traces of earlier versions have no names.
+        names: json
+            .get("names")
+            .and_then(|names| names.as_array())
+            .map_or_else(Vec::new, |names| {
+                let names = names.iter().map(|name| name.as_str().unwrap_or_default());
+                names.map(str::to_string).collect()
+            }),
         noise_dbm: json.get("noise_dbm")?.as_f64(),
         dropped: [
             dropped("frames")?,
@@ -252,6 +261,7 @@ mod tests {
             about: About {
                 scenario: "a \"quoted\" title".into(),
                 positions: vec![(1.5, -2.0)],
+                names: vec!["gate \"way\"".into()],
                 noise_dbm: Some(-93.6),
                 nodes: 1,
                 end: AirTime::from_nanos(7),

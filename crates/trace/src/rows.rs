@@ -40,6 +40,8 @@ pub struct About {
     pub nodes: usize,
     /// Where nodes stand, in metres; empty for networks without geometry.
     pub positions: Vec<(f64, f64)>,
+    /// The nodes' names, by number; empty if they have none.
+    pub names: Vec<String>,
     /// Noise in the receivers' band in dBm; `None` where the network is a table of delivery ratios without powers.
     pub noise_dbm: Option<f64>,
     /// Rows that the rings dropped: frames, receptions, readings.

@@ -18,6 +18,7 @@ pub static SCENARIO: System = System {
     title: "Trickle",
     about: "a flood by Trickle timers (RFC 6206)",
     variants: &[Variant::new("paper", "Trickle")],
+    may_move: true,
     plan: |checked| match (checked.check, checked.scenario.transfer.get(1)) {
         (check, Some(second)) => Err(check.at(second, "too many", "Trickle carries one object")),
         _ => Ok(std::sync::Arc::new(NoSettings::new(checked, FRAME))),

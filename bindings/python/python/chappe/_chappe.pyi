@@ -65,7 +65,9 @@ class Scenario:
     def trace(self, seed: int, limit: int | None) -> tuple[Run, list[_Table]]: ...
     def network(
         self, seed: int
-    ) -> tuple[list[tuple[float, float]], list[float], list[tuple[str, int, list[int]]]]: ...
+    ) -> tuple[
+        list[tuple[float, float]], list[float], list[tuple[str, int, list[int]]], list[str]
+    ]: ...
 
 class Stream:
     """Random numbers that a seed decides: the same ones on every machine."""

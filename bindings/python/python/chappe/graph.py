@@ -12,15 +12,19 @@ from .scenario import Scenario, option
 
 
 def of(
-    network: tuple[list[tuple[float, float]], list[float], list[tuple[str, int, list[int]]]],
+    network: tuple[
+        list[tuple[float, float]], list[float], list[tuple[str, int, list[int]]], list[str]
+    ],
     nodes: int,
     at_least: float,
 ) -> networkx.DiGraph:
     """The graph of a network; see `Scenario.graph`."""
-    places, delivery, transfers = network
+    places, delivery, transfers, names = network
     graph = networkx.DiGraph()
     for node in range(nodes):
-        graph.add_node(node, **({"pos": places[node]} if places else {}))
+        place = {"pos": places[node]} if places else {}
+        name = {"name": names[node]} if names else {}
+        graph.add_node(node, **place, **name)
     for start in range(nodes):
         for end in range(nodes):
             prr = delivery[start * nodes + end]

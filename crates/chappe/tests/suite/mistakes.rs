@@ -57,7 +57,7 @@ fn mistakes_in_scenarios_are_reported_in_full() {
         if !output.stdout.is_empty() {
             wrong.push(format!("{name}: something on standard output"));
         }
-        let others = ["broken-list.csv:", "broken-places.ini:"];
+        let others = ["broken-list.csv:", "broken-places.ini:", "broken-ways."];
         let placed = said.contains(&format!("{file}:"));
         if !(placed || others.iter().any(|other| said.contains(other))) {
             wrong.push(format!("{name}: no file, line and column\n{said}"));

@@ -52,6 +52,32 @@ fn follow(name: &str) {
     );
 }
 
+/// Goal: each promise of a paper's abstract that the page of the lab lists has its claim. Method: the claim's text stands in the
+/// crate of that paper.
+#[test]
+fn each_headline_has_its_claim() {
+    let root = format!("{}/../..", env!("CARGO_MANIFEST_DIR"));
+    let page = std::fs::read_to_string(format!("{root}/docs/lab.md")).unwrap();
+    let rows = page.lines().filter_map(|line| {
+        let cells: Vec<&str> = line.split('|').map(str::trim).collect();
+        let claim = cells.get(4)?.strip_prefix('`')?.strip_suffix('`')?;
+        Some((cells[1].to_owned(), claim.to_owned()))
+    });
+    let rows: Vec<(String, String)> = rows.collect();
+    for paper in ["pacifier", "p3", "tcplp", "wildnet", "dpclo"] {
+        let own = rows.iter().filter(|(name, _)| name == paper);
+        assert!(own.count() > 0, "{paper} has no headline");
+        let files = std::fs::read_dir(format!("{root}/crates/paper-{paper}/src")).unwrap();
+        let files = files
+            .flatten()
+            .map(|file| std::fs::read_to_string(file.path()));
+        let source: String = files.map(Result::unwrap_or_default).collect();
+        for (_, claim) in rows.iter().filter(|(name, _)| name == paper) {
+            assert!(source.contains(claim), "{paper}: no claim `{claim}`");
+        }
+    }
+}
+
 #[test]
 fn getting_started_works_as_printed() {
     follow("getting-started");

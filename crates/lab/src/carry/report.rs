@@ -7,6 +7,7 @@ use chappe_results::{Bound, Delay, Fairness, Flow, Run};
 use chappe_scenario::{System, Transfer, Variant};
 use chappe_sim::{AirTime, Counters, Recorder, Simulator};
 
+use super::energy::{self, RADIO_ENERGY};
 use super::missed::missed_faults;
 use crate::job::RunSpec;
 use crate::run::{Outcome, RunError};
@@ -16,6 +17,8 @@ use crate::run::{Outcome, RunError};
 pub struct Report {
     started: WallClock,
     by: (&'static System, &'static Variant),
+    /// The nodes' names, by number; none if the network's file gives none.
+    names: Vec<String>,
     outcome: Outcome,
 }
 
@@ -60,6 +63,7 @@ impl Report {
         Report {
             started: WallClock::now(),
             by,
+            names: Vec::new(),
             outcome: Outcome {
                 run: Run::new(seed),
                 copies: Vec::new(),
@@ -112,12 +116,16 @@ impl Report {
             });
             spec.is_end(node) || frames.any(|frames| frames > 0)
         };
+        self.names.clone_from(&spec.plan.names);
         let missed = missed_faults(spec.plan, now, &took_part);
         missed.into_iter().for_each(|note| self.note(note));
         let run = &mut self.outcome.run;
         run.simulated_s = now.as_secs_f64();
         run.events = air.events;
         run.digest = format!("{digest:016x}");
+        if let Some(joules) = energy::joules(&spec.plan.profile, &air.nodes) {
+            self.count(RADIO_ENERGY, (joules * 1e6).round() as u64);
+        }
         self.count("frames", air.frames);
         self.count("receptions", air.receptions);
         self.count_each("lost", air.lost.iter());
@@ -252,6 +260,10 @@ impl Report {
     /// The outcome, with the wall time since [`Report::begin`].
     pub fn finish(mut self) -> Outcome {
         self.outcome.run.wall_s = self.started.elapsed().as_secs_f64();
+        for flow in &mut self.outcome.run.flows {
+            flow.source_name = self.names.get(flow.source).cloned();
+            flow.sink_name = self.names.get(flow.sink).cloned();
+        }
         self.outcome
     }
 }

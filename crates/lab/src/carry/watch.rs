@@ -60,6 +60,7 @@ impl Watch {
         if let (Some(recording), Some(traces)) = (self.recording, spec.traces) {
             let trace = recording.finish(medium, |about| {
                 about.scenario = spec.plan.title.clone();
+                about.names.clone_from(&spec.plan.names);
                 about.system = spec.plan.system.name.to_string();
                 about.variant = spec.plan.settings.label();
                 about.seed = spec.network.seed;

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Located;
-use crate::quantity::Length;
+use crate::quantity::{Length, Speed, Time};
 
 /// Where the nodes stand, or which links they have. Exactly one of `generator`, `positions`, `links` and
 /// `file` is given; each other key belongs to one of them.
@@ -20,7 +20,7 @@ pub struct NetworkTable {
     /// How many nodes the generator places, or are drawn from `file` (802.15.4 only).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nodes: Option<Located<usize>>,
-    /// Width and depth for `random` and `clustered`.
+    /// Width and depth for `random`, `clustered` and `random-waypoint`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub area: Option<Located<[Length; 2]>>,
     /// Distance between neighbours for `grid` and `line`.
@@ -32,6 +32,12 @@ pub struct NetworkTable {
     /// Standard deviation of the distance from the cluster's centre, for `clustered`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub spread: Option<Located<Length>>,
+    /// Least and greatest speed of a way, for `random-waypoint`. The least is above zero.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub speed: Option<Located<[Speed; 2]>>,
+    /// Shortest and longest stay between two ways, for `random-waypoint`; none if omitted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pause: Option<Located<[Time; 2]>>,
     /// Places the nodes by this seed whatever the run's seed; without it, every seed has its own network.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seed: Option<u64>,
@@ -49,7 +55,7 @@ pub struct NetworkTable {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub senses_above: Option<Located<f64>>,
     /// A map or link list: NetJSON NetworkGraph, meshviewer, or CSV with columns such as `src,dst,pdr`; or positions: a script of
-    /// ns-2 or ns-3, or an ini file of OMNeT++.
+    /// ns-2 or ns-3 with its movements, a trace of BonnMotion, or an ini file of OMNeT++.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<Located<PathBuf>>,
     /// The share of good links whose other channels are as bad as those of ten inter-floor links that were measured in
@@ -76,6 +82,8 @@ pub enum Generator {
     Line,
     /// In clusters in an area.
     Clustered,
+    /// Uniformly at random in an area, and from there to random places in it.
+    RandomWaypoint,
     /// Along the corridors of a building, with channels that differ; only for 802.15.4.
     Building,
 }

@@ -1,12 +1,16 @@
-//! Files that say where nodes stand: scripts of ns-2, which ns-3 reads too, and ini files of OMNeT++ with INET.
+//! Files that say where nodes stand and how they move: scripts of ns-2, which ns-3 reads too, and ini files of OMNeT++ with INET.
 //!
-//! ns-2 gives metres: `$node_(3) set X_ 120.0`. OMNeT++ gives units: `*.host[3].mobility.initialX = 120m`. Other lines are
-//! skipped. Heights must be alike, as the plane has two dimensions; movements are counted, not followed.
+//! ns-2 gives metres and metres per second: `$node_(3) set X_ 120.0`, `$ns_ at 2.5 "$node_(3) setdest 90 40 1.5"`. OMNeT++ gives
+//! units: `*.host[3].mobility.initialX = 120m`. Other lines are skipped. Heights must be alike, as the plane has two dimensions.
+//! Traces of BonnMotion are in [`bonnmotion`](super::bonnmotion).
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::ops::Range;
 
+use chappe_sim::Waypoint;
+
 use super::text::FileText;
+use super::ways::{Order, ways};
 use super::{NODES_MAX, Name};
 use crate::input::{InputError, telling};
 use crate::quantity::Length;
@@ -16,15 +20,20 @@ const AXES: [&str; 3] = ["X", "Y", "Z"];
 /// Farther from the origin than this, in metres, no radio is.
 const FARTHEST: f64 = 1e9;
 
+/// The most orders to move, and the most waypoints, of one file.
+pub(super) const ORDERS_MAX: usize = 4_000_000;
+
 /// The places of nodes on the plane, as a file gives them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Places {
     /// The nodes' names in the file: in the order of the file, or of numbers if all names are.
     pub names: Vec<String>,
-    /// Each node's place on the plane, in metres.
+    /// Each node's place on the plane at the start, in metres.
     pub places: Vec<[f64; 2]>,
-    /// How many nodes move later.
-    pub moving: usize,
+    /// The nodes' ways, if any of them moves.
+    pub motion: Option<Vec<Vec<Waypoint>>>,
+    /// Whether the file also moves nodes in a manner that is not read.
+    pub unfollowed: bool,
 }
 
 /// What a line says.
@@ -36,8 +45,15 @@ enum Line<'a> {
         value: &'a str,
         has_unit: bool,
     },
-    /// A node moves at some time.
-    Move(&'a str),
+    /// At some time a node goes somewhere at some speed, or to another coordinate at once.
+    Move {
+        node: &'a str,
+        time: &'a str,
+        order: [&'a str; 3],
+        is_jump: bool,
+    },
+    /// A node moves by a law of OMNeT++.
+    Law,
 }
 
 /// The places in a file; `None` if it is of another kind.
@@ -55,9 +71,13 @@ pub fn parse(file: &FileText) -> Result<Option<Places>, InputError> {
                 let metres = metres(file, (value, &span), has_unit)?;
                 found.take(file, node, (axis, metres), span)?;
             }
-            Some(Line::Move(node)) => {
-                found.moving.insert(Name::new(node));
-            }
+            Some(Line::Move {
+                node,
+                time,
+                order,
+                is_jump,
+            }) => found.order(file, (node, time), order, is_jump)?,
+            Some(Line::Law) => found.unfollowed = true,
             None => {}
         }
     }
@@ -68,7 +88,7 @@ pub fn parse(file: &FileText) -> Result<Option<Places>, InputError> {
 }
 
 /// Where a part of the file's text stands.
-fn span_in(file: &FileText, part: &str) -> Range<usize> {
+pub(super) fn span_in(file: &FileText, part: &str) -> Range<usize> {
     let start = part.as_ptr() as usize - file.text.as_ptr() as usize;
     start..start + part.len()
 }
@@ -80,11 +100,24 @@ fn of_ns2(line: &str) -> Option<Line<'_>> {
         let (open, close) = (variable.find('(')?, variable.find(')')?);
         (variable.starts_with('$') && open < close).then_some(open + 1..close)
     };
+    if line.starts_with('#') {
+        return None;
+    }
     if let Some((time, command)) = line.split_once('"') {
-        let mut words = command.split_whitespace();
+        let (_, time) = time.split_once(" at ")?;
+        let mut words = command.split(['"', ';']).next()?.split_whitespace();
         let (variable, verb) = (words.next()?, words.next()?);
-        let moves = ["set", "setdest"].contains(&verb) && time.contains(" at ");
-        return moves.then_some(Line::Move(&variable[node(variable)?]));
+        let node = &variable[node(variable)?];
+        // A word that is missing stands at the end of the command.
+        let end = &command[command.len()..];
+        let order = [0; 3].map(|_: i32| words.next().unwrap_or(end));
+        let is_jump = verb == "set" && AXES.iter().any(|axis| order[0] == format!("{axis}_"));
+        return (is_jump || verb == "setdest").then_some(Line::Move {
+            node,
+            time: time.trim(),
+            order,
+            is_jump,
+        });
     }
     let mut words = line.trim_end_matches(';').split_whitespace();
     let (variable, verb, axis) = (words.next()?, words.next()?, words.next()?);
@@ -99,11 +132,23 @@ fn of_ns2(line: &str) -> Option<Line<'_>> {
     })
 }
 
+/// Laws of OMNeT++ under which nodes stay where they are.
+const STILL: [&str; 4] = [
+    "StationaryMobility",
+    "StaticGridMobility",
+    "StaticLinearMobility",
+    "StaticConcentricMobility",
+];
+
 /// A line of an ini file of OMNeT++.
 fn of_omnet(line: &str) -> Option<Line<'_>> {
     let line = line.split('#').next()?;
     let (key, value) = line.split_once('=')?;
     let (node, parameter) = key.trim().rsplit_once(".mobility.")?;
+    if parameter == "typename" {
+        let law = value.trim().trim_matches('"');
+        return (!STILL.contains(&law)).then_some(Line::Law);
+    }
     let axis = parameter.strip_prefix("initial")?;
     let axis = AXES.iter().position(|known| *known == axis)?;
     // The first part is the network, mostly `*` or `**`.
@@ -140,6 +185,21 @@ fn metres(
     Err(file.error_at(span.clone(), "this coordinate", message))
 }
 
+/// A coordinate in metres at its place in the file.
+pub(super) fn coordinate(file: &FileText, text: &str) -> Result<f64, InputError> {
+    metres(file, (text, &span_in(file, text)), false)
+}
+
+/// A moment or a speed: a number from zero to 10^9.
+pub(super) fn amount(file: &FileText, text: &str, what: &str) -> Result<f64, InputError> {
+    let number = text.parse::<f64>().ok();
+    let number = number.filter(|number| (0.0..=1e9).contains(number));
+    number.ok_or_else(|| {
+        let message = format!("`{text}` is not {what}");
+        file.error_at(span_in(file, text), "here", message)
+    })
+}
+
 /// A node's coordinates so far, and where the first of them stands.
 struct Node {
     name: Name,
@@ -151,7 +211,10 @@ struct Node {
 struct Found {
     nodes: Vec<Node>,
     numbers: BTreeMap<Name, usize>,
-    moving: BTreeSet<Name>,
+    /// The orders to move that nodes get, in the order of the file, with where it stands.
+    orders: BTreeMap<Name, Vec<(Order, Range<usize>)>>,
+    count: usize,
+    unfollowed: bool,
 }
 
 impl Found {
@@ -186,6 +249,42 @@ impl Found {
         Ok(())
     }
 
+    /// Reads an order to move.
+    fn order(
+        &mut self,
+        file: &FileText,
+        (node, time): (&str, &str),
+        words: [&str; 3],
+        is_jump: bool,
+    ) -> Result<(), InputError> {
+        let at = amount(file, time, "a time in seconds from 0 to 1e9")?;
+        let order = match is_jump {
+            false => Order::go(
+                at,
+                [coordinate(file, words[0])?, coordinate(file, words[1])?],
+                amount(file, words[2], "a speed in metres per second")?,
+            ),
+            true if words[0] == "Z_" => {
+                let error =
+                    file.error_at(span_in(file, words[0]), "here", "a node changes its height");
+                return Err(error.help("all nodes must have the same height"));
+            }
+            true => Order::jump(
+                at,
+                usize::from(words[0] == "Y_"),
+                coordinate(file, words[1])?,
+            ),
+        };
+        self.count += 1;
+        if self.count > ORDERS_MAX {
+            let message = format!("more than {ORDERS_MAX} movements");
+            return Err(file.error_at(span_in(file, time), "here", message));
+        }
+        let orders = self.orders.entry(Name::new(node)).or_default();
+        orders.push((order, span_in(file, node)));
+        Ok(())
+    }
+
     fn finish(mut self, file: &FileText) -> Result<Places, InputError> {
         let number = |node: &Node| matches!(node.name, Name::Number(_));
         if self.nodes.iter().all(number) {
@@ -208,12 +307,23 @@ impl Found {
             names.push(name);
             places.push([x, y]);
         }
-        let moving = self.moving.iter();
-        let moving = moving.filter(|name| self.numbers.contains_key(name));
+        let mut strangers = self.orders.iter();
+        let stranger = strangers.find(|(name, _)| !self.numbers.contains_key(name));
+        if let Some((name, orders)) = stranger {
+            let message = format!("node `{}` moves and has no place to begin at", name.text());
+            return Err(file.error_at(orders[0].1.clone(), "this node", message));
+        }
+        let moves = !self.orders.is_empty();
+        let own = self.nodes.iter().zip(&places).map(|(node, &start)| {
+            let orders = self.orders.get(&node.name);
+            ways(start, orders.map_or(&[][..], Vec::as_slice))
+        });
+        let motion = moves.then(|| own.collect());
         Ok(Places {
             names,
             places,
-            moving: moving.count(),
+            motion,
+            unfollowed: self.unfollowed,
         })
     }
 }
@@ -236,7 +346,27 @@ mod tests {
         let places = read(text).unwrap().unwrap();
         assert_eq!(places.names, ["2", "10"]);
         assert_eq!(places.places, [[-1.0, 0.0], [12.5, 30.0]]);
-        assert_eq!(places.moving, 1);
+        // From (-1, 0) it goes to (90.4, 44.8) at 1.37 m/s from 2.5 s on, and half a second later to (1, 1) at 1 m/s.
+        let motion = places.motion.unwrap();
+        assert_eq!(motion[1].len(), 1);
+        let way: Vec<(f64, f64, f64)> = motion[0]
+            .iter()
+            .map(|point| (point.at.as_secs_f64(), point.place.x, point.place.y))
+            .collect();
+        let length = f64::hypot(91.4, 44.8);
+        let (x, y) = (-1.0 + 0.685 * 91.4 / length, 0.685 * 44.8 / length);
+        let arrival = 3.0 + f64::hypot(1.0 - x, 1.0 - y);
+        let expected = [
+            (0.0, -1.0, 0.0),
+            (2.5, -1.0, 0.0),
+            (3.0, x, y),
+            (arrival, 1.0, 1.0),
+        ];
+        assert_eq!(way.len(), expected.len(), "{way:?}");
+        for (found, expected) in way.iter().zip(expected) {
+            let apart = (found.0 - expected.0).abs() + (found.1 - expected.1).abs();
+            assert!(apart + (found.2 - expected.2).abs() < 1e-6, "{way:?}");
+        }
     }
 
     #[test]
@@ -249,6 +379,11 @@ mod tests {
         // The order of the file: in that of words, host[10] would stand before host[2].
         assert_eq!(places.names, ["host[10]", "gateway"]);
         assert_eq!(places.places, [[1500.0, 0.5], [0.0, 20.0]]);
+        assert!(!places.unfollowed);
+        let moving = format!("{text}*.host[10].mobility.typename = \"LinearMobility\"\n");
+        let still = format!("{text}**.mobility.typename = \"StationaryMobility\"\n");
+        assert!(read(&moving).unwrap().unwrap().unfollowed);
+        assert!(!read(&still).unwrap().unwrap().unfollowed);
     }
 
     #[test]
@@ -289,6 +424,31 @@ mod tests {
                 "uniform",
             ),
             ("**.a[*].mobility.initialX = 12m\n", "12m", "several nodes"),
+            (
+                "$node_(0) set X_ 1\n$node_(0) set Y_ 1\n$ns_ at soon \"$node_(0) setdest 1 2 3\"\n",
+                "soon",
+                "not a time",
+            ),
+            (
+                "$node_(0) set X_ 1\n$node_(0) set Y_ 1\n$ns_ at 1 \"$node_(0) setdest 1 west 3\"\n",
+                "west",
+                "not a number of metres",
+            ),
+            (
+                "$node_(0) set X_ 1\n$node_(0) set Y_ 1\n$ns_ at 1 \"$node_(0) setdest 1 2 -3\"\n",
+                "-3",
+                "not a speed",
+            ),
+            (
+                "$node_(0) set X_ 1\n$node_(0) set Y_ 1\n$ns_ at 1 \"$node_(7) setdest 1 2 3\"\n",
+                "7",
+                "no place to begin at",
+            ),
+            (
+                "$node_(0) set X_ 1\n$node_(0) set Y_ 1\n$ns_ at 1 \"$node_(0) set Z_ 3\"\n",
+                "Z_",
+                "changes its height",
+            ),
             (
                 "**.a[0..3].mobility.initialX = 12m\n",
                 "12m",

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use chappe_sim::Position;
+use chappe_sim::{Motion, Position};
 
 use crate::check::Check;
 use crate::format::{Located, NetworkTable};
@@ -16,8 +16,13 @@ pub enum Given {
     Ratios(Vec<Vec<f64>>),
     /// Ratios and powers channel by channel, for 802.15.4.
     Channels(Channels),
-    /// Where the nodes stand.
-    Places(Vec<Position>),
+    /// Where the nodes stand, and where they go.
+    Places {
+        /// The places at the start.
+        places: Vec<Position>,
+        /// The ways from there, if nodes move.
+        motion: Option<Motion>,
+    },
 }
 
 /// The network of a file.
@@ -97,17 +102,24 @@ fn placed(
         let message = format!("`{key}` changes nothing here: {name} says where the nodes stand");
         return Err(check.error(span.clone(), "no use here", message));
     }
-    let moving = match found.moving {
-        0 => None,
-        1 => Some("a node".to_string()),
-        nodes => Some(format!("{nodes} nodes")),
+    let unfollowed = found.unfollowed.then(|| {
+        format!(
+            "{name} gives nodes a mobility of OMNeT++, and here all nodes stay where they begin"
+        )
+    });
+    let motion = found.motion.map(Motion::given).transpose();
+    let motion = motion.map_err(|error| check.at(file, "this file", error.to_string()))?;
+    let places = match &motion {
+        Some(motion) => motion.start(),
+        None => {
+            let places = found.places.iter();
+            places.map(|&[x, y]| Position::new(x, y)).collect()
+        }
     };
-    let note = |who| format!("{name} moves {who}, and here all nodes stay where they begin");
-    let places = found.places.iter().map(|&[x, y]| Position::new(x, y));
     Ok(Imported {
-        given: Given::Places(places.collect()),
+        given: Given::Places { places, motion },
         names: found.names,
-        notes: moving.map(note).into_iter().collect(),
+        notes: unfollowed.into_iter().collect(),
     })
 }
 

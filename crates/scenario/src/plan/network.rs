@@ -73,7 +73,8 @@ pub struct Network {
     pub seed: u64,
     /// What lies between the antennas.
     pub medium: Medium,
-    /// True delivery ratios of the shortest data frame, without interference: row-major, from each node to each.
+    /// True delivery ratios of the shortest data frame, without interference: row-major, from each node to each. If nodes move,
+    /// those of the start.
     pub delivery: Vec<f64>,
     /// Who sends what to whom.
     pub transfers: Vec<Transfer>,
@@ -99,6 +100,8 @@ impl Plan {
         let check = Check::new(&self.source);
         let medium = self.medium(seed, &check)?;
         let delivery = delivery(&medium, self);
+        // Nodes that move may meet later.
+        let must_reach = !self.topology.moves();
         let mut transfers: Vec<Transfer> = Vec::new();
         for (index, transfer) in self.transfers.iter().enumerate() {
             // A child for each transfer: the seed's own stream of this purpose places the nodes.
@@ -120,7 +123,8 @@ impl Plan {
                 Receivers::Nodes(receivers) => {
                     let source = transfer.from.unwrap_or(0);
                     let reached = reached(&delivery, nodes, source, REACHABLE_PRR);
-                    if let Some(lost) = receivers.iter().find(|&&node| !reached[node]) {
+                    let mut lost = receivers.iter().filter(|&&node| !reached[node]);
+                    if let Some(lost) = lost.next().filter(|_| must_reach) {
                         return Err(self.unreachable(
                             &transfer.span,
                             (source, *lost),
@@ -147,7 +151,7 @@ impl Plan {
         }
         for flow in &self.flows {
             let reached = reached(&delivery, nodes, flow.source, REACHABLE_PRR);
-            if !reached[flow.sink] {
+            if must_reach && !reached[flow.sink] {
                 let ends = (flow.source, flow.sink);
                 return Err(self.unreachable(&flow.span, ends, seed, &check));
             }
@@ -234,19 +238,22 @@ pub(super) fn medium_of(
     seed: u64,
     check: &Check<'_>,
 ) -> Result<Medium, InputError> {
-    let places = topology.connected_positions(seed, profile, ask);
+    let placed = topology.placed(seed, profile, ask);
     let unconnected = || {
         let message = format!("with seed {seed} no draw of positions is connected");
         let help = "ask for more nodes, a smaller area, or a lower ratio in network.connected";
         check.error(0..0, "", message).help(help)
     };
-    let made = match (topology, places) {
+    let made = match (topology, placed) {
         (Topology::Channels(topology), _) => {
             let powers = topology.powers(seed, profile).ok_or_else(unconnected)?;
             Medium::given(&powers, profile, Seed(seed))
         }
         (Topology::Measured(matrix), _) => Medium::matrix(matrix),
-        (_, Some(places)) => Medium::geometric(&places, profile, topology.seed(seed)),
+        (_, Some(placed)) => match &placed.motion {
+            Some(motion) => Medium::moving(motion, profile, topology.seed(seed)),
+            None => Medium::geometric(&placed.places, profile, topology.seed(seed)),
+        },
         (_, None) => return Err(unconnected()),
     };
     made.map_err(|error| check.error(0..0, "", error.to_string()))

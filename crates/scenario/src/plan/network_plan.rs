@@ -80,8 +80,15 @@ impl NetworkPlan {
         mac::refuse_priorities(&given, systems, &check)?;
         let mac = mac::station(&given, mode, &check)?;
         let Planned {
-            topology, notes, ..
+            topology,
+            mut notes,
+            ..
         } = topology::plan(&scenario.network, system.radios, &check)?;
+        if topology.moves() {
+            let note = "nodes move here, and routes that are set are those of the start; a routing daemon follows \
+                        the nodes (--no-routes)";
+            notes.push(note.into());
+        }
         unused::refuse_radio(system, (&profile, &topology), &check)?;
         unused::refuse_mac(&scenario, &check)?;
         let faults = fault::plan(&scenario.fault, &topology, &check)?;

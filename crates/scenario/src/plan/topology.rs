@@ -1,9 +1,10 @@
 //! `[network]`: where the nodes stand, or which links they have.
 
+use std::cell::Cell;
 use std::sync::Arc;
 
 use chappe_core::{Mode, Seed};
-use chappe_sim::{Matrix, Position, Profile, topology};
+use chappe_sim::{Matrix, Motion, Position, Profile, RandomWaypoint, topology};
 
 use super::channels::{ChannelGround, Origin};
 use super::imported::{self, Given};
@@ -11,7 +12,7 @@ use crate::check::Check;
 use crate::format::{Generator, Links, Located, NetworkTable, span_of};
 use crate::import;
 use crate::input::InputError;
-use crate::quantity::Length;
+use crate::quantity::{Length, Speed, Time};
 use crate::radios::Radios;
 
 /// Share of frames above which two nodes of a measured network sense each other, unless the scenario says
@@ -20,6 +21,9 @@ const SENSES_ABOVE: f64 = 0.1;
 
 /// Links of this share, both ways, connect a generated building unless the scenario says otherwise.
 const CONNECTED: f64 = 0.9;
+
+/// The greatest speed in metres per second: that of a satellite in a low orbit, with room to spare.
+const SPEED_MAX: f64 = 10_000.0;
 
 /// How often places are drawn before giving up on connected ones.
 const DRAWS: u64 = 1000;
@@ -40,8 +44,10 @@ pub enum Topology {
     },
     /// Positions that the scenario gives.
     Positions {
-        /// Where the nodes stand.
+        /// Where the nodes stand at the start.
         places: Vec<Position>,
+        /// Where they go from there, if they move.
+        motion: Option<Arc<Motion>>,
         /// The seed of the shadowing whatever the run's seed.
         seed: Option<u64>,
     },
@@ -78,6 +84,16 @@ pub enum Placing {
         /// Standard deviation around them.
         spread: f64,
     },
+    /// On their ways in a rectangle.
+    RandomWaypoint(RandomWaypoint),
+}
+
+/// Where the nodes of one seed stand, and how they move.
+pub struct Placed {
+    /// The places at the start.
+    pub places: Vec<Position>,
+    /// The ways from there, if nodes move.
+    pub motion: Option<Motion>,
 }
 
 impl Topology {
@@ -100,10 +116,21 @@ impl Topology {
             self,
             Topology::Generated {
                 seed: None,
-                rule: Placing::Random { .. } | Placing::Clustered { .. },
+                rule: Placing::Random { .. }
+                    | Placing::Clustered { .. }
+                    | Placing::RandomWaypoint(_),
                 ..
             }
         )
+    }
+
+    /// Whether any node moves during a run.
+    pub fn moves(&self) -> bool {
+        match self {
+            Topology::Generated { rule, .. } => matches!(rule, Placing::RandomWaypoint(_)),
+            Topology::Positions { motion, .. } => motion.is_some(),
+            Topology::Measured(_) | Topology::Channels(_) => false,
+        }
     }
 
     /// The seed of the network in a run of this seed: it decides places and shadowing.
@@ -128,39 +155,57 @@ impl Topology {
         }
     }
 
-    /// The places, drawn again until they are connected for frames that are sent by this mode and have this number of
-    /// octets, if they must be. `None` if no draw is.
-    pub fn connected_positions(
+    /// The places and ways, drawn again until the places are connected for frames that are sent by this mode and have this
+    /// number of octets, if they must be. `None` if no draw is, or if the scenario gives links instead.
+    pub fn placed(
         &self,
         run: u64,
         profile: &Profile,
         (mode, octets): (Mode, usize),
-    ) -> Option<Vec<Position>> {
-        let Topology::Generated {
-            nodes,
-            rule,
-            connected: Some(prr),
-            ..
-        } = self
-        else {
-            return self.positions(run);
+    ) -> Option<Placed> {
+        let seed = Cell::new(self.seed(run));
+        let places = match self {
+            Topology::Generated {
+                nodes,
+                rule,
+                connected: Some(prr),
+                ..
+            } => {
+                let ask = (mode, octets, *prr);
+                topology::until_connected(profile, ask, (seed.get(), DRAWS), |drawn| {
+                    seed.set(drawn);
+                    rule.place(*nodes, drawn)
+                })?
+            }
+            _ => self.positions(run)?,
         };
-        let place = |seed| rule.place(*nodes, seed);
-        topology::until_connected(
-            profile,
-            (mode, octets, *prr),
-            (self.seed(run), DRAWS),
-            place,
-        )
+        let motion = match self {
+            Topology::Generated {
+                nodes,
+                rule: Placing::RandomWaypoint(law),
+                ..
+            } => law.motion(*nodes, seed.get()).ok(),
+            Topology::Positions { motion, .. } => motion.as_deref().cloned(),
+            _ => None,
+        };
+        Some(Placed { places, motion })
     }
 
     /// A digest of links, or of the `places` of a file: what the scenario's own text does not hold.
     pub fn digest(&self, places_of_file: bool) -> Option<String> {
-        if let Topology::Positions { places, .. } = self {
+        if let Topology::Positions { places, motion, .. } = self {
             let mut hasher = blake3::Hasher::new();
             for place in places {
                 hasher.update(&place.x.to_le_bytes());
                 hasher.update(&place.y.to_le_bytes());
+            }
+            for waypoints in motion.iter().flat_map(|motion| motion.waypoints()) {
+                hasher.update(&(waypoints.len() as u64).to_le_bytes());
+                for waypoint in waypoints {
+                    hasher.update(&waypoint.at.nanos().to_le_bytes());
+                    hasher.update(&waypoint.place.x.to_le_bytes());
+                    hasher.update(&waypoint.place.y.to_le_bytes());
+                }
             }
             return places_of_file.then(|| hasher.finalize().to_hex()[..16].to_string());
         }
@@ -200,6 +245,11 @@ impl Placing {
                 clusters,
                 spread,
             } => topology::clustered(nodes, clusters, spread, width, depth, seed),
+            // The law was checked when the scenario was read.
+            Placing::RandomWaypoint(law) => law
+                .motion(nodes, seed)
+                .map(|motion| motion.start())
+                .unwrap_or_default(),
         }
     }
 }
@@ -256,6 +306,7 @@ pub fn plan(
         let message = "`undirected` changes nothing here: it is about the links of `file`";
         return Err(check.at(undirected, "no use here", message));
     }
+    refuse_unused(network, first, check)?;
     if let Some(generator) = &network.generator {
         return Ok(generated(network, **generator, radios, check)?.into());
     }
@@ -265,7 +316,13 @@ pub fn plan(
             .map(|[x, y]| Position::new(x.value(), y.value()))
             .collect();
         let seed = network.seed;
-        return Ok(Topology::Positions { places, seed }.into());
+        let motion = None;
+        return Ok(Topology::Positions {
+            places,
+            motion,
+            seed,
+        }
+        .into());
     }
     if let Some(span) = span_of(&network.bad_links).filter(|_| radios != Radios::Dot15d4) {
         return Err(channels_only(span, check));
@@ -318,6 +375,15 @@ fn generated(
             return Err(channels_only(span, check));
         }
         Generator::Random => Placing::Random { area: area()? },
+        Generator::RandomWaypoint => {
+            let speed = network.speed.as_ref();
+            let speed = speed.ok_or_else(|| missing("speed", "[\"1 m/s\", \"5 m/s\"]"))?;
+            Placing::RandomWaypoint(RandomWaypoint {
+                area: area()?,
+                speed: speeds(speed, check)?,
+                pause: pauses(network.pause.as_ref(), check)?,
+            })
+        }
         Generator::Grid => Placing::Grid {
             spacing: spacing()?,
         },
@@ -359,21 +425,89 @@ fn generated(
     })
 }
 
+/// Least and greatest speed in metres per second.
+fn speeds(speed: &Located<[Speed; 2]>, check: &Check<'_>) -> Result<[f64; 2], InputError> {
+    let [least, greatest] = speed.map(|speed| speed.value());
+    if least.is_nan() || least <= 0.0 {
+        let message = "the least speed must be above zero";
+        let error = check.at(speed, "too slow", message);
+        return Err(
+            error.help("a node that hardly moves never arrives; give `pause` for nodes that stay")
+        );
+    }
+    // Faster than light, delays would make no sense; nothing that carries a radio comes near this.
+    if greatest > SPEED_MAX {
+        let message = format!("{} is too fast", speed[1]);
+        return Err(check.at(speed, "too fast", message));
+    }
+    in_order(speed, [least, greatest], check)
+}
+
+/// Shortest and longest stay in seconds.
+fn pauses(pause: Option<&Located<[Time; 2]>>, check: &Check<'_>) -> Result<[f64; 2], InputError> {
+    let Some(pause) = pause else {
+        return Ok([0.0; 2]);
+    };
+    for one in **pause {
+        check.time(&pause.replaced(one))?;
+    }
+    in_order(pause, pause.map(|pause| pause.value()), check)
+}
+
+fn in_order<T>(
+    place: &Located<T>,
+    [from, to]: [f64; 2],
+    check: &Check<'_>,
+) -> Result<[f64; 2], InputError> {
+    match from <= to {
+        true => Ok([from, to]),
+        false => Err(check.at(
+            place,
+            "the wrong way round",
+            "the smaller value stands first",
+        )),
+    }
+}
+
 /// A key that belongs to another generator.
 fn unused(network: &NetworkTable, generator: Generator) -> Option<std::ops::Range<usize>> {
     let bad_links = span_of(&network.bad_links);
     if let Some(span) = bad_links.filter(|_| generator != Generator::Building) {
         return Some(span);
     }
-    let area = network.area.as_ref().map(Located::span);
-    let spacing = network.spacing.as_ref().map(Located::span);
-    let clusters = network.clusters.as_ref().map(Located::span);
-    let spread = network.spread.as_ref().map(Located::span);
+    let area = span_of(&network.area);
+    let spacing = span_of(&network.spacing);
+    let clusters = span_of(&network.clusters);
+    let spread = span_of(&network.spread);
+    let moving = span_of(&network.speed).or(span_of(&network.pause));
     match generator {
-        Generator::Random => spacing.or(clusters).or(spread),
-        Generator::Grid | Generator::Line => area.or(clusters).or(spread),
-        Generator::Clustered => spacing,
-        Generator::Building => area.or(spacing).or(clusters).or(spread),
+        Generator::Random => spacing.or(clusters).or(spread).or(moving),
+        Generator::RandomWaypoint => spacing.or(clusters).or(spread),
+        Generator::Grid | Generator::Line => area.or(clusters).or(spread).or(moving),
+        Generator::Clustered => spacing.or(moving),
+        Generator::Building => area.or(spacing).or(clusters).or(spread).or(moving),
+    }
+}
+
+/// Refuses a key that belongs to another way of saying where the nodes are.
+fn refuse_unused(network: &NetworkTable, way: &str, check: &Check<'_>) -> Result<(), InputError> {
+    const OF_GENERATORS: [&str; 6] = ["area", "clusters", "pause", "spacing", "speed", "spread"];
+    let of_links = |key: &str| match key {
+        "senses_above" => way != "links" && way != "file",
+        "select" => way != "file",
+        "connected" => way == "positions",
+        "nodes" => way == "positions" || way == "links",
+        _ => false,
+    };
+    let mut keys = check.source().keys_of("network")?.iter();
+    let useless =
+        |key: &str| of_links(key) || network.generator.is_none() && OF_GENERATORS.contains(&key);
+    match keys.find(|(key, _)| useless(key)) {
+        None => Ok(()),
+        Some((key, span)) => {
+            let message = format!("`{key}` changes nothing beside `{way}`");
+            Err(check.error(span.clone(), "no use here", message))
+        }
     }
 }
 
@@ -436,8 +570,9 @@ fn measured(
         let topology = match imported.given {
             Given::Ratios(rows) => ratios(network, rows),
             Given::Channels(measured) => drawn(network, measured, check)?,
-            Given::Places(places) => Topology::Positions {
+            Given::Places { places, motion } => Topology::Positions {
                 places,
+                motion: motion.map(Arc::new),
                 seed: network.seed,
             },
         };

@@ -8,8 +8,8 @@ use chappe_core::{
 use chappe_mac::dot11::{Config, Dot11};
 use chappe_sim::capture::{Losses, Pcapng};
 use chappe_sim::{
-    AirTime, Bursts, Clock, Counters, Fault, Heard, Jammer, Loss, Medium, Place, Position, Profile,
-    Recorder, Search, Sent, Simulator, World, topology,
+    AirTime, Bursts, Clock, Counters, Fault, Heard, Jammer, Loss, Medium, Motion, Place, Position,
+    Profile, RandomWaypoint, Recorder, Search, Sent, Simulator, Waypoint, World, topology,
 };
 
 /// Sends broadcasts and unicasts as fast as the MAC lets it.
@@ -71,6 +71,9 @@ fn node(me: u16, nodes: u16, seed: Seed) -> Box<Node> {
     ))
 }
 
+/// How many nodes run.
+const NODES: u16 = 60;
+
 /// 60 nodes on 2 x 2 km with drifting clocks, a jammer, a crash and a cut link, for half a second.
 fn simulator<R: Recorder>(
     seed: u64,
@@ -78,9 +81,14 @@ fn simulator<R: Recorder>(
     profile: &Profile,
     recorder: R,
 ) -> Simulator<Node, R> {
-    let (seed, nodes) = (Seed(seed), 60);
-    let positions = topology::random(usize::from(nodes), 2000.0, 2000.0, seed);
-    let medium = Medium::geometric_by(&positions, profile, seed, search).unwrap();
+    let positions = topology::random(usize::from(NODES), 2000.0, 2000.0, Seed(seed));
+    let medium = Medium::geometric_by(&positions, profile, Seed(seed), search).unwrap();
+    simulator_over(medium, seed, recorder)
+}
+
+/// The same over a medium of 60 nodes.
+fn simulator_over<R: Recorder>(medium: Medium, seed: u64, recorder: R) -> Simulator<Node, R> {
+    let (seed, nodes) = (Seed(seed), NODES);
     let mut world = World::new(medium);
     let mut random = seed.stream(Purpose::Clock);
     let mut clock = || {
@@ -184,6 +192,65 @@ fn culled_and_brute_force_runs_are_the_same() {
             "{}",
             profile.name
         );
+    }
+}
+
+/// Profiles with short and long links, with and without shadowing and fading.
+fn culling() -> [Profile; 3] {
+    [
+        Profile {
+            floor: Db(3.0),
+            ..Profile::chappe_physical()
+        },
+        Profile {
+            floor: Db(0.0),
+            shadowing: Db(6.0),
+            ..Profile::chappe_physical()
+        },
+        Profile::ns2_threshold(),
+    ]
+}
+
+/// Nodes that stay where they are give the run of a medium whose nodes cannot move.
+#[test]
+fn a_motion_without_movement_is_the_still_network() {
+    let positions = topology::random(usize::from(NODES), 2000.0, 2000.0, Seed(3));
+    let at = AirTime::ZERO;
+    let still = positions.iter().map(|&place| vec![Waypoint { at, place }]);
+    let still = Motion::given(still.collect()).unwrap();
+    for profile in culling() {
+        let moving = Medium::moving(&still, &profile, Seed(3)).unwrap();
+        let run = simulator_over(moving, 3, ());
+        let (digest, counters) = digest(3, Search::Grid, &profile);
+        let same = (run.digest(), run.counters()) == (digest, &counters);
+        assert!(same, "{}", profile.name);
+    }
+}
+
+/// Culling is exact while nodes move: through the grid of older places or by looking at all pairs, by cars and by rockets.
+/// At 20 km/s nodes cross 10 km in the half second, so the grid is made again many times.
+#[test]
+fn culled_and_brute_force_runs_are_the_same_on_the_way() {
+    for (profile, speed) in culling()
+        .into_iter()
+        .zip([[30.0, 60.0], [2e3, 2e4], [2e3, 2e4]])
+    {
+        let law = RandomWaypoint {
+            area: [2000.0, 2000.0],
+            speed,
+            pause: [0.0, 0.01],
+        };
+        let motion = law.motion(usize::from(NODES), Seed(3)).unwrap();
+        let run = |search| {
+            let medium = Medium::moving_by(&motion, &profile, Seed(3), search).unwrap();
+            let run = simulator_over(medium, 3, ());
+            (run.digest(), run.counters().clone())
+        };
+        let culled = run(Search::Grid);
+        assert!(culled == run(Search::Brute), "{} {speed:?}", profile.name);
+        assert!(culled == run(Search::Grid), "a second run");
+        let stands = digest(3, Search::Grid, &profile);
+        assert_ne!(culled.0, stands.0, "nobody moved");
     }
 }
 

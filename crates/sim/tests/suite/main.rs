@@ -10,6 +10,7 @@ mod dot15d4;
 mod faults;
 mod heads;
 mod long_links;
+mod motion;
 mod physics;
 mod reception;
 mod synchronous;
