@@ -131,6 +131,8 @@ pub struct Net {
     pub tamper: Tamper,
     random: Stream,
     pub now: u64,
+    /// Sources make their next frame as soon as the one before is on the air.
+    pub prepares: bool,
     /// Every frame that was sent.
     pub log: Rc<RefCell<Vec<Flight>>>,
     pub collisions: u64,
@@ -164,6 +166,7 @@ impl Net {
             tamper: Box::new(|_, _| None),
             random: Seed(seed).stream(Purpose::Reception),
             now: 0,
+            prepares: false,
             log: Rc::default(),
             collisions: 0,
         };
@@ -339,6 +342,10 @@ impl Net {
         self.radios[node].sending = true;
         self.log.borrow_mut().push(flight.clone());
         self.flights.push(flight);
+        if let (true, Some(Node::Source(source))) = (self.prepares, &mut self.radios[node].node) {
+            source.prepare();
+            self.drain(node);
+        }
     }
 
     /// A stranger who stands beside `node` sends a frame now.
