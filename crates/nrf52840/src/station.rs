@@ -48,6 +48,11 @@ impl<N: RadioNode, R: Registers> Station<N, R> {
         &mut self.driver
     }
 
+    /// The radio, for another node.
+    pub fn into_driver(self) -> Driver<R> {
+        self.driver
+    }
+
     /// Lets `f` change the node at the present time, and does what the node then asks for.
     pub fn with<T>(&mut self, f: impl FnOnce(&mut N, Instant) -> T) -> T {
         let now = self.driver.now();

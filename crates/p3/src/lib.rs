@@ -65,6 +65,7 @@
 //! | [`header`], `frame`, `seal`, `cipher` | frames, their layout in each variant, authentication |
 //! | `repair`, `window`, `checkpoint`, `object` | combinations; sets of packets; restarts; where octets come from and go |
 //! | [`config`], [`timing`], `sizes` | every parameter with its source; airtime and cycle; octets of frames |
+//! | [`survey`] | the nodes measure their links, and the gateway collects what they heard |
 //! | `planner`, [`baseline`] | paths, measurement and predictions at the gateway; PIP |
 //!
 //! The paper's protocol and the improved one share the machines. Where they differ, each has its own type behind a
@@ -150,6 +151,7 @@ mod seal;
 mod sizes;
 mod source;
 mod stored;
+pub mod survey;
 mod tail;
 pub mod timing;
 mod window;

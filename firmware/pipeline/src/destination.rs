@@ -13,9 +13,10 @@ mod program {
     use core::fmt::Write;
 
     use chappe_core::Duration;
-    use chappe_nrf52840::Station;
+    use chappe_nrf52840::{Driver, Station};
+    use chappe_p3::survey::Surveyor;
     use chappe_p3::{Gateway, Lent};
-    use pipeline::{Fixed, Numbers, PACKETS, RELAYS_MAX, config, gateway, given};
+    use pipeline::{Fixed, Links, Numbers, PACKETS, RELAYS_MAX, config, gateway, given, surveyor};
     use static_cell::StaticCell;
 
     use crate::board::{Chip, aes, radio, turn_until};
@@ -29,9 +30,28 @@ mod program {
     /// The other boards have started by then.
     const PAUSE: Duration = Duration::from_secs(2);
 
+    /// Lets the nodes measure their links, and tells what they heard on channels 15, 20, 25 and 26.
+    fn measure(radio: Driver<Chip>) -> Driver<Chip> {
+        let Some(node) = surveyor(config(aes), RELAYS, Links::default()) else {
+            return radio;
+        };
+        let mut station = Station::new(node, radio);
+        station.with(|node, now| node.start(1, now + PAUSE));
+        turn_until(&mut station, Surveyor::is_done);
+        for (at, heard) in station.node().ledger().iter() {
+            let (from, beacons, powers) = (heard.node, heard.beacons, heard.powers);
+            // The console cannot fail: there is nowhere to say so.
+            let _ = writeln!(
+                Console,
+                "{at} heard {from}: {beacons:?} of 6, dBm {powers:?}"
+            );
+        }
+        station.into_driver()
+    }
+
     #[cortex_m_rt::entry]
     fn main() -> ! {
-        let radio = radio();
+        let radio = measure(radio());
         let memory = MEMORY.init_with(|| [0; PACKETS * 118]);
         if let Some(node) = gateway(config(aes), memory, RELAYS) {
             let station = NODE.init(Station::new(node, radio));

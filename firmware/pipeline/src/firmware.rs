@@ -80,13 +80,14 @@ mod program {
         }
     }
 
-    const CAUSES: [(Cause, &str); 8] = [
+    const CAUSES: [(Cause, &str); 9] = [
         (Cause::Head, "head of a frame"),
         (Cause::Data, "DATA"),
         (Cause::Coded, "CODED"),
         (Cause::Plan, "PLAN"),
         (Cause::Ctrl, "CTRL"),
         (Cause::Nack, "NACK"),
+        (Cause::Survey, "CALL, BEACON or REPORT"),
         (Cause::Ahead, "its next frame"),
         (Cause::Other, "end of an own frame, deadline"),
     ];
@@ -97,9 +98,9 @@ mod program {
         /// Instructions that measuring a call of a model costs.
         per_call: u64,
         /// All of a turn, by role and cause.
-        whole: [[Path; 8]; 3],
+        whole: [[Path; 9]; 3],
         /// A relay, from a frame to its repetition.
-        repeats: [Path; 8],
+        repeats: [Path; 9],
     }
 
     impl Watcher for Meter {
@@ -152,7 +153,12 @@ mod program {
         for ((cause, what), repeat) in CAUSES.iter().zip(&meter.repeats) {
             if matches!(
                 cause,
-                Cause::Data | Cause::Coded | Cause::Plan | Cause::Ctrl | Cause::Nack
+                Cause::Data
+                    | Cause::Coded
+                    | Cause::Plan
+                    | Cause::Ctrl
+                    | Cause::Nack
+                    | Cause::Survey
             ) {
                 judge("relay, until it can repeat a", what, repeat, TURN);
             }

@@ -9,6 +9,6 @@ pub mod room;
 
 pub use object::Numbers;
 pub use roles::{
-    DESTINATION, Fixed, PACKETS, RELAYS_MAX, Role, SOURCE, ahead, config, gateway, given, relay,
-    source,
+    DESTINATION, Fixed, Links, PACKETS, RELAYS_MAX, Role, SOURCE, ahead, config, gateway, given,
+    prepare, relay, source, surveyor,
 };

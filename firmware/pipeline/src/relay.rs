@@ -8,18 +8,19 @@ mod board;
 #[cfg(target_os = "none")]
 mod program {
     use chappe_nrf52840::Station;
+    use chappe_p3::survey::Member;
     use pipeline::{RELAYS_MAX, config, given, relay};
     use static_cell::StaticCell;
 
     use crate::board::{Chip, aes, radio, turn_until};
 
-    static NODE: StaticCell<Station<chappe_p3::Relay, Chip>> = StaticCell::new();
+    static NODE: StaticCell<Station<Member<chappe_p3::Relay>, Chip>> = StaticCell::new();
     const NUMBER: u8 = given(option_env!("P3_NODE"), 1, RELAYS_MAX);
 
     #[cortex_m_rt::entry]
     fn main() -> ! {
         let radio = radio();
-        if let Some(node) = relay(config(aes), NUMBER.into()) {
+        if let Some(node) = relay(config(aes), NUMBER) {
             turn_until(NODE.init(Station::new(node, radio)), |_| false);
         }
         // The radio suits, so this is never reached.

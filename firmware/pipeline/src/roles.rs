@@ -2,6 +2,7 @@
 
 use chappe_core::{Instant, RadioEvent, RadioNode, RadioRequest, TraceEvent, Wake};
 use chappe_nrf52840::{CAPS, RX_RAMP};
+use chappe_p3::survey::{Heard, Ledger, Member, Survey, Surveyor};
 use chappe_p3::{
     ChannelOrder, Config, Gateway, ImprovedPart, Key, Lent, Place, Plan, Planner, Relay, Source,
     Stages, Trial, Wanted,
@@ -9,10 +10,35 @@ use chappe_p3::{
 
 use crate::object::Numbers;
 
+/// The links that a destination has collected, as far as five nodes have them.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Links {
+    links: [Option<(u16, Heard)>; 20],
+    len: usize,
+}
+
+impl Links {
+    /// Each with the node that heard.
+    pub fn iter(&self) -> impl Iterator<Item = &(u16, Heard)> {
+        self.links.iter().flatten()
+    }
+}
+
+impl Ledger for Links {
+    fn take(&mut self, at: u16, heard: Heard) {
+        if let Some(place) = self.links.get_mut(self.len) {
+            *place = Some((at, heard));
+            self.len += 1;
+        }
+    }
+}
+
 /// The number of the node that wants the object.
 pub const DESTINATION: u16 = 0;
-/// The number of the node that has it. Relays are 1 to 3, one in each group.
-pub const SOURCE: u16 = 9;
+/// The number of the node that has it. Relays are 2 to 4, one in each group.
+pub const SOURCE: u16 = 1;
+/// The number of the first relay.
+const FIRST: u16 = 2;
 /// Most relays between them.
 pub const RELAYS_MAX: u8 = 3;
 /// Packets of the object on the boards: the paper's 59,000 octets.
@@ -38,14 +64,35 @@ pub fn config(encrypt: chappe_p3::Aes) -> Config {
     }
 }
 
-/// A relay; `None` if the radio does not suit, as in the functions below.
-pub fn relay(config: Config, number: u16) -> Option<Relay> {
-    Relay::new(config, &CAPS, number).ok()
+/// Relay number 1, 2 or 3, which also measures its links; `None` if the radio does not suit, as in the functions below.
+pub fn relay(config: Config, number: u8) -> Option<Member<Relay>> {
+    let number = FIRST + u16::from(number) - 1;
+    let survey = Survey::new(config.clone(), &CAPS, number).ok()?;
+    let relay = Relay::new(config, &CAPS, number).ok()?;
+    Some(Member::new(relay, survey, |relay| {
+        relay.state() == "waking"
+    }))
 }
 
-/// The source of an object.
-pub fn source(config: Config, object: Numbers) -> Option<Source<Numbers>> {
-    Source::new(config, &CAPS, SOURCE, object).ok()
+/// The source of an object, which also measures its links.
+pub fn source(config: Config, object: Numbers) -> Option<Member<Source<Numbers>>> {
+    let survey = Survey::new(config.clone(), &CAPS, SOURCE).ok()?;
+    let source = Source::new(config, &CAPS, SOURCE, object).ok()?;
+    Some(Member::new(source, survey, |source| {
+        source.state() == "waking"
+    }))
+}
+
+/// What a source does while its own frame is on the air.
+pub fn prepare(source: &mut Member<Source<Numbers>>) -> bool {
+    source.node_mut().prepare()
+}
+
+/// The destination before a transfer: it measures the links of all nodes, with six beacons on each channel.
+pub fn surveyor<L: Ledger>(config: Config, relays: u8, ledger: L) -> Option<Surveyor<L>> {
+    let nodes = FIRST + u16::from(relays);
+    // Two hops, and two to spare.
+    Surveyor::new(config, &CAPS, DESTINATION, (nodes, 4, 6), ledger).ok()
 }
 
 /// The destination, which floods the plan again where nothing comes. The memory has room for whole packets.
@@ -75,7 +122,7 @@ fn plan(config: &Config, relays: u8) -> Option<Plan> {
     };
     let part = |group: u8| ImprovedPart {
         place: Place {
-            node: 1 + u16::from(group),
+            node: FIRST + u16::from(group),
             stage: 1,
             group,
         },
@@ -99,18 +146,20 @@ fn plan(config: &Config, relays: u8) -> Option<Plan> {
 )]
 pub enum Role<'a> {
     /// A node that repeats frames.
-    Relay(Relay),
+    Relay(Member<Relay>),
     /// The node that has the object.
-    Source(Source<Numbers>),
+    Source(Member<Source<Numbers>>),
     /// The node that wants the object.
     Destination(Gateway<Lent<'a>, Fixed>),
+    /// The same node before the transfer.
+    Surveyor(Surveyor<Links>),
 }
 
 /// What a node does while its own frame is on the air: a source makes the next one.
 pub fn ahead(role: &mut Role<'_>) -> bool {
     match role {
-        Role::Source(source) => source.prepare(),
-        Role::Relay(_) | Role::Destination(_) => false,
+        Role::Source(source) => prepare(source),
+        Role::Relay(_) | Role::Destination(_) | Role::Surveyor(_) => false,
     }
 }
 
@@ -120,6 +169,7 @@ impl<'a> Role<'a> {
             Role::Relay(node) => node,
             Role::Source(node) => node,
             Role::Destination(node) => node,
+            Role::Surveyor(node) => node,
         }
     }
 }
@@ -142,6 +192,7 @@ impl RadioNode for Role<'_> {
             Role::Relay(node) => node.poll_timeout(),
             Role::Source(node) => node.poll_timeout(),
             Role::Destination(node) => node.poll_timeout(),
+            Role::Surveyor(node) => node.poll_timeout(),
         }
     }
 

@@ -10,7 +10,7 @@ use chappe_nrf52840::model::{Chip, OnAir};
 use chappe_nrf52840::{Config, Driver, Station};
 
 use crate::object::Numbers;
-use crate::roles::{self, RELAYS_MAX, Role};
+use crate::roles::{self, Links, RELAYS_MAX, Role};
 pub use meter::{Cause, Cost, Span, Ticks, overhead};
 use meter::{Meter, Metered, unit};
 
@@ -48,6 +48,10 @@ pub struct End {
     pub attempts: u32,
     /// Frames on the air.
     pub frames: u32,
+    /// Links of which the destination was told, and beacons that were heard on them.
+    pub links: usize,
+    /// Beacons heard on them, of 24 each.
+    pub beacons: u32,
     /// What the drivers did in the wrong state.
     pub faults: u32,
 }
@@ -67,22 +71,38 @@ pub fn play<T: Ticks>(watcher: &mut impl Watcher) -> Option<End> {
     let config = roles::config(unit::<T>);
     let mut stations: [Node<'_, '_, T>; NODES] = {
         let relay = |at| roles::relay(config.clone(), at).map(Role::Relay);
-        let gateway = roles::gateway(config.clone(), &mut memory, RELAYS_MAX)?;
+        let surveyor = roles::surveyor(config.clone(), RELAYS_MAX, Links::default())?;
         let [first, one, two, three, last] = &chips;
         [
             station(first, Role::Source(roles::source(config.clone(), object)?)),
             station(one, relay(1)?),
             station(two, relay(2)?),
             station(three, relay(3)?),
-            station(last, Role::Destination(gateway)),
+            station(last, Role::Surveyor(surveyor)),
         ]
     };
     let [.., last] = &mut stations;
-    last.with(|role, now| match role {
-        Role::Destination(gateway) => gateway.start(now).ok(),
-        Role::Relay(_) | Role::Source(_) => None,
+    last.with(|role, now| {
+        if let Role::Surveyor(surveyor) = role {
+            surveyor.start(1, now);
+        }
+    });
+    let mut losses = Seed(1).stream(Purpose::Reception);
+    let measuring = run(&chips, &mut stations, &mut losses, watcher);
+    let [.., last] = &mut stations;
+    let Role::Surveyor(surveyor) = last.node() else {
+        return None;
+    };
+    let links = *surveyor.ledger();
+    let gateway = roles::gateway(config, &mut memory, RELAYS_MAX)?;
+    last.with(|role, now| {
+        *role = Role::Destination(gateway);
+        match role {
+            Role::Destination(gateway) => gateway.start(now).ok(),
+            Role::Relay(_) | Role::Source(_) | Role::Surveyor(_) => None,
+        }
     })?;
-    let frames = run(&chips, &mut stations, watcher);
+    let frames = measuring + run(&chips, &mut stations, &mut losses, watcher);
     let [.., last] = &stations;
     let Role::Destination(gateway) = last.node() else {
         return None;
@@ -93,6 +113,12 @@ pub fn play<T: Ticks>(watcher: &mut impl Watcher) -> Option<End> {
         at: gateway.progress().completed.unwrap_or(Instant::ZERO),
         attempts: gateway.attempts(),
         frames,
+        links: links.iter().count(),
+        beacons: links
+            .iter()
+            .flat_map(|(_, heard)| heard.beacons)
+            .map(u32::from)
+            .sum(),
         faults: chips.iter().map(|chip| chip.borrow().faults()).sum(),
     })
 }
@@ -102,13 +128,13 @@ fn station<'a, 'c, T: Ticks>(chip: &'c RefCell<Chip>, role: Role<'a>) -> Node<'a
     Station::new(role, driver).with_ahead(roles::ahead)
 }
 
-/// Runs nodes and chips in turn, from event to event, until the destination is idle.
+/// Runs nodes and chips in turn, from event to event, until the destination has measured the links, or is idle.
 fn run<T: Ticks>(
     chips: &[RefCell<Chip>; NODES],
     stations: &mut [Node<'_, '_, T>; NODES],
+    losses: &mut Stream,
     watcher: &mut impl Watcher,
 ) -> u32 {
-    let mut losses = Seed(1).stream(Purpose::Reception);
     let mut frames = 0;
     // All of them have just been started.
     let mut woken = [true; NODES];
@@ -125,6 +151,7 @@ fn run<T: Ticks>(
         }
         let idle = match stations.last().map(Station::node) {
             Some(Role::Destination(gateway)) => gateway.is_idle(),
+            Some(Role::Surveyor(surveyor)) => surveyor.is_done(),
             _ => true,
         };
         let next = chips.iter().filter_map(|chip| chip.borrow().next()).min();
@@ -138,7 +165,7 @@ fn run<T: Ticks>(
                 frames += 1;
                 let psdu = frame.psdu.get(..frame.len).unwrap_or_default();
                 watcher.sends(frame.started, sender, frame.channel.0, psdu);
-                carry(&frame, sender, chips, &mut losses);
+                carry(&frame, sender, chips, losses);
             }
         }
         for (woken, chip) in woken.iter_mut().zip(chips) {

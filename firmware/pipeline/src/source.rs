@@ -9,18 +9,19 @@ mod board;
 mod program {
     use chappe_nrf52840::Station;
     use chappe_p3::Source;
-    use pipeline::{Numbers, PACKETS, config, source};
+    use chappe_p3::survey::Member;
+    use pipeline::{Numbers, PACKETS, config, prepare, source};
     use static_cell::StaticCell;
 
     use crate::board::{Chip, aes, radio, turn_until};
 
-    static NODE: StaticCell<Station<Source<Numbers>, Chip>> = StaticCell::new();
+    static NODE: StaticCell<Station<Member<Source<Numbers>>, Chip>> = StaticCell::new();
 
     #[cortex_m_rt::entry]
     fn main() -> ! {
         let radio = radio();
         if let Some(node) = source(config(aes), Numbers::new(PACKETS as u32 * 118)) {
-            let station = NODE.init(Station::new(node, radio).with_ahead(Source::prepare));
+            let station = NODE.init(Station::new(node, radio).with_ahead(prepare));
             turn_until(station, |_| false);
         }
         // The radio suits, so this is never reached.

@@ -32,6 +32,8 @@ pub enum Cause {
     Ctrl,
     /// Which packets are missing.
     Nack,
+    /// A frame of the measurement.
+    Survey,
     /// Its own next frame.
     Ahead,
 }
@@ -109,7 +111,7 @@ impl<T: Ticks> Meter<T> {
             calls: TO_FRAME_CALLS.load(Relaxed),
             blocks: TO_FRAME_BLOCKS.load(Relaxed),
         });
-        const CAUSES: [Cause; 8] = [
+        const CAUSES: [Cause; 9] = [
             Cause::Other,
             Cause::Head,
             Cause::Data,
@@ -117,6 +119,7 @@ impl<T: Ticks> Meter<T> {
             Cause::Plan,
             Cause::Ctrl,
             Cause::Nack,
+            Cause::Survey,
             Cause::Ahead,
         ];
         let cause = CAUSES.get(CAUSE.load(Relaxed) as usize).copied();
@@ -186,13 +189,13 @@ impl<T: Ticks> Registers for Metered<'_, T> {
             // A head is four octets. At place 0 is the length.
             let cause = match (buffer, at, to) {
                 (Buffer::Receive, 1, [_, _, _, _]) => Cause::Head,
-                (Buffer::Receive, 1, [first, ..]) => match *first >> 6 {
-                    0 => Cause::Data,
-                    1 => Cause::Coded,
-                    // Kinds of frames with the long header: NACK 0xa0, PLAN 0xb0, CTRL 0xc0.
-                    3 => Cause::Ctrl,
-                    _ if *first < 0xb0 => Cause::Nack,
-                    _ => Cause::Plan,
+                (Buffer::Receive, 1, [first, ..]) => match *first {
+                    0..0x40 => Cause::Data,
+                    0x40..0x80 => Cause::Coded,
+                    0xa0 => Cause::Nack,
+                    0xb0 => Cause::Plan,
+                    0xc0 => Cause::Ctrl,
+                    _ => Cause::Survey,
                 },
                 _ => return,
             };
