@@ -48,7 +48,7 @@ pub struct End {
     pub attempts: u32,
     /// Frames on the air.
     pub frames: u32,
-    /// Links of which the destination was told, and beacons that were heard on them.
+    /// Links in the reports that the destination has received.
     pub links: usize,
     /// Beacons heard on them, of 24 each.
     pub beacons: u32,

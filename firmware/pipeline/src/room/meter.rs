@@ -43,7 +43,7 @@ pub enum Cause {
 pub struct Cost {
     /// What it worked on.
     pub cause: Cause,
-    /// The whole turn.
+    /// The span of the whole turn.
     pub whole: Span,
     /// Until its radio had a frame to send, if it got one.
     pub to_frame: Option<Span>,
