@@ -2,7 +2,7 @@
 
 fn main() {
     println!("cargo:rerun-if-changed=../../proof/board/memory.x");
-    println!("cargo:rerun-if-changed=nrf52840.x");
+    println!("cargo:rerun-if-changed=../board/nrf52840.x");
     let target = std::env::var("TARGET").unwrap_or_default();
     if !target.starts_with("thumb") {
         return;
@@ -12,7 +12,7 @@ fn main() {
     // cortex-m-rt's script includes a file of this name from the search path.
     let out = std::env::var("OUT_DIR").unwrap_or_default();
     let memory = format!("{out}/memory.x");
-    if let Err(why) = std::fs::copy(format!("{folder}/nrf52840.x"), &memory) {
+    if let Err(why) = std::fs::copy(format!("{folder}/../board/nrf52840.x"), &memory) {
         println!("cargo:warning=memory.x: {why}");
     }
     println!("cargo:rustc-link-search={out}");

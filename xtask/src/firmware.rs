@@ -33,13 +33,22 @@ const BOARD: [&str; 15] = [
     "enable=on,target=native,chardev=out",
     "-kernel",
 ];
-/// The package with an image for a board that one can buy.
 const THERMOMETER: &str = "firmware/thermometer";
+/// P³'s roles for such a board.
+pub const PIPELINE: &str = "firmware/pipeline";
 /// The packages that are run, and what each prints a line for.
-const IMAGES: [(&str, &str); 3] = [
+const IMAGES: [(&str, &str); 4] = [
     ("proof/p3-relay", "frames"),
     ("proof/tcplp-two-sockets", "segments"),
     (THERMOMETER, "frames"),
+    (PIPELINE, "frames"),
+];
+/// The images for a board that one can buy: package and program.
+const FOR_BOARDS: [(&str, &str); 4] = [
+    (THERMOMETER, "nrf52840"),
+    (PIPELINE, "relay"),
+    (PIPELINE, "source"),
+    (PIPELINE, "destination"),
 ];
 /// How a line begins that says that a goal was missed.
 const MISSED: &str = "# missed";
@@ -75,14 +84,22 @@ fn both(workspace: &Workspace) -> Result<String, String> {
         }
         seen.push(format!("{} {what}", run.sent));
     }
-    let image = Image::build(workspace, THERMOMETER, &["nrf52840"], &[])?;
-    let elf = image.elf("nrf52840")?;
-    println!(
-        "# {THERMOMETER} for the nRF52840: {} octets of flash, {} of RAM beside the stack",
-        elf.loaded(),
-        elf.variables()
-    );
+    for line in weigh(workspace)? {
+        println!("# {line}");
+    }
     Ok(format!("{}, the same on both", seen.join(", ")))
+}
+
+/// Builds the images for boards, and says what each takes.
+pub fn weigh(workspace: &Workspace) -> Result<Vec<String>, String> {
+    let line = |(folder, program): (&str, &str)| {
+        let elf = Image::build(workspace, folder, &[program], &[])?.elf(program)?;
+        let (flash, ram) = (elf.loaded(), elf.variables());
+        Ok(format!(
+            "{folder}, {program} for the nRF52840: {flash} octets of flash, {ram} of RAM beside the stack"
+        ))
+    };
+    FOR_BOARDS.into_iter().map(line).collect()
 }
 
 /// Whether there is something to run it on.

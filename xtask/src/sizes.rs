@@ -1,4 +1,4 @@
-//! What TCP costs a microcontroller: octets of code, octets of memory, instructions.
+//! What TCP costs a microcontroller: octets of code, octets of memory, instructions. And what the images for boards take.
 //!
 //! `proof/tcplp-two-sockets` is built for a Cortex-M4, as small as the compiler makes it. Its program `tcp` makes every
 //! call that a mote would make; `bare` does nothing, and the difference is TCP's. Its program `firmware` plays a transfer
@@ -17,6 +17,8 @@ use crate::workspace::Workspace;
 /// Where the figures are kept.
 const RECORD: &str = "docs/benchmarks/tcplp-sizes.txt";
 const FOLDER: &str = "proof/tcplp-two-sockets";
+/// Where those of the images for boards are kept.
+const BOARDS: &str = "docs/benchmarks/firmware-sizes.txt";
 
 /// What the image's `.sizes` section holds, in order, and the bound of each.
 const MEMORY: [(&str, u32); 6] = [
@@ -48,7 +50,36 @@ pub fn alone() -> Result<(), String> {
     let workspace = Workspace::load()?;
     let mut report = Report::new();
     report.step("sizes", || sizes(&workspace, true));
+    report.step("images", || images(&workspace));
     report.close()
+}
+
+/// Weighs the images for boards, counts P³'s instructions, and keeps both.
+fn images(workspace: &Workspace) -> Outcome {
+    if !targets::is_installed(TARGET, &workspace.root) {
+        return Outcome::Skipped(format!("needs `rustup target add {TARGET}`"));
+    }
+    keep_images(workspace).into()
+}
+
+fn keep_images(workspace: &Workspace) -> Result<String, String> {
+    let compiler = process::first_line("rustc", &["--version"], &workspace.root);
+    let mut text = String::new();
+    say(
+        &mut text,
+        &format!("{}; `cargo xtask sizes`", compiler.unwrap_or_default()),
+    );
+    let weighed = firmware::weigh(workspace)?;
+    weighed.iter().for_each(|line| say(&mut text, line));
+    if firmware::can_run() {
+        say(&mut text, "\nP³ on a Cortex-M4, instructions under QEMU");
+        for line in firmware::compare(workspace, firmware::PIPELINE)?.counted {
+            say(&mut text, line.trim_start_matches("# "));
+        }
+    }
+    print!("{text}");
+    fs::write(workspace.root.join(BOARDS), &text).map_err(|why| format!("{BOARDS}: {why}"))?;
+    Ok(format!("{} images", weighed.len()))
 }
 
 /// Builds, measures, prints and judges.

@@ -67,8 +67,8 @@ pub static P3_SYSTEM: chappe_lab::system::System = chappe_lab::system::System {
     demo: Some(&DEMO),
     page: "docs/p3.md",
     runs_on: &[RunsOn {
-        what: "Cortex-M4 (QEMU): the relay",
-        page: "proof/README.md",
+        what: "nRF52840 (QEMU, no radio yet): relay, source, destination",
+        page: "firmware/README.md",
     }],
 };
 

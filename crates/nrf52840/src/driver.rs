@@ -3,7 +3,9 @@
 mod setup;
 mod time;
 
-use chappe_core::{Channel, Dbm, Duration, Failure, Instant, Mode, RadioRequest, Rate, Transmit};
+use chappe_core::{
+    Caps, Channel, Dbm, Duration, Failure, Instant, Mode, RadioRequest, Rate, Transmit,
+};
 
 use crate::registers::{Buffer, PPI_CHENCLR, PPI_CHENSET, Registers, radio, timer};
 use radio::{interrupt, short};
@@ -63,15 +65,29 @@ pub enum Seen {
     Sent,
 }
 
+/// What the radio can do. A frame starts within a tick of 16 MHz.
+pub const CAPS: Caps = Caps {
+    frame_max: PSDU_MAX - FCS_LEN,
+    schedules: true,
+    start_error: Duration::from_nanos(63),
+    reports_power: true,
+    overhears: true,
+    confirms_broadcast: true,
+};
+
 /// Rate and preamble of all frames.
 pub(crate) const MODE: Mode = Mode::long(Rate::Oqpsk250);
 /// Ramp-up to send or receive, fast (PS, RADIO electrical specification: t_TXEN,FAST and t_RXEN,FAST in 802.15.4 mode).
 const RAMP: Duration = Duration::from_micros(40);
+/// From off to hearing: the ramp-up, and a microsecond of being switched off before (t_RXDISABLE).
+pub const RX_RAMP: Duration = Duration::from_micros(41);
 /// Preamble, SFD and length octet: six octets of 32 us, then the event FRAMESTART.
 const HEADER: Duration = Duration::from_micros(192);
 /// Reception ends this long before an own frame: what arrives later could not end in time. An acknowledgement is due 192 us
 /// after a frame, so it is armed at once.
 const LEAD: Duration = Duration::from_micros(200);
+/// A register is written within this time, so that a compare register set to it has not passed.
+pub(crate) const SOON: Duration = Duration::from_micros(3);
 /// Between two looks at the energy while the MAC assesses the channel: two symbols.
 const LOOK: Duration = Duration::from_micros(32);
 /// The check sequence, in octets.
@@ -109,8 +125,15 @@ pub struct Driver<R> {
     arriving: Option<(Instant, bool)>,
     /// The power of the arriving frame.
     power: Dbm,
-    /// A frame that is not armed yet, and its octets.
+    /// A frame that is not armed yet; its octets are in the buffer that is not `armed`.
     waiting: Option<Transmit>,
+    /// The buffer of the last frame that was armed, and when that frame begins.
+    armed: Buffer,
+    begins: Instant,
+    /// While a frame is on the air: the next one is armed too, and starts by itself.
+    follows: bool,
+    /// What TXPOWER holds.
+    level: u32,
     /// The next look at the channel.
     look_at: Option<Instant>,
     /// When a task wants to be woken.
@@ -133,6 +156,10 @@ impl<R: Registers> Driver<R> {
             arriving: None,
             power: Dbm(0.0),
             waiting: None,
+            armed: Buffer::Next,
+            begins: Instant::ZERO,
+            follows: false,
+            level: setup::tx_power(config.power),
             look_at: None,
             alarm: None,
             refused: 0,
@@ -150,13 +177,20 @@ impl<R: Registers> Driver<R> {
     /// The present time, since [`new`](Self::new).
     pub fn now(&mut self) -> Instant {
         self.registers.write(timer::capture(channel::NOW), 1);
-        let micros = self.registers.read(timer::cc(channel::NOW));
-        self.time.advance(micros)
+        let ticks = self.registers.read(timer::cc(channel::NOW));
+        self.time.advance(ticks)
     }
 
     /// Bursts of energy, which this radio cannot send, and frames that are too long. They were not sent.
     pub fn refused(&self) -> u32 {
         self.refused
+    }
+
+    /// When the last frame that was asked for begins, or has begun, while the radio is busy with it: from then on there is room
+    /// for the next one.
+    pub fn begins(&self) -> Option<Instant> {
+        let alone = self.state == State::Sending && !self.follows && self.waiting.is_none();
+        alone.then_some(self.begins)
     }
 
     /// Asks for an interrupt at this time, in place of an earlier wish.
@@ -167,10 +201,7 @@ impl<R: Registers> Driver<R> {
 
     /// Copies octets of the frame that [`poll`](Self::poll) has just reported.
     pub fn octets(&self, to: &mut [u8]) {
-        let mut whole = [0; PSDU_MAX + 1];
-        self.registers.load(Buffer::Receive, &mut whole);
-        let octets = whole.get(1..).unwrap_or_default();
-        to.iter_mut().zip(octets).for_each(|(to, &from)| *to = from);
+        self.registers.load(Buffer::Receive, 1, to);
     }
 
     /// Begins what the MAC asks for.
@@ -218,8 +249,7 @@ impl<R: Registers> Driver<R> {
 
     /// Call after the requests that follow an event: without a frame to send, the radio listens again, or turns off.
     pub fn settle(&mut self) {
-        let sends = self.waiting.is_some() || self.state == State::Sending;
-        if sends || self.state != State::Lingering {
+        if self.waiting.is_some() || self.state != State::Lingering {
             return;
         }
         match self.listening {
@@ -245,7 +275,11 @@ impl<R: Registers> Driver<R> {
         }
         if self.take(radio::EVENTS_PHYEND) && self.state == State::Sending {
             self.take(radio::EVENTS_END);
-            self.state = State::Lingering;
+            if !core::mem::take(&mut self.follows) {
+                // Otherwise the timer would start a frame each time that it wraps.
+                self.disarm();
+                self.state = State::Lingering;
+            }
             return Some((self.captured(channel::SENT), Seen::Sent));
         }
         self.look(now)
@@ -305,7 +339,7 @@ impl<R: Registers> Driver<R> {
     /// The length of the arriving frame without its check sequence, if it is possible.
     fn length(&self) -> Option<usize> {
         let mut first = [0];
-        self.registers.load(Buffer::Receive, &mut first);
+        self.registers.load(Buffer::Receive, 0, &mut first);
         let len = usize::from(first[0]);
         (PSDU_MIN..=PSDU_MAX).contains(&len).then(|| len - FCS_LEN)
     }
@@ -347,16 +381,10 @@ impl<R: Registers> Driver<R> {
             return;
         };
         self.cancel();
-        let mut frame = [0; PSDU_MAX + 1];
-        frame[0] = len as u8;
-        frame
-            .iter_mut()
-            .skip(1)
-            .zip(octets)
-            .for_each(|(to, &from)| *to = from);
-        self.registers.store(Buffer::Transmit, &frame);
-        let power = transmit.power.unwrap_or(self.config.power);
-        self.registers.write(radio::TXPOWER, setup::tx_power(power));
+        // What the radio may be reading is the other one's.
+        let free = self.free();
+        self.registers.store(free, 0, &[len as u8]);
+        self.registers.store(free, 1, octets);
         self.waiting = Some(transmit);
         let now = self.now();
         match transmit.at <= now + LEAD {
@@ -365,30 +393,41 @@ impl<R: Registers> Driver<R> {
         }
     }
 
+    /// The buffer for the next frame.
+    fn free(&self) -> Buffer {
+        match self.armed {
+            Buffer::Transmit => Buffer::Next,
+            _ => Buffer::Transmit,
+        }
+    }
+
     /// Gives the start of the waiting frame to the hardware.
     fn arm(&mut self, now: Instant) {
-        let Some(Transmit { at, .. }) = self.waiting.take() else {
-            return;
-        };
+        let Some(transmit) = self.waiting else { return };
+        let power = transmit.power.unwrap_or(self.config.power);
+        let level = setup::tx_power(power);
+        if self.state == State::Sending {
+            return self.follow(now, transmit, level);
+        }
+        let at = transmit.at;
+        self.waiting = None;
         let lingers = self.state == State::Lingering;
         self.arriving = None;
         self.write_shorts(short::TXREADY_START);
         self.clear_events();
-        let pointer = self.registers.address(Buffer::Transmit);
-        self.registers.write(radio::PACKETPTR, pointer);
+        self.set_level(level);
+        self.point();
         let (ahead, by) = match lingers {
             true => (Duration::ZERO, channel::START_BY_TIMER),
             false => (RAMP, channel::ENABLE_BY_TIMER),
         };
         let start = at.saturating_before(ahead);
-        // Three ticks, so that the compare register is written before its time has come.
-        if start > now + Duration::from_micros(3) {
+        if start > now + SOON {
             if self.state == State::Receiving {
                 self.registers.write(radio::TASKS_DISABLE, 1);
             }
-            let micros = time::micros(start);
-            self.registers.write(timer::cc(channel::START), micros);
-            self.registers.write(PPI_CHENSET, 1 << by);
+            self.start_by_timer(start, by);
+            self.begins = at;
         } else {
             match self.state {
                 State::Receiving => {
@@ -398,19 +437,76 @@ impl<R: Registers> Driver<R> {
                 State::Lingering => self.registers.write(radio::TASKS_START, 1),
                 State::Off | State::Sending => self.registers.write(radio::TASKS_TXEN, 1),
             }
+            self.begins = now + ahead;
         }
         self.state = State::Sending;
         self.set_compare();
     }
 
+    /// Arms the waiting frame while another one is on the air: the timer starts it, whenever the processor hears of the end
+    /// of the other one. If that is not possible it waits for that end.
+    fn follow(&mut self, now: Instant, transmit: Transmit, level: u32) {
+        let begun = now >= self.begins + SOON;
+        let in_time = transmit.at > now + SOON;
+        // The power would change in the middle of the other frame.
+        if self.follows || !begun || !in_time || level != self.level {
+            return;
+        }
+        self.waiting = None;
+        self.follows = true;
+        // The radio has read the address of the present frame's buffer at its start.
+        self.point();
+        self.start_by_timer(transmit.at, channel::START_BY_TIMER);
+        self.begins = transmit.at;
+        self.set_compare();
+    }
+
+    /// Takes the free buffer for the frame that is armed now.
+    fn point(&mut self) {
+        self.armed = self.free();
+        let pointer = self.registers.address(self.armed);
+        self.registers.write(radio::PACKETPTR, pointer);
+    }
+
+    /// The timer starts a frame, by one channel of PPI alone.
+    fn start_by_timer(&mut self, start: Instant, by: u32) {
+        self.disarm();
+        let ticks = self.time.timer_at(start);
+        self.registers.write(timer::cc(channel::START), ticks);
+        self.registers.write(PPI_CHENSET, 1 << by);
+    }
+
+    /// The timer starts nothing.
+    fn disarm(&mut self) {
+        let armed = 1 << channel::ENABLE_BY_TIMER | 1 << channel::START_BY_TIMER;
+        self.registers.write(PPI_CHENCLR, armed);
+    }
+
+    fn set_level(&mut self, level: u32) {
+        if level != self.level {
+            self.level = level;
+            self.registers.write(radio::TXPOWER, level);
+        }
+    }
+
     /// Takes back a frame that has not started.
     fn cancel(&mut self) {
         self.waiting = None;
-        let armed = 1 << channel::ENABLE_BY_TIMER | 1 << channel::START_BY_TIMER;
-        self.registers.write(PPI_CHENCLR, armed);
-        if self.state == State::Sending && self.registers.read(radio::EVENTS_TXREADY) == 0 {
-            self.state = State::Lingering;
-            self.settle();
+        if self.state != State::Sending {
+            return self.disarm();
+        }
+        // A frame that is on the air, or will be before a register is written, goes on.
+        if self.now() + SOON >= self.begins {
+            return;
+        }
+        self.disarm();
+        match core::mem::take(&mut self.follows) {
+            // The buffer of the frame on the air stays its own.
+            true => self.armed = self.free(),
+            false => {
+                self.state = State::Lingering;
+                self.settle();
+            }
         }
     }
 
@@ -470,8 +566,8 @@ impl<R: Registers> Driver<R> {
     }
 
     fn captured(&mut self, channel: u32) -> Instant {
-        let micros = self.registers.read(timer::cc(channel));
-        self.time.at(micros)
+        let ticks = self.registers.read(timer::cc(channel));
+        self.time.at(ticks)
     }
 
     /// Sets the alarm to the earliest of what is due.
@@ -479,13 +575,12 @@ impl<R: Registers> Driver<R> {
         let prepare = self.waiting.map(|one| one.at.saturating_before(LEAD));
         let due = [prepare, self.look_at, self.alarm];
         let now = self.now();
-        // At least one interrupt in half an hour, so that the timer's wrap after 71 minutes is seen.
-        let latest = now + Duration::from_secs(1800);
+        // At least one interrupt in a hundred seconds, so that the timer's wrap is seen.
+        let latest = now + Time::SPAN;
         let earliest = due.into_iter().flatten().min().unwrap_or(latest);
-        let soonest = now + Duration::from_micros(3);
-        let at = earliest.min(latest).max(soonest);
-        self.registers
-            .write(timer::cc(channel::ALARM), time::micros(at));
+        let at = earliest.min(latest).max(now + SOON);
+        let ticks = self.time.timer_at(at);
+        self.registers.write(timer::cc(channel::ALARM), ticks);
     }
 }
 

@@ -1,11 +1,13 @@
 //! A driver for the 802.15.4 radio of the nRF52840, and a model of its registers to try programs without the chip.
 //!
-//! Sources: nRF52840 Product Specification 1.7 (PS), chapters RADIO, TIMER and PPI.
+//! Sources: nRF52840 Product Specification 1.7 (PS), chapters RADIO, TIMER, PPI and ECB.
 //!
 //! | type | what |
 //! |---|---|
 //! | [`Driver`] | the radio: requests in, events out, without waiting |
+//! | [`Station`] | a node that owns its radio, such as P³'s, on the driver, without tasks |
 //! | [`Board`] | the driver shared by tasks: a [`Radio`](chappe_mote::Radio) and a [`Clock`](chappe_mote::Clock) |
+//! | [`encrypt`] | a block by the chip's AES |
 //! | [`Registers`] | how the driver reaches the chip |
 //! | [`model::Chip`] | the chip's registers in memory, in virtual time |
 //!
@@ -36,11 +38,15 @@
 )]
 
 mod board;
+mod cipher;
 mod driver;
 pub mod model;
 mod registers;
+mod station;
 
 pub use board::Board;
-pub use driver::{Config, Driver, Seen};
-pub use registers::{Buffer, Registers, radio, timer};
+pub use cipher::encrypt;
+pub use driver::{CAPS, Config, Driver, RX_RAMP, Seen};
+pub use registers::{Buffer, Registers, ecb, radio, timer};
 pub use registers::{PPI, ppi_event, ppi_task};
+pub use station::Station;

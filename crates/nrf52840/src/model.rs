@@ -70,7 +70,12 @@ pub struct Chip {
     bit_count: u32,
     rssi: u32,
     crc_good: bool,
-    memory: [[u8; 128]; 2],
+    memory: [[u8; 128]; 4],
+    /// Octets of the frame on the air, with its check sequence.
+    sending: u64,
+    prescaler: u32,
+    cipher_pointer: u32,
+    encrypted: bool,
     timer_since: Option<u64>,
     cc: [u32; COMPARES],
     compared: [bool; COMPARES],
@@ -101,7 +106,11 @@ impl Chip {
             bit_count: 0,
             rssi: QUIET,
             crc_good: false,
-            memory: [[0; 128]; 2],
+            memory: [[0; 128]; 4],
+            sending: 0,
+            prescaler: 0,
+            cipher_pointer: 0,
+            encrypted: false,
             timer_since: None,
             cc: [0; COMPARES],
             compared: [false; COMPARES],
@@ -142,6 +151,26 @@ impl Chip {
         core::mem::take(&mut self.interrupted)
     }
 
+    fn buffer(&self, address: u32) -> &[u8; 128] {
+        let [one, next, receive, cipher] = &self.memory;
+        match place_of(address) {
+            0 => one,
+            1 => next,
+            2 => receive,
+            _ => cipher,
+        }
+    }
+
+    fn buffer_mut(&mut self, address: u32) -> &mut [u8; 128] {
+        let [one, next, receive, cipher] = &mut self.memory;
+        match place_of(address) {
+            0 => one,
+            1 => next,
+            2 => receive,
+            _ => cipher,
+        }
+    }
+
     fn channel(&self) -> Channel {
         Channel((self.frequency / 5 + 10) as u8)
     }
@@ -153,9 +182,21 @@ impl Default for Chip {
     }
 }
 
-/// Addresses of the two buffers, anywhere in RAM.
+/// Addresses of the buffers, anywhere in RAM.
 const TRANSMIT: u32 = 0x2000_1000;
-const RECEIVE: u32 = 0x2000_2000;
+const NEXT: u32 = 0x2000_2000;
+const RECEIVE: u32 = 0x2000_3000;
+const CIPHER: u32 = 0x2000_4000;
+
+/// The place of the buffer at an address.
+fn place_of(address: u32) -> usize {
+    match address {
+        TRANSMIT => 0,
+        NEXT => 1,
+        RECEIVE => 2,
+        _ => 3,
+    }
+}
 
 impl Registers for &RefCell<Chip> {
     fn read(&mut self, address: u32) -> u32 {
@@ -169,28 +210,27 @@ impl Registers for &RefCell<Chip> {
     fn address(&self, buffer: Buffer) -> u32 {
         match buffer {
             Buffer::Transmit => TRANSMIT,
+            Buffer::Next => NEXT,
             Buffer::Receive => RECEIVE,
+            Buffer::Cipher => CIPHER,
         }
     }
 
-    fn load(&self, buffer: Buffer, to: &mut [u8]) {
+    fn load(&self, buffer: Buffer, at: usize, to: &mut [u8]) {
         let chip = self.borrow();
-        let [transmit, receive] = &chip.memory;
-        let from = match buffer {
-            Buffer::Transmit => transmit,
-            Buffer::Receive => receive,
-        };
+        let from = chip.buffer(self.address(buffer)).iter().skip(at);
         to.iter_mut().zip(from).for_each(|(to, &from)| *to = from);
     }
 
-    fn store(&mut self, buffer: Buffer, from: &[u8]) {
+    fn store(&mut self, buffer: Buffer, at: usize, from: &[u8]) {
+        let address = self.address(buffer);
         let mut chip = self.borrow_mut();
-        let [transmit, receive] = &mut chip.memory;
-        let to = match buffer {
-            Buffer::Transmit => transmit,
-            Buffer::Receive => receive,
-        };
-        to.iter_mut().zip(from).for_each(|(to, &from)| *to = from);
+        // The radio reads the frame while it sends it.
+        if matches!(chip.state, State::Sending { .. }) && chip.latched == address {
+            chip.faults += 1;
+        }
+        let to = chip.buffer_mut(address).iter_mut().skip(at);
+        to.zip(from).for_each(|(to, &from)| *to = from);
     }
 
     fn wake_at_interrupt(&mut self, waker: &Waker) {

@@ -11,26 +11,30 @@ pub trait Registers {
     /// Writes the register at this address.
     fn write(&mut self, address: u32, value: u32);
 
-    /// The address of a buffer in RAM: 128 octets that the radio reads or writes.
+    /// The address of a buffer in RAM, a multiple of four: 128 octets that a peripheral reads or writes.
     fn address(&self, buffer: Buffer) -> u32;
 
-    /// Copies from the front of a buffer. The radio is not using these octets.
-    fn load(&self, buffer: Buffer, to: &mut [u8]);
+    /// Copies octets of a buffer from place `at` on, as far as it goes. No peripheral is using these octets.
+    fn load(&self, buffer: Buffer, at: usize, to: &mut [u8]);
 
-    /// Copies to the front of a buffer. The radio is not using these octets.
-    fn store(&mut self, buffer: Buffer, from: &[u8]);
+    /// Copies octets to a buffer from place `at` on, as far as it goes. No peripheral is using these octets.
+    fn store(&mut self, buffer: Buffer, at: usize, from: &[u8]);
 
     /// The task to wake at the next interrupt. Interrupts stay masked until then.
     fn wake_at_interrupt(&mut self, waker: &Waker);
 }
 
-/// A frame's memory: its length octet (PHR), then its octets.
+/// Memory that a peripheral uses by itself. A frame is its length octet (PHR), then its octets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Buffer {
-    /// The frame that is sent.
+    /// A frame that is sent.
     Transmit,
+    /// The frame to send after that in `Transmit`, or before it: the driver uses them in turn.
+    Next,
     /// The frame that is received.
     Receive,
+    /// What the unit for AES works on: key, block, encrypted block, 16 octets each.
+    Cipher,
 }
 
 /// The peripheral RADIO: tasks, events and settings.
@@ -83,6 +87,16 @@ pub mod radio {
         pub const RXREADY: u32 = 1 << 22;
         pub const PHYEND: u32 = 1 << 27;
     }
+}
+
+/// The peripheral ECB, which encrypts a block by AES-128.
+#[allow(missing_docs, reason = "the names of the product specification")]
+pub mod ecb {
+    const BASE: u32 = 0x4000_e000;
+    pub const TASKS_STARTECB: u32 = BASE;
+    pub const EVENTS_ENDECB: u32 = BASE + 0x100;
+    pub const EVENTS_ERRORECB: u32 = BASE + 0x104;
+    pub const ECBDATAPTR: u32 = BASE + 0x504;
 }
 
 /// TIMER3: one of the two timers with six compare registers.

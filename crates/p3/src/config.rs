@@ -48,6 +48,9 @@ pub struct Config {
     pub profile: Profile,
     /// The channel of the wake-up flood. 26, on which the paper plans its paths.
     pub flood_channel: Channel,
+    /// From switching the receiver on to when it hears: receivers are switched on by so much earlier. 0, as simulated radios
+    /// hear at once; 41 us for an nRF52840.
+    pub ramp_up: Duration,
     /// How often each node sends the plan (Glossy's N_tx). 3.
     pub flood_repeats: u8,
     /// From the end of the flood to the first packet. 1 ms: our choice, five turnarounds.
@@ -79,6 +82,7 @@ impl Default for Config {
             variant: Variant::Paper,
             profile: Profile::PAPER,
             flood_channel: Channel(26),
+            ramp_up: Duration::ZERO,
             flood_repeats: 3,
             start_guard: Duration::from_millis(1),
             idle: Duration::from_secs(2),

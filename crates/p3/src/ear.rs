@@ -30,7 +30,7 @@ impl Ear {
     /// Nothing can come before `due`, so the receiver is off until then, unless that is shorter than a turnaround.
     pub fn rest(&mut self, config: &Config, now: Instant, due: Instant, out: &mut Outbox) {
         let span = due.saturating_since(now);
-        let early = EARLY + span / DRIFT;
+        let early = EARLY + config.ramp_up + span / DRIFT;
         let opens = due.saturating_before(early);
         self.due = Some(due);
         if opens <= now + config.profile.turnaround {

@@ -1,7 +1,7 @@
 //! How a node of one variant reads and writes frames: which header, and where the tag is.
 
 use crate::config::{Config, Variant};
-use crate::header::{Ctrl, Header, Kind, Malformed, NACK_FIELDS, Nack, is_short};
+use crate::header::{CTRL_FIELDS, Ctrl, Header, Kind, Malformed, NACK_FIELDS, Nack, is_short};
 use crate::outbox::Outbox;
 use crate::plan::Plan;
 use crate::seal::{Nonce, Seal};
@@ -127,13 +127,16 @@ impl Frames {
     pub fn seal(&self, out: &mut Outbox, nonce: &Nonce) {
         let Frames::Improved(seal) = self else { return };
         let frame = out.frame_mut();
-        // Relays read CTRL and NACK, and every node the plan: only payloads are secret.
-        let open = match nonce.kind {
-            Kind::Data | Kind::Coded => self.header_len(nonce.kind),
-            _ => frame.len().saturating_sub(seal.tag_len()),
+        // Relays read CTRL and NACK, and every node the plan: only payloads are secret. `begin` left room for the tag, so
+        // neither can fail.
+        let _ = match nonce.kind {
+            Kind::Data | Kind::Coded => seal.seal(nonce, self.header_len(nonce.kind), frame),
+            kind => seal.sign(
+                nonce.octets(),
+                covered(kind, frame.len(), seal.tag_len()),
+                frame,
+            ),
         };
-        // `begin` left room for the tag, so this cannot fail.
-        let _ = seal.seal(nonce, open, frame);
     }
 
     /// Opens a DATA or CODED frame in place and returns its payload; `None` if its source did not send it.
@@ -151,8 +154,20 @@ impl Frames {
     pub fn is_genuine(&self, nonce: &Nonce, psdu: &[u8]) -> bool {
         match self {
             Frames::Paper => true,
-            Frames::Improved(seal) => seal.verify(nonce, psdu),
+            Frames::Improved(seal) => {
+                let covered = covered(nonce.kind, psdu.len(), seal.tag_len());
+                seal.verify(nonce.octets(), covered, psdu)
+            }
         }
+    }
+}
+
+/// Octets that the tag of a PLAN, CTRL or NACK of `len` octets covers.
+fn covered(kind: Kind, len: usize, tag: usize) -> usize {
+    let all = len.saturating_sub(tag);
+    match kind {
+        Kind::Ctrl => all.min(HEADER_LEN + CTRL_FIELDS),
+        _ => all,
     }
 }
 

@@ -267,6 +267,9 @@ impl fmt::Display for Header {
     }
 }
 
+/// Octets of a CTRL's body before the padding.
+pub(crate) const CTRL_FIELDS: usize = 9;
+
 /// The body of a CTRL frame: object length (4 octets), end (4), copies still to come (1), padding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ctrl {
@@ -292,7 +295,7 @@ impl Ctrl {
     /// Writes the body and fills the rest with zeros; `None` if it is too short.
     pub fn emit(&self, body: &mut [u8]) -> Option<()> {
         body.fill(0);
-        let (fields, _) = body.split_at_mut_checked(9)?;
+        let (fields, _) = body.split_at_mut_checked(CTRL_FIELDS)?;
         let (len, rest) = fields.split_at_mut(4);
         let (end, copies) = rest.split_at_mut(4);
         len.copy_from_slice(&self.object_len.to_le_bytes());

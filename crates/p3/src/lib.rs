@@ -62,9 +62,10 @@
 //! | `round`, `recovery`, [`groups`] | the source's rounds; what each variant sends again; two groups or one |
 //! | `nack`, `stored`, `tail` | the destination's answer, its packets, and what it solves for |
 //! | [`plan`], [`part`], `channels` | who takes part, where, and on which channels |
-//! | [`header`], `frame`, `seal` | frames, their layout in each variant, authentication |
+//! | [`header`], `frame`, `seal`, `cipher` | frames, their layout in each variant, authentication |
 //! | `repair`, `window`, `checkpoint`, `object` | combinations; sets of packets; restarts; where octets come from and go |
 //! | [`config`], [`timing`], `sizes` | every parameter with its source; airtime and cycle; octets of frames |
+//! | [`survey`] | the nodes measure their links, and the gateway collects what they heard |
 //! | `planner`, [`baseline`] | paths, measurement and predictions at the gateway; PIP |
 //!
 //! The paper's protocol and the improved one share the machines. Where they differ, each has its own type behind a
@@ -122,6 +123,7 @@ extern crate alloc;
 pub mod baseline;
 mod channels;
 mod checkpoint;
+mod cipher;
 pub mod config;
 mod destination;
 mod ear;
@@ -149,12 +151,14 @@ mod seal;
 mod sizes;
 mod source;
 mod stored;
+pub mod survey;
 mod tail;
 pub mod timing;
 mod window;
 
 pub use channels::ChannelOrder;
 pub use checkpoint::Checkpoint;
+pub use cipher::Aes;
 pub use config::{Config, ConfigError, Improved, Variant};
 pub use destination::{Destination, Progress, StartError};
 pub use flood::{plan_airtime, setup_time};

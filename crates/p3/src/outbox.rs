@@ -24,6 +24,8 @@ pub(crate) struct Outbox {
     send: Option<Instant>,
     /// A frame waits for its instant or is on the air.
     busy: bool,
+    /// The frame in `send`, or the one that the driver has got last, follows one that is on the air.
+    follows: bool,
 }
 
 impl Outbox {
@@ -41,6 +43,7 @@ impl Outbox {
             cancel: false,
             send: None,
             busy: false,
+            follows: false,
         }
     }
 
@@ -100,15 +103,29 @@ impl Outbox {
         self.busy
     }
 
-    /// A frame left the antenna; false if this node had given it up.
+    /// Whether the driver has the last frame and no further one, so that this one may be overwritten.
+    pub fn has_room(&self) -> bool {
+        self.busy && self.send.is_none() && !self.follows
+    }
+
+    /// Sends the frame at `at`, after the one that the driver has.
+    pub fn follow(&mut self, at: Instant) {
+        self.send = Some(at);
+        self.follows = true;
+    }
+
+    /// A frame left the antenna; false if this node had given it up. The outbox stays busy with one that follows.
     pub fn sent(&mut self) -> bool {
-        core::mem::take(&mut self.busy)
+        let was = self.busy;
+        self.busy = was && core::mem::take(&mut self.follows);
+        was
     }
 
     /// Gives up a frame that waits.
     pub fn stop(&mut self) {
         self.cancel |= self.busy && self.send.is_none();
         self.busy = false;
+        self.follows = false;
         self.send = None;
     }
 

@@ -232,6 +232,7 @@ impl Transfer {
 }
 
 /// What the source sends next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Next {
     Data(u32),
     Coded(u8),

@@ -266,18 +266,59 @@ impl<O: Object> Source<O> {
             return;
         };
         let groups = transfer.plan.groups();
-        match transfer.pass.pick(&transfer.due, transfer.end, groups) {
-            Next::Nothing => {
-                // `due` is the earliest start of the NACK, when the receiver opens; `until` is when it counts as lost.
-                let wait = reply_time(&self.config, &transfer.plan, 0) + self.config.reply_slack;
-                let began = transfer.pass.last_start;
-                let due = answer_due(&self.config, &self.frames, &transfer.plan, 0, began, 0);
-                self.ear.rest(&self.config, now, due, &mut self.out);
-                self.out.tune(transfer.plan.channels().of_stage(0));
-                let transfer = transfer.clone();
-                let until = now + wait;
-                return self.enter(State::Waiting { transfer, until });
-            }
+        let next = transfer.pass.pick(&transfer.due, transfer.end, groups);
+        if next == Next::Nothing {
+            return self.wait(now);
+        }
+        let Some(start) = self.make(next) else { return };
+        // A source that is late sends at once: relays take their time from the frame, not from the cycle.
+        let start = if start < now { now } else { start };
+        if let State::Sending(transfer) = &mut self.state {
+            transfer.pass.last_start = start;
+            self.out.tune(transfer.plan.channels().of_stage(1));
+        }
+        self.ear.close(&mut self.out);
+        self.out.send(start);
+    }
+
+    /// Makes the round's next frame while the one before is on the air, and returns whether it has. Then drain the node as
+    /// after any input.
+    ///
+    /// A frame takes a small processor longer than the gap before it. Call this when the radio has begun to send and nothing
+    /// else is to be done, and not before: a radio keeps one frame that waits, and this would be a second one. A driver that
+    /// never calls it leaves the work to the end of each frame. The frames are the same.
+    pub fn prepare(&mut self) -> bool {
+        let State::Sending(transfer) = &mut self.state else {
+            return false;
+        };
+        if !self.out.has_room() {
+            return false;
+        }
+        let mut pass = transfer.pass;
+        let next = pass.pick(&transfer.due, transfer.end, transfer.plan.groups());
+        // The round is over only when its last frame is: then the source changes its channel.
+        if next == Next::Nothing {
+            return false;
+        }
+        transfer.pass = pass;
+        let Some(start) = self.make(next) else {
+            return false;
+        };
+        if let State::Sending(transfer) = &mut self.state {
+            transfer.pass.last_start = start;
+        }
+        self.out.follow(start);
+        true
+    }
+
+    /// Writes a frame to the outbox and returns when it starts.
+    fn make(&mut self, next: Next) -> Option<Instant> {
+        let State::Sending(transfer) = &mut self.state else {
+            return None;
+        };
+        let groups = transfer.plan.groups();
+        match next {
+            Next::Nothing => return None,
             Next::Data(packet) => {
                 self.counts.data = self.counts.data.saturating_add(1);
                 let last = transfer.due.next(packet + 1, transfer.end).is_none();
@@ -342,13 +383,24 @@ impl<O: Object> Source<O> {
             }
         }
         let start = transfer.next_start(&self.config);
-        // A source that is late sends at once: relays take their time from the frame, not from the cycle.
-        let start = if start < now { now } else { start };
         transfer.pass.frames += 1;
-        transfer.pass.last_start = start;
-        self.ear.close(&mut self.out);
-        self.out.tune(transfer.plan.channels().of_stage(1));
-        self.out.send(start);
+        Some(start)
+    }
+
+    /// Waits for the NACK.
+    fn wait(&mut self, now: Instant) {
+        let State::Sending(transfer) = &mut self.state else {
+            return;
+        };
+        // `due` is the earliest start of the NACK, when the receiver opens; `until` is when it counts as lost.
+        let wait = reply_time(&self.config, &transfer.plan, 0) + self.config.reply_slack;
+        let began = transfer.pass.last_start;
+        let due = answer_due(&self.config, &self.frames, &transfer.plan, 0, began, 0);
+        self.ear.rest(&self.config, now, due, &mut self.out);
+        self.out.tune(transfer.plan.channels().of_stage(0));
+        let transfer = transfer.clone();
+        let until = now + wait;
+        self.enter(State::Waiting { transfer, until });
     }
 
     /// No NACK came: sends the CTRL again, alternating between the groups and all relays as one.
@@ -402,6 +454,8 @@ impl<O: Object> RadioNode for Source<O> {
                 self.notes.sent(self.out.frame().len());
                 match &self.state {
                     State::Flooding(flood) if flood.is_spent() => self.take_part(now),
+                    // The next frame is with the driver already.
+                    _ if self.out.is_busy() => {}
                     _ => self.send_next(now),
                 }
             }

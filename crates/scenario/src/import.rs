@@ -216,10 +216,14 @@ impl Collector {
         }
     }
 
-    /// The mean of a link's values.
-    fn mean(&self, from: &Name, to: &Name) -> Option<f64> {
-        let (sum, weight) = self.sums.get(&(from.clone(), to.clone()))?;
-        Some(sum / weight)
+    /// The mean of each link's values, with the link's place in a table of these nodes, a row for each sender. Links of other
+    /// nodes are left out.
+    fn means(&self, places: &BTreeMap<&Name, usize>) -> impl Iterator<Item = (usize, f32)> {
+        let place = |from, to| Some(places.get(from)? * places.len() + places.get(to)?);
+        let links = self.sums.iter();
+        links.filter_map(move |((from, to), (sum, weight))| {
+            Some((place(from, to)?, (sum / weight) as f32))
+        })
     }
 
     /// Any value of a link; several count by their mean.

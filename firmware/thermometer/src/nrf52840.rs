@@ -4,7 +4,12 @@
 #![cfg_attr(target_os = "none", no_std, no_main)]
 
 #[cfg(target_os = "none")]
+#[path = "../../board/chip.rs"]
 mod chip;
+#[cfg(target_os = "none")]
+mod element;
+#[cfg(target_os = "none")]
+mod wake;
 
 #[cfg(target_os = "none")]
 mod program {
@@ -16,7 +21,8 @@ mod program {
     use static_cell::StaticCell;
     use thermometer::{Memory, Node, node, serve};
 
-    use crate::chip::{Chip, Element, random, start_clock};
+    use crate::chip::{Chip, start_clock};
+    use crate::element::{Element, random};
 
     type Radio = &'static Board<Chip>;
     type Net = Stack<'static, Radio>;

@@ -115,17 +115,17 @@ impl Registers for Metered<'_> {
         self.measure(|chip| chip.address(buffer))
     }
 
-    fn load(&self, buffer: Buffer, to: &mut [u8]) {
-        self.measure(|chip| chip.load(buffer, to));
+    fn load(&self, buffer: Buffer, at: usize, to: &mut [u8]) {
+        self.measure(|chip| chip.load(buffer, at, to));
     }
 
-    fn store(&mut self, buffer: Buffer, from: &[u8]) {
+    fn store(&mut self, buffer: Buffer, at: usize, from: &[u8]) {
         // Behind the length, the frame's type (IEEE 802.15.4-2015, 7.2.2.2).
-        let kind = from.get(1).map_or(0, |octet| octet & 7);
-        if self.meter.to_frame.get().is_none() {
+        let kind = from.first().map_or(0, |octet| octet & 7);
+        if at == 1 && self.meter.to_frame.get().is_none() {
             self.meter.acknowledges.set(kind == ACKNOWLEDGEMENT);
         }
-        self.measure(|chip| chip.store(buffer, from));
+        self.measure(|chip| chip.store(buffer, at, from));
     }
 
     fn wake_at_interrupt(&mut self, waker: &Waker) {

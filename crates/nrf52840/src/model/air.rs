@@ -2,7 +2,7 @@
 
 use chappe_core::Channel;
 
-use super::{COMPARES, Chip, HEADER, OCTET, OnAir, QUIET, RECEIVE, State, TRANSMIT};
+use super::{COMPARES, Chip, HEADER, NEXT, OCTET, OnAir, QUIET, RECEIVE, State, TRANSMIT};
 use crate::registers::radio;
 use radio::short;
 
@@ -53,16 +53,18 @@ impl Chip {
     }
 
     pub(super) fn put_on_air(&mut self) {
-        if self.latched != TRANSMIT {
+        if !matches!(self.latched, TRANSMIT | NEXT) {
             self.faults += 1;
         }
-        let [memory, _] = &self.memory;
+        let memory = self.buffer(self.latched);
         let mut psdu = [0; 127];
+        let octets = u64::from(memory[0]);
         let len = usize::from(memory[0]).saturating_sub(2);
         psdu.iter_mut()
             .zip(memory.iter().skip(1))
             .take(len)
             .for_each(|(to, &from)| *to = from);
+        self.sending = octets;
         self.sent = Some(OnAir {
             started: self.now,
             channel: Channel((self.frequency / 5 + 10) as u8),
@@ -75,7 +77,7 @@ impl Chip {
     pub fn next(&self) -> Option<u64> {
         let state = match self.state {
             State::RampingUp { until, .. } | State::Disabling { until } => Some(until),
-            State::Sending { since } => Some(since + HEADER + self.sending() * OCTET),
+            State::Sending { since } => Some(since + HEADER + self.sending * OCTET),
             _ => None,
         };
         let arriving = self.arriving.map(|frame| match frame {
@@ -93,20 +95,16 @@ impl Chip {
         (counts && !frame.matched && at <= frame.end()).then_some(at)
     }
 
-    /// When a compare register will match: the timer shows microseconds, so a register may match once a wrap.
+    /// When a compare register will match, which it does once in each wrap of the timer.
     fn compare_at(&self, channel: usize) -> Option<u64> {
         let (since, cc) = (self.timer_since?, *self.cc.get(channel)?);
         // Capture registers never match: the driver reads them only.
         let listens = matches!(channel, 0 | 2);
         let count = self.count();
-        let ahead = u64::from(cc.wrapping_sub(count));
-        let now = since + (self.now - since) / 1000 * 1000;
-        (listens && ahead > 0).then_some(now + ahead * 1000)
-    }
-
-    fn sending(&self) -> u64 {
-        let [memory, _] = &self.memory;
-        u64::from(memory[0])
+        let ahead = u64::from(cc.wrapping_sub(count as u32));
+        // A tick is 62.5 ns.
+        let at = since + ((count + ahead) * 125).div_ceil(2);
+        (listens && ahead > 0).then_some(at)
     }
 
     /// Runs the chip until `to`, in ns.
@@ -140,7 +138,7 @@ impl Chip {
                 self.state = State::Disabled;
                 self.raise(radio::EVENTS_DISABLED);
             }
-            State::Sending { since } if since + HEADER + self.sending() * OCTET <= now => {
+            State::Sending { since } if since + HEADER + self.sending * OCTET <= now => {
                 self.state = State::Idle { sends: true };
                 self.raise(radio::EVENTS_END);
                 self.raise(radio::EVENTS_PHYEND);
@@ -159,7 +157,7 @@ impl Chip {
             if self.latched != RECEIVE {
                 self.faults += 1;
             }
-            let [_, memory] = &mut self.memory;
+            let memory = self.buffer_mut(RECEIVE);
             memory[0] = frame.len as u8 + 2;
             self.raise(radio::EVENTS_FRAMESTART);
             return;
@@ -183,7 +181,7 @@ impl Chip {
 
     /// EasyDMA has written this much of a frame.
     fn write_memory(&mut self, frame: &Arriving, octets: usize) {
-        let [_, memory] = &mut self.memory;
+        let memory = self.buffer_mut(RECEIVE);
         memory
             .iter_mut()
             .skip(1)

@@ -1,7 +1,10 @@
 //! Registers, tasks, events, shortcuts and PPI.
 
-use super::{COMPARES, Chip, EVENTS, PPI_CHANNELS, RAMP, RX_DISABLE, State, TX_DISABLE};
-use crate::registers::{PPI, radio, timer};
+use aes::Aes128;
+use aes::cipher::{BlockCipherEncrypt, KeyInit};
+
+use super::{CIPHER, COMPARES, Chip, EVENTS, PPI_CHANNELS, RAMP, RX_DISABLE, State, TX_DISABLE};
+use crate::registers::{PPI, ecb, radio, timer};
 use radio::short;
 
 /// The place of one of RADIO's events.
@@ -28,6 +31,8 @@ impl Chip {
             radio::RSSISAMPLE => self.rssi,
             radio::CRCSTATUS => u32::from(self.crc_good),
             radio::SHORTS => self.shorts,
+            ecb::EVENTS_ENDECB => u32::from(self.encrypted),
+            ecb::EVENTS_ERRORECB => 0,
             _ => {
                 self.faults += 1;
                 0
@@ -71,7 +76,10 @@ impl Chip {
             timer::INTENSET => self.timer_interrupts |= value,
             radio::POWER | radio::MODE | radio::MODECNF0 | radio::PCNF0 | radio::PCNF1 => {}
             radio::CRCCNF | radio::CRCPOLY | radio::CRCINIT | radio::TXPOWER => {}
-            timer::MODE | timer::BITMODE | timer::PRESCALER => {}
+            timer::MODE | timer::BITMODE => {}
+            timer::PRESCALER => self.prescaler = value,
+            ecb::ECBDATAPTR => self.cipher_pointer = value,
+            ecb::EVENTS_ENDECB => self.encrypted = value != 0,
             task => self.run(task),
         }
     }
@@ -96,7 +104,7 @@ impl Chip {
     fn run(&mut self, task: u32) {
         for channel in 0..COMPARES as u32 {
             if task == timer::capture(channel) {
-                let count = self.count();
+                let count = self.count() as u32;
                 if let Some(cc) = self.cc.get_mut(channel as usize) {
                     *cc = count;
                 }
@@ -104,7 +112,12 @@ impl Chip {
             }
         }
         match task {
-            timer::TASKS_CLEAR | timer::TASKS_START => self.timer_since = Some(self.now),
+            timer::TASKS_CLEAR | timer::TASKS_START => {
+                // Only the fastest count is modelled.
+                self.faults += u32::from(self.prescaler != 0);
+                self.timer_since = Some(self.now);
+            }
+            ecb::TASKS_STARTECB => self.encrypt(),
             radio::TASKS_TXEN => self.enable(true),
             radio::TASKS_RXEN => self.enable(false),
             radio::TASKS_START => self.start(),
@@ -223,9 +236,29 @@ impl Chip {
         self.events.get(at).copied().unwrap_or(false)
     }
 
-    /// The timer's count: microseconds.
-    pub(super) fn count(&self) -> u32 {
+    /// The timer's count at 16 MHz, of which the registers show the low half.
+    pub(super) fn count(&self) -> u64 {
         let since = self.timer_since.unwrap_or(self.now);
-        ((self.now - since) / 1000) as u32
+        (self.now - since) * 2 / 125
+    }
+
+    /// AES-128 of the second 16 octets with the first as the key, written behind them (PS, ECB: data structure). It is over
+    /// at once: the chip takes some microseconds in which the processor waits.
+    fn encrypt(&mut self) {
+        if self.cipher_pointer != CIPHER {
+            self.faults += 1;
+            return;
+        }
+        let memory = self.buffer_mut(CIPHER);
+        let (key, rest) = memory.split_at_mut(16);
+        let (clear, rest) = rest.split_at_mut(16);
+        let (Ok(key), Ok(clear)) = (<[u8; 16]>::try_from(&*key), <[u8; 16]>::try_from(&*clear))
+        else {
+            return;
+        };
+        let mut block = clear.into();
+        Aes128::new(&key.into()).encrypt_block(&mut block);
+        rest.iter_mut().zip(block).for_each(|(to, from)| *to = from);
+        self.encrypted = true;
     }
 }

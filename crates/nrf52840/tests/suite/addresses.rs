@@ -1,7 +1,7 @@
 //! Our addresses are those of Nordic's description.
 
-use chappe_nrf52840::{PPI, ppi_event, ppi_task, radio, timer};
-use nrf_pac::{PPI as THEIR_PPI, RADIO, TIMER3};
+use chappe_nrf52840::{PPI, ecb, ppi_event, ppi_task, radio, timer};
+use nrf_pac::{ECB, PPI as THEIR_PPI, RADIO, TIMER3};
 
 #[test]
 fn registers_are_where_nordic_says() {
@@ -48,6 +48,10 @@ fn registers_are_where_nordic_says() {
         timer::capture(5) => TIMER3.tasks_capture(5),
         timer::compare(5) => TIMER3.events_compare(5),
         timer::cc(5) => TIMER3.cc(5),
+        ecb::TASKS_STARTECB => ECB.tasks_startecb(),
+        ecb::EVENTS_ENDECB => ECB.events_endecb(),
+        ecb::EVENTS_ERRORECB => ECB.events_errorecb(),
+        ecb::ECBDATAPTR => ECB.ecbdataptr(),
         PPI + 0x504 => THEIR_PPI.chenset(),
         PPI + 0x508 => THEIR_PPI.chenclr(),
         ppi_event(3) => THEIR_PPI.ch(3).eep(),

@@ -113,6 +113,122 @@ fn a_second_frame_follows_without_a_ramp_up() {
     assert_eq!(chip.borrow().faults(), 0);
 }
 
+/// Goal: the source of a pipeline has no deadline of microseconds. Method: each next frame is handed over while the one before
+/// is on the air, and the driver hears of an end only long after it; all of them start on time, with their own octets.
+#[test]
+fn frames_handed_over_while_another_is_on_the_air_start_by_themselves() {
+    let chip = RefCell::new(Chip::new());
+    let mut driver = ready(&chip);
+    let period = MODE.airtime(102) + Duration::from_micros(16);
+    let start = |number: u64| us(500) + period * number;
+    driver.request(send(start(0), 100), &[0; 100]);
+    for number in 0..50 {
+        // In the middle of this frame: the end of the one before is news only now.
+        let middle = start(number).nanos() / 1000 + 1700;
+        let late = |chip: &RefCell<Chip>, driver: &mut Driver<&RefCell<Chip>>| {
+            // Only what must be armed 200 us ahead is polled in time.
+            chip.borrow_mut().advance(middle * 1000);
+            let mut seen = Vec::new();
+            while let Some(one) = driver.poll() {
+                seen.push(one);
+            }
+            seen
+        };
+        let seen = match number {
+            0 => run(&chip, &mut driver, middle),
+            _ => late(&chip, &mut driver),
+        };
+        let ends = seen.iter().filter(|(_, seen)| *seen == Seen::Sent);
+        let ends: Vec<Instant> = ends.map(|(at, _)| *at).collect();
+        let before = number.checked_sub(1);
+        let expected = before.map(|one| start(one) + MODE.airtime(102));
+        assert_eq!(ends, Vec::from_iter(expected), "frame {number}");
+        let sent = chip.borrow_mut().take_sent().unwrap();
+        assert_eq!(sent.started, start(number).nanos());
+        assert_eq!(sent.psdu[..100], [number as u8; 100]);
+        driver.request(send(start(number + 1), 100), &[number as u8 + 1; 100]);
+        driver.settle();
+        // The alarm that arms it.
+        let alarm = start(number + 1).nanos() / 1000 - 200;
+        assert_eq!(run(&chip, &mut driver, alarm), []);
+    }
+    assert_eq!(chip.borrow().faults(), 0);
+}
+
+/// A frame that is cancelled after it began goes on; the one behind it is not sent.
+#[test]
+fn cancelling_does_not_cut_a_frame_on_the_air() {
+    let chip = RefCell::new(Chip::new());
+    let mut driver = ready(&chip);
+    driver.request(send(us(500), 10), &[1; 10]);
+    let first = us(500) + MODE.airtime(12);
+    run(&chip, &mut driver, first.nanos() / 1000);
+    // From a transmitter that is still up: its ramp-up says nothing about this frame.
+    let second = first + Duration::from_micros(16);
+    driver.request(send(second, 10), &[2; 10]);
+    run(&chip, &mut driver, second.nanos() / 1000 + 50);
+    driver.request(
+        send(second + MODE.airtime(12) + Duration::from_micros(16), 10),
+        &[3; 10],
+    );
+    run(
+        &chip,
+        &mut driver,
+        (second + MODE.airtime(12)).nanos() / 1000 - 100,
+    );
+    driver.request(RadioRequest::Cancel, &[]);
+    driver.settle();
+    let seen = run(&chip, &mut driver, 3000);
+    assert_eq!(seen, [(second + MODE.airtime(12), Seen::Sent)]);
+    driver.settle();
+    assert_eq!(run(&chip, &mut driver, 9000), []);
+    assert_eq!(chip.borrow_mut().take_sent().unwrap().psdu[..10], [2; 10]);
+    assert!(chip.borrow().is_listening(Channel(26)));
+    assert_eq!(chip.borrow().faults(), 0);
+}
+
+/// Relays of a group must start within 0.5 us of each other (paper, II). Two that heard one frame are late by a tick of
+/// their timers at most, whenever these were started.
+#[test]
+fn relays_start_within_a_tenth_of_a_microsecond() {
+    let starts: Vec<u64> = (0..16u64)
+        .map(|phase| {
+            let mut chip = Chip::new();
+            chip.advance(phase * 13);
+            let chip = RefCell::new(chip);
+            let mut driver = Driver::new(&chip, Config::STANDARD);
+            run(&chip, &mut driver, 400);
+            chip.borrow_mut().arrive(&frame(40), -63.0, true);
+            let seen = run(&chip, &mut driver, 400 + 192 + 42 * 32);
+            let [(at, Seen::Received { .. })] = seen[..] else {
+                panic!("{seen:?}")
+            };
+            driver.request(send(at + Duration::from_micros(192), 40), &[1; 40]);
+            run(&chip, &mut driver, 2500);
+            let started = chip.borrow_mut().take_sent().unwrap().started;
+            assert_eq!(chip.borrow().faults(), 0);
+            started
+        })
+        .collect();
+    let ideal = 400_000 + MODE.airtime(42).nanos() + 192_000;
+    let off = starts.iter().map(|start| start.abs_diff(ideal)).max();
+    assert!(off <= Some(100), "{off:?} ns: {starts:?}");
+}
+
+#[test]
+fn the_chips_aes_is_aes() {
+    let chip = RefCell::new(Chip::new());
+    // FIPS 197, appendix B.
+    let key = 0x2b7e1516_28aed2a6_abf71588_09cf4f3c_u128.to_be_bytes();
+    let mut block = 0x3243f6a8_885a308d_313198a2_e0370734_u128.to_be_bytes();
+    assert!(chappe_nrf52840::encrypt(&mut &chip, &key, &mut block));
+    assert_eq!(
+        block,
+        0x3925841d_02dc09fb_dc118597_196a0b32_u128.to_be_bytes()
+    );
+    assert_eq!(chip.borrow().faults(), 0);
+}
+
 #[test]
 fn a_frame_is_received_with_its_head_start_and_power() {
     let chip = RefCell::new(Chip::new());
@@ -240,7 +356,7 @@ fn what_the_radio_cannot_do_is_counted_and_what_is_cancelled_is_not_sent() {
     assert_eq!(chip.borrow().faults(), 0);
 }
 
-/// The timer wraps after 71 minutes; frames stay on time.
+/// The timer wraps after 268 s; frames stay on time, and an old start does not come again.
 #[test]
 fn two_hours_later_time_is_still_right() {
     let chip = RefCell::new(Chip::new());
@@ -250,4 +366,8 @@ fn two_hours_later_time_is_still_right() {
     let seen = run(&chip, &mut driver, at + 2000);
     assert_eq!(chip.borrow_mut().take_sent().unwrap().started, at * 1000);
     assert_eq!(seen, [(us(at) + MODE.airtime(22), Seen::Sent)]);
+    driver.settle();
+    assert_eq!(run(&chip, &mut driver, at + 600_000_000), []);
+    assert_eq!(chip.borrow_mut().take_sent(), None);
+    assert_eq!(chip.borrow().faults(), 0);
 }

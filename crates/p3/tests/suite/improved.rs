@@ -84,6 +84,51 @@ fn lossy_transfers_are_correct() {
     }
 }
 
+/// Goal: a source that makes its frames ahead sends the same ones. Method: lossy transfers of several rounds, with and without;
+/// every frame on the air is compared, of all nodes.
+#[test]
+fn frames_made_ahead_are_the_same() {
+    let object = object(30_000, 4);
+    for (groups, key) in [(1, true), (2, true), (3, true), (3, false)] {
+        for prr in [lossy as fn(_, _, _) -> _, |_, _, _| 0.85] {
+            let setting = Setting {
+                prr,
+                ..setting(groups, key)
+            };
+            let run = |prepares: bool| {
+                let mut net = setting.net(object);
+                net.prepares = prepares;
+                start(&mut net, setting.plan(1), None);
+                let progress = finish(&mut net, Duration::from_secs(60));
+                assert!(progress.completed.is_some(), "{groups} groups");
+                // Until the source has its last answer.
+                net.run(Duration::from_secs(2), |net| {
+                    net.source(SOURCE).ended().is_some()
+                });
+                let counts = net.source(SOURCE).counts();
+                let log = net.log.borrow();
+                let frames = log
+                    .iter()
+                    .map(|one| (one.start, one.from, one.channel, one.psdu.clone()));
+                (counts, frames.collect::<Vec<_>>())
+            };
+            let (ahead, usual) = (run(true), run(false));
+            assert_eq!(ahead.0, usual.0);
+            assert!(ahead.0.rounds >= 1 && ahead.1.len() > 500);
+            let first = ahead
+                .1
+                .iter()
+                .zip(&usual.1)
+                .position(|(one, other)| one != other);
+            assert_eq!(
+                (first, ahead.1.len()),
+                (None, usual.1.len()),
+                "{groups} groups"
+            );
+        }
+    }
+}
+
 /// A megabyte is ten segments. Each ends with a CTRL and, where packets are missing, rounds of combinations.
 #[test]
 fn large_objects_arrive_segment_by_segment() {

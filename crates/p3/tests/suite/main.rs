@@ -10,3 +10,4 @@ mod planner;
 mod properties;
 mod scripts;
 mod simulated;
+mod survey;

@@ -139,24 +139,24 @@ pub fn parse_channels(file: &FileText, reading: &Reading) -> Result<Option<Chann
         );
         return Err(file.error(message));
     }
-    let of = |collectors: &BTreeMap<u8, Collector>, channel: u8, from: &Name, to: &Name| {
-        let value = collectors.get(&channel).and_then(|of| of.mean(from, to));
-        value.map_or(f32::NAN, |value| value as f32)
-    };
-    let table = |channel: u8| {
-        let pairs = names
-            .iter()
-            .flat_map(|from| names.iter().map(move |to| (from, to)));
-        let row = pairs.map(|(from, to)| {
-            (
-                of(&shares, channel, from, to),
-                of(&powers, channel, from, to),
-            )
-        });
-        (channel, row.collect())
+    let places: BTreeMap<&Name, usize> = names.iter().zip(0..).collect();
+    // Most pairs of nodes are no link: the tables are filled from the links, not looked up pair by pair.
+    let table = |(&channel, of): (&u8, &Collector)| {
+        let mut table = vec![(f32::NAN, f32::NAN); names.len() * names.len()];
+        for (at, share) in of.means(&places) {
+            table[at].0 = share;
+        }
+        for (at, power) in powers
+            .get(&channel)
+            .into_iter()
+            .flat_map(|of| of.means(&places))
+        {
+            table[at].1 = power;
+        }
+        (channel, table)
     };
     Ok(Some(Channels {
-        tables: shares.keys().map(|&channel| table(channel)).collect(),
+        tables: shares.iter().map(table).collect(),
         names: names.iter().map(Name::text).collect(),
         directions,
     }))

@@ -18,6 +18,7 @@ use chappe_core::{
     Caps, Channel, Duration, Failure, Head, Instant, Ppm, Purpose, RadioEvent, RadioNode,
     RadioRequest, Reception, Seed, Stream, Wake,
 };
+use chappe_p3::survey::{Heard, Ledger, Member, Surveyor};
 use chappe_p3::timing::{MODE, airtime};
 use chappe_p3::{
     ChannelOrder, Checkpoint, Config, Destination, ImprovedPart, Place, Plan, Profile, Progress,
@@ -67,6 +68,18 @@ pub enum Node {
     Source(Source<Bytes>),
     Relay(Relay),
     Destination(Destination<Growing>),
+    Member(Member<Relay>),
+    Surveyor(Surveyor<Links>),
+}
+
+/// What a gateway has collected: the node that heard, and whom.
+#[derive(Default)]
+pub struct Links(pub Vec<(u16, Heard)>);
+
+impl Ledger for Links {
+    fn take(&mut self, at: u16, heard: Heard) {
+        self.0.push((at, heard));
+    }
 }
 
 impl Node {
@@ -75,6 +88,8 @@ impl Node {
             Node::Source(node) => node,
             Node::Relay(node) => node,
             Node::Destination(node) => node,
+            Node::Member(node) => node,
+            Node::Surveyor(node) => node,
         }
     }
 }
@@ -131,6 +146,8 @@ pub struct Net {
     pub tamper: Tamper,
     random: Stream,
     pub now: u64,
+    /// Sources make their next frame as soon as the one before is on the air.
+    pub prepares: bool,
     /// Every frame that was sent.
     pub log: Rc<RefCell<Vec<Flight>>>,
     pub collisions: u64,
@@ -164,6 +181,7 @@ impl Net {
             tamper: Box::new(|_, _| None),
             random: Seed(seed).stream(Purpose::Reception),
             now: 0,
+            prepares: false,
             log: Rc::default(),
             collisions: 0,
         };
@@ -228,6 +246,17 @@ impl Net {
         }
     }
 
+    pub fn node(&mut self, node: usize) -> Option<&mut Node> {
+        self.radios[node].node.as_mut()
+    }
+
+    pub fn surveyor(&mut self, node: usize) -> &mut Surveyor<Links> {
+        match &mut self.radios[node].node {
+            Some(Node::Surveyor(surveyor)) => surveyor,
+            _ => panic!("node {node} is no surveyor"),
+        }
+    }
+
     pub fn destination(&mut self, node: usize) -> &mut Destination<Growing> {
         match &mut self.radios[node].node {
             Some(Node::Destination(destination)) => destination,
@@ -282,6 +311,8 @@ impl Net {
             Node::Source(node) => node.poll_timeout(),
             Node::Relay(node) => node.poll_timeout(),
             Node::Destination(node) => node.poll_timeout(),
+            Node::Member(node) => node.poll_timeout(),
+            Node::Surveyor(node) => node.poll_timeout(),
         }
     }
 
@@ -339,6 +370,10 @@ impl Net {
         self.radios[node].sending = true;
         self.log.borrow_mut().push(flight.clone());
         self.flights.push(flight);
+        if let (true, Some(Node::Source(source))) = (self.prepares, &mut self.radios[node].node) {
+            source.prepare();
+            self.drain(node);
+        }
     }
 
     /// A stranger who stands beside `node` sends a frame now.
