@@ -26,7 +26,7 @@ pub fn run(
     play(&script, stack)
 }
 
-/// Plays the packetdrill script `text` to `stack`. [`Shortfall`] says whether the stack failed or the script cannot be played.
+/// Plays the packetdrill script `text` to `stack`. [`Shortfall`] reports whether the stack failed or the script cannot be played.
 pub fn run_packetdrill(text: &str, stack: &mut dyn Stack) -> Result<(), Shortfall> {
     let script = packetdrill::read(text).map_err(Shortfall::Unplayable)?;
     play(&script, stack).map_err(Shortfall::Failed)

@@ -4,9 +4,9 @@ use core::cell::UnsafeCell;
 use core::task::Waker;
 
 use chappe_nrf52840::{Buffer, Registers};
+use chappe_thermometer::{Reading, Sensor};
 use embassy_sync::waitqueue::AtomicWaker;
 use nrf_pac::{CLOCK, RNG, TEMP, interrupt};
-use thermometer::{Reading, Sensor};
 
 /// The task that drives the radio.
 static RUNNER: AtomicWaker = AtomicWaker::new();

@@ -14,7 +14,7 @@ pub enum Side {
     Stack,
 }
 
-/// What follows `<` or `>`.
+/// Reads a packet: the text behind `<` or `>`.
 pub fn packet(
     text: &str,
     side: Side,

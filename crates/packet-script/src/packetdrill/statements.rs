@@ -18,7 +18,7 @@ pub enum Moment {
     Between(Duration, Duration),
     /// At this time of the script.
     At(Duration),
-    /// Whenever it happens.
+    /// At any time after the one before.
     Any,
 }
 
