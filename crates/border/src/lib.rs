@@ -37,6 +37,7 @@
 //!     window: 4,
 //!     prefix: "fd00:1:2:3::".parse().unwrap(),
 //!     reports: Vec::new(),
+//!     thermometers: Vec::new(),
 //! };
 //! let mut simulator = network.simulator(()).unwrap();
 //!
@@ -69,6 +70,7 @@
 //! |---|---|
 //! | [`Network`] | links, the routing tree, parameters; makes the simulator's nodes |
 //! | [`Station`] | a node: the border router or a mote |
+//! | [`Program`] | a leaf with the tasks of a board's program |
 //! | [`Gateway`] | the border router's IP side |
 //! | [`Border`] | the TUN device and the event loop |
 //! | [`Status`] | counters and lateness, as text and as JSON |
@@ -80,6 +82,7 @@
 mod daemon;
 mod gateway;
 mod network;
+mod program;
 mod station;
 mod status;
 mod thinning;
@@ -87,5 +90,6 @@ mod thinning;
 pub use daemon::{Border, Ending, LATENESS_LIMIT};
 pub use gateway::{Gateway, GatewayCounters, MTU};
 pub use network::{Network, host_address};
+pub use program::Program;
 pub use station::{NODES_MAX, SOCKETS, Station};
 pub use status::{Late, NodeStatus, Status};

@@ -10,9 +10,11 @@ use chappe_tcplp::host::{Host, Services, port};
 use chappe_tcplp::lowpan::red::Thresholds;
 use chappe_tcplp::lowpan::{Config, Interface, Route, Table, TcpHeaders};
 use chappe_tcplp::tcp::{self, Endpoint, Local, Memory, NewReno, Range, Secret, Sent, Socket};
+use chappe_thermometer::Setup;
 use chappe_wire::sixlowpan::Context;
 
 use crate::gateway::Gateway;
+use crate::program::Program;
 use crate::station::{FRAMES, NODES_MAX, Station};
 
 /// The description of a network, from which a run is made.
@@ -48,6 +50,8 @@ pub struct Network {
     /// Motes that are TCP clients, and the server to which each reports what it measures ([`Services::report_to`]). One server for a
     /// mote: the last one counts. The border router reports nothing.
     pub reports: Vec<(usize, SocketAddrV6)>,
+    /// Leaves that run the thermometer's program in place of the usual services. They forward nothing.
+    pub thermometers: Vec<usize>,
 }
 
 /// The host's address in a network with this prefix: number 1 of it, which no node has.
@@ -177,6 +181,19 @@ impl Make {
             let interface = Interface::with_headers(config, gateway, routes, stream(1), headers);
             return Box::new(Station::Border(OverMac::new(mac, interface)));
         }
+        let parent = network.parents.get(node).copied().flatten();
+        if let Some(parent) = parent.filter(|_| network.thermometers.contains(&node)) {
+            let setup = Setup {
+                number: node as u16,
+                parent: parent as u16,
+                prefix: network.prefix,
+                contexts: self.contexts,
+                mac: mac_config,
+                secret: octets(network.seed, node, life),
+            };
+            let headers = network.short.then(TcpHeaders::default);
+            return Box::new(Station::Program(Program::thermometer(&setup, headers)));
+        }
         let local: &'static Local = Box::leak(Box::new(Local {
             address: IpAddr::V6(config.global()),
             secret: secret(network.seed, node, life),
@@ -205,12 +222,16 @@ fn sleep(network: &Network, node: usize) -> Option<Sleep> {
 
 /// A simulated node's secret, from the seed: the same seed must give the same run, and a simulation has no attackers.
 fn secret(seed: u64, node: usize, life: u64) -> Secret {
+    Secret::new(octets(seed, node, life))
+}
+
+fn octets(seed: u64, node: usize, life: u64) -> [u8; 16] {
     let mut stream = Seed(seed)
         .child(1000 + life)
         .stream(Purpose::Node(node as u32));
     let mut octets = [0; 16];
     stream.fill(&mut octets);
-    Secret::new(octets)
+    octets
 }
 
 fn socket(local: &'static Local, window: usize) -> Socket<'static> {

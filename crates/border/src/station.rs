@@ -8,6 +8,7 @@ use chappe_tcplp::host::{Host, Services};
 use chappe_tcplp::lowpan::{self, Interface, Losses, Table, TcpHeaders};
 
 use crate::gateway::{Gateway, MTU};
+use crate::program::Program;
 
 /// The most nodes of a network: entries in a node's routing table.
 pub const NODES_MAX: usize = 128;
@@ -46,6 +47,8 @@ pub enum Station {
     Border(Router),
     /// Any other node: relay and host.
     Mote(Mote),
+    /// A leaf whose program is a set of async tasks.
+    Program(Program),
 }
 
 /// Makes the same call on either variant.
@@ -54,6 +57,7 @@ macro_rules! each {
         match $station {
             Station::Border($node) => $call,
             Station::Mote($node) => $call,
+            Station::Program(Program { island: $node, .. }) => $call,
         }
     };
 }
@@ -63,14 +67,14 @@ impl Station {
     pub fn gateway(&self) -> Option<&Gateway> {
         match self {
             Station::Border(router) => Some(router.link.host()),
-            Station::Mote(_) => None,
+            Station::Mote(_) | Station::Program(_) => None,
         }
     }
 
-    /// The host; `None` at the border router.
+    /// The host; `None` at the border router, and where the host belongs to the tasks of a program.
     pub fn host(&self) -> Option<&MoteHost> {
         match self {
-            Station::Border(_) => None,
+            Station::Border(_) | Station::Program(_) => None,
             Station::Mote(mote) => Some(mote.link.host()),
         }
     }
@@ -93,22 +97,29 @@ impl Station {
 
     /// How long the radio has been on.
     pub fn radio_on(&self, now: Instant) -> Duration {
-        each!(self, node => node.mac.radio_on(now))
+        match self {
+            Station::Border(router) => router.mac.radio_on(now),
+            Station::Mote(mote) => mote.mac.radio_on(now),
+            Station::Program(program) => program.mac(|mac| mac.radio_on(now)),
+        }
     }
 
     /// The counters of its link layer.
-    pub fn mac(&self) -> &Counters {
-        each!(self, node => node.mac.counters())
+    pub fn mac(&self) -> Counters {
+        match self {
+            Station::Border(router) => *router.mac.counters(),
+            Station::Mote(mote) => *mote.mac.counters(),
+            Station::Program(program) => program.mac(|mac| *mac.counters()),
+        }
     }
 
-    /// The counters of its 6LoWPAN interface.
-    pub fn lowpan(&self) -> &lowpan::Counters {
-        each!(self, node => node.link.counters())
-    }
-
-    /// The losses of its 6LoWPAN interface, by reason.
-    pub fn losses(&self) -> &Losses {
-        each!(self, node => node.link.losses())
+    /// The counters of its 6LoWPAN interface, and its losses by reason.
+    pub fn lowpan(&self) -> (lowpan::Counters, Losses) {
+        match self {
+            Station::Border(router) => (*router.link.counters(), *router.link.losses()),
+            Station::Mote(mote) => (*mote.link.counters(), *mote.link.losses()),
+            Station::Program(program) => program.lowpan(),
+        }
     }
 }
 

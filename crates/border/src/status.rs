@@ -197,7 +197,7 @@ impl Status {
 fn node<R: Recorder>(border: &Border<R>, node: usize, now: Instant) -> NodeStatus {
     let (network, station) = (border.network(), border.station(node));
     let path = network.path(node);
-    let (mac, lowpan) = (station.mac(), station.lowpan());
+    let (mac, (lowpan, losses)) = (station.mac(), station.lowpan());
     let host = station.host();
     let served = host.map(|host| host.app().served()).unwrap_or_default();
     let counters = host.map(|host| *host.counters()).unwrap_or_default();
@@ -217,7 +217,7 @@ fn node<R: Recorder>(border: &Border<R>, node: usize, now: Instant) -> NodeStatu
         failed: mac.failed,
         forwarded: lowpan.frames_forwarded,
         marked: lowpan.marked,
-        lost: station.losses().total().into(),
+        lost: losses.total().into(),
         requests: served.requests,
         sunk_bytes: served.sunk,
         reported_lines: served.lines,

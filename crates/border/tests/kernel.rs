@@ -19,7 +19,9 @@ use chappe_sys::{Interface, namespace, packet};
 use chappe_tcplp::host::octet;
 use chappe_tcplp::tcp;
 
-const NODES: usize = 4;
+const NODES: usize = 5;
+/// The last of the row.
+const THERMOMETER: usize = 4;
 
 fn main() {
     if let Err(error) = namespace::isolate_by_any_means() {
@@ -36,6 +38,7 @@ fn main() {
     sinks_and_sources_work(&mut border);
     closed_ports_and_missing_nodes_are_reported(&mut border);
     coap_serves_blocks(&mut border);
+    a_boards_program_answers(&mut border);
     garbage_is_counted(&mut border);
     many_connections_find_a_place(&mut border);
     iperf3_measures_both_directions(&mut border);
@@ -59,7 +62,7 @@ fn row() -> Network {
         leaves: Vec::new(),
         contexts: true,
         short: true,
-        pace: [12, 0, 4, 12].map(Duration::from_millis).to_vec(),
+        pace: [12, 0, 4, 12, 12].map(Duration::from_millis).to_vec(),
         tcp: tcp::Config {
             mss: 498,
             ..tcp::Config::STANDARD
@@ -67,6 +70,7 @@ fn row() -> Network {
         window: 4,
         prefix: "fd00:2:3:4::".parse().unwrap(),
         reports: vec![(2, server())],
+        thermometers: vec![THERMOMETER],
     }
 }
 
@@ -290,6 +294,45 @@ fn coap_serves_blocks(border: &mut Border) {
 }
 
 /// Octets that are no packets, straight into the device, and no CoAP, to its port: counted, and the network goes on.
+/// Goal: the program of the nRF52840's image answers this kernel. Method: mote 4 runs its tasks; each request of its own
+/// visitor, and CoAP.
+fn a_boards_program_answers(border: &mut Border) {
+    println!("a_boards_program_answers");
+    let to = mote(border, THERMOMETER);
+    let get = "GET /temperature HTTP/1.1\r\nHost: mote\r\n\r\n";
+    let answer = client(border, || ask(to, get));
+    let (head, body) = answer.split_once("\r\n\r\n").expect("a head");
+    assert!(head.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
+    let degrees: f64 = body.trim().parse().expect("a temperature");
+    // 21.50 and a hundredth for each second since the network began.
+    assert!((21.5..100.0).contains(&degrees), "{body}");
+    for (request, status) in [
+        ("GET /nothing HTTP/1.1\r\nHost: mote\r\n\r\n", "404"),
+        ("POST /temperature HTTP/1.1\r\nHost: mote\r\n\r\n", "405"),
+        ("GET /temperature HTTP/1.1\r\n\r\n", "400"),
+    ] {
+        let answer = client(border, || ask(to, request));
+        assert_eq!(answer.get(9..12), Some(status), "{answer}");
+    }
+    // GET /temperature, confirmable, with message number 7 (RFC 7252 3).
+    let message = b"\x40\x01\x00\x07\xbbtemperature";
+    let answer = client(border, || {
+        let socket = UdpSocket::bind("[::]:0").unwrap();
+        socket.set_read_timeout(Some(Span::from_secs(120))).unwrap();
+        socket.send_to(message, (to, 5683)).unwrap();
+        let mut answer = [0; 100];
+        let len = socket.recv(&mut answer).unwrap();
+        answer[..len].to_vec()
+    });
+    assert_eq!(
+        answer.get(..4),
+        Some(&[0x60, 0x45, 0, 7][..]),
+        "{answer:02x?}"
+    );
+    let counted = border.station(THERMOMETER);
+    assert!(counted.mac().data_sent > 0 && counted.host().is_none());
+}
+
 fn garbage_is_counted(border: &mut Border) {
     println!("garbage_is_counted");
     let before = Status::of(border).gateway.malformed;

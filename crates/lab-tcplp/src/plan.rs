@@ -105,8 +105,8 @@ pub enum Variant {
     Paper,
     /// One segment in flight, as in uIP: the paper's baseline.
     OneSegment,
-    /// TCPlp with what the paper does not have: a shared context for addresses, compressed TCP headers, paced sources, the
-    /// standard's most link retries, and data requests whose interval grows while the parent holds no frames.
+    /// TCPlp with what the paper does not have: a shared context for addresses, compressed TCP headers, paced sources
+    /// instead of pauses before link retries, the standard's most link retries, and data requests whose interval grows while the parent holds no frames.
     Improved,
 }
 
@@ -200,6 +200,9 @@ impl Tcplp {
         let improved = variant == Variant::Improved;
         if improved {
             mac.retries = 7;
+            // The standard's pause: none. TCPlp's (7.1) keeps a source off the frames of a relay two hops on, and a paced source
+            // is off them already, so the pause only stops the row.
+            mac.retry_delay = dot15d4::Config::STANDARD.retry_delay;
         }
         let mut own = Tcplp {
             variant,

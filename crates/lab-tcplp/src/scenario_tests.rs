@@ -29,7 +29,7 @@ fn example(set: &[&str]) -> Plan {
 }
 
 /// Each variant completes three hops below the bound, at least at 0.9 times the paper's 19.5 kb/s. The improved variant is
-/// faster than the paper's (over five seeds 28.4 +- 0.7 and 21.4 +- 0.9 kb/s).
+/// faster than the paper's (over ten seeds 35.0 +- 0.4 and 20.7 +- 0.9 kb/s; 29.2 +- 0.5 with pauses before link retries).
 #[test]
 fn every_variant_carries_the_example() {
     let rates = SYSTEM.variants.iter().map(|variant| {
@@ -46,7 +46,7 @@ fn every_variant_carries_the_example() {
     let rates: Vec<f64> = rates.collect();
     println!("{rates:?}");
     assert!(rates.iter().all(|rate| *rate > 0.9 * 19.5e3), "{rates:?}");
-    assert!(rates[2] > 1.15 * rates[0], "{rates:?}");
+    assert!(rates[2] > 1.45 * rates[0], "{rates:?}");
 }
 
 /// An object that fits into the send buffer arrives, although its sender shuts the connection down at once.

@@ -32,6 +32,8 @@
 //! | [`Sockets`], [`Place`], [`Mailbox`] | the memory that the program lends |
 //! | [`Clock`] | time; `EmbassyClock` with the feature `embassy-time` |
 //! | [`DnsError`] | names, by `embedded_nal_async::Dns`, with the feature `dns` |
+//! | [`Island`] | a program of tasks as a node of a simulator, with the feature `island`, which allocates |
+//! | `tls` | a client of TLS 1.3 with a pre-shared key, with the feature `tls` |
 //! | `smoltcp_device` | smoltcp's sockets over our 6LoWPAN, and ours over its devices, with the feature `smoltcp` |
 //!
 //! `tests/suite` runs two such programs on simulated 802.15.4; `firmware/thermometer` is a whole one.
@@ -47,10 +49,15 @@
     )
 )]
 
+#[cfg(feature = "island")]
+extern crate alloc;
+
 mod clock;
 #[cfg(feature = "dns")]
 mod dns;
 mod error;
+#[cfg(feature = "island")]
+mod island;
 mod mailbox;
 mod nal;
 mod radio;
@@ -60,6 +67,8 @@ pub mod smoltcp_device;
 mod sockets;
 mod stack;
 mod tcp;
+#[cfg(feature = "tls")]
+pub mod tls;
 mod udp;
 mod waker;
 
@@ -69,6 +78,8 @@ pub use clock::EmbassyClock;
 #[cfg(feature = "dns")]
 pub use dns::DnsError;
 pub use error::Error;
+#[cfg(feature = "island")]
+pub use island::{Air, Antenna, Island, Task, Virtual};
 pub use mailbox::Mailbox;
 pub use radio::{Event, Radio, What};
 pub use runner::Runner;

@@ -1,5 +1,6 @@
 //! The stack that tasks share.
 
+use core::any::Any;
 use core::cell::{Cell, RefCell};
 use core::future::poll_fn;
 use core::net::{IpAddr, Ipv6Addr, SocketAddrV6};
@@ -7,7 +8,7 @@ use core::task::Poll;
 
 use chappe_core::{Instant, LinkNode, Mac, OverMac, RadioNode};
 use chappe_tcplp::host::Host;
-use chappe_tcplp::lowpan::{Headers, Interface, Routes};
+use chappe_tcplp::lowpan::{self, Headers, Interface, Losses, Routes};
 use chappe_tcplp::tcp::{Local, Socket};
 
 use crate::clock::Clock;
@@ -40,11 +41,17 @@ pub trait Mote<'a>: RadioNode {
 
     /// Takes what the host has to send, after it was changed.
     fn settle(&mut self, now: Instant);
+
+    /// The link layer, to look at.
+    fn mac(&self) -> &dyn Any;
+
+    /// The counters of its 6LoWPAN interface.
+    fn lowpan(&self) -> (lowpan::Counters, Losses);
 }
 
 impl<
     'a,
-    M: Mac,
+    M: Mac + 'static,
     R: Routes,
     C: Headers,
     const TCP: usize,
@@ -63,6 +70,14 @@ where
     fn settle(&mut self, now: Instant) {
         self.link.with_host(now, |_| ());
         self.handle_timeout(now);
+    }
+
+    fn mac(&self) -> &dyn Any {
+        &self.mac
+    }
+
+    fn lowpan(&self) -> (lowpan::Counters, Losses) {
+        (*self.link.counters(), *self.link.losses())
     }
 }
 
@@ -124,6 +139,11 @@ impl<'a, K: Clock> Stack<'a, K> {
         let time = Ipv6Addr::from((u128::from(nanos) << 32) | u128::from(salt));
         let flow = Flow::new(here, Endpoint::new(IpAddr::V6(time), 0));
         self.local.secret.timestamp_offset(&flow)
+    }
+
+    /// Calls `f` with the node, to look at its counters. Panics if `f` uses the stack.
+    pub fn look<T>(&self, f: impl FnOnce(&dyn Mote<'a>) -> T) -> T {
+        f(&**self.mote.borrow())
     }
 
     pub(crate) fn local(&self) -> &'a Local {

@@ -44,6 +44,7 @@
 //! |---|---|
 //! | `stack` | the interface of a stack under test |
 //! | `parse` | the language: text to lines |
+//! | `packetdrill` | packetdrill's language, read into the same lines |
 //! | `packet` | a packet as a line describes it: built, compared, printed |
 //! | `run` | the player: lines and the stack's deadlines on one clock |
 //!
@@ -51,11 +52,13 @@
 //! same outcome.
 
 mod packet;
+mod packetdrill;
 mod parse;
 mod run;
 mod stack;
 
 pub use packet::{LOCAL, LOCAL_PORT, REMOTE, REMOTE_PORT};
+pub use packetdrill::Shortfall;
 pub use parse::span;
-pub use run::run;
+pub use run::{run, run_packetdrill};
 pub use stack::{Answer, Call, Stack};

@@ -23,7 +23,8 @@ const TCP_HEADER_MAX: usize = 60;
 /// A packet as a line describes it. Numbers are relative to the initial sequence number of the side that owns them.
 #[derive(Clone, Debug, Default)]
 pub struct PacketSpec {
-    pub ecn: Ecn,
+    /// For a packet of the stack, `None`: the bits are not compared.
+    pub ecn: Option<Ecn>,
     pub flags: Flags,
     pub seq: i64,
     pub len: usize,
@@ -38,6 +39,9 @@ pub struct PacketSpec {
 pub struct OptionsSpec {
     /// `<...>`: no option is checked, not even SACK.
     pub any: bool,
+    /// Of the window only whether it is shut is compared, of the window scale whether it is there, of timestamps that and the
+    /// echo: the values are the stack's own affair.
+    pub shape: bool,
     pub mss: Option<Option<u16>>,
     pub window_scale: Option<Option<u8>>,
     pub sack_permitted: Option<bool>,
@@ -108,7 +112,7 @@ impl PacketSpec {
         let payload_len = u16::try_from(len).map_err(|_| "longer than IPv6 allows")?;
         packet.truncate(HEADER_LEN + len);
         let header = Header {
-            traffic_class: self.ecn.bits(),
+            traffic_class: self.ecn.unwrap_or_default().bits(),
             flow_label: 0,
             payload_len,
             next_header: PROTOCOL,
@@ -140,7 +144,9 @@ impl PacketSpec {
             (LOCAL_PORT, REMOTE_PORT),
             (segment.source_port, segment.destination_port),
         )?;
-        same("ECN bits", self.ecn, ecn)?;
+        if let Some(want) = self.ecn {
+            same("ECN bits", want, ecn)?;
+        }
         // RFC 9293, 3.9.1.2 leaves much of PSH to the stack, so it is compared only where a line has it.
         let push = match self.flags.has(Flags::PSH) {
             true => Flags::NONE,
@@ -165,8 +171,12 @@ impl PacketSpec {
         if let Some(ack) = self.ack {
             same("acknowledgement", ack, theirs(segment.ack))?;
         }
-        if let Some(window) = self.window {
-            same("window", window, segment.window)?;
+        match self.window {
+            None => {}
+            Some(window) if self.options.shape => {
+                same("a shut window", window == 0, segment.window == 0)?;
+            }
+            Some(window) => same("window", window, segment.window)?,
         }
         let wrong = |(n, &o): (usize, &u8)| o != octet(self.seq + n as i64);
         if let Some((n, _)) = segment.payload.iter().enumerate().find(|&pair| wrong(pair)) {
@@ -185,14 +195,21 @@ impl OptionsSpec {
             same("MSS", mss, sent.mss)?;
         }
         if let Some(scale) = self.window_scale {
-            same("window scale", scale, sent.window_scale)?;
+            let sent = match self.shape {
+                true => sent.window_scale.and(scale.or(Some(0))),
+                false => sent.window_scale,
+            };
+            same("window scale", scale, sent)?;
         }
         if let Some(permitted) = self.sack_permitted {
             same("SACK permitted", permitted, sent.sack_permitted)?;
         }
         if let Some(timestamps) = self.timestamps {
             let clock = bases.clock.unwrap_or(0);
-            let relative = |t: Timestamps| (t.value.wrapping_sub(clock), t.echo);
+            let relative = |t: Timestamps| match self.shape {
+                true => (0, t.echo),
+                false => (t.value.wrapping_sub(clock), t.echo),
+            };
             same("timestamps", timestamps, sent.timestamps.map(relative))?;
         }
         let relative = |seq: Seq| i64::from(seq.since(bases.script) as i32);

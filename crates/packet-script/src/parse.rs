@@ -133,7 +133,7 @@ pub fn span(text: &str) -> Result<Duration, String> {
     Err(format!("`{text}` is not a time"))
 }
 
-fn number<T: std::str::FromStr>(text: &str) -> Result<T, String> {
+pub(crate) fn number<T: std::str::FromStr>(text: &str) -> Result<T, String> {
     text.parse()
         .map_err(|_| format!("`{text}` is not a number in range"))
 }
@@ -182,8 +182,11 @@ fn event(text: &str) -> Result<Event, String> {
 }
 
 /// `[ce] P. 1:101(100) ack 1 win 2000 urg 5 <mss 1000, sack 1:2>`.
-fn packet(text: &str) -> Result<PacketSpec, String> {
-    let mut spec = PacketSpec::default();
+pub(crate) fn packet(text: &str) -> Result<PacketSpec, String> {
+    let mut spec = PacketSpec {
+        ecn: Some(Ecn::NotCapable),
+        ..PacketSpec::default()
+    };
     let (mut text, options) = match text.split_once('<') {
         Some((text, options)) => (
             text,
@@ -193,13 +196,13 @@ fn packet(text: &str) -> Result<PacketSpec, String> {
     };
     if let Some(rest) = text.strip_prefix('[') {
         let (ecn, rest) = rest.split_once(']').ok_or("`]` is missing")?;
-        spec.ecn = match ecn {
+        spec.ecn = Some(match ecn {
             "noecn" => Ecn::NotCapable,
             "ect0" => Ecn::Capable0,
             "ect1" => Ecn::Capable1,
             "ce" => Ecn::Marked,
             _ => return Err(format!("`{ecn}` is not an ECN mark")),
-        };
+        });
         text = rest;
     }
     let mut words = text.split_whitespace();
@@ -245,7 +248,7 @@ fn packet(text: &str) -> Result<PacketSpec, String> {
     Ok(spec)
 }
 
-fn options_of(text: &str) -> Result<OptionsSpec, String> {
+pub(crate) fn options_of(text: &str) -> Result<OptionsSpec, String> {
     let mut spec = OptionsSpec::default();
     for option in text
         .split(',')

@@ -6,6 +6,7 @@ use chappe_core::{Duration, Instant};
 use chappe_tcplp::tcp::Seq;
 
 use crate::packet::{Bases, PacketSpec, describe, octet};
+use crate::packetdrill::{self, Shortfall};
 use crate::parse::{Event, Line, Script, parse};
 use crate::stack::{Answer, Call, Stack};
 
@@ -22,6 +23,16 @@ pub fn run(
     include: &dyn Fn(&str) -> Option<String>,
 ) -> Result<(), String> {
     let script = parse(text, include)?;
+    play(&script, stack)
+}
+
+/// Plays the packetdrill script `text` to `stack`. [`Shortfall`] reports whether the stack failed or the script cannot be played.
+pub fn run_packetdrill(text: &str, stack: &mut dyn Stack) -> Result<(), Shortfall> {
+    let script = packetdrill::read(text).map_err(Shortfall::Unplayable)?;
+    play(&script, stack).map_err(Shortfall::Failed)
+}
+
+fn play(script: &Script, stack: &mut dyn Stack) -> Result<(), String> {
     for (key, value) in &script.config {
         stack.configure(key, value)?;
     }
@@ -40,7 +51,7 @@ pub fn run(
         written: 0,
         read: 0,
     };
-    player.play(&script)
+    player.play(script)
 }
 
 struct Player<'s> {

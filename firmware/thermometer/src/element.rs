@@ -1,7 +1,7 @@
 //! The chip's thermometer, and its source of noise.
 
 use nrf_pac::{RNG, TEMP};
-use thermometer::{Reading, Sensor};
+use chappe_thermometer::{Reading, Sensor};
 
 /// The chip's own thermometer.
 pub struct Element;

@@ -17,9 +17,9 @@ mod program {
 
     use chappe_mote::{Runner, Stack};
     use chappe_nrf52840::{Board, Config, Driver};
+    use chappe_thermometer::{Memory, Node, Setup, node, serve};
     use embassy_executor::Spawner;
     use static_cell::StaticCell;
-    use thermometer::{Memory, Node, node, serve};
 
     use crate::chip::{Chip, start_clock};
     use crate::element::{Element, random};
@@ -49,7 +49,8 @@ mod program {
     #[embassy_executor::main]
     async fn main(spawner: Spawner) {
         start_clock();
-        let (mote, local) = node(MEMORY.init_with(Memory::new), HERE, PARENT, random());
+        let setup = Setup::new(HERE, PARENT, random());
+        let (mote, local) = node::<_, 0>(MEMORY.init_with(Memory::new), &setup, ());
         let board: Radio = BOARD.init(Board::new(Driver::new(Chip::take(), Config::STANDARD)));
         let stack: &'static Net = STACK.init(Stack::new(NODE.init(mote), local, board));
         // A task is started once, so there is room for it.

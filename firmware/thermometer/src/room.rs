@@ -7,13 +7,12 @@ use core::sync::atomic::{AtomicBool, Ordering};
 use core::task::{Context, Poll, RawWaker, RawWakerVTable, Waker};
 
 use chappe_core::Channel;
-use chappe_mote::{Clock, Runner, Stack};
+use chappe_mote::{Runner, Stack};
 use chappe_nrf52840::model::{Chip, OnAir};
 use chappe_nrf52840::{Board, Buffer, Config, Driver, PPI, Registers, radio};
 use embassy_futures::join::join4;
 
-use crate::client::Visit;
-use crate::{Memory, Reading, Sensor, addresses, node, serve, visit};
+use chappe_thermometer::{Memory, Rising, Setup, Visit, addresses, node, serve, visit};
 
 /// Power of frames at the other node, dBm.
 const POWER: f64 = -60.0;
@@ -137,16 +136,6 @@ impl Registers for Metered<'_> {
     }
 }
 
-/// A temperature that rises by a hundredth of a degree each second.
-struct Rising<K>(K);
-
-impl<K: Clock> Sensor for Rising<K> {
-    fn read(&self) -> Reading {
-        let seconds = self.0.now().nanos() / 1_000_000_000;
-        Reading(2150 + i32::try_from(seconds).unwrap_or(0))
-    }
-}
-
 /// What came of the visit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct End {
@@ -169,8 +158,8 @@ pub fn play(watcher: &mut impl Watcher, ticks: fn() -> u32) -> End {
         .map(|chip| Metered { chip, ticks, meter })
         .map(|chip| Board::new(Driver::new(chip, Config::STANDARD)));
     let [mut ours, mut theirs] = [Memory::new(), Memory::new()];
-    let (mut mote, local) = node(&mut ours, 1, 2, [1; 16]);
-    let (mut visitor, visitors) = node(&mut theirs, 2, 1, [2; 16]);
+    let (mut mote, local) = node::<_, 0>(&mut ours, &Setup::new(1, 2, [1; 16]), ());
+    let (mut visitor, visitors) = node::<_, 0>(&mut theirs, &Setup::new(2, 1, [2; 16]), ());
     let stack = Stack::new(&mut mote, local, &boards[0]);
     let guest = Stack::new(&mut visitor, visitors, &boards[1]);
     let sensor = Rising(&boards[0]);

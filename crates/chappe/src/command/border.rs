@@ -64,6 +64,7 @@ pub fn run(options: &Border) -> Result<u8, Failure> {
         NODES_MAX,
     )?;
     let reports = reports(&live, options)?;
+    thermometers_are_leaves(&live, options)?;
     let film = film(options, live.parents.len())?;
     let preferred = process::prefer();
     if !options.host {
@@ -159,7 +160,30 @@ fn network(live: &LiveNetwork, options: &Border, reports: Vec<(usize, SocketAddr
         window: live.window,
         prefix: options.prefix,
         reports,
+        thermometers: options.thermometer.clone(),
     }
+}
+
+/// A thermometer forwards nothing and serves no other port, so it must be a leaf that does not report.
+fn thermometers_are_leaves(live: &LiveNetwork, options: &Border) -> Result<(), Failure> {
+    for &node in &options.thermometer {
+        let why = if !(1..live.parents.len()).contains(&node) {
+            format!(
+                "no mote has the number {node}; the motes are 1 to {}",
+                live.parents.len() - 1
+            )
+        } else if live.parents[node].is_none() {
+            format!("mote {node} has no way to the border")
+        } else if let Some(child) = live.parents.iter().position(|&up| up == Some(node)) {
+            format!("mote {node} forwards for mote {child}, and a thermometer forwards nothing")
+        } else if options.report.iter().any(|report| report.node == node) {
+            format!("mote {node} reports, which is a service of the other motes")
+        } else {
+            continue;
+        };
+        return Err(InputError::new(format!("--thermometer {node}"), why).into());
+    }
+    Ok(())
 }
 
 /// Runs until SIGINT or SIGTERM, with a status line on the terminal.

@@ -6,3 +6,5 @@ mod names;
 #[cfg(feature = "smoltcp")]
 mod smoltcp;
 mod streams;
+#[cfg(feature = "tls")]
+mod tls;

@@ -23,7 +23,8 @@ Examples:
   chappe border exec PID -- curl 'http://[fd63:6861:7070:65::ff:fe00:3]/'       in a second terminal
   chappe border examples/lln-3-hops.toml -- sh -c 'curl -s http://[$LLN_3]/info'
   chappe border examples/lln-3-hops.toml -- sh -c 'iperf3 -c $LLN_3 -t 10'
-  chappe border examples/lln-3-hops.toml --report 3=9000                   mote 3 connects to port 9000"
+  chappe border examples/lln-3-hops.toml --report 3=9000                   mote 3 connects to port 9000
+  chappe border examples/lln-3-hops.toml --thermometer 3 -- sh -c 'curl http://[$LLN_3]/temperature'"
 )]
 pub struct Border {
     #[command(subcommand)]
@@ -44,6 +45,9 @@ pub struct Border {
     /// second, and connects again after failures; can be given for several motes.
     #[arg(long, value_name = "NODE=[ADDRESS:]PORT", value_parser = report)]
     pub report: Vec<Report>,
+    /// Mote NODE, a leaf, runs the program of firmware/thermometer: a temperature by HTTP and CoAP. May be repeated.
+    #[arg(long, value_name = "NODE")]
+    pub thermometer: Vec<usize>,
     /// Create the interface in this host's own namespace, where every program can use it; needs CAP_NET_ADMIN.
     #[arg(long)]
     pub host: bool,

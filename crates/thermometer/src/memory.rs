@@ -7,8 +7,9 @@ use chappe_core::{Address, OverMac, Purpose, Seed};
 use chappe_mac::dot15d4::{Config as MacConfig, Dot15d4};
 use chappe_mote::{Mailbox, Place, Sockets};
 use chappe_tcplp::host::Host;
-use chappe_tcplp::lowpan::{Config, Interface, Leaf};
+use chappe_tcplp::lowpan::{Config, Headers, Interface, Leaf};
 use chappe_tcplp::tcp::{self, Local, NewReno, Range, Secret, Sent, Socket};
+use chappe_wire::sixlowpan::Context;
 
 /// The prefix of the room's network.
 pub const PREFIX: Ipv6Addr = Ipv6Addr::new(0xfd00, 0xcafe, 0, 1, 0, 0, 0, 0);
@@ -19,9 +20,44 @@ const BUFFER: usize = 924;
 /// Payload and timestamps of a segment of five frames.
 const MSS: u16 = 474;
 
-/// A leaf: all packets go to one neighbour.
-pub type Node<'a> =
-    OverMac<Dot15d4<0>, Interface<Host<'a, Sockets<'a>, SOCKETS>, Leaf, 2, 2, 0, 536>>;
+/// A leaf: all packets go to one neighbour. `C` compresses headers behind IPv6's, `()` does not. A node with sleepy children
+/// holds `HELD` frames for them.
+pub type Node<'a, C = (), const HELD: usize = 0> =
+    OverMac<Dot15d4<HELD>, Interface<Host<'a, Sockets<'a>, SOCKETS>, Leaf, 2, 2, 0, 536, C>>;
+
+/// Who a node is, and the network around it.
+#[derive(Clone, Copy, Debug)]
+pub struct Setup {
+    /// The number that its addresses are made of.
+    pub number: u16,
+    /// The number of the neighbour to which all its packets go.
+    pub parent: u16,
+    /// The network's prefix, of 64 bits.
+    pub prefix: Ipv6Addr,
+    /// What the network shortens in addresses.
+    pub contexts: &'static [Context],
+    /// The link layer. A node with `sleep` is a sleepy leaf of its parent.
+    pub mac: MacConfig,
+    /// From a source of true random numbers, and another one after each start.
+    pub secret: [u8; 16],
+}
+
+impl Setup {
+    /// A node of a network with the standard's parameters, the prefix [`PREFIX`] and no contexts.
+    pub fn new(number: u16, parent: u16, secret: [u8; 16]) -> Setup {
+        Setup {
+            number,
+            parent,
+            prefix: PREFIX,
+            contexts: &[],
+            mac: MacConfig {
+                retries: 7,
+                ..MacConfig::STANDARD
+            },
+            secret,
+        }
+    }
+}
 
 /// What a node borrows, all of it.
 pub struct Memory<'a> {
@@ -65,24 +101,21 @@ pub fn addresses(number: u16) -> (Ipv6Addr, Ipv6Addr) {
     (config.global(), config.link_local())
 }
 
-/// Node `number`, whose neighbour is `parent`, and what its stack needs to know. `secret` comes from a source of true
-/// random numbers, and is another one after each start.
-pub fn node<'a>(
+/// The node of this setup, and what its stack needs to know.
+pub fn node<'a, C: Headers, const HELD: usize>(
     memory: &'a mut Memory<'a>,
-    number: u16,
-    parent: u16,
-    secret: [u8; 16],
-) -> (Node<'a>, &'a Local) {
-    let here = Address::node(number);
-    let mac = MacConfig {
-        retries: 7,
-        ..MacConfig::STANDARD
+    setup: &Setup,
+    headers: C,
+) -> (Node<'a, C, HELD>, &'a Local) {
+    let here = Address::node(setup.number);
+    let frame_max = setup.mac.caps(0).frame_max;
+    let config = Config {
+        contexts: setup.contexts,
+        ..Config::new(here, setup.prefix, frame_max)
     };
-    let frame_max = mac.caps(0).frame_max;
-    let config = Config::new(here, PREFIX, frame_max);
     let local: &Local = memory.local.insert(Local {
         address: IpAddr::V6(config.global()),
-        secret: Secret::new(secret),
+        secret: Secret::new(setup.secret),
         config: tcp::Config {
             mss: MSS,
             ..tcp::Config::STANDARD
@@ -105,18 +138,20 @@ pub fn node<'a>(
             flight: flights.next().map_or(&mut [][..], |part| part),
         };
         // It fails for buffers without room only, and these have some.
-        Socket::new(local, lent, NewReno).unwrap()
+        Socket::new(local, lent, NewReno).unwrap_or_else(|why| unreachable!("{why:?}"))
     });
     let host = Host::new(local, config.link_local(), sockets, app);
-    let seed = Seed(u64::from_le_bytes(*secret.first_chunk().unwrap_or(&[0; 8])));
+    let seed = Seed(u64::from_le_bytes(
+        *setup.secret.first_chunk().unwrap_or(&[0; 8]),
+    ));
     let stream = |part| seed.stream(Purpose::Node(part));
     let routes = Leaf {
         node: here,
-        parent: Address::node(parent),
+        parent: Address::node(setup.parent),
     };
-    let link = Interface::new(config, host, routes, stream(1));
+    let link = Interface::with_headers(config, host, routes, stream(1), headers);
     (
-        OverMac::new(Dot15d4::new(mac, here, stream(0)), link),
+        OverMac::new(Dot15d4::new(setup.mac, here, stream(0)), link),
         local,
     )
 }
