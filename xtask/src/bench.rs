@@ -7,7 +7,7 @@
 
 use std::fmt::Write;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::process;
 use crate::report::Report;
@@ -27,16 +27,8 @@ pub fn run(names: &[String]) -> Result<(), String> {
             known.join(" ")
         ));
     }
-    let folder = workspace
-        .root
-        .join("docs/benchmarks")
-        .join(folder_name(&workspace.root));
-    fs::create_dir_all(&folder).map_err(|why| why.to_string())?;
     let command = format!("cargo xtask bench {}", names.join(" "));
-    write(
-        &folder.join("about.txt"),
-        &about(&workspace.root, command.trim_end()),
-    )?;
+    let folder = prepared(&workspace.root, command.trim_end())?;
     let mut report = Report::new();
     let wanted =
         |bench: &&Benchmark| names.is_empty() || names.iter().any(|name| bench.is_of(name));
@@ -47,6 +39,21 @@ pub fn run(names: &[String]) -> Result<(), String> {
     }
     println!("kept in {}", folder.display());
     report.close()
+}
+
+/// Keeps what another command measured beside the benchmarks of its day, machine and commit; returns the file.
+pub fn keep(root: &Path, command: &str, name: &str, text: &str) -> Result<PathBuf, String> {
+    let file = prepared(root, command)?.join(format!("{name}.txt"));
+    write(&file, text)?;
+    Ok(file)
+}
+
+/// The folder of this day, machine and commit, with what a reader needs to judge its figures.
+fn prepared(root: &Path, command: &str) -> Result<PathBuf, String> {
+    let folder = root.join("docs/benchmarks").join(folder_name(root));
+    fs::create_dir_all(&folder).map_err(|why| why.to_string())?;
+    write(&folder.join("about.txt"), &about(root, command))?;
+    Ok(folder)
 }
 
 /// A program that measures.

@@ -73,8 +73,7 @@ pub fn install(root: &Path, may_install: bool) -> Outcome {
             "missing: {wanted}. `cargo xtask test --install` as root installs them"
         ));
     }
-    let is_root = process::first_line("id", &["-u"], root).as_deref() == Some("0");
-    if !is_root || !process::exists("apt-get") {
+    if !can_install(root) {
         return Outcome::Skipped(format!("missing: {wanted}. Needs root and apt-get"));
     }
     match apt_get(&["update"]).and_then(|()| {
@@ -86,6 +85,18 @@ pub fn install(root: &Path, may_install: bool) -> Outcome {
         // A mirror that is away is not a defect of the code under test.
         Err(why) => Outcome::Skipped(format!("missing: {wanted}. apt-get: {why}")),
     }
+}
+
+/// Whether packages can be installed: by root, with apt-get.
+pub fn can_install(root: &Path) -> bool {
+    let is_root = process::first_line("id", &["-u"], root).as_deref() == Some("0");
+    is_root && process::exists("apt-get")
+}
+
+/// Installs one package with what it needs.
+pub fn install_package(package: &str) -> Result<(), String> {
+    apt_get(&["update"])?;
+    apt_get(&["install", "--yes", "--no-install-recommends", package])
 }
 
 fn apt_get(args: &[&str]) -> Result<(), String> {

@@ -16,6 +16,7 @@ mod firmware;
 mod modules;
 mod no_std;
 mod page;
+mod peers;
 mod process;
 mod python;
 mod report;
@@ -45,6 +46,8 @@ Usage: cargo xtask COMMAND
   sizes               Measure what TCP costs a Cortex-M4 (code, memory, instructions) and record it under
                       docs/benchmarks
   bench [PACKAGE...]  Run the benchmarks and record the results under docs/benchmarks
+  peers [SEEDS]       Compare Chappe with ns-3 on the same networks (12 seeds: some five minutes) and record the table under
+                      docs/benchmarks. Installs ns-3 from Debian (as root) or PyPI
   dist [--once]       Make what is shipped, under target/dist: static programs, a Debian package that is installed and
                       removed in a copy of this system, a bill of materials, checksums. Half an hour on two cores;
                       --once leaves out the comparison of two builds
@@ -77,6 +80,7 @@ fn main() -> ExitCode {
         ("dist", [flag]) if flag == "--once" => dist::run(false),
         ("storm", options) => storm::alone(options),
         ("bench", packages) => bench::run(packages),
+        ("peers", arguments) => peers::alone(arguments),
         ("circles", []) => rules::circles::list(),
         ("words", []) => rules::words::list(""),
         ("words", [folder]) => rules::words::list(folder),

@@ -14,38 +14,15 @@
 
 use std::time::Instant as Wall;
 
-use chappe_core::{Address, Db, Dbm, Duration, OverMac, Purpose, Rate, Seed};
+use chappe_core::{Address, Dbm, Duration, OverMac, Purpose, Rate, Seed};
 use chappe_mac::dot11::{Config, Dot11};
-use chappe_sim::{AirTime, Lock, Loss, Medium, PathLoss, Profile, Simulator, World, topology};
+use chappe_sim::{AirTime, Loss, Medium, Profile, Simulator, World, topology};
 use chappe_testkit::Saturated;
 use chappe_testkit::allocation::{self, Counting};
 use chappe_testkit::processor::thread_time;
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
-
-/// ns-3's physics as scenario (a) sets it.
-fn profile() -> Profile {
-    Profile {
-        power: Dbm(15.0),
-        power_max: Dbm(15.0),
-        path_loss: PathLoss::TwoRayGround {
-            hertz: 2.4e9,
-            height: 1.5,
-        },
-        fading: chappe_sim::Fading::Rayleigh,
-        // One draw for each frame and receiver, as ns-3: frames are longer than this.
-        coherence: Duration::from_micros(100),
-        lock: Lock {
-            sinr: Db(4.0),
-            power: Dbm(-73.9),
-        },
-        carrier_sense: Dbm(-84.5),
-        // ns-3's frame capture model is off unless asked for.
-        capture: None,
-        ..Profile::ns3_yans()
-    }
-}
 
 /// GloMoSim's radio at Pacifier's 250 m.
 fn pacifier() -> Profile {
@@ -148,7 +125,7 @@ fn main() {
         seconds: 60,
     };
     for seed in 1..=if quick { 2 } else { 6 } {
-        small.then(|| run(&a(profile()), seed));
+        small.then(|| run(&a(Profile::ns3_rayleigh()), seed));
     }
     for profile in [
         Profile::chappe_physical(),
@@ -161,7 +138,7 @@ fn main() {
         });
     }
     let big = |nodes, side, senders, seconds| Scenario {
-        profile: profile(),
+        profile: Profile::ns3_rayleigh(),
         nodes,
         side,
         senders,

@@ -104,6 +104,7 @@ fn run(name: &str, nodes: usize, seconds: u64, seed: u64, in_unison: bool) {
 fn main() {
     for seed in 1..=3 {
         run("ieee-e418", 139, 600, seed, false);
+        run("ieee-e418-gate", 139, 600, seed, false);
     }
     run("cc2420-indoor", 139, 600, 1, false);
     println!("every 14th node sends the same 127 octets each 5 ms, at the same instant:");

@@ -13,13 +13,13 @@
 //! under the profile's floor, and how strong all that is left out is together.
 
 use chappe_core::{
-    Address, Db, Dbm, Duration, Instant, Mode, OverMac, Purpose, RadioEvent, RadioNode,
-    RadioRequest, Rate, Seed, Transmit, Wake,
+    Address, Db, Duration, Instant, Mode, OverMac, Purpose, RadioEvent, RadioNode, RadioRequest,
+    Rate, Seed, Transmit, Wake,
 };
 use chappe_mac::dot11::{Config, Dot11};
 use chappe_sim::{
-    AirTime, Counters, Lock, Medium, Memory, NodeCounters, PathLoss, Profile, RandomWaypoint,
-    Simulator, World, topology,
+    AirTime, Counters, Medium, Memory, NodeCounters, Profile, RandomWaypoint, Simulator, World,
+    topology,
 };
 use chappe_testkit::Saturated;
 use chappe_testkit::processor::thread_time;
@@ -41,13 +41,13 @@ struct Row {
 const ROWS: [Row; 3] = [
     Row {
         name: "dot11b",
-        profile: scenario_a,
+        profile: Profile::ns3_rayleigh,
         density: 50e-6,
         saturated: |nodes| nodes / 5,
     },
     Row {
         name: "twenty",
-        profile: scenario_a,
+        profile: Profile::ns3_rayleigh,
         density: 50e-6,
         saturated: |_| 20,
     },
@@ -58,27 +58,6 @@ const ROWS: [Row; 3] = [
         saturated: |_| 0,
     },
 ];
-
-/// ns-3's physics as scenario (a) sets it.
-fn scenario_a() -> Profile {
-    Profile {
-        power: Dbm(15.0),
-        power_max: Dbm(15.0),
-        path_loss: PathLoss::TwoRayGround {
-            hertz: 2.4e9,
-            height: 1.5,
-        },
-        fading: chappe_sim::Fading::Rayleigh,
-        coherence: Duration::from_micros(100),
-        lock: Lock {
-            sinr: Db(4.0),
-            power: Dbm(-73.9),
-        },
-        carrier_sense: Dbm(-84.5),
-        capture: None,
-        ..Profile::ns3_yans()
-    }
-}
 
 /// Broadcasts 100 octets at `next` and once a second after.
 struct Beacon {

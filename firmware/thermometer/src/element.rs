@@ -1,7 +1,7 @@
 //! The chip's thermometer, and its source of noise.
 
-use nrf_pac::{RNG, TEMP};
 use chappe_thermometer::{Reading, Sensor};
+use nrf_pac::{RNG, TEMP};
 
 /// The chip's own thermometer.
 pub struct Element;

@@ -143,6 +143,9 @@ pub enum ProfileName {
     /// 802.15.4: ns-3's lr-wpan; identical frames do not add up.
     #[serde(rename = "ieee-e418")]
     IeeeE418,
+    /// 802.15.4: the same, but no frame below the sensitivity is received.
+    #[serde(rename = "ieee-e418-gate")]
+    IeeeE418Gate,
 }
 
 /// What stands before a frame.
@@ -225,6 +228,7 @@ impl ProfileName {
             ProfileName::At86rf233Indoor => "at86rf233-indoor",
             ProfileName::Nrf52840Indoor => "nrf52840-indoor",
             ProfileName::IeeeE418 => "ieee-e418",
+            ProfileName::IeeeE418Gate => "ieee-e418-gate",
         }
     }
 }

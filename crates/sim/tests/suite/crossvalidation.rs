@@ -1,8 +1,8 @@
 //! Scenario (a) of the physics report against ns-3, which ran it on other topologies of the same kind.
 
-use chappe_core::{Address, Db, Dbm, Duration, OverMac, Purpose, Rate, Seed};
+use chappe_core::{Address, OverMac, Purpose, Rate, Seed};
 use chappe_mac::dot11::{Config, Dot11};
-use chappe_sim::{AirTime, Fading, Lock, Medium, PathLoss, Profile, Simulator, World, topology};
+use chappe_sim::{AirTime, Medium, Profile, Simulator, World, topology};
 use chappe_testkit::Saturated;
 
 /// Goal: the channel as a whole behaves as ns-3's. Method: 50 nodes, 10 saturated broadcasters, 30 topologies, 5 s
@@ -10,23 +10,7 @@ use chappe_testkit::Saturated;
 /// receptions per frame. The means over our topologies must lie inside these ranges, and nearly all single ones near.
 #[test]
 fn saturated_broadcast_looks_like_ns3() {
-    let profile = Profile {
-        power: Dbm(15.0),
-        power_max: Dbm(15.0),
-        path_loss: PathLoss::TwoRayGround {
-            hertz: 2.4e9,
-            height: 1.5,
-        },
-        fading: Fading::Rayleigh,
-        coherence: Duration::from_micros(100),
-        lock: Lock {
-            sinr: Db(4.0),
-            power: Dbm(-73.9),
-        },
-        carrier_sense: Dbm(-84.5),
-        capture: None,
-        ..Profile::ns3_yans()
-    };
+    let profile = Profile::ns3_rayleigh();
     let mut runs = Vec::new();
     for seed in 1..=30 {
         let seed = Seed(seed);

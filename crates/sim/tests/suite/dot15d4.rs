@@ -33,6 +33,29 @@ fn named(name: &str) -> Profile {
     Profile::named(name).unwrap()
 }
 
+/// Goal: sensitivity is a point of the error curve and no gate. Method: frames of 100 octets half a decibel under it are received
+/// as the closed form says at -0.10 dB of ratio, payload and header; with the gate, and under ns-3's -5 dB, never.
+#[test]
+fn sensitivity_is_no_gate() {
+    let at = |name: &str, power: f64| {
+        let medium = Medium::geometric(
+            &[Position::new(0.0, 0.0), Position::new(1.0, 0.0)],
+            &plain(named(name), -power),
+            Seed(1),
+        );
+        medium.unwrap().prr(0, 1, MODE, 100)
+    };
+    let symbol = Oqpsk::IeeeE418.symbol_error(Db(-0.10).to_linear());
+    // 200 symbols of PSDU; the header is two symbols of preamble, two of delimiter, two of length.
+    let expected = (206.0 * (-symbol).ln_1p()).exp();
+    let found = at("ieee-e418", -107.08);
+    assert!((0.7..0.9).contains(&expected), "{expected}");
+    assert!((found - expected).abs() < 0.01, "{found} {expected}");
+    assert_eq!(at("ieee-e418-gate", -107.08), 0.0);
+    assert!(at("ieee-e418-gate", -106.5) > 0.9);
+    assert_eq!(at("ieee-e418", -106.98 - 5.01), 0.0);
+}
+
 /// The physics report's 4.1: ratio for 10, 50, 90 and 99 % of frames of 20 and 127 octets, without header.
 #[test]
 fn the_closed_form_is_that_of_the_standard() {

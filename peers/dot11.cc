@@ -1,0 +1,145 @@
+// 802.11b in ns-3, on a plan that Chappe wrote. `broadcast`: saturated broadcasters over two rays with Rayleigh fading;
+// `cell`: saturated stations around one sink, acknowledged.
+//
+//     dot11 broadcast|cell PLAN SEED
+
+#include "ns3/core-module.h"
+#include "ns3/mobility-module.h"
+#include "ns3/network-module.h"
+#include "ns3/propagation-module.h"
+#include "ns3/wifi-module.h"
+
+#include "plan.h"
+
+using namespace ns3;
+
+namespace {
+
+// An EtherType for experiments (IEEE 802, "Local Experimental 1").
+constexpr std::uint16_t kProtocol = 0x88b5;
+// Frames in each saturated queue, and how often it is filled: no station sends so many in that time.
+constexpr std::uint32_t kBacklog = 40;
+const Time kRefill = MilliSeconds(50);
+
+struct Network {
+    NetDeviceContainer devices;
+    Counts counts;
+    std::size_t senders;
+    std::uint32_t octets;
+    Address to;
+    bool cell;
+
+    Network(std::size_t nodes) : counts(nodes) {}
+
+    static Ptr<WifiNetDevice> wifi(Ptr<NetDevice> device) { return DynamicCast<WifiNetDevice>(device); }
+
+    void refill() {
+        for (std::size_t i = 0; i < senders; i++) {
+            auto queue = wifi(devices.Get(i))->GetMac()->GetTxopQueue(AC_BE_NQOS);
+            while (queue->GetNPackets() < kBacklog) {
+                std::vector<std::uint8_t> octet(octets, 0);
+                octet[0] = static_cast<std::uint8_t>(i);
+                devices.Get(i)->Send(Create<Packet>(octet.data(), octets), to, kProtocol);
+            }
+        }
+        Simulator::Schedule(kRefill, &Network::refill, this);
+    }
+
+    void transmitted(std::size_t node, Ptr<const Packet> packet, double) {
+        if (packet->GetSize() > octets && counts.counting) counts.sent[node]++;
+    }
+
+    bool received(std::size_t node, Ptr<NetDevice>, Ptr<const Packet> packet, std::uint16_t, const Address&) {
+        if (!counts.counting) return true;
+        std::uint8_t sender = 0;
+        packet->CopyData(&sender, 1);
+        counts.received[cell ? sender : node]++;
+        return true;
+    }
+
+    void state(Time, Time duration, WifiPhyState now) {
+        if (now != WifiPhyState::TX) return;
+        double us = duration.GetNanoSeconds() / 1e3;
+        if (us > counts.data_us) counts.data_us = us;
+        if (counts.ack_us == 0 || us < counts.ack_us) counts.ack_us = us;
+    }
+};
+
+}  // namespace
+
+int main(int count, char** words) {
+    if (count != 4) {
+        std::cerr << "usage: dot11 broadcast|cell PLAN SEED\n";
+        return 2;
+    }
+    bool cell = std::string(words[1]) == "cell";
+    Plan plan(words[2]);
+    RngSeedManager::SetSeed(std::stoul(words[3]));
+    Network network(plan.places.size());
+    network.cell = cell;
+    network.senders = static_cast<std::size_t>(plan["senders"]);
+    network.octets = static_cast<std::uint32_t>(plan["octets"]);
+
+    NodeContainer nodes;
+    nodes.Create(plan.places.size());
+    auto places = CreateObject<ListPositionAllocator>();
+    for (auto [x, y] : plan.places) places->Add(Vector(x, y, 0));
+    MobilityHelper mobility;
+    mobility.SetPositionAllocator(places);
+    mobility.SetMobilityModel("ns3::ConstantPositionMobilityModel");
+    mobility.Install(nodes);
+
+    YansWifiChannelHelper channel;
+    channel.SetPropagationDelay("ns3::ConstantSpeedPropagationDelayModel");
+    YansWifiPhyHelper phy;
+    if (cell) {
+        channel.AddPropagationLoss("ns3::LogDistancePropagationLossModel");
+    } else {
+        channel.AddPropagationLoss("ns3::TwoRayGroundPropagationLossModel", "Frequency", DoubleValue(plan["hertz"]),
+                                   "HeightAboveZ", DoubleValue(plan["height"]));
+        // A shape of one is Rayleigh's fading.
+        channel.AddPropagationLoss("ns3::NakagamiPropagationLossModel", "m0", DoubleValue(1), "m1", DoubleValue(1), "m2",
+                                   DoubleValue(1));
+    }
+    phy.SetChannel(channel.Create());
+    phy.Set("TxPowerStart", DoubleValue(plan["power"]));
+    phy.Set("TxPowerEnd", DoubleValue(plan["power"]));
+    phy.Set("CcaEdThreshold", DoubleValue(plan["carrier_sense"]));
+    // ns-3 has a second threshold, for energy beside 802.11 frames. Its default of -82 dBm ends a busy period that began above
+    // it as soon as the sum falls under it, although the first threshold is lower.
+    phy.Set("CcaSensitivity", DoubleValue(plan["cca_sensitivity"]));
+    phy.SetPreambleDetectionModel("ns3::ThresholdPreambleDetectionModel", "Threshold", DoubleValue(plan["lock_sinr"]),
+                                  "MinimumRssi", DoubleValue(plan["lock_power"]));
+    WifiHelper wifi;
+    wifi.SetStandard(WIFI_STANDARD_80211b);
+    wifi.SetRemoteStationManager("ns3::ConstantRateWifiManager", "DataMode", StringValue("DsssRate2Mbps"), "ControlMode",
+                                 StringValue("DsssRate1Mbps"), "NonUnicastMode", StringValue("DsssRate2Mbps"));
+    WifiMacHelper mac;
+    mac.SetType("ns3::AdhocWifiMac");
+    network.devices = wifi.Install(phy, mac, nodes);
+    for (std::size_t i = 0; i < plan.places.size(); i++) {
+        auto device = Network::wifi(network.devices.Get(i));
+        device->GetMac()->GetTxopQueue(AC_BE_NQOS)->SetMaxDelay(Seconds(1000));
+        device->GetPhy()->TraceConnectWithoutContext("PhyTxBegin",
+                                                     MakeCallback(&Network::transmitted, &network).Bind(i));
+        device->SetReceiveCallback(MakeCallback(&Network::received, &network).Bind(i));
+    }
+    Network::wifi(network.devices.Get(0))
+        ->GetPhy()
+        ->GetState()
+        ->TraceConnectWithoutContext("State", MakeCallback(&Network::state, &network));
+    if (cell) {
+        auto sink = Network::wifi(network.devices.Get(plan.places.size() - 1));
+        // The sink's acknowledgements are the shortest frames.
+        sink->GetPhy()->GetState()->TraceConnectWithoutContext("State", MakeCallback(&Network::state, &network));
+        network.to = sink->GetAddress();
+    } else {
+        network.to = Mac48Address::GetBroadcast();
+    }
+    Simulator::Schedule(Seconds(0), &Network::refill, &network);
+    Simulator::Schedule(Seconds(plan["warm"]), &Counts::begin, &network.counts);
+    Simulator::Stop(Seconds(plan["warm"] + plan["seconds"]));
+    Simulator::Run();
+    network.counts.print();
+    Simulator::Destroy();
+}
