@@ -1,5 +1,6 @@
 // What is on the screen, as files: CSV of the events, SVG of the timeline, PNG of a canvas.
 
+import { escape } from "./detail";
 import { bound, Model } from "./model";
 import { colours } from "./theme";
 import { niceStep, type Window } from "./timeline";
@@ -88,7 +89,7 @@ export function svg(model: Model, shown: Window): string | null {
       mark(node, start.at(row), start.at(row) + airtime.at(row), palette.sends, false);
     }
     if (marks.length > MARKS) return null;
-    marks.push(`<text x="${left - 8}" y="${top + node * lane + 9}" text-anchor="end">node ${node}</text>`);
+    marks.push(`<text x="${left - 8}" y="${top + node * lane + 9}" text-anchor="end">${escape(model.name(node))}</text>`);
   }
   const step = niceStep((shown.end - shown.begin) / 8);
   for (let at = Math.ceil(shown.begin / step) * step; at <= shown.end; at += step) {

@@ -193,6 +193,8 @@ pub fn about_json(about: &About) -> serde_json::Value {
         "seed": about.seed,
         "end_ns": about.end.nanos(),
         "nodes": about.nodes,
+        "interferers": about.interferers,
+        "names": about.names,
         "positions_m": about.positions,
         "noise_dbm": about.noise_dbm,
         "dropped": { "frames": about.dropped[0], "receptions": about.dropped[1], "readings": about.dropped[2] },
@@ -215,6 +217,13 @@ fn about_of(text: &str) -> Option<About> {
         seed: number("seed")?,
         end: AirTime::from_nanos(number("end_ns")?),
         nodes: number("nodes")? as usize,
+        // Traces of the versions before have neither.
+        interferers: number("interferers").unwrap_or(0) as usize,
+        names: (json.get("names").and_then(|names| names.as_array()))
+            .into_iter()
+            .flatten()
+            .map(|name| name.as_str().map(str::to_owned))
+            .collect::<Option<_>>()?,
         positions: json
             .get("positions_m")?
             .as_array()?
