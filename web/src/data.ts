@@ -8,9 +8,11 @@ export interface About {
   seed: number;
   end_ns: number;
   nodes: number;
+  /** Transmitters that are no nodes; they have the numbers after those of the nodes. */
+  interferers: number;
+  /** What nodes are called; empty where numbers are enough. */
+  names: string[];
   positions_m: [number, number][];
-  /** The nodes' names by number; none if they have none but their numbers. */
-  names?: string[];
   noise_dbm: number | null;
   dropped: { frames: number; receptions: number; readings: number };
 }
@@ -56,11 +58,19 @@ export interface Summary {
 
 export interface Point {
   panel: string;
+  /** What the panel shows; results of older versions have none of the next four. */
+  panel_title?: string;
+  drawn?: "bars" | "lines" | "cdf";
+  axis?: string;
+  /** The place as a number, if it is one. */
+  x?: number | null;
   series: string;
   place: string;
   unit: string;
   paper: number | null;
   ours: Summary;
+  /** Both ends of the 95 % interval. */
+  interval?: [number, number] | null;
   bound: number | null;
   bound_worst_receiver: number | null;
 }
@@ -103,6 +113,10 @@ export interface Contents {
   title: string;
   runs: Run[];
   figures: Figure[];
+  /** Whether the runs go on: the page asks again each second. */
+  live: boolean;
+  /** What could not be shown. */
+  notes: string[];
 }
 
 const ARRAYS = { u8: Uint8Array, u16: Uint16Array, u32: Uint32Array, f32: Float32Array, f64: Float64Array };
@@ -115,7 +129,7 @@ export function decode(bytes: ArrayBuffer): Contents {
   }
   const length = view.getUint32(4, true);
   const text = new TextDecoder().decode(new Uint8Array(bytes, 8, length));
-  const head = JSON.parse(text) as { title: string; runs: RunHead[]; figures: Figure[] };
+  const head = JSON.parse(text) as { title: string; runs: RunHead[]; figures: Figure[]; live?: boolean; notes?: string[] };
   const begin = Math.ceil((8 + length) / 8) * 8;
   const table = (run: RunHead, name: string): Table => {
     const found = run.tables.find((table) => table.name === name);
@@ -135,7 +149,19 @@ export function decode(bytes: ArrayBuffer): Contents {
     readings: table(run, "readings"),
     links: table(run, "links"),
   }));
-  return { title: head.title, runs, figures: head.figures };
+  return { title: head.title, runs, figures: head.figures, live: head.live ?? false, notes: head.notes ?? [] };
+}
+
+/** Base64 as octets, piece by piece: a conversion at once would hold every letter as an object. */
+function unpack(letters: string): Uint8Array<ArrayBuffer> {
+  const padding = letters.endsWith("==") ? 2 : letters.endsWith("=") ? 1 : 0;
+  const octets = new Uint8Array((letters.length / 4) * 3 - padding);
+  const piece = 4 * 65536;
+  for (let from = 0, to = 0; from < letters.length; from += piece) {
+    const part = atob(letters.slice(from, from + piece));
+    for (let place = 0; place < part.length; place++) octets[to++] = part.charCodeAt(place);
+  }
+  return octets;
 }
 
 /** The data: inside the page, or beside it on the server. */
@@ -143,7 +169,7 @@ export async function load(): Promise<Contents> {
   const inside = document.getElementById("data")?.textContent?.trim() ?? "";
   let packed: Uint8Array<ArrayBuffer>;
   if (inside.length > 0) {
-    packed = Uint8Array.from(atob(inside), (letter) => letter.charCodeAt(0));
+    packed = unpack(inside);
   } else {
     const answer = await fetch("data" + location.search);
     if (!answer.ok) throw new Error(`the server answers ${answer.status} ${answer.statusText}`);

@@ -2,7 +2,7 @@
 
 import type { Model } from "./model";
 import type { Pick } from "./timeline";
-import { cause, decibel, plain, span, time } from "./words";
+import { cause, decibel, number, plain, span, time } from "./words";
 
 /** Text becomes markup in one place only: names in a trace may hold anything. */
 export function escape(text: string): string {
@@ -15,7 +15,9 @@ function frameTitle(model: Model, row: number): string {
   const packet = frames.column("packet").at(row);
   const part = frames.column("part").at(row);
   const numbers = [packet >= 0 ? `packet ${packet}` : "", part >= 0 ? `part ${part}` : ""].filter(Boolean);
-  return `${kind} frame ${frames.column("number").at(row)} of ${model.called(frames.column("node").at(row))}${
+  const node = frames.column("node").at(row);
+  const what = frames.column("octets").at(row) === 0 ? `burst ${frames.column("number").at(row)} of ${kind}` : `${kind} frame ${frames.column("number").at(row)}`;
+  return `${what} of ${model.name(node)}${
     numbers.length > 0 ? ` (${numbers.join(", ")})` : ""
   }`;
 }
@@ -38,7 +40,7 @@ export function blame(model: Model, row: number): string {
     return `the ${name}`;
   }
   if (outcome === "collision" || outcome === "captured" || outcome === "preamble_missed") {
-    return "a transmitter outside the network, or a frame that is no longer in the recording";
+    return "a frame that is no longer in the recording";
   }
   return "no frame";
 }
@@ -56,9 +58,9 @@ function reception(model: Model, row: number): string {
   const outcome = receptions.column("outcome").word(row);
   const received = outcome === "received";
   const sent = of("frame");
-  const title = sent >= 0 ? frameTitle(model, sent) : `a frame of ${model.called(of("from"))}`;
+  const title = sent >= 0 ? frameTitle(model, sent) : `a frame of ${model.name(of("from"))}`;
   const pairs: [string, string][] = [
-    ["at", escape(model.called(of("node")))],
+    ["at", escape(model.name(of("node")))],
     ["outcome", `<strong class="${received ? "good" : "bad"}">${escape(cause(outcome))}</strong>`],
   ];
   if (!received) pairs.push(["by", escape(blame(model, row))]);
@@ -85,11 +87,11 @@ function frame(model: Model, row: number): string {
   const of = (name: string) => frames.column(name).at(row);
   const to = of("to");
   const pairs: [string, string][] = [
-    ["to", to < 0 ? "all" : escape(model.called(to))],
+    ["to", to < 0 ? "all" : escape(model.name(to))],
     ["began", time(of("start_ns"), 1000)],
     ["on the air", span(of("airtime_ns"))],
     ["octets", String(of("octets"))],
-    ["channel", String(of("channel"))],
+    ["channel", of("channel") === 255 ? "all" : String(of("channel"))],
   ];
   const all = [...model.receptionsOf(row)];
   all.sort((a, b) => receptions.column("node").at(a) - receptions.column("node").at(b));
@@ -102,5 +104,28 @@ function frame(model: Model, row: number): string {
     )}</td><td>${decibel(receptions.column("sinr_db").at(reception), "dB")}</td></tr>`;
   });
   const table = `<table><thead><tr><th scope="col">node</th><th scope="col">outcome</th><th scope="col">SINR</th></tr></thead><tbody>${lines.join("")}</tbody></table>`;
-  return `<h2>${escape(frameTitle(model, row))}</h2>${rows(pairs)}${lines.length > 0 ? table : "<p>No one was in reach.</p>"}`;
+  return `<h2>${escape(frameTitle(model, row))}</h2>${rows(pairs)}${lines.length > 0 ? table : `<p>${model.isInterferer(of("node")) || of("octets") === 0 ? "Nobody can receive this; it disturbs those in reach." : "No one was in reach."}</p>`}`;
+}
+
+/** What a node of a running daemon holds at a moment, and its links. */
+export function held(model: Model, node: number, at: number): string {
+  const { readings, links } = model.run;
+  const [values, words] = [readings.column("value"), readings.column("word")];
+  const own = model.series.filter((series) => series.node === node);
+  const lines = own.map((series) => {
+    const row = model.rowAt(series, at);
+    const value = row < 0 ? "" : Number.isNaN(values.at(row)) ? plain(words.word(row)) : number(values.at(row));
+    const several = own.some((other) => other.name === series.name && other.part !== series.part);
+    return `<tr><td>${escape(plain(series.name))}${several ? ` (${series.part})` : ""}</td><td>${escape(value)}</td></tr>`;
+  });
+  const near: string[] = [];
+  for (let row = 0; row < links.rows; row++) {
+    const [from, to] = [links.column("from").at(row), links.column("to").at(row)];
+    if (from !== node && to !== node) continue;
+    const [arrow, other] = from === node ? ["to", to] : ["from", from];
+    near.push(`<tr><td>${arrow} ${escape(model.name(other))}</td><td>${(100 * links.column("delivery").at(row)).toFixed(0)} %</td></tr>`);
+  }
+  const table = (heads: string[], rows: string[]) =>
+    rows.length === 0 ? "" : `<table><thead><tr>${heads.map((head) => `<th scope="col">${head}</th>`).join("")}</tr></thead><tbody>${rows.slice(0, 300).join("")}</tbody></table>`;
+  return `<h2>${escape(model.name(node))}</h2>${table(["link", "frames that arrive"], near)}${table(["value", "now"], lines)}`;
 }

@@ -1,7 +1,7 @@
 // The page of `chappe view`: joins data, drawings, keys and buttons.
 
 import { load, type Contents } from "./data";
-import { blame, detail, escape } from "./detail";
+import { blame, detail, escape, held } from "./detail";
 import { figureCsv, figureHtml, figureSvg } from "./figures";
 import { NetworkMap } from "./map";
 import { bound, firstDifference, Model } from "./model";
@@ -10,6 +10,16 @@ import { csv, offer, saveDrawing, savePng, svg } from "./save";
 import { isDark, setTheme } from "./theme";
 import { Timeline, type Pick } from "./timeline";
 import { cause, number, plain, time } from "./words";
+
+/** How often a page of running daemons asks, in ms. */
+const FOLLOW = 1000;
+/** How much of a daemon's past is shown at first, in ns. */
+const RECENT = 60e9;
+
+/** That no daemon runs. */
+function nobody(contents: Contents): string {
+  return ["No daemon of Chappe runs on this machine, or none that this user may ask.", ...contents.notes].join(" ");
+}
 
 const SPEEDS = [1e-5, 1e-4, 1e-3, 0.01, 0.1, 1, 10];
 
@@ -33,12 +43,13 @@ class Page {
   private speed = 3;
   private lastFrame = 0;
   private dirty = true;
+  private told = "";
   private view: "run" | "compare" | "figures" = "run";
   private readonly models = new Map<number, Model>();
   /** What the last second of drawing took, for measurements: ms for each frame. */
   readonly drawn: number[] = [];
 
-  constructor(private readonly contents: Contents) {
+  constructor(private contents: Contents) {
     element("title").textContent = contents.title;
     document.title = `${contents.title} · chappe view`;
     const dark = matchMedia("(prefers-color-scheme: dark)").matches;
@@ -46,10 +57,67 @@ class Page {
     this.fillChoices();
     this.listen();
     if (contents.runs.length > 0) this.open(0);
-    this.show(contents.runs.length > 0 ? "run" : "figures");
+    else if (contents.live) this.say(nobody(contents));
+    this.show(contents.runs.length > 0 || contents.live ? "run" : "figures");
     const hash = new URLSearchParams(location.hash.slice(1));
     if (hash.get("view") === "compare") this.show("compare");
     requestAnimationFrame((now) => this.turn(now));
+    if (contents.live) element("word-down").textContent = "gone";
+    if (contents.live) setTimeout(() => this.follow(), FOLLOW);
+  }
+
+  /** Asks for what has happened since, and goes on showing the same daemon, node and reading. A page that nobody sees does not ask. */
+  private async follow(): Promise<void> {
+    if (!document.hidden) {
+      try {
+        this.renew(await load());
+      } catch (error) {
+        this.say(`The server does not answer: ${error instanceof Error ? error.message : String(error)}. Trying again.`);
+      }
+    }
+    setTimeout(() => this.follow(), FOLLOW);
+  }
+
+  private renew(contents: Contents): void {
+    const shown = this.contents.runs[Number(element<HTMLSelectElement>("run").value)]?.name;
+    const beside = this.contents.runs[Number(element<HTMLSelectElement>("other").value)]?.name;
+    this.contents = contents;
+    this.models.clear();
+    if (contents.runs.length === 0) return this.say(nobody(contents));
+    const place = Math.max(0, contents.runs.findIndex((run) => run.name === shown));
+    const other = contents.runs.findIndex((run) => run.name === beside);
+    const listed = [...element<HTMLSelectElement>("run").options].map((option) => option.text);
+    if (listed.join("\n") !== contents.runs.map((run) => run.name).join("\n")) this.fillChoices();
+    element<HTMLSelectElement>("run").value = String(place);
+    if (other >= 0) element<HTMLSelectElement>("other").value = String(other);
+    if (contents.runs[place].name === shown && this.timeline) this.continueRun(place);
+    else this.open(place);
+    if (this.second) {
+      this.other = this.modelOf(Number(element<HTMLSelectElement>("other").value));
+      this.second = new Timeline(element<HTMLCanvasElement>("timeline-2"), this.other);
+    }
+    this.dirty = true;
+  }
+
+  /** The same daemon a second later. The window moves on with its end, unless the user has moved it elsewhere. */
+  private continueRun(place: number): void {
+    const before = { model: this.model, window: this.timeline.window, top: this.timeline.top };
+    const following = before.window.end >= before.model.end && this.cursor >= before.model.end;
+    const named = this.panels.names().join(" ");
+    this.model = this.modelOf(place);
+    this.timeline = new Timeline(element<HTMLCanvasElement>("timeline"), this.model);
+    const length = before.window.end - before.window.begin;
+    const whole = before.window.begin <= 0 && length >= before.model.end;
+    // The first minute grows; later minutes move.
+    if (following) this.timeline.show(Infinity, whole ? Math.min(this.model.end, RECENT) : length);
+    else this.timeline.show(before.window.begin, length);
+    this.timeline.top = before.top;
+    this.map = new NetworkMap(element<HTMLCanvasElement>("map"), this.model);
+    this.panels = new Panels(element<HTMLCanvasElement>("panel"), this.model);
+    if (this.panels.names().join(" ") !== named) this.fillReadings(element<HTMLSelectElement>("reading").value);
+    if (following) this.cursor = this.model.end;
+    this.node = Math.min(this.node, this.model.nodes - 1);
+    this.say(this.summary());
   }
 
   private fillChoices(): void {
@@ -86,25 +154,45 @@ class Page {
     this.map = new NetworkMap(element<HTMLCanvasElement>("map"), model);
     this.panels = new Panels(element<HTMLCanvasElement>("panel"), model);
     [this.cursor, this.node, this.selected] = [0, 0, null];
+    const first = this.fillReadings();
+    const reading = model.series.find((series) => series.name === first);
+    if (reading) this.node = reading.node;
+    this.say(this.summary());
+    if (this.contents.live) this.cursor = model.end;
+    const { dropped } = model.run.about;
+    if (dropped.receptions + dropped.frames > 0) this.skipToFirst();
+    this.select(null);
+  }
+
+  /** Lists the readings that there are and chooses one: `wanted`, or the most telling. */
+  private fillReadings(wanted?: string): string {
     const names = this.panels.names();
     const packets = this.panels.hasPackets();
     const options = names.map((name) => `<option value="${escape(name)}">${escape(plain(name))}</option>`);
     if (packets) options.unshift(`<option value="packets">packets by number</option>`);
     element("reading").innerHTML = options.join("") || `<option value="">no readings</option>`;
-    // The most telling one first.
-    const first = packets ? "packets" : ["rank", "queue", "congestion_window", "bodies"].find((name) => names.includes(name));
-    if (first) element<HTMLSelectElement>("reading").value = first;
-    const reading = model.series.find((series) => series.name === first);
-    if (reading) this.node = reading.node;
-    const { about } = model.run;
+    const telling = ["rank", "queue", "congestion_window", "bodies", "goodput_out_bps", "batches_done", "data_frames_per_s"];
+    const usual = packets && !names.includes("queue") ? "packets" : (telling.find((name) => names.includes(name)) ?? names[0] ?? "");
+    const first = wanted && names.includes(wanted) ? wanted : usual;
+    element<HTMLSelectElement>("reading").value = first;
+    return first;
+  }
+
+  /** What is shown, in a sentence. */
+  private summary(): string {
+    const { about, frames, receptions } = this.model.run;
+    if (this.contents.live) {
+      const here = this.model.presentAt(this.model.end);
+      const notes = this.contents.notes.map((note) => `; ${note}`).join("");
+      return `${about.scenario}: ${here === 0 ? "does not answer any more" : `${here} of ${about.nodes} nodes`}, ${number(this.panels.names().length)} values, asked each second for ${time(this.model.end, 1e9)}${notes}`;
+    }
     const lost = about.dropped.receptions + about.dropped.frames;
-    this.say(
-      `${about.system}, ${about.variant}, seed ${about.seed}: ${about.nodes} nodes, ${number(model.run.frames.rows)} frames, ` +
-        `${number(model.run.receptions.rows)} receptions and losses in ${time(model.end, 1e7)}` +
-        (lost > 0 ? `; the ring dropped the ${number(lost)} oldest (--record-all keeps them)` : ""),
+    const others = about.interferers > 0 ? `, ${about.interferers} interferer${about.interferers > 1 ? "s" : ""}` : "";
+    return (
+      `${about.system}, ${about.variant}, seed ${about.seed}: ${about.nodes} nodes${others}, ${number(frames.rows)} frames, ` +
+      `${number(receptions.rows)} receptions and losses in ${time(this.model.end, 1e7)}` +
+      (lost > 0 ? `; the ring dropped the ${number(lost)} oldest (--record-all keeps them)` : "")
     );
-    if (lost > 0) this.skipToFirst();
-    this.select(null);
   }
 
   /** The ring may have lost the beginning: the window starts where events do. */
@@ -134,14 +222,14 @@ class Page {
     this.timeline.show(found.at - length / 2, length);
     this.move(found.at);
     const of = (model: Model, row: number) =>
-      row < 0 ? "nothing more" : `${plain(model.run.frames.column("kind").word(row))} of ${model.called(model.run.frames.column("node").at(row))}, ${model.run.frames.column("octets").at(row)} octets, at ${time(model.run.frames.column("start_ns").at(row), 1000)}`;
+      row < 0 ? "nothing more" : `${plain(model.run.frames.column("kind").word(row))} of ${model.name(model.run.frames.column("node").at(row))}, ${model.run.frames.column("octets").at(row)} octets, at ${time(model.run.frames.column("start_ns").at(row), 1000)}`;
     if (found.rows[0] >= 0) this.choose({ kind: "frame", row: found.rows[0] }, false);
     if (found.rows[1] >= 0) this.second.selected = { kind: "frame", row: found.rows[1] };
     this.say(`First difference at ${time(found.at, 1000)}: here ${of(this.model, found.rows[0])}; there ${of(this.other, found.rows[1])}.`);
   }
 
   private show(view: "run" | "compare" | "figures"): void {
-    if (view !== "figures" && this.contents.runs.length === 0) return;
+    if (view !== "figures" && this.contents.runs.length === 0 && !this.contents.live) return;
     if (view === "compare" && this.contents.runs.length < 2) return;
     if (view === "figures" && this.contents.figures.length === 0 && this.contents.runs.length > 0) return;
     this.view = view;
@@ -172,8 +260,15 @@ class Page {
 
   private select(pick: Pick | null): void {
     this.selected = pick;
-    element("detail").innerHTML = detail(this.model, pick);
+    this.tell(detail(this.model, pick));
     this.dirty = true;
+  }
+
+  /** Replaces the text beside the map, unless it is the same: its buttons keep the focus. */
+  private tell(text: string): void {
+    if (text === this.told) return;
+    this.told = text;
+    element("detail").innerHTML = text;
   }
 
   /** Selects a frame or reception and brings it into view. */
@@ -199,7 +294,7 @@ class Page {
       if (!accepts(rows[place])) continue;
       const row = rows[place];
       this.choose({ kind: "reception", row });
-      this.say(`Lost at ${this.model.called(this.model.run.receptions.column("node").at(row))}: ${cause(this.model.run.receptions.column("outcome").word(row))}, by ${blame(this.model, row)}.`);
+      this.say(`Lost at ${this.model.name(this.model.run.receptions.column("node").at(row))}: ${cause(this.model.run.receptions.column("outcome").word(row))}, by ${blame(this.model, row)}.`);
       return true;
     }
     this.say(`No ${forward ? "later" : "earlier"} ${what}.`);
@@ -220,10 +315,11 @@ class Page {
   /** Finds what was typed: a node, a time, a cause of loss, or a kind of frame. */
   private find(text: string): void {
     const query = text.trim().toLowerCase();
-    const named = (this.model.run.about.names ?? []).findIndex((name) => name.toLowerCase() === query);
-    if (named >= 0) {
+    if (!this.model) return;
+    const named = this.model.run.about.names.findIndex((name) => name.toLowerCase() === query);
+    if (query !== "" && named >= 0) {
       this.setNode(named);
-      return this.say(`Node ${named}, ${this.model.called(named)}.`);
+      return this.say(`Node ${named}, ${this.model.name(named)}.`);
     }
     const node = /^(?:node\s*|n)(\d+)$/.exec(query);
     const moment = /^(\d+(?:\.\d+)?)\s*(s|ms|us|µs)$/.exec(query);
@@ -232,7 +328,7 @@ class Page {
     if (node) {
       if (Number(node[1]) >= this.model.nodes) return this.say(`There are nodes 0 to ${this.model.nodes - 1}.`);
       this.setNode(Number(node[1]));
-      return this.say(`Node ${node[1]}.`);
+      return this.say(`${this.model.name(Number(node[1]))}.`);
     }
     if (moment) {
       const unit = { s: 1e9, ms: 1e6, us: 1e3, µs: 1e3 }[moment[2]] ?? 1;
@@ -255,7 +351,11 @@ class Page {
   }
 
   private listen(): void {
-    const click = (id: string, act: () => void) => element(id).addEventListener("click", act);
+    const click = (id: string, act: () => void) =>
+      element(id).addEventListener("click", () => {
+        // While no daemon runs there is nothing to play or to zoom.
+        if (this.model || ["theme", "help"].includes(id)) act();
+      });
     click("tab-run", () => this.show("run"));
     click("tab-compare", () => this.show("compare"));
     click("tab-figures", () => this.show("figures"));
@@ -288,8 +388,8 @@ class Page {
     this.listenCanvas("timeline", () => this.timeline);
     this.listenCanvas("timeline-2", () => this.second);
     element("map").addEventListener("click", (event) => {
-      const node = this.map.nodeAt(event.offsetX, event.offsetY);
-      if (node !== null) this.setNode(node);
+      const node = this.map?.nodeAt(event.offsetX, event.offsetY);
+      if (typeof node === "number") this.setNode(node);
     });
     document.addEventListener("keydown", (event) => this.key(event));
     new ResizeObserver(() => (this.dirty = true)).observe(document.body);
@@ -299,6 +399,7 @@ class Page {
     const canvas = element<HTMLCanvasElement>(id);
     let from: { x: number; moved: boolean } | null = null;
     canvas.addEventListener("pointerdown", (event) => {
+      if (!this.model) return;
       from = { x: event.offsetX, moved: false };
       canvas.setPointerCapture(event.pointerId);
     });
@@ -338,7 +439,7 @@ class Page {
     }
     if (pick?.kind === "reception" && this.model.stateOf(pick.row) === 16 && timeline === this.timeline) {
       const { receptions } = this.model.run;
-      this.say(`Lost at ${this.model.called(receptions.column("node").at(pick.row))}: ${cause(receptions.column("outcome").word(pick.row))}, by ${blame(this.model, pick.row)}.`);
+      this.say(`Lost at ${this.model.name(receptions.column("node").at(pick.row))}: ${cause(receptions.column("outcome").word(pick.row))}, by ${blame(this.model, pick.row)}.`);
     }
   }
 
@@ -367,7 +468,7 @@ class Page {
       "0": () => this.whole(),
       n: () => this.seek(() => true, true, "loss"),
       p: () => this.seek(() => true, false, "loss"),
-      f: () => this.nextFrame((row) => this.model.run.frames.column("node").at(row) === this.node, `frame of ${this.model.called(this.node)}`),
+      f: () => this.nextFrame((row) => this.model.run.frames.column("node").at(row) === this.node, `frame of ${this.model.name(this.node)}`),
       m: () => this.turnMode(),
       x: () => (this.view === "compare" ? this.toDifference() : this.show("compare")),
       d: () => this.turnTheme(),
@@ -466,7 +567,7 @@ class Page {
       }
       if (this.cursor >= this.model.end) this.toggle();
     }
-    if (this.dirty && this.view !== "figures") {
+    if (this.dirty && this.model && this.view !== "figures") {
       const begin = performance.now();
       this.draw();
       this.drawn.push(performance.now() - begin);
@@ -491,10 +592,11 @@ class Page {
     const mode: Mode = reading === "packets" ? "packets" : (element<HTMLSelectElement>("mode").value as Mode);
     this.panels.draw(mode, reading, this.node, this.cursor, this.timeline.window);
     element<HTMLSelectElement>("mode").disabled = reading === "packets";
-    element("meaning").textContent = reading === "packets" ? "Each frame by its packet number; the colour is the stage or the node." : reading ? `${this.panels.meaning(reading)} ${mode === "time" ? `Node ${this.node}.` : ""}` : "This system shows no readings.";
+    element("meaning").textContent = reading === "packets" ? "Each frame by its packet number; the colour is the stage or the node." : reading ? `${this.panels.meaning(reading)} ${mode === "time" ? `Of ${this.model.name(this.node)}.` : ""}` : "This system shows no readings.";
+    if (this.contents.live && !this.selected) this.tell(held(this.model, this.node, this.cursor));
     const step = (this.timeline.window.end - this.timeline.window.begin) / 1000;
     element("clock").textContent = time(this.cursor, step);
-    element("timeline").setAttribute("aria-label", `A lane for each of ${this.model.nodes} nodes, from ${time(this.timeline.window.begin, step)} to ${time(this.timeline.window.end, step)}; ${this.model.called(this.node)} is chosen`);
+    element("timeline").setAttribute("aria-label", `A lane for each of ${this.model.nodes} nodes, from ${time(this.timeline.window.begin, step)} to ${time(this.timeline.window.end, step)}; ${this.model.name(this.node)} is chosen`);
   }
 }
 

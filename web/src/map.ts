@@ -83,8 +83,13 @@ export class NetworkMap {
     for (let node = 0; node < this.places.length; node++) {
       const [x, y] = this.point(node);
       const own = node === this.node;
+      const size = many ? (own ? 6 : 3) : 9;
       context.beginPath();
-      context.arc(x, y, many ? (own ? 6 : 3) : 9, 0, 7);
+      if (this.model.isInterferer(node)) {
+        context.moveTo(x, y - size);
+        [[x + size, y], [x, y + size], [x - size, y]].forEach(([u, v]) => context.lineTo(u, v));
+        context.closePath();
+      } else context.arc(x, y, size, 0, 7);
       context.fillStyle = palette.raised;
       context.fill();
       context.strokeStyle = own ? palette.accent : palette.quiet;
@@ -92,11 +97,10 @@ export class NetworkMap {
       context.stroke();
       if (!many || own) {
         context.fillStyle = palette.text;
-        const hasName = this.model.run.about.names?.[node] !== undefined;
-        const shown = many && hasName ? this.model.label(node, 24) : String(node);
-        context.fillText(shown, x, many ? y - 13 : y + 0.5);
-        // A name stands under its node: in the circle is room for a number only.
-        if (!many && hasName) context.fillText(this.model.label(node, 14), x, y + 16);
+        const name = this.model.run.about.names[node];
+        const letter = this.model.isInterferer(node) ? "✕" : String(node);
+        context.fillText(name ? "" : letter, x, many ? y - 13 : y + 0.5);
+        if (name) context.fillText(name, x, y + 17);
       }
     }
     this.network = { key, canvas };

@@ -27,6 +27,7 @@ export interface Series {
 const FINEST = 8192;
 
 export class Model {
+  /** Nodes, and interferers after them. */
   readonly nodes: number;
   readonly end: number;
   readonly lanes: Lane[] = [];
@@ -38,7 +39,7 @@ export class Model {
 
   constructor(readonly run: Run) {
     const { frames, receptions } = run;
-    this.nodes = run.about.nodes;
+    this.nodes = run.about.nodes + run.about.interferers;
     this.end = Math.max(run.about.end_ns, 1);
     this.received = receptions.column("outcome").words.indexOf("received");
     const sent = group(frames.column("node").values, this.nodes);
@@ -55,15 +56,23 @@ export class Model {
     this.lostRows = this.findLosses();
   }
 
-  /** What a node is called: its name, or its number after the word. */
-  called(node: number): string {
-    return this.run.about.names?.[node] ?? `node ${node}`;
+  /** What a node or an interferer is called. */
+  name(node: number): string {
+    const { names, nodes } = this.run.about;
+    return names[node] ?? (node < nodes ? `node ${node}` : `interferer ${node - nodes}`);
   }
 
-  /** The same where there is little room. */
-  label(node: number, letters: number): string {
-    const name = this.called(node);
-    return name.length > letters ? `${name.slice(0, letters - 1)}…` : name;
+  /** How many nodes are there at a moment: not switched off, and met before it. */
+  presentAt(at: number): number {
+    const gone = this.lanes.filter(({ off }) => {
+      const pair = off.findIndex((begin, place) => place % 2 === 0 && begin <= at && off[place + 1] >= at);
+      return pair >= 0;
+    });
+    return this.nodes - gone.length;
+  }
+
+  isInterferer(node: number): boolean {
+    return node >= this.run.about.nodes;
   }
 
   isReceived(row: number): boolean {

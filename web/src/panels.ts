@@ -2,7 +2,7 @@
 
 import { bound, Model, type Series } from "./model";
 import { colours } from "./theme";
-import { niceStep, type Window } from "./timeline";
+import { fit, niceStep, type Window } from "./timeline";
 import { number, plain, time } from "./words";
 
 /** The panels that a system's readings call for, with a sentence that says what they show. */
@@ -21,6 +21,9 @@ const MEANINGS: Record<string, string> = {
   state: "State of the protocol.",
 };
 
+/** Kinds of frames whose numbers are those of packets of one sequence. */
+const NUMBERED = new Set(["data", "coded", "repair"]);
+
 export type Mode = "time" | "moment" | "packets";
 
 export class Panels {
@@ -33,8 +36,9 @@ export class Panels {
 
   /** Whether frames have packet numbers to draw. */
   hasPackets(): boolean {
-    const packet = this.model.run.frames.column("packet");
-    for (let row = 0; row < this.model.run.frames.rows; row++) if (packet.at(row) > 0) return true;
+    const { frames } = this.model.run;
+    const [packet, kind] = [frames.column("packet"), frames.column("kind")];
+    for (let row = 0; row < frames.rows; row++) if (packet.at(row) > 0 && NUMBERED.has(kind.word(row))) return true;
     return false;
   }
 
@@ -67,7 +71,7 @@ export class Panels {
     const palette = colours();
     const own = this.model.series.filter((series) => series.name === name && series.node === node);
     if (own.length === 0) {
-      this.say(context, `${this.model.called(node)} has no ${plain(name)}. Choose another node, or all nodes (m).`);
+      this.say(context, `${this.model.name(node)} has no ${plain(name)}. Choose another node, or all nodes (m).`);
       return;
     }
     const readings = this.model.run.readings;
@@ -167,7 +171,7 @@ export class Panels {
     nodes.forEach((which, row) => {
       context.fillStyle = which === node ? palette.text : palette.quiet;
       if (cellY >= 11 || row % Math.ceil(11 / cellY) === 0) {
-        context.fillText(this.model.label(which, 9), left - 8, top + (row + 0.5) * cellY);
+        context.fillText(fit(context, this.model.name(which), left - 10), left - 8, top + (row + 0.5) * cellY);
       }
     });
     context.textAlign = "center";
@@ -203,7 +207,7 @@ export class Panels {
     const rows: number[] = [];
     for (let row = 0; row < frames.rows; row++) {
       if (start.at(row) < shown.begin || start.at(row) > shown.end || packet.at(row) < 0) continue;
-      if (!["data", "coded", "repair"].includes(kind.word(row))) continue;
+      if (!NUMBERED.has(kind.word(row))) continue;
       rows.push(row);
       low = Math.min(low, packet.at(row));
       high = Math.max(high, packet.at(row));

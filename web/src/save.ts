@@ -89,7 +89,7 @@ export function svg(model: Model, shown: Window): string | null {
       mark(node, start.at(row), start.at(row) + airtime.at(row), palette.sends, false);
     }
     if (marks.length > MARKS) return null;
-    marks.push(`<text x="${left - 8}" y="${top + node * lane + 9}" text-anchor="end">${escape(model.label(node, 9))}</text>`);
+    marks.push(`<text x="${left - 8}" y="${top + node * lane + 9}" text-anchor="end">${escape(model.name(node))}</text>`);
   }
   const step = niceStep((shown.end - shown.begin) / 8);
   for (let at = Math.ceil(shown.begin / step) * step; at <= shown.end; at += step) {

@@ -279,7 +279,7 @@ export class Timeline {
       if (node !== this.node && Math.abs(node - this.node) * lane < 11) continue;
       context.font = node === this.node ? "600 11px system-ui, sans-serif" : "11px system-ui, sans-serif";
       context.fillStyle = node === this.node ? palette.text : palette.quiet;
-      context.fillText(this.model.label(node, 9), GUTTER - 8, y, GUTTER - 10);
+      context.fillText(fit(context, this.model.name(node), GUTTER - 10), GUTTER - 8, y);
     }
   }
 
@@ -312,6 +312,14 @@ export class Timeline {
     const culprit = receptions.column("culprit").at(row);
     if (culprit >= 0) frameBox(culprit, palette.lost);
   }
+}
+
+/** As much of a text as there is room for. */
+export function fit(context: CanvasRenderingContext2D, text: string, room: number): string {
+  if (context.measureText(text).width <= room) return text;
+  let letters = text.length - 1;
+  while (letters > 1 && context.measureText(`${text.slice(0, letters)}…`).width > room) letters--;
+  return `${text.slice(0, letters)}…`;
 }
 
 /** 1, 2 or 5 times a power of ten, at least `least`. */

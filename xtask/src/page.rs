@@ -14,6 +14,10 @@ const PAGE: &str = "crates/view/page/view.html";
 const PICTURE: &str = "docs/view.png";
 /// The scenario whose runs the browser shows: collisions, sleep and readings in a second.
 const SCENARIO: &str = "examples/mesh-multicast.toml";
+/// The scenario of a daemon that the browser shows while it runs.
+const DAEMON: &str = "examples/lln-3-hops.toml";
+/// The exit code of a test that cannot run on this machine.
+const CANNOT: i32 = 77;
 /// Figures that take seconds.
 const FIGURES: [&str; 5] = ["lab", "p3", "table2", "--quick", "--quiet"];
 /// The browser of Debian, unless `CHAPPE_CHROMIUM` names another.
@@ -119,9 +123,26 @@ pub fn browser(workspace: &Workspace) -> Outcome {
         test.arg(page.with_file_name("screenshots"));
         process::show(test.env("CHAPPE_CHROMIUM", &chromium).current_dir(&folder))
     });
-    match done {
-        Ok(()) => Outcome::Passed("screenshots are in target/web-test".to_owned()),
+    match done.and_then(|()| live(workspace, &folder, &chromium)) {
+        Ok(what) => Outcome::Passed(format!("{what}; screenshots are in target/web-test")),
         Err(why) => Outcome::Failed(why),
+    }
+}
+
+/// Drives the page of running daemons.
+fn live(workspace: &Workspace, folder: &Path, chromium: &str) -> Result<&'static str, String> {
+    let mut test = Command::new("node");
+    test.arg("live.mjs")
+        .arg(workspace.target.join("release/chappe"))
+        .arg(workspace.root.join(DAEMON))
+        .arg(workspace.root.join("target/web-test/screenshots"))
+        .env("CHAPPE_CHROMIUM", chromium)
+        .current_dir(folder);
+    let status = test.status().map_err(|error| format!("node: {error}"))?;
+    match status.code() {
+        Some(0) => Ok("runs, figures and running daemons"),
+        Some(CANNOT) => Ok("runs and figures; no border router can run here"),
+        _ => Err(format!("web/live.mjs: {status}")),
     }
 }
 

@@ -20,6 +20,7 @@ mod cli;
 mod command;
 mod diagnostic;
 mod doctor;
+mod door;
 mod folder;
 mod new_file;
 mod output;

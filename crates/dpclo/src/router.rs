@@ -392,6 +392,21 @@ impl Router {
         queue.map_or(0, |queue| queue.list.len())
     }
 
+    /// The length of the queue for each destination that this node has heard of, itself excepted.
+    pub fn queues(&self) -> impl Iterator<Item = (u16, u16)> + '_ {
+        let known = self.routes.known().filter(|known| known.0 != self.me);
+        known.map(|(node, place)| {
+            let queue = self.queues.get(usize::from(place));
+            (node, queue.map_or(0, |queue| queue.list.len()))
+        })
+    }
+
+    /// The rate at which this node may send to each destination that it has offered something to, in packets a second.
+    pub fn rates(&self) -> impl Iterator<Item = (u16, f64)> + '_ {
+        let sources = self.sources.iter();
+        sources.map(|source| (source.node, source.rate.packets_per_second()))
+    }
+
     /// The packets that wait here for any destination, without those that the link holds, and the octets of their payloads.
     pub fn queued(&self) -> (usize, usize) {
         let lists = self.queues.iter().map(|queue| &queue.list);

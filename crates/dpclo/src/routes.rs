@@ -162,6 +162,11 @@ impl Routes {
         self.index.get(at.ok()?).map(|&(_, place)| place)
     }
 
+    /// All destinations with their places, by number.
+    pub fn known(&self) -> impl Iterator<Item = (u16, u16)> + '_ {
+        self.index.iter().copied()
+    }
+
     /// The place of a destination, which is entered if new: at a free place, or at that of an unreachable destination that
     /// is `spare`.
     pub fn enter(&mut self, now: Instant, node: u16, spare: impl Fn(u16) -> bool) -> Option<u16> {

@@ -1,7 +1,9 @@
 //! Figures as data for other programs: JSON rows with the claims.
 
-use chappe_results::figure::{Claim, Figure, Panel};
+use chappe_results::figure::{Claim, Figure, Panel, PanelKind};
 use serde_json::{Value, json};
+
+use crate::axis::number_of;
 
 /// The figure as JSON: a row for each point, and the claims.
 pub fn json(figure: &Figure) -> Value {
@@ -18,11 +20,20 @@ fn rows(panel: &Panel) -> Vec<Value> {
         for (place, label) in panel.places.iter().enumerate() {
             rows.push(json!({
                 "panel": panel.id,
+                "panel_title": panel.title,
+                "drawn": match panel.kind {
+                    PanelKind::Bars => "bars",
+                    PanelKind::Lines => "lines",
+                    PanelKind::Cdf => "cdf",
+                },
+                "axis": panel.axis,
+                "x": number_of(label).map(|(number, _)| number),
                 "series": series.name,
                 "place": label,
                 "unit": panel.unit,
                 "paper": series.paper[place],
                 "ours": series.ours[place],
+                "interval": series.interval(place),
                 "bound": panel.bound_of(&series.name, place),
                 "bound_worst_receiver": at(&panel.worst_bound, place),
             }));
@@ -48,7 +59,7 @@ fn claim(claim: &Claim) -> Value {
 mod tests {
     use super::*;
     use crate::{csv, text, vega_lite};
-    use chappe_results::figure::{PanelKind, Series};
+    use chappe_results::figure::Series;
 
     fn figure() -> Figure {
         Figure {
@@ -102,6 +113,14 @@ mod tests {
         assert_eq!(json["rows"][0]["bound"], 400.0);
         assert_eq!(json["rows"][2]["paper"], 150.0);
         assert_eq!(json["rows"][2]["ours"]["n"], 2);
+        // Mean and half width of two values: 150.7 and 12.706 times their standard error.
+        let low = json["rows"][2]["interval"][0].as_f64().unwrap();
+        assert!((low - (150.7 - 12.706 * 50.3)).abs() < 0.1, "{low}");
+        assert_eq!(json["rows"][0]["interval"], Value::Null);
+        assert_eq!(
+            (&json["rows"][1]["x"], &json["rows"][2]["x"]),
+            (&json!(2.0), &Value::Null)
+        );
         assert_eq!(json["claims"][0]["claim"]["holds"], true);
         let csv = csv(&figure());
         let lines: Vec<&str> = csv.lines().collect();

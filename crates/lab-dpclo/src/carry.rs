@@ -9,6 +9,7 @@ use chappe_results::{Bound, DATA_TRANSMISSIONS, Delay, Fairness, Flow};
 use chappe_scenario::{InputError, Settings};
 use chappe_sim::{Reading, Recorder, Simulator, World};
 
+use super::label::label;
 use super::load::Pace;
 use super::mesh::{MeshSpec, Node, Stream, StreamKind, StreamResult, measure, router_counters};
 use super::optimum::{Optimum, defect, geometric_mean, jain};
@@ -39,7 +40,7 @@ pub(super) fn carry(with: &Dpclo, job: &Job<'_>, meter: &Meter) -> Result<Outcom
     let mut world = World::new(medium.clone());
     let begin = streams.begin.saturating_since(Instant::ZERO);
     world.faults = carry::faults(job.plan, &job.network, begin);
-    let watch = Watch::new(job.spec(), medium, chappe_trace::standard)?;
+    let watch = Watch::new(job.spec(), medium, label)?;
     let seed = Seed(job.network.seed);
     let mut simulator = streams.mesh.launch(world, &mut memory, true, seed, watch)?;
     revive(&mut simulator, with, &streams, job);
@@ -229,15 +230,17 @@ fn received<'n, R: Recorder>(
 /// What a router holds: packets for each destination, its rates as a source, and its distances in ETX.
 fn observe(node: &Node<'_>, show: &mut dyn FnMut(Reading)) {
     let router = &node.link.router;
-    for to in router.destinations() {
-        let part = u32::from(to);
-        show(Reading::number("queue", part, router.queue(to).into()));
-        if let Some(price) = router.price(node.link.now(), to) {
-            show(Reading::number("price", part, price));
+    for (to, queue) in router.queues() {
+        show(Reading::number("queue", to.into(), queue.into()));
+        // What nothing waits for has no price.
+        if queue > 0
+            && let Some(price) = router.price(node.link.now(), to)
+        {
+            show(Reading::number("price", to.into(), price));
         }
-        if let Some(rate) = router.rate(to) {
-            show(Reading::number("rate", part, rate));
-        }
+    }
+    for (to, rate) in router.rates() {
+        show(Reading::number("rate", to.into(), rate));
     }
 }
 

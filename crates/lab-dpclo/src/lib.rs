@@ -45,6 +45,7 @@
 pub mod access;
 mod carry;
 mod demo;
+mod label;
 pub mod load;
 pub mod mesh;
 pub mod optimum;

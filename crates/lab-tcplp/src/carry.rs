@@ -10,6 +10,7 @@ use chappe_sim::{Reading, Recorder};
 use chappe_tcplp::tcp::State;
 
 use super::experiment::{Air, Experiment};
+use super::label::label;
 use super::lln::Lln;
 use super::plan::{SYSTEM, Tcplp};
 use super::role::{Incoming, Role};
@@ -51,7 +52,7 @@ pub fn run(job: Job<'_>, meter: &Meter) -> Result<Outcome, RunError> {
 pub fn carry(with: &Tcplp, job: &Job<'_>, meter: &Meter) -> Result<Outcome, RunError> {
     meter.expect(WORK);
     let mut report = Report::begin((&SYSTEM, with.variant()), job.network.seed);
-    let watch = Watch::new(job.spec(), &job.network.medium, chappe_trace::standard)?;
+    let watch = Watch::new(job.spec(), &job.network.medium, label)?;
     let parents = tree(job.network.medium.nodes(), &job.network.delivery);
     let experiment = set_up(with, job, &parents);
     let paths = paths(job, &parents);

@@ -47,6 +47,7 @@ mod carry;
 mod demo;
 pub mod experiment;
 pub mod frames;
+mod label;
 pub mod live;
 pub mod lln;
 pub mod plan;

@@ -1,5 +1,7 @@
 //! The octets that all frames of this crate have in common: the first holds version and type, the second the source.
 
+use crate::improved::header as improved;
+
 /// The version in the high four bits of the first octet.
 pub(crate) const VERSION: u8 = 1;
 /// Place of version and type.
@@ -26,8 +28,7 @@ pub fn group_of(sdu: &[u8]) -> Option<u16> {
     (first >> 4 == VERSION && first & 15 != 3).then_some(source)
 }
 
-/// What a frame is and the batch that it belongs to, from its first nine octets and without further checks, for traces; `None` for
-/// other octets. Frames of the improved variant have their batch further on.
+/// What a frame is and the batch that it belongs to, without further checks, for traces; `None` for other octets.
 pub fn peek(sdu: &[u8]) -> Option<(&'static str, Option<u32>)> {
     let first = *sdu.get(TYPE)?;
     let batch = |from: usize| sdu.get(from..from + 4).map(big_endian);
@@ -35,9 +36,9 @@ pub fn peek(sdu: &[u8]) -> Option<(&'static str, Option<u32>)> {
         1 => Some(("coded", batch(5))),
         2 => Some(("batch_ack", batch(3))),
         3 => Some(("probe", None)),
-        4 => Some(("coded", None)),
+        4 => Some(("coded", improved::batch(sdu))),
         5 => Some(("report", None)),
-        6 => Some(("data", None)),
+        6 => Some(("data", improved::batch(sdu))),
         _ => None,
     }
 }

@@ -168,6 +168,9 @@ impl<R: Recorder> Air<R> {
             false => self.drop_cut(slot),
         };
         if foreign {
+            let place = self.medium.place(source);
+            self.ledger
+                .report_interference(self.frames.get(slot), place);
             return;
         }
         self.ledger.sent(self.frames.get(slot), vanished, cut);
@@ -175,6 +178,7 @@ impl<R: Recorder> Air<R> {
         self.give_up(source, at, Loss::Transmitting);
         self.switch(source, at, TRANSMITTING, true);
         self.ledger.report_sent(self.frames.get(slot));
+        self.ledger.report_interference(self.frames.get(slot), None);
     }
 
     /// No signal passes between two nodes from now on, or signals do again.

@@ -3,7 +3,10 @@
 use crate::digest::Digest;
 use crate::frame::Frame;
 use crate::id::NodeId;
-use crate::{AirTime, Counters, Heard, Loss, NodeCounters, Power, Recorder, Sent, Switched};
+use crate::{
+    AirTime, At, Counters, Heard, Interference, Loss, NodeCounters, Position, Power, Recorder,
+    Sent, Switched,
+};
 
 /// Where all outcomes are booked.
 #[derive(Debug)]
@@ -93,6 +96,28 @@ impl<R: Recorder> Ledger<R> {
                 channel: frame.channel,
             });
         }
+    }
+
+    /// The recorder hears of a signal that is no frame of the network, from an interferer that stands at `place` or from a node.
+    pub(crate) fn report_interference(&mut self, frame: &Frame, place: Option<Position>) {
+        if !self.reports_frames() || frame.counts() {
+            return;
+        }
+        let burst = Interference {
+            at: frame.begin,
+            from: frame.source.index(),
+            number: frame.number,
+            airtime: frame.airtime,
+            octets: frame.octets,
+            channel: frame.channel,
+            place,
+        };
+        let mut receivers = frame.arrivals.iter().map(|arrival| At {
+            node: arrival.receiver.index(),
+            start: arrival.time(frame.begin),
+            power: arrival.power,
+        });
+        self.recorder.interfered(&burst, &mut receivers);
     }
 
     /// A frame was lost at a receiver.

@@ -231,6 +231,14 @@ impl Medium {
         }
     }
 
+    /// Where the transmitter of a row stands, be it a node or an interferer; `None` without geometry.
+    pub(crate) fn place(&self, row: NodeId) -> Option<Position> {
+        match &self.space {
+            Space::Geometric { sources, .. } => sources.get(row.index()).map(|at| at.position),
+            Space::Given(_) | Space::Measured { .. } => None,
+        }
+    }
+
     /// The number of directed links on the profile's channel.
     pub fn links(&self) -> usize {
         self.table(self.profile.channel.0).len()

@@ -1,8 +1,8 @@
 //! Observers of a run. Statically dispatched: `()` records nothing and costs nothing.
 
-use chappe_core::{Mode, TraceEvent};
+use chappe_core::{Duration, Mode, TraceEvent};
 
-use crate::{AirTime, Loss, Power};
+use crate::{AirTime, Loss, Position, Power};
 
 /// An observer of a run. All methods do nothing by default.
 pub trait Recorder {
@@ -26,6 +26,9 @@ pub trait Recorder {
     fn sent(&mut self, _frame: &Sent<'_>) {}
     /// A frame was received or lost at one receiver. Losses that are known at a frame's start are reported then.
     fn heard(&mut self, _frame: &Heard<'_>) {}
+    /// A signal that is no frame of the network left an antenna: a jammer's noise, a foreign network's frame, a node's burst of
+    /// energy. `receivers` has every node in reach. Reported where frames are.
+    fn interfered(&mut self, _burst: &Interference, _receivers: &mut dyn Iterator<Item = At>) {}
     /// A node recorded something about itself.
     fn traced(&mut self, _at: AirTime, _node: usize, _event: TraceEvent) {}
     /// A node's deadline fired, for the stated reason.
@@ -105,6 +108,36 @@ pub struct Sent<'a> {
     pub mode: Mode,
     /// The channel that it is sent on.
     pub channel: u8,
+}
+
+/// A signal that is no frame of the network.
+#[derive(Clone, Copy, Debug)]
+pub struct Interference {
+    /// When its first bit left the antenna.
+    pub at: AirTime,
+    /// The node that sends it, or from the number of nodes on an interferer, in the order of the scenario's faults.
+    pub from: usize,
+    /// Which of its frames or bursts this is.
+    pub number: u64,
+    /// Its time on the air.
+    pub airtime: Duration,
+    /// Octets of a foreign frame, check sequence included; 0 for noise.
+    pub octets: usize,
+    /// The channel that it is sent on; 255 is every channel.
+    pub channel: u8,
+    /// Where an interferer stands; `None` for nodes, and in media without geometry.
+    pub place: Option<Position>,
+}
+
+/// A signal at one receiver.
+#[derive(Clone, Copy, Debug)]
+pub struct At {
+    /// The receiver.
+    pub node: usize,
+    /// When the first bit arrives.
+    pub start: AirTime,
+    /// Its power there.
+    pub power: Power,
 }
 
 /// What became of a frame at one receiver.

@@ -193,8 +193,9 @@ pub fn about_json(about: &About) -> serde_json::Value {
         "seed": about.seed,
         "end_ns": about.end.nanos(),
         "nodes": about.nodes,
-        "positions_m": about.positions,
+        "interferers": about.interferers,
         "names": about.names,
+        "positions_m": about.positions,
         "noise_dbm": about.noise_dbm,
         "dropped": { "frames": about.dropped[0], "receptions": about.dropped[1], "readings": about.dropped[2] },
     })
@@ -216,20 +217,19 @@ fn about_of(text: &str) -> Option<About> {
         seed: number("seed")?,
         end: AirTime::from_nanos(number("end_ns")?),
         nodes: number("nodes")? as usize,
+        // Traces of the versions before have neither.
+        interferers: number("interferers").unwrap_or(0) as usize,
+        names: (json.get("names").and_then(|names| names.as_array()))
+            .into_iter()
+            .flatten()
+            .map(|name| name.as_str().map(str::to_owned))
+            .collect::<Option<_>>()?,
         positions: json
             .get("positions_m")?
             .as_array()?
             .iter()
             .map(pair)
             .collect::<Option<_>>()?,
-        // Traces of earlier versions have no names.
-        names: json
-            .get("names")
-            .and_then(|names| names.as_array())
-            .map_or_else(Vec::new, |names| {
-                let names = names.iter().map(|name| name.as_str().unwrap_or_default());
-                names.map(str::to_string).collect()
-            }),
         noise_dbm: json.get("noise_dbm")?.as_f64(),
         dropped: [
             dropped("frames")?,

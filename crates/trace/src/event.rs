@@ -1,13 +1,13 @@
 //! Events as the simulator reports them, in few octets.
 
-use chappe_core::{Duration, Mode, Rate};
+use chappe_core::Duration;
 use chappe_sim::{AirTime, Loss, Power};
 
-use crate::label::{HEAD, Label, Labeller};
+use crate::label::Label;
 use crate::rows::Frame;
 
-/// A frame as it was sent.
-#[derive(Clone, Copy, Debug)]
+/// A frame as it was sent, or a burst of an interferer.
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Sending {
     pub(crate) node: u32,
     pub(crate) number: u32,
@@ -16,27 +16,8 @@ pub(crate) struct Sending {
     /// Stands for the octets where identical frames may add up; 0 elsewhere.
     pub(crate) content: u32,
     pub(crate) octets: u32,
-    pub(crate) mode: Mode,
     pub(crate) channel: u8,
-    pub(crate) len: u8,
-    pub(crate) head: [u8; HEAD],
-}
-
-impl Default for Sending {
-    fn default() -> Sending {
-        Sending {
-            node: 0,
-            number: 0,
-            at: AirTime::ZERO,
-            airtime: Duration::ZERO,
-            content: 0,
-            octets: 0,
-            mode: Mode::long(Rate::Dsss1),
-            channel: 0,
-            len: 0,
-            head: [0; HEAD],
-        }
-    }
+    pub(crate) label: Label,
 }
 
 /// A frame at one receiver, as the simulator reported it.
@@ -54,10 +35,19 @@ pub(crate) struct Meeting {
     pub(crate) outcome: Result<(), Loss>,
 }
 
+/// A signal at one receiver that nobody can receive: noise, or a frame of another network.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Burst {
+    pub(crate) node: u32,
+    pub(crate) from: u32,
+    pub(crate) number: u32,
+    pub(crate) start: AirTime,
+    pub(crate) end: AirTime,
+    pub(crate) power: Power,
+}
+
 impl Sending {
-    pub(crate) fn row(&self, labeller: Labeller) -> Frame {
-        let head = &self.head[..usize::from(self.len)];
-        let label: Label = labeller(self.mode.rate, head);
+    pub(crate) fn row(&self) -> Frame {
         Frame {
             node: self.node,
             number: self.number,
@@ -65,7 +55,7 @@ impl Sending {
             airtime: self.airtime,
             octets: self.octets,
             channel: self.channel,
-            label,
+            label: self.label,
         }
     }
 }

@@ -1,9 +1,6 @@
-//! What a frame is, from its first octets.
+//! What a frame is, from its octets.
 
 use chappe_core::{Address, Rate};
-
-/// Octets of each frame that are kept to tell what it is.
-pub const HEAD: usize = 48;
 
 /// What a frame is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -18,7 +15,7 @@ pub struct Label {
     pub number: Option<u32>,
 }
 
-/// Tells what a frame is from its first [`HEAD`] octets.
+/// Tells what a frame is from its PSDU. It is called once for each frame that is sent.
 pub type Labeller = fn(Rate, &[u8]) -> Label;
 
 /// What the standards' headers say: 802.15.4 at 250 kbit/s, 802.11 at all other rates.

@@ -6,8 +6,9 @@
 //! in rings of bounded size and draws no conclusion while the run lasts. [`Recording::finish`] works out the culprits
 //! and returns a [`Trace`]: tables of plain rows. `chappe-store` writes them as Parquet, `chappe view` shows them.
 //!
-//! **Limits.** Jammers and foreign frames are no frames of the network: a loss by one of them has no culprit. Frames that a
-//! receiver could not have received (too weak, or while it slept) are not kept unless asked for: they are most of all.
+//! Jammers, foreign networks and bursts of energy have rows among the frames, so that a loss by one of them has a culprit.
+//!
+//! **Limits.** Frames that a receiver could not have received (too weak, or while it slept) are not kept unless asked for: they are most of all.
 //! They still count in a ratio, by their power at the moment when the outcome was known.
 
 mod event;
@@ -18,7 +19,7 @@ mod ring;
 mod rows;
 mod tables;
 
-pub use label::{HEAD, Label, Labeller, carried, standard};
+pub use label::{Label, Labeller, carried, standard};
 pub use recording::{RECEPTIONS, Recording};
 pub use rows::{About, Frame, Link, NO_FRAME, NodeReading, Reception, Switch, Trace};
 pub use tables::{Column, Data, NONE, TABLES, Table, Tables};

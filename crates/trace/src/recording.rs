@@ -1,10 +1,12 @@
 //! The recorder: a few stores for each event, and bounded memory.
 
 use chappe_core::{Duration, Mode, Rate};
-use chappe_sim::{AirTime, Heard, Loss, Medium, Power, Reading, Recorder, Rule, Sent, Switched};
+use chappe_sim::{
+    AirTime, At, Heard, Interference, Loss, Medium, Power, Reading, Recorder, Rule, Sent, Switched,
+};
 
-use crate::event::{Meeting, Sending};
-use crate::label::{HEAD, Labeller};
+use crate::event::{Burst, Meeting, Sending};
+use crate::label::{Label, Labeller};
 use crate::resolve::{dbm, resolve};
 use crate::ring::Ring;
 use crate::rows::{About, Link, NodeReading, Reception, Switch, Trace};
@@ -23,6 +25,7 @@ const LINKS: usize = 24;
 pub struct Recording {
     sent: Ring<Sending>,
     met: Ring<Meeting>,
+    bursts: Ring<Burst>,
     switches: Ring<Switch>,
     readings: Ring<NodeReading>,
     /// For each node its last readings: only changes are kept.
@@ -32,6 +35,8 @@ pub struct Recording {
     /// Whether frames are kept that no radio could have received.
     unheard: bool,
     end: AirTime,
+    /// Octets and mode of the largest frame.
+    largest: Option<(usize, Mode)>,
     labeller: Labeller,
     about: About,
 }
@@ -46,6 +51,7 @@ impl Recording {
         Recording {
             sent: Ring::new(limit / 4),
             met: Ring::new(limit),
+            bursts: Ring::new(limit / 4),
             switches: Ring::new(limit / 4),
             readings: Ring::new(limit / 4),
             last: vec![Shown::default(); medium.nodes()],
@@ -53,6 +59,7 @@ impl Recording {
             noise,
             unheard: false,
             end: AirTime::ZERO,
+            largest: None,
             labeller,
             about: About {
                 nodes: medium.nodes(),
@@ -69,6 +76,19 @@ impl Recording {
         Recording { unheard, ..self }
     }
 
+    /// Takes note of an interferer: a transmitter beyond the nodes.
+    fn meet(&mut self, burst: &Interference) {
+        let place = burst.from - self.about.nodes;
+        // A number that is not one of a few interferers would be a defect and must not take memory.
+        if place < self.about.interferers || place >= INTERFERERS {
+            return;
+        }
+        self.about.interferers = place + 1;
+        if let (Some(at), false) = (burst.place, self.about.positions.is_empty()) {
+            self.about.positions.resize(burst.from + 1, (at.x, at.y));
+        }
+    }
+
     /// Ends the recording and works out who destroyed what. `name` completes what the trace says about itself.
     pub fn finish(mut self, medium: &Medium, name: impl FnOnce(&mut About)) -> Trace {
         name(&mut self.about);
@@ -83,7 +103,9 @@ impl Recording {
         // Outcomes are reported when they are known, so frames that are lost at once come first.
         met.sort_by_key(|meeting| meeting.started);
         let noise = self.noise.map(|noise| noise.zeptowatts() as f64);
-        let found = resolve(self.about.nodes, &sent, &met, noise);
+        let bursts = self.bursts.into_rows();
+        let senders = self.about.nodes + self.about.interferers;
+        let found = resolve((self.about.nodes, senders), &sent, &met, &bursts, noise);
         let receptions = met.iter().zip(found).map(|(meeting, found)| Reception {
             frame: found.frame,
             node: meeting.node,
@@ -95,11 +117,10 @@ impl Recording {
             outcome: meeting.outcome,
             culprit: found.culprit,
         });
-        let labeller = self.labeller;
         Trace {
-            links: links(medium, &sent),
+            links: links(medium, self.largest),
             receptions: receptions.collect(),
-            frames: sent.iter().map(|frame| frame.row(labeller)).collect(),
+            frames: sent.iter().map(Sending::row).collect(),
             switches: self.switches.into_rows(),
             readings: self.readings.into_rows(),
             about: self.about,
@@ -107,9 +128,12 @@ impl Recording {
     }
 }
 
+/// Interferers that a recording tells apart.
+const INTERFERERS: usize = 1 << 12;
+
 /// The best links of each node, for the largest frame that was sent.
-fn links(medium: &Medium, sent: &[Sending]) -> Vec<Link> {
-    let Some(largest) = sent.iter().max_by_key(|frame| frame.octets) else {
+fn links(medium: &Medium, largest: Option<(usize, Mode)>) -> Vec<Link> {
+    let Some((octets, mode)) = largest else {
         return Vec::new();
     };
     let mut links = Vec::new();
@@ -118,7 +142,7 @@ fn links(medium: &Medium, sent: &[Sending]) -> Vec<Link> {
         let to = medium.hearers(from).map(|to| Link {
             from: from as u32,
             to: to as u32,
-            delivery: medium.prr(from, to, largest.mode, largest.octets as usize) as f32,
+            delivery: medium.prr(from, to, mode, octets) as f32,
         });
         let mut own: Vec<Link> = to.filter(|link| link.delivery >= 0.01).collect();
         own.sort_by(|a, b| b.delivery.total_cmp(&a.delivery));
@@ -156,7 +180,10 @@ struct Shown {
 impl Shown {
     /// Whether a reading is new or has changed.
     fn changes(&mut self, reading: Reading) -> bool {
-        let same = |row: &Reading| row.part == reading.part && row.name == reading.name;
+        // The same name is nearly always the same word in memory.
+        let called =
+            |row: &Reading| std::ptr::eq(row.name, reading.name) || row.name == reading.name;
+        let same = |row: &Reading| row.part == reading.part && called(row);
         let expected = self.rows.get(self.next).is_some_and(same);
         let place = match expected {
             true => Some(self.next),
@@ -183,10 +210,10 @@ impl Recorder for Recording {
     #[inline]
     fn sent(&mut self, frame: &Sent<'_>) {
         let octets = octets(frame.psdu, frame.mode);
-        let mut head = [0; HEAD];
-        let len = frame.psdu.len().min(HEAD);
-        head[..len].copy_from_slice(&frame.psdu[..len]);
         self.end = self.end.max(frame.at);
+        if self.largest.is_none_or(|(most, _)| octets > most) {
+            self.largest = Some((octets, frame.mode));
+        }
         self.sent.push(Sending {
             node: frame.node as u32,
             number: frame.number as u32,
@@ -198,11 +225,44 @@ impl Recorder for Recording {
                 _ => 0,
             },
             octets: octets as u32,
-            mode: frame.mode,
             channel: frame.channel,
-            len: len as u8,
-            head,
+            label: (self.labeller)(frame.mode.rate, frame.psdu),
         });
+    }
+
+    fn interfered(&mut self, burst: &Interference, receivers: &mut dyn Iterator<Item = At>) {
+        let (from, number) = (burst.from as u32, burst.number as u32);
+        self.end = self.end.max(burst.at);
+        if burst.from >= self.about.nodes {
+            self.meet(burst);
+        }
+        self.sent.push(Sending {
+            node: from,
+            number,
+            at: burst.at,
+            airtime: burst.airtime,
+            content: 0,
+            octets: burst.octets as u32,
+            channel: burst.channel,
+            label: Label {
+                kind: match (burst.octets, burst.from < self.about.nodes) {
+                    (0, true) => "energy",
+                    (0, false) => "noise",
+                    _ => "foreign",
+                },
+                ..Label::default()
+            },
+        });
+        for at in receivers {
+            self.bursts.push(Burst {
+                node: at.node as u32,
+                from,
+                number,
+                start: at.start,
+                end: at.start + burst.airtime,
+                power: at.power,
+            });
+        }
     }
 
     #[inline]

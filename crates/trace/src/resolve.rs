@@ -4,7 +4,7 @@
 use chappe_core::Duration;
 use chappe_sim::{AirTime, Loss, Power};
 
-use crate::event::{Meeting, Sending};
+use crate::event::{Burst, Meeting, Sending};
 use crate::rows::NO_FRAME;
 
 /// Identical frames that begin within this time add up at a receiver: the simulator's window (`chappe_sim`'s `joint`).
@@ -19,14 +19,16 @@ pub(crate) struct Finding {
     pub(crate) sinr_db: f32,
 }
 
-/// Findings in the order of `meetings` at nodes below `nodes`. `noise` is in zeptowatts; `None` without powers.
+/// Findings in the order of `meetings` at nodes below `nodes`; frames come from `senders`, which are nodes and then interferers.
+/// `noise` is in zeptowatts; `None` without powers.
 pub(crate) fn resolve(
-    nodes: usize,
+    (nodes, senders): (usize, usize),
     sent: &[Sending],
     meetings: &[Meeting],
+    bursts: &[Burst],
     noise: Option<f64>,
 ) -> Vec<Finding> {
-    let places = Places::of(nodes, sent);
+    let places = Places::of(senders, sent);
     let mut by_node: Vec<Signals> = Vec::new();
     by_node.resize_with(nodes, Signals::default);
     for (place, meeting) in meetings.iter().enumerate() {
@@ -42,6 +44,18 @@ pub(crate) fn resolve(
             power: meeting.power.zeptowatts() as f64,
             content: sent.get(frame as usize).map_or(0, |frame| frame.content),
         });
+    }
+    for burst in bursts {
+        if let Some(signals) = by_node.get_mut(burst.node as usize) {
+            signals.add_burst(Signal {
+                place: usize::MAX,
+                frame: places.find(burst.from, burst.number),
+                start: burst.start,
+                end: burst.end,
+                power: burst.power.zeptowatts() as f64,
+                content: 0,
+            });
+        }
     }
     for (place, frame) in (0u32..).zip(sent) {
         if let Some(signals) = by_node.get_mut(frame.node as usize) {
@@ -122,29 +136,40 @@ struct Signals {
     heard: Vec<Signal>,
     own: Vec<(u32, AirTime, AirTime)>,
     longest: Duration,
+    /// Bursts of interferers, in groups of similar length: one that lasts for minutes must not make the search among short ones long.
+    bursts: Vec<(u32, Vec<Signal>)>,
 }
 
 impl Signals {
+    fn add_burst(&mut self, signal: Signal) {
+        let magnitude = signal.lasts().nanos().checked_ilog2().unwrap_or(0);
+        match self.bursts.iter_mut().find(|group| group.0 == magnitude) {
+            Some((_, group)) => group.push(signal),
+            None => self.bursts.push((magnitude, vec![signal])),
+        }
+    }
+
     fn sort(&mut self) {
         self.heard
             .sort_by_key(|signal| (signal.start, signal.place));
         self.own.sort_by_key(|own| own.1);
-        let spans = self
-            .heard
-            .iter()
-            .map(|signal| signal.end.saturating_since(signal.start));
+        for (_, group) in &mut self.bursts {
+            group.sort_by_key(|signal| signal.start);
+        }
+        let spans = self.heard.iter().map(Signal::lasts);
         self.longest = spans.max().unwrap_or(Duration::ZERO);
     }
 
     /// The other signals that are present at any time from `start` to `until`, both included.
     fn others(&self, i: usize, until: AirTime) -> impl Iterator<Item = &Signal> {
         let own = &self.heard[i];
-        // No signal is longer than the longest, so earlier ones are over.
-        let earliest = AirTime::from_nanos(own.start.nanos().saturating_sub(self.longest.nanos()));
-        let from = self.heard.partition_point(|signal| signal.start < earliest);
-        self.heard[from..]
-            .iter()
-            .take_while(move |signal| signal.start <= until)
+        let bursts = self.bursts.iter().flat_map(move |(magnitude, group)| {
+            // All of a group are shorter than twice its shortest.
+            let longest = Duration::from_nanos(2u64.saturating_pow(*magnitude + 1));
+            between(group, own.start, until, longest)
+        });
+        between(&self.heard, own.start, until, self.longest)
+            .chain(bursts)
             .filter(move |signal| signal.place != own.place && signal.end > own.start)
     }
 
@@ -214,6 +239,25 @@ impl Signals {
     }
 }
 
+impl Signal {
+    fn lasts(&self) -> Duration {
+        self.end.saturating_since(self.start)
+    }
+}
+
+/// Of signals in the order of their starts, none longer than `longest`: those that may be present between two moments.
+fn between(
+    signals: &[Signal],
+    start: AirTime,
+    until: AirTime,
+    longest: Duration,
+) -> impl Iterator<Item = &Signal> {
+    let earliest = AirTime::from_nanos(start.nanos().saturating_sub(longest.nanos()));
+    let from = signals.partition_point(|signal| signal.start < earliest);
+    let later = signals[from..].iter();
+    later.take_while(move |signal| signal.start <= until)
+}
+
 /// The largest sum of signals present at one moment from `start` on. It changes upwards only where a signal begins.
 fn peak(signals: &[Signal], start: AirTime) -> f64 {
     let at = |moment: AirTime| -> f64 {
@@ -261,7 +305,7 @@ mod tests {
     }
 
     fn findings(sent: &[Sending], met: &[Meeting]) -> Vec<(u32, u32, i32)> {
-        let found = resolve(10, sent, met, Some(10.0));
+        let found = resolve((10, 10), sent, met, &[], Some(10.0));
         let rows = found.iter();
         rows.map(|row| (row.frame, row.culprit, row.sinr_db.round() as i32))
             .collect()
@@ -309,7 +353,7 @@ mod tests {
             meeting(0, 0, 40, 1000, Err(Loss::Transmitting)),
             meeting(2, 60, 60, 90, Err(Loss::Transmitting)),
         ];
-        let found = resolve(10, &sent, &met, Some(10.0));
+        let found = resolve((10, 10), &sent, &met, &[], Some(10.0));
         assert_eq!((found[0].culprit, found[1].culprit), (1, 1));
         assert!(found[0].sinr_db.is_nan());
         let met = [
@@ -317,6 +361,42 @@ mod tests {
             meeting(2, 60, 160, 90_000, Ok(())),
         ];
         assert_eq!(findings(&sent, &met)[0].1, 2);
+    }
+
+    /// Goal: a jammer is found among its bursts, short and long ones. Method: 1000 short bursts before, one that lasts, one that hits.
+    #[test]
+    fn interferers_are_to_blame() {
+        let burst = |from, number, start: u64, lasts: u64, power| Burst {
+            node: 9,
+            from,
+            number,
+            start: AirTime::from_nanos(start),
+            end: AirTime::from_nanos(start + lasts),
+            power: Power::from_zeptowatts(power),
+        };
+        let mut sent = vec![sending(0, 5000, 0)];
+        let mut bursts = Vec::new();
+        for number in 0..1001 {
+            let at = 5 * u64::from(number) + 30;
+            sent.push(Sending {
+                number,
+                ..sending(10, at, 0)
+            });
+            bursts.push(burst(10, number, at, 4, 500));
+        }
+        sent.push(sending(11, 0, 0));
+        bursts.push(burst(11, 0, 0, 1 << 40, 40));
+        let met = [meeting(0, 5000, 5100, 1000, Err(Loss::Collision))];
+        let found = |bursts: &[Burst]| resolve((10, 12), &sent, &met, bursts, Some(10.0))[0];
+        // Bursts 994 to 1000 begin between 5000 and 5030: never two at a time.
+        let both = found(&bursts);
+        assert_eq!(sent[both.culprit as usize].node, 10);
+        assert!((995..=1001).contains(&both.culprit));
+        // 1000 over 10 + 500 + 40.
+        assert_eq!((both.sinr_db * 10.0).round(), 26.0);
+        let lasting = found(&bursts[1001..]);
+        assert_eq!(sent[lasting.culprit as usize].node, 11);
+        assert_eq!(lasting.sinr_db.round(), 13.0);
     }
 
     /// Identical frames at the same moment help each other.
@@ -333,7 +413,7 @@ mod tests {
     #[test]
     fn without_powers_there_is_no_ratio() {
         let met = [meeting(0, 0, 100, 1000, Ok(()))];
-        let found = resolve(10, &[], &met, None)[0];
+        let found = resolve((10, 10), &[], &met, &[], None)[0];
         assert_eq!((found.frame, found.sinr_db.is_nan()), (NO_FRAME, true));
     }
 }

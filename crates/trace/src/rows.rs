@@ -3,7 +3,7 @@
 use chappe_core::Duration;
 use chappe_sim::{AirTime, Loss, Switched, Value};
 
-/// No frame: the culprit of a loss is unknown or is no frame.
+/// No frame: a loss without a culprit, or one whose culprit the ring dropped.
 pub const NO_FRAME: u32 = u32::MAX;
 
 /// A run's events, in order of time.
@@ -38,20 +38,22 @@ pub struct About {
     pub end: AirTime,
     /// The number of nodes, which are counted from zero.
     pub nodes: usize,
-    /// Where nodes stand, in metres; empty for networks without geometry.
-    pub positions: Vec<(f64, f64)>,
-    /// The nodes' names, by number; empty if they have none.
+    /// Transmitters that are no nodes: jammers, other networks. They have the numbers that follow those of the nodes.
+    pub interferers: usize,
+    /// What nodes and interferers are called, in the order of their numbers; empty where numbers are enough.
     pub names: Vec<String>,
+    /// Where nodes stand, and interferers after them, in metres; empty for networks without geometry.
+    pub positions: Vec<(f64, f64)>,
     /// Noise in the receivers' band in dBm; `None` where the network is a table of delivery ratios without powers.
     pub noise_dbm: Option<f64>,
     /// Rows that the rings dropped: frames, receptions, readings.
     pub dropped: [u64; 3],
 }
 
-/// A frame on the air.
+/// A frame on the air, or a burst of an interferer.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Frame {
-    /// The node that sent it.
+    /// The node or interferer that sent it.
     pub node: u32,
     /// Which of its frames this is, from zero.
     pub number: u32,
@@ -86,7 +88,7 @@ pub struct Reception {
     pub sinr_db: f32,
     /// Received, or why not.
     pub outcome: Result<(), Loss>,
-    /// The frame that destroyed or displaced it; [`NO_FRAME`] if none did, or if it came from outside the network.
+    /// The frame that destroyed or displaced it; [`NO_FRAME`] if none did, or if the ring dropped it.
     pub culprit: u32,
 }
 

@@ -7,6 +7,11 @@ pub const PAGE: &str = include_str!("../page/view.html");
 /// Where the data go in [`PAGE`].
 const PLACE: &str = r#"<script id="data" type="text/plain">"#;
 
+/// Octets of the file that [`whole`] makes.
+pub fn size(packed: &[u8]) -> usize {
+    PAGE.len() + packed.len().div_ceil(3) * 4
+}
+
 /// One HTML file that shows `packed` data and needs nothing else.
 pub fn whole(packed: &[u8]) -> String {
     let (before, after) = PAGE.split_once(PLACE).unwrap_or((PAGE, ""));
@@ -59,6 +64,9 @@ mod tests {
     fn the_page_has_a_place_for_data_and_loads_nothing() {
         assert_eq!(PAGE.matches(PLACE).count(), 1);
         assert!(whole(b"foo").contains(&format!("{PLACE}Zm9v</script>")));
+        for packed in [&b""[..], b"f", b"foo", b"foobar7"] {
+            assert_eq!(whole(packed).len(), size(packed));
+        }
         for outside in ["http://", "https://", "src=\"/", "@import"] {
             let known = PAGE.matches(outside).count()
                 - PAGE.matches("http://www.w3.org/2000/svg").count()

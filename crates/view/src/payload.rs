@@ -3,7 +3,7 @@
 //! ```text
 //! octets  0..4  "cpv1"
 //!         4..8  octets of the head, little-endian
-//!         8..   the head: title, runs (name, about, tables with columns: name, type, offset, gaps, words), figures
+//!         8..   the head: title, runs (name, about, tables with columns: name, type, offset, gaps, words), figures, live, notes
 //!         then  columns, little-endian, each at a multiple of eight from the first such multiple after the head
 //! ```
 //!
@@ -26,6 +26,10 @@ pub struct Contents {
     pub runs: Vec<(String, Tables)>,
     /// Figures of `chappe lab`, each as its JSON.
     pub figures: Vec<Value>,
+    /// Whether the runs go on: the page then asks again each second.
+    pub live: bool,
+    /// What could not be shown, and why.
+    pub notes: Vec<String>,
 }
 
 impl Contents {
@@ -45,13 +49,15 @@ impl Contents {
             })
             .collect();
         let head =
-            json!({ "title": self.title, "runs": runs, "figures": self.figures }).to_string();
+            json!({ "title": self.title, "runs": runs, "figures": self.figures, "live": self.live, "notes": self.notes })
+                .to_string();
         let mut whole = b"cpv1".to_vec();
         whole.extend_from_slice(&(head.len() as u32).to_le_bytes());
         whole.extend_from_slice(head.as_bytes());
         whole.resize(whole.len().next_multiple_of(8), 0);
         whole.append(&mut columns);
-        let mut packer = GzEncoder::new(Vec::new(), Compression::new(6));
+        let mut packer =
+            GzEncoder::new(Vec::new(), Compression::new(if self.live { 1 } else { 6 }));
         // Writing to memory does not fail.
         let packed = packer.write_all(&whole).and_then(|()| packer.finish());
         packed.unwrap_or_default()
@@ -192,7 +198,7 @@ mod tests {
         let contents = Contents {
             title: "x".into(),
             runs: vec![("r".into(), run)],
-            figures: Vec::new(),
+            ..Contents::default()
         };
         let mut whole = Vec::new();
         GzDecoder::new(&contents.pack()[..])

@@ -22,18 +22,20 @@ const STALL: Duration = Duration::from_secs(30);
 /// Connections at a time; more are closed at once.
 const CONNECTIONS: usize = 32;
 
+/// Where the packed data come from, each time that a page asks.
+pub type Source = Arc<dyn Fn() -> Arc<Vec<u8>> + Send + Sync>;
+
 /// A page that is ready to be served.
-#[derive(Debug)]
 pub struct Server {
     listener: TcpListener,
     own: SocketAddr,
     token: Option<String>,
-    packed: Arc<Vec<u8>>,
+    data: Source,
 }
 
 impl Server {
     /// Listens on `address`. `token` must be given for addresses that others can reach.
-    pub fn bind(address: SocketAddr, token: Option<String>, packed: Vec<u8>) -> io::Result<Server> {
+    pub fn bind(address: SocketAddr, token: Option<String>, data: Source) -> io::Result<Server> {
         if !address.ip().is_loopback() && token.is_none() {
             let why = "an address that others can reach needs a token";
             return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
@@ -43,7 +45,7 @@ impl Server {
             own: listener.local_addr()?,
             listener,
             token,
-            packed: Arc::new(packed),
+            data,
         })
     }
 
@@ -76,10 +78,10 @@ impl Server {
             return;
         }
         let (own, token) = (self.own, self.token.clone());
-        let (packed, open) = (self.packed.clone(), open.clone());
+        let (data, open) = (self.data.clone(), open.clone());
         thread::spawn(move || {
             // A peer that goes away in between is its own affair.
-            let _ = serve(stream, own, token.as_deref(), &packed);
+            let _ = serve(stream, own, token.as_deref(), &data);
             open.fetch_sub(1, Ordering::SeqCst);
         });
     }
@@ -89,14 +91,18 @@ fn serve(
     mut stream: TcpStream,
     own: SocketAddr,
     token: Option<&str>,
-    packed: &[u8],
+    data: &Source,
 ) -> io::Result<()> {
     stream.set_nonblocking(false)?;
     stream.set_write_timeout(Some(STALL))?;
     let head = head(&mut stream)?;
+    let packed;
     let (status, kind, body) = match answer(&head, own, token) {
         Answer::Page => ("200 OK", "text/html; charset=utf-8", PAGE.as_bytes()),
-        Answer::Data => ("200 OK", "application/octet-stream", packed),
+        Answer::Data => {
+            packed = data();
+            ("200 OK", "application/octet-stream", packed.as_slice())
+        }
         Answer::Refused(status) => (status, "text/plain", status.as_bytes()),
     };
     // The page's own policy stands in the page, so that it also holds in a file.
@@ -136,6 +142,11 @@ mod tests {
 
     use super::*;
 
+    fn fixed(data: &[u8]) -> Source {
+        let data = Arc::new(data.to_vec());
+        Arc::new(move || data.clone())
+    }
+
     fn ask(own: SocketAddr, request: &[u8]) -> String {
         let mut stream = TcpStream::connect(own).unwrap();
         stream.write_all(request).unwrap();
@@ -148,7 +159,7 @@ mod tests {
     #[test]
     fn the_server_gives_page_and_data_and_nothing_else() {
         let address = "127.0.0.1:0".parse().unwrap();
-        let server = Server::bind(address, None, b"the data".to_vec()).unwrap();
+        let server = Server::bind(address, None, fixed(b"the data")).unwrap();
         let (own, stop) = (server.own, AtomicBool::new(false));
         thread::scope(|scope| {
             scope.spawn(|| server.run(|| stop.load(Ordering::SeqCst)).unwrap());
@@ -174,8 +185,8 @@ mod tests {
     #[test]
     fn others_need_a_token() {
         let all = "0.0.0.0:0".parse().unwrap();
-        assert!(Server::bind(all, None, Vec::new()).is_err());
-        let server = Server::bind(all, Some("abc".into()), Vec::new()).unwrap();
+        assert!(Server::bind(all, None, fixed(b"")).is_err());
+        let server = Server::bind(all, Some("abc".into()), fixed(b"")).unwrap();
         assert!(server.url().ends_with("/?token=abc"));
     }
 }

@@ -1,5 +1,6 @@
 //! `chappe border`: a border router in front of a simulated low-power network, for real programs.
 
+mod desk;
 mod options;
 
 use std::io::Write;
@@ -19,9 +20,11 @@ use chappe_sys::namespace::{self, NetworkNamespace};
 use chappe_sys::{Signal, process};
 use serde::Serialize;
 
+use crate::door;
 use crate::failure::{ENVIRONMENT, Failure, INTERRUPTED};
 use crate::terminal::{self, Stream};
 
+use desk::Desk;
 pub use options::Border;
 use options::{Action, Exec, Report};
 
@@ -31,6 +34,8 @@ type Running = Daemon<Capture>;
 const GRACE: Duration = Duration::from_secs(2);
 /// The environment variable that marks the programs of a border router.
 const NAME: &str = "CHAPPE_BORDER";
+/// The token of the program that runs in the network.
+const CHILD: u64 = 0;
 /// How often the status line is written.
 const EVERY: Duration = Duration::from_millis(500);
 
@@ -67,10 +72,13 @@ pub fn run(options: &Border) -> Result<u8, Failure> {
     thermometers_are_leaves(&live, options)?;
     let film = film(options, live.parents.len())?;
     let preferred = process::prefer();
+    // Before the namespaces: inside there is no right to write where the socket stands. It is no reason to fail.
+    let bound = door::bind_usual(&format!("border-{}.sock", std::process::id())).ok();
     if !options.host {
         namespace::isolate_by_any_means()?;
     }
     let mut border = Daemon::open(network(&live, options, reports), &options.device, film)?;
+    let desk = Desk::open(&mut border, &live, bound)?;
     if preferred.is_err() {
         terminal::remark(
             options.quiet,
@@ -84,7 +92,7 @@ pub fn run(options: &Border) -> Result<u8, Failure> {
                 terminal::print(&places(&live, &border, options))?;
                 terminal::remark(options.quiet, "Ctrl-C ends it");
             }
-            (None, Some(until_signal(&mut border, options)?))
+            (None, Some(until_signal(&mut border, &desk, options)?))
         }
         Some(program) => {
             let mut command = Command::new(program);
@@ -95,7 +103,7 @@ pub fn run(options: &Border) -> Result<u8, Failure> {
             if options.json {
                 command.stdout(Stdio::from(std::io::stderr().as_fd().try_clone_to_owned()?));
             }
-            let ended = program_in(&mut border, &mut command);
+            let ended = program_in(&mut border, &desk, &mut command);
             // Its background processes would wait for a network that no longer exists.
             process::kill_in_environment(&format!("{NAME}={name}"));
             let (status, signal) = ended?;
@@ -187,11 +195,12 @@ fn thermometers_are_leaves(live: &LiveNetwork, options: &Border) -> Result<(), F
 }
 
 /// Runs until SIGINT or SIGTERM, with a status line on the terminal.
-fn until_signal(border: &mut Running, options: &Border) -> Result<Signal, Failure> {
+fn until_signal(border: &mut Running, desk: &Desk, options: &Border) -> Result<Signal, Failure> {
     let shown = !options.quiet && terminal::colour_on(Stream::Error);
     loop {
         let next = border.clock().now() + EVERY;
         let ending = border.run(shown.then_some(next))?;
+        desk.answer(border);
         if shown {
             let line = Status::of(border).line();
             let line: String = line
@@ -214,15 +223,17 @@ fn until_signal(border: &mut Running, options: &Border) -> Result<Signal, Failur
 /// Runs a program to its end; forwards SIGINT and SIGTERM to it.
 fn program_in(
     border: &mut Running,
+    desk: &Desk,
     command: &mut Command,
 ) -> Result<(ExitStatus, Option<Signal>), Failure> {
     let mut child = process::spawn_in(&NetworkNamespace::current()?, command)?;
     let end = process::watch(&child)?;
-    border.watch(end.as_fd(), 0)?;
+    border.watch(end.as_fd(), CHILD as u32)?;
     let (mut asked, mut limit) = (None, None);
     loop {
         match border.run(limit)? {
-            Ending::Watched(_) => break,
+            Ending::Watched(CHILD) => break,
+            Ending::Watched(_) => desk.answer(border),
             Ending::Signal(signal) if asked.is_none() => {
                 process::tell(&child, signal)?;
                 asked = Some(signal);

@@ -9,6 +9,7 @@ mod options;
 mod quantity;
 mod rehearsal;
 mod screen;
+mod status;
 mod unit;
 
 use std::fmt::Write as _;

@@ -1,9 +1,11 @@
-//! `chappe view`: recorded runs and figures in a browser.
+//! `chappe view`: recorded runs, running daemons and figures in a browser.
+
+mod live;
 
 use std::io::Write as _;
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use chappe::systems::{self, SYSTEMS};
 use chappe_lab::job::TraceKeeper;
@@ -13,7 +15,7 @@ use chappe_scenario::InputError;
 use chappe_scenario::plan::{Changes, Plan};
 use chappe_store::{trace, write_whole};
 use chappe_trace::{RECEPTIONS, Tables, Trace};
-use chappe_view::{Contents, Server};
+use chappe_view::{Contents, Server, Source};
 use clap::Args;
 
 use crate::failure::Failure;
@@ -21,6 +23,8 @@ use crate::terminal;
 
 /// Runs that one page holds: more of them would not fit in a browser's memory.
 const RUNS: usize = 16;
+/// Octets of a page that Chromium opens, with data as they come from a simulator (docs/view.md, "Speed").
+const PAGE_MAX: usize = 300_000_000;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -29,11 +33,16 @@ Examples:
   chappe view trace                               serves it on this machine; Ctrl-C ends it
   chappe view trace --out run.html                one file that needs nothing else
   chappe view examples/p3-line.toml               simulates the first seed and shows it
+  chappe view mesh-sweep                          the figures of a sweep
+  chappe view --live                              daemons that run on this machine: cast, link, mesh, border
   chappe lab p3 --quick --out figures && chappe view figures")]
 pub struct View {
-    /// Folders that `sim --record` or `lab --out` filled, figures of `lab` as JSON, or scenario files, which are
-    /// simulated; without any, the current folder.
+    /// Folders that `sim --record`, `sweep` or `lab --out` filled, figures as JSON, or scenario files, which are simulated; without any,
+    /// the current folder. With --live: sockets of daemons, and folders of sockets.
     pub paths: Vec<PathBuf>,
+    /// Show the daemons that run on this machine, while they run. They are asked once a second while a page is open.
+    #[arg(long, conflicts_with_all = ["out", "seed", "set"])]
+    pub live: bool,
     /// Write one HTML file with page and data instead of serving it.
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
@@ -57,6 +66,9 @@ pub struct View {
 }
 
 pub fn run(options: &View) -> Result<u8, Failure> {
+    if options.live {
+        return serve(options, live::source(&options.paths)).map(|()| 0);
+    }
     let here = [PathBuf::from(".")];
     let paths = match options.paths.as_slice() {
         [] => &here[..],
@@ -75,6 +87,7 @@ pub fn run(options: &View) -> Result<u8, Failure> {
     let packed = contents.pack();
     match &options.out {
         Some(file) => {
+            bounded(chappe_view::size(&packed))?;
             let page = chappe_view::whole(&packed);
             write_whole(file, |to| to.write_all(page.as_bytes()))?;
             let size = page.len() as f64 / 1e6;
@@ -86,9 +99,24 @@ pub fn run(options: &View) -> Result<u8, Failure> {
                 ),
             );
         }
-        None => serve(options, packed)?,
+        None => {
+            let packed = Arc::new(packed);
+            serve(options, Arc::new(move || packed.clone()))?;
+        }
     }
     Ok(0)
+}
+
+/// Refuses a page that a browser would not open.
+fn bounded(octets: usize) -> Result<(), Failure> {
+    if octets <= PAGE_MAX {
+        return Ok(());
+    }
+    let [size, most] = [octets, PAGE_MAX].map(|octets| octets as f64 / 1e6);
+    let message = format!("the page would have {size:.0} MB; browsers open up to {most:.0} MB");
+    let help = "name fewer runs, or record less: without --record-all a ring keeps the end of a run, and `--seed 1` one run. Without --out the \
+                same is served, which takes the browser less memory";
+    Err(InputError::new("", message).help(help).into())
 }
 
 /// What the page is called: by its first run's scenario.
@@ -208,7 +236,7 @@ fn simulate(path: &Path, options: &View, contents: &mut Contents) -> Result<(), 
     Ok(())
 }
 
-fn serve(options: &View, packed: Vec<u8>) -> Result<(), Failure> {
+fn serve(options: &View, data: Source) -> Result<(), Failure> {
     let stop = terminal::interrupt();
     let token = match options.listen.ip() {
         IpAddr::V4(ip) if ip.is_loopback() => None,
@@ -219,7 +247,7 @@ fn serve(options: &View, packed: Vec<u8>) -> Result<(), Failure> {
         let what = format!("cannot serve on {}: {error}", options.listen);
         Failure::Environment(what, "choose another address with --listen".into())
     };
-    let server = Server::bind(options.listen, token, packed).map_err(failed)?;
+    let server = Server::bind(options.listen, token, data).map_err(failed)?;
     terminal::print(&format!("{}\n", server.url()))?;
     terminal::remark(options.quiet, "open this in a browser; Ctrl-C ends it");
     server

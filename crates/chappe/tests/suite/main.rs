@@ -8,6 +8,7 @@ mod mistakes;
 mod networks;
 mod pages;
 mod program;
+mod recording;
 mod scratch;
 mod sweep;
 mod trial;

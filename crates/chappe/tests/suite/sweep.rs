@@ -293,3 +293,45 @@ fn mistakes_in_a_grid_have_their_place() {
         "nothing is written before the mistakes are found"
     );
 }
+
+/// Goal: `chappe view` takes a sweep's folder and shows all its values with their intervals. Method: the figure in `sweep.json` beside
+/// its cells, and a page made of the folder.
+#[test]
+fn a_sweep_opens_in_the_page() {
+    let scratch = Scratch::new("page");
+    let out = scratch.path("out");
+    let output = sweep(&["--seeds", "1..4"], &out);
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    let text = fs::read_to_string(Path::new(&out).join("sweep.json")).unwrap();
+    let json: Value = serde_json::from_str(&text).unwrap();
+    let rows = json["figures"][0]["rows"].as_array().unwrap();
+    // Goodput of six cells, and ratios of the four that are compared.
+    assert_eq!(rows.len(), 6 + 4, "{rows:?}");
+    for cell in json["cells"].as_array().unwrap() {
+        let (mean, half) = (
+            cell["goodput_bps"]["mean"].as_f64().unwrap(),
+            cell["goodput_bps"]["ci95"].as_f64().unwrap(),
+        );
+        let shown = rows
+            .iter()
+            .filter(|row| row["unit"] == "kbit/s")
+            .any(|row| {
+                let near = |a: &Value, b: f64| {
+                    (a.as_f64().unwrap() - b / 1e3).abs() < 1e-9 * b.abs().max(1.0)
+                };
+                near(&row["ours"]["mean"], mean)
+                    && near(&row["interval"][0], mean - half)
+                    && near(&row["interval"][1], mean + half)
+                    && row["drawn"] == "lines"
+                    && [10.0, 20.0].contains(&row["x"].as_f64().unwrap())
+            });
+        assert!(shown, "{cell}");
+    }
+    let page = scratch.path("page.html");
+    let made = Command::new(env!("CARGO_BIN_EXE_chappe"))
+        .args(["view", &out, "--out", &page])
+        .output()
+        .unwrap();
+    assert_eq!(made.status.code(), Some(0), "{}", said(&made));
+    assert!(fs::metadata(&page).unwrap().len() > 50_000);
+}

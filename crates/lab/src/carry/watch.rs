@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use chappe_core::TraceEvent;
 use chappe_results::Delay;
 use chappe_sim::capture::{Losses, Pcapng};
-use chappe_sim::{AirTime, Heard, Medium, Reading, Recorder, Sent, Switched};
+use chappe_sim::{AirTime, At, Heard, Interference, Medium, Reading, Recorder, Sent, Switched};
 use chappe_trace::{Labeller, Recording};
 
 use crate::job::RunSpec;
@@ -141,6 +141,12 @@ impl Recorder for Watch {
         }
         if let Some(frames) = self.frames() {
             frames.heard(frame);
+        }
+    }
+
+    fn interfered(&mut self, burst: &Interference, receivers: &mut dyn Iterator<Item = At>) {
+        if let Some(recording) = &mut self.recording {
+            recording.interfered(burst, receivers);
         }
     }
 

@@ -58,6 +58,16 @@ pub const TIMES: usize = 5;
 /// The unit of stamps, which wrap after 2^16 of them, 16 s.
 pub const STAMP: Duration = Duration::from_micros(250);
 
+/// The batch of a data frame or a plain one, without further checks; `None` if the octets end before it.
+pub(crate) fn batch(sdu: &[u8]) -> Option<u32> {
+    let (flags, sets) = (*sdu.get(8)?, usize::from(*sdu.get(16)?));
+    let times = if flags & TIMED == 0 { 0 } else { TIMES };
+    let report = FIXED + times + 2 * sets;
+    let states = usize::from(*sdu.get(report + REPORT_HEAD - 1)?);
+    let at = report + REPORT_HEAD + states;
+    sdu.get(at..at + BATCH).map(crate::frame::big_endian)
+}
+
 /// Which object, and how it is cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ObjectId {

@@ -262,6 +262,39 @@ impl Network {
     }
 }
 
+/// The number of the header behind a compressed IPv6 header, without knowledge of contexts: 6 for TCP, 17 for UDP, 58 for ICMPv6.
+/// `None` where the octets end before it or are no such header.
+pub fn next_header(bytes: &[u8]) -> Option<u8> {
+    let base = u16::from_be_bytes(*bytes.first_chunk()?);
+    if base >> 13 != 0b011 {
+        return None;
+    }
+    let traffic = [4, 3, 1, 0][usize::from(base >> 11 & 3)];
+    let at = 2 + usize::from(base & bit::CID != 0) + traffic;
+    if base & bit::NH == 0 {
+        return bytes.get(at).copied();
+    }
+    let hop_limit = usize::from(base >> 8 & 3 == 0);
+    // Octets in line by mode (RFC 6282, 3.1.1); mode 0 with a context is the unspecified address.
+    let unicast = |mode: u16, context: bool| match mode & 3 {
+        0 if context => 0,
+        0 => 16,
+        1 => 8,
+        2 => 2,
+        _ => 0,
+    };
+    let source = unicast(base >> 4, base & bit::SAC != 0);
+    let destination = match (base & bit::M != 0, base & bit::DAC != 0) {
+        (false, context) => unicast(base, context),
+        (true, true) => 6,
+        (true, false) => [16, 6, 4, 1][usize::from(base & 3)],
+    };
+    Some(match *bytes.get(at + hop_limit + source + destination)? {
+        0..0x80 => next::TCP,
+        _ => next::UDP,
+    })
+}
+
 fn expand_addresses(
     base: u16,
     numbers: u8,

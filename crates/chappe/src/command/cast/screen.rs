@@ -20,6 +20,8 @@ use super::fleet_metrics::Source;
 use super::metrics::Metrics;
 use super::options::Link;
 use super::quantity::{octets, speed};
+use super::status;
+use crate::door::Door;
 use crate::failure::Failure;
 use crate::terminal;
 
@@ -52,6 +54,8 @@ pub struct Screen {
     failed: BTreeMap<u16, String>,
     sends: bool,
     metrics: Option<Metrics>,
+    /// Where `chappe view --live` asks; open from the start of the session on, so that its thread leaves signals to the session.
+    door: Option<Door>,
     /// Where receipts are stored.
     fleet: Option<PathBuf>,
 }
@@ -89,6 +93,7 @@ impl Screen {
             failed: BTreeMap::new(),
             sends: false,
             metrics,
+            door: None,
             fleet,
         })
     }
@@ -431,6 +436,9 @@ impl Line<'_> {
 
 impl Watch for Screen {
     fn event(&mut self, event: Event) {
+        if matches!(event, Event::Started { .. }) {
+            self.door = status::open();
+        }
         if self.json {
             let line = serde_json::to_string(&Line::new(&event)).unwrap_or_default();
             let _ = terminal::print(&format!("{line}\n"));
@@ -445,6 +453,9 @@ impl Watch for Screen {
         }
         if let Some(metrics) = &self.metrics {
             metrics.update(view);
+        }
+        if let Some(door) = &self.door {
+            status::answer(door, view);
         }
     }
 }

@@ -11,12 +11,13 @@ use chappe_core::{Duration, Instant};
 use chappe_link::{Ending, State, Status, Tunnel};
 use chappe_sys::Signal;
 
-use super::control::{self, Door, UNCHANGED, Wish};
+use super::control::{self, UNCHANGED, Wish};
 use super::file::{self, Configuration};
 use super::hooks::Runner;
 use super::names::Names;
 use super::options::Run;
 use super::screen::Screen;
+use crate::door::{self, Door};
 use crate::failure::{Failure, INTERRUPTED};
 
 pub fn run(options: &Run) -> Result<u8, Failure> {
@@ -83,7 +84,7 @@ impl Service {
     fn new(first: Configuration, path: &Path, device: &str, screen: &mut Screen) -> Service {
         let socket = first.status.clone();
         let socket = socket.unwrap_or_else(|| control::usual(device));
-        let door = Door::open(&socket).map_err(|error| {
+        let door = door::bind(&socket).and_then(door::Bound::open).map_err(|error| {
             screen.say(&format!(
                 "`chappe link status` will not work: cannot open {}: {error}; set `status` to a place where this user may write",
                 socket.display()
@@ -165,19 +166,16 @@ impl Service {
 
     /// Answers the clients of the socket.
     fn serve(&mut self, tunnel: &mut Tunnel, now: Instant, screen: &mut Screen) {
-        while let Some(request) = self
-            .door
-            .as_ref()
-            .and_then(|door| door.requests.try_recv().ok())
-        {
-            let text = match request.wish {
-                Wish::Table => Status::of(tunnel, now).table(),
-                Wish::Json => Status::of(tunnel, now).json() + "\n",
-                Wish::Reload => {
+        while let Some(request) = self.door.as_ref().and_then(Door::request) {
+            let text = match Wish::of(&request.question) {
+                Some(Wish::Table) => Status::of(tunnel, now).table(),
+                Some(Wish::Json) => Status::of(tunnel, now).json() + "\n",
+                Some(Wish::Reload) => {
                     let said = self.reload(tunnel);
                     screen.say(said.trim_end());
                     said
                 }
+                None => Wish::UNKNOWN.to_owned(),
             };
             // The client may have gone.
             let _ = request.answer.send(text);

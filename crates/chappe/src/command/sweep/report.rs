@@ -25,7 +25,7 @@ pub fn give(options: &Options, sweep: &Sweep, results: &[SweepCell]) -> Result<(
     let (grid, cells, out, from) = (&sweep.grid, &sweep.cells, sweep.out(), sweep.provenance());
     let rows = rows(results);
     let title = &cells[0].plan.title;
-    let figure = figure(title, grid, &rows);
+    let figure = figure(title, grid, &rows, PANELS_MAX);
     let notes = without_effect(grid, results);
     let document = json!({
         "chappe": from.version,
@@ -38,6 +38,8 @@ pub fn give(options: &Options, sweep: &Sweep, results: &[SweepCell]) -> Result<(
         "keys": grid.axes.iter().map(|axis| &axis.key).collect::<Vec<_>>(),
         "cells": rows,
         "notes": notes,
+        // All panels, in the form that `chappe view` reads.
+        "figures": [chappe_figures::json(&self::figure(title, grid, &rows, usize::MAX))],
     });
     let document = serde_json::to_string_pretty(&document).unwrap_or_default() + "\n";
     write_whole(&out.join("sweep.json"), |file| {
@@ -57,7 +59,7 @@ pub fn give(options: &Options, sweep: &Sweep, results: &[SweepCell]) -> Result<(
     terminal::remark(
         quiet,
         &format!(
-            "data set: {0}/cells (Parquet); figure: {0}/sweep.svg",
+            "data set: {0}/cells (Parquet); figure: {0}/sweep.svg; in a browser: chappe view {0}",
             shown(out)
         ),
     );
@@ -171,8 +173,8 @@ fn against(row: &SweepRow) -> String {
 }
 
 /// Goodput and its ratio to the reference: a series for each value of the compared key, over the values of the longest other one, a
-/// pair of panels for each combination of the rest.
-fn figure(title: &str, grid: &Grid, rows: &[SweepRow]) -> Figure {
+/// pair of panels for each combination of the rest, `most` at most.
+fn figure(title: &str, grid: &Grid, rows: &[SweepRow], most: usize) -> Figure {
     let compared = grid.reference.iter().position(Option::is_some).unwrap_or(0);
     let others = || (0..grid.axes.len()).filter(|&axis| axis != compared);
     // A key of numbers makes a better axis than one of names, and a long one a better axis than a short one.
@@ -191,15 +193,14 @@ fn figure(title: &str, grid: &Grid, rows: &[SweepRow]) -> Figure {
         "Ratios are geometric means, paired by seed, to {}.",
         reference(grid)
     )];
-    if groups.len() > PANELS_MAX {
+    if groups.len() > most {
         notes.push(format!(
-            "{} of {} panels are drawn; the table has all cells.",
-            PANELS_MAX,
+            "{most} of {} panels are drawn; the table has all cells.",
             groups.len()
         ));
     }
     let mut panels = Vec::new();
-    for (number, group) in groups.iter().take(PANELS_MAX).enumerate() {
+    for (number, group) in groups.iter().take(most).enumerate() {
         let with: Vec<String> = fixed
             .iter()
             .map(|&axis| {

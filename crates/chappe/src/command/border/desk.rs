@@ -1,0 +1,71 @@
+//! What a running border router answers to `status json`, over the socket that `chappe view --live` asks.
+
+use std::os::fd::AsFd;
+
+use chappe_border::Status;
+use chappe_lab_tcplp::live::LiveNetwork;
+use serde_json::{Value, json};
+
+use super::Running;
+use crate::door::{Bound, Door};
+use crate::failure::Failure;
+
+/// The token of the door's bell.
+const BELL: u32 = 1;
+
+/// Answers questions about a border router.
+pub struct Desk {
+    door: Option<Door>,
+    scenario: String,
+    seed: u64,
+    links: Value,
+}
+
+impl Desk {
+    /// Answers at `bound` from now on, whenever `border` runs.
+    pub fn open(
+        border: &mut Running,
+        live: &LiveNetwork,
+        bound: Option<Bound>,
+    ) -> Result<Desk, Failure> {
+        // A network without this socket is whole.
+        let door = bound.and_then(|bound| bound.open().ok());
+        if let Some(door) = &door {
+            border.watch(door.as_fd(), BELL)?;
+        }
+        let nodes = 0..live.parents.len();
+        let links = nodes.flat_map(|from| {
+            let neighbours = live.neighbours(from).filter(move |(to, _)| *to != from);
+            neighbours.map(move |(to, share)| json!({ "from": from, "to": to, "delivery": share }))
+        });
+        Ok(Desk {
+            door,
+            scenario: live.title.clone(),
+            seed: live.seed,
+            links: links.collect(),
+        })
+    }
+
+    /// Answers who has asked since the last call.
+    pub fn answer(&self, border: &Running) {
+        while let Some(request) = self.door.as_ref().and_then(Door::request) {
+            let text = match request.question.as_str() {
+                "status json" => format!("{}\n", self.status(border)),
+                _ => "unknown request: write status json\n".to_owned(),
+            };
+            // The client may have gone.
+            let _ = request.answer.send(text);
+        }
+    }
+
+    fn status(&self, border: &Running) -> Value {
+        let mut status = serde_json::to_value(Status::of(border)).unwrap_or_default();
+        if let Some(members) = status.as_object_mut() {
+            members.insert("daemon".into(), "border".into());
+            members.insert("scenario".into(), self.scenario.clone().into());
+            members.insert("seed".into(), self.seed.into());
+            members.insert("links".into(), self.links.clone());
+        }
+        status
+    }
+}

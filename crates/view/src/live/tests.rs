@@ -1,0 +1,189 @@
+use super::*;
+
+/// What two nodes of a mesh say, `sent` frames after the start.
+fn mesh(sent: u64) -> Sighting {
+    let answer = format!(
+        r#"{{"node":3,"addresses":["10.77.0.3"],"mtu":1400,"recovery":"broadcast","airtime":0.2,"price":null,
+        "neighbours":[{{"node":7,"etx":1.5,"from":0.9,"to":0.7,"round_s":0.01}}],
+        "routes":[{{"node":7,"etx":1.5,"next_hops":[7],"waiting":4,"cost_s":0.002,"rate":120}},
+                  {{"node":9,"etx":3.0,"next_hops":[7],"waiting":0,"cost_s":null,"rate":null}}],
+        "announced":[],"flows":[],"counters":{{"frames_sent":{sent}}}}}"#
+    );
+    Sighting::read(&answer).unwrap()
+}
+
+fn seconds(count: u64) -> Duration {
+    Duration::from_millis(1000 * count)
+}
+
+/// The readings of one name: node, part, seconds, value.
+fn readings(tables: &Tables, name: &str) -> Vec<(i64, i64, i64, f64)> {
+    let table = tables.table("readings").unwrap();
+    let whole = |column: &str| match table.column(column) {
+        Some(Data::Whole(values)) => values.clone(),
+        other => panic!("{other:?}"),
+    };
+    let (Some(Data::Word { codes, words }), Some(Data::Real(values))) =
+        (table.column("name"), table.column("value"))
+    else {
+        panic!("a reading has a name and a value");
+    };
+    (0..table.rows())
+        .filter(|&row| words[codes[row] as usize] == name)
+        .map(|row| {
+            let at = whole("at_ns")[row] / 1_000_000_000;
+            (whole("node")[row], whole("part")[row], at, values[row])
+        })
+        .collect()
+}
+
+#[test]
+fn a_mesh_is_shown_with_its_neighbours_and_routes() {
+    let mut history = History::default();
+    history.add(seconds(0), vec![("a".into(), mesh(100))]);
+    history.add(seconds(2), vec![("a".into(), mesh(140))]);
+    let runs = history.runs();
+    let (name, tables) = &runs[0];
+    assert_eq!(name, "mesh: node 3, a");
+    assert_eq!(tables.about.names, ["node 3", "node 7", "node 9"]);
+    assert_eq!(tables.table("links").unwrap().rows(), 2);
+    // A value that stays takes one row; a counter is a rate, from its second reading on.
+    assert_eq!(readings(tables, "queue"), [(0, 7, 0, 4.0), (0, 9, 0, 0.0)]);
+    assert_eq!(readings(tables, "frames_sent_per_s"), [(0, 0, 2, 20.0)]);
+}
+
+/// Goal: a daemon that ends is seen to end, its past stays, and its restart is no rate.
+#[test]
+fn a_daemon_that_ends_leaves_its_past() {
+    let mut history = History::default();
+    history.add(seconds(0), vec![("a".into(), mesh(100))]);
+    history.add(seconds(1), vec![("a".into(), mesh(110))]);
+    history.add(seconds(2), Vec::new());
+    history.add(seconds(9), vec![("a".into(), mesh(5))]);
+    history.add(seconds(10), vec![("a".into(), mesh(6))]);
+    let tables = &history.runs()[0].1;
+    let switches = tables.table("switches").unwrap();
+    // Three nodes come, go and come.
+    assert_eq!(switches.rows(), 9);
+    assert_eq!(
+        readings(tables, "frames_sent_per_s"),
+        [(0, 0, 1, 10.0), (0, 0, 10, 1.0)]
+    );
+}
+
+/// Goal: nothing that daemons say makes the history grow without bound. Method: many daemons, nodes and changes.
+#[test]
+fn memory_is_bounded() {
+    let mut history = History::default();
+    for round in 0..2 * series::POINTS as u64 {
+        history.add(seconds(round), vec![("a".into(), mesh(round * round))]);
+    }
+    let daemon = &history.daemons["a"];
+    assert!(
+        daemon
+            .series
+            .values()
+            .all(|one| one.rows().count() <= series::POINTS)
+    );
+    let crowd = |from: usize| Sighting {
+        daemon: "cast",
+        nodes: (from..from + NODES)
+            .map(|node| (node.to_string(), String::new()))
+            .collect(),
+        values: (0..2 * SERIES)
+            .map(|part| Held {
+                node: part % NODES,
+                name: "x".into(),
+                part: part as u32,
+                value: Amount::Gauge(1.0),
+            })
+            .collect(),
+        ..Sighting::default()
+    };
+    for round in 0..20 {
+        let seen = (0..2 * DAEMONS).map(|path| (path.to_string(), crowd(path * round)));
+        history.add(seconds(5000 + round as u64), seen.collect());
+    }
+    assert_eq!(history.daemons.len(), DAEMONS);
+    for daemon in history.daemons.values() {
+        assert!(daemon.names.len() <= NODES && daemon.series.len() <= SERIES);
+        assert!(daemon.changes.len() <= CHANGES);
+    }
+}
+
+#[test]
+fn a_link_is_shown_with_its_peers() {
+    let seen = Sighting::read(
+        r#"{"at_s":12.0,"device":"chappe0","mtu":1400,"unrouted_packets":3,"peers":[{"peer":"hill","state":"up","up":1,
+        "loss_out_ratio":0.25,"loss_in_ratio":null,"goodput_out_bps":3000000,"bodies":77,"paths":[]}]}"#,
+    )
+    .unwrap();
+    assert_eq!((seen.daemon, seen.nodes[1].1.as_str()), ("link", "hill"));
+    assert_eq!(seen.links, [(0, 1, 0.75)]);
+    let value = |name: &str| {
+        seen.values
+            .iter()
+            .find(|held| held.name == name)
+            .map(|held| &held.value)
+    };
+    assert_eq!(value("goodput_out_bps"), Some(&Amount::Gauge(3e6)));
+    assert_eq!(value("bodies"), Some(&Amount::Counter(77.0)));
+    assert_eq!(value("state"), Some(&Amount::Word("up".into())));
+    assert_eq!(value("mtu"), None);
+}
+
+#[test]
+fn members_and_motes_are_shown() {
+    let cast = Sighting::read(
+        r#"{"daemon":"cast","node":1,"name":"base","pace_bps":8000000,"batches":12,"counters":{"frames_sent":5},"dropped":{},
+        "members":[{"node":2,"name":"r","role":"receiver","transfers":[{"transfer":"00ff","state":"receiving","batches_done":4}]}],
+        "links":[{"from":1,"to":2,"delivery":0.7}]}"#,
+    )
+    .unwrap();
+    assert_eq!(cast.links, [(0, 1, 0.7)]);
+    assert!(cast.values.contains(&Held {
+        node: 1,
+        name: "batches_done".into(),
+        part: 0,
+        value: Amount::Gauge(4.0)
+    }));
+    let border = Sighting::read(
+        r#"{"daemon":"border","scenario":"x","seconds":2.0,"frames":9,"gateway":{"to_mesh":1},"lost":{"collision":2},
+        "nodes":[{"node":0,"address":"::1","hops":0,"parent":null,"radio_duty":1.0},{"node":1,"hops":1,"parent":0,"data_frames":7}],
+        "links":[{"from":0,"to":1,"delivery":0.9},{"from":0,"to":9,"delivery":1}]}"#,
+    )
+    .unwrap();
+    assert_eq!(
+        (border.nodes.len(), &border.links[..]),
+        (2, &[(0, 1, 0.9)][..])
+    );
+}
+
+/// Goal: another program's answer, or a broken one, is no daemon and no panic.
+#[test]
+fn strange_answers_are_refused() {
+    for answer in [
+        "",
+        "{}",
+        "[]",
+        "null",
+        "no",
+        r#"{"peers":1}"#,
+        r#"{"routes":[]}"#,
+        r#"{"daemon":"cast"}"#,
+    ] {
+        assert_eq!(Sighting::read(answer), None, "{answer}");
+    }
+    for answer in [
+        r#"{"daemon":"cast","node":1,"members":[1,"x",{"node":"y"}],"links":[{"from":1}],"counters":[]}"#,
+        r#"{"daemon":"border","nodes":[{"node":0}],"links":[{"from":-1,"to":1e300,"delivery":"x"}]}"#,
+        r#"{"node":1,"routes":[{}],"neighbours":[{"node":2,"from":"x"}]}"#,
+    ] {
+        let mut history = History::default();
+        history.add(
+            seconds(1),
+            vec![("a".into(), Sighting::read(answer).unwrap())],
+        );
+        assert_eq!(history.runs().len(), 1);
+    }
+}
