@@ -338,10 +338,20 @@ impl Repairs {
             false => (window.len() as usize).saturating_sub(SPAN as usize),
         };
         let near = window.open().skip(older);
+        self.over(window, near, out)
+    }
+
+    /// Makes a repair of those of `seqs`, which ascend, that are missing, as far as one reaches.
+    pub fn over(
+        &mut self,
+        window: &mut SendWindow,
+        seqs: impl Iterator<Item = u32>,
+        out: &mut Out<'_>,
+    ) -> Option<Choice> {
         let mut missing = [0; SPAN as usize];
         let mut len = 0;
         let cells = missing.iter_mut();
-        for (cell, seq) in cells.zip(near.filter(|&seq| window.is_missing(seq))) {
+        for (cell, seq) in cells.zip(seqs.filter(|&seq| window.is_missing(seq))) {
             *cell = seq;
             len += 1;
         }
