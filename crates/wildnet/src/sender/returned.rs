@@ -6,6 +6,7 @@
 
 use super::Sender;
 use super::choice::{Choice, Out};
+use super::repairs::reach;
 use super::window::State;
 use crate::header::{COVER, SPAN, before};
 
@@ -80,8 +81,13 @@ impl Sender {
             *cell = seq;
             len += 1;
         }
-        let again = again.get(..len).unwrap_or_default().iter().copied();
-        let choice = self.repairs.over(&mut self.window, again, out);
+        let again = again.get(..len).unwrap_or_default();
+        // The newest as far as one repair reaches: the older ones were in those before.
+        let reach = reach(&self.window, out);
+        let last = again.last().copied().unwrap_or_default();
+        let near = again.iter().copied();
+        let near = near.filter(|seq| last.wrapping_sub(*seq) < reach);
+        let choice = self.repairs.over(&mut self.window, near, out);
         self.counters.repairs += u64::from(choice.is_some());
         choice
     }
