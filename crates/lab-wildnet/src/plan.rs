@@ -245,17 +245,21 @@ impl WildNet {
         }
     }
 
-    /// The bound of any channel access: full segments back to back, and half of that where a relay or both ways share the
-    /// channel.
-    pub fn bound_bps(&self, both: bool) -> f64 {
+    /// The most that the slowest of transfers with so many octets can get, whatever the channel access: full segments back to back.
+    ///
+    /// Where a relay sends what it received, each way gets half of that. On a single link two ways share it: all octets have
+    /// crossed no earlier than back-to-back frames allow, and the transfer that ends last has at most the octets of the larger one.
+    pub fn bound_bps(&self, octets: &[usize]) -> f64 {
         // A segment of 1448 octets takes 1536 in 802.11 with IPv4 and LLC, and no gap between frames.
         let air = MODE.airtime(1536).as_secs_f64();
-        let shared = if self.sites.len() > 2 || both {
-            2.0
-        } else {
-            1.0
+        let total: usize = octets.iter().sum();
+        let largest = octets.iter().copied().max().unwrap_or_default();
+        let share = match (self.sites.len() > 2, total) {
+            (true, _) => 0.5,
+            (false, 0) => 1.0,
+            (false, total) => largest as f64 / total as f64,
         };
-        1448.0 * 8.0 / air / shared
+        1448.0 * 8.0 / air * share
     }
 }
 

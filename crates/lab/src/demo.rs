@@ -88,6 +88,7 @@ impl Order<'_> {
         let source = Source::new("demo", scenario, set);
         let changes = Changes {
             object: self.file,
+            in_every_transfer: true,
             seeds: Some(self.seeds()),
             ..Changes::default()
         };

@@ -93,6 +93,8 @@ pub struct TransferPlan {
 pub struct Changes<'a> {
     /// A file to carry in the first transfer.
     pub object: Option<&'a Path>,
+    /// Whether all transfers carry that file.
+    pub in_every_transfer: bool,
     /// The seeds to run.
     pub seeds: Option<Vec<u64>>,
     /// Use only the network; ignore `[[transfer]]` and `[[flow]]`.
@@ -208,11 +210,18 @@ impl Plan {
 
 /// Applies what the command line says.
 fn change(scenario: &mut Scenario, changes: &Changes<'_>) {
-    if let (Some(object), Some(first)) = (changes.object, scenario.transfer.first_mut()) {
-        let mut transfer = (**first).clone();
-        transfer.object = Some(Located::nowhere(object.to_path_buf()));
-        transfer.bytes = None;
-        *first = first.replaced(transfer);
+    if let Some(object) = changes.object {
+        let count = if changes.in_every_transfer {
+            usize::MAX
+        } else {
+            1
+        };
+        for place in scenario.transfer.iter_mut().take(count) {
+            let mut transfer = (**place).clone();
+            transfer.object = Some(Located::nowhere(object.to_path_buf()));
+            transfer.bytes = None;
+            *place = place.replaced(transfer);
+        }
     }
     if let Some(seeds) = &changes.seeds {
         scenario.run.seed = None;

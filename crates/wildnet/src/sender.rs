@@ -23,6 +23,7 @@
 //! | [`LossDetection`] | frames that were sent, which of them are settled, round trips, reordering, probes |
 //! | [`Liveness`] | whether a path carries anything, and copies of bodies for it |
 //! | [`Repairs`] | blocks and cohorts, the policies worked out for them |
+//! | [`Returned`] | what a path in doubt gave back, and the repairs among it |
 //! | [`SmallPackets`] | small bodies of which copies ride along |
 //! | [`Conditions`] | configuration, the channel as estimated, the length of a round |
 
@@ -34,6 +35,7 @@ mod queues;
 mod reordering;
 mod repairs;
 mod reports;
+mod returned;
 mod rtt;
 mod small_packets;
 mod window;
@@ -49,6 +51,7 @@ use liveness::Liveness;
 use loss::LossDetection;
 use queues::Queues;
 use repairs::Repairs;
+use returned::Returned;
 use rtt::Rtt;
 use small_packets::SmallPackets;
 use window::SendWindow;
@@ -65,6 +68,7 @@ pub(crate) struct Sender {
     loss: Paths<LossDetection>,
     liveness: Paths<Liveness>,
     repairs: Repairs,
+    returned: Returned,
     small_packets: SmallPackets,
     /// The number of the first frame of each path.
     first_frame: u32,
@@ -86,6 +90,7 @@ impl Sender {
             liveness: Paths::one(Liveness::new(Role::Open)),
             first_frame,
             repairs: Repairs::new(),
+            returned: Returned::default(),
             small_packets: SmallPackets::new(),
             counters: Counters::default(),
             conditions: Conditions::new(config),
@@ -205,6 +210,7 @@ impl Sender {
         self.counters.lost_by_restart += self.window.give_up_all();
         self.small_packets.clear();
         self.repairs.clear();
+        self.returned.clear();
         self.loss.iter_mut().for_each(LossDetection::restart);
         self.queues.restart_flows();
         self.conditions.forget_channels();
@@ -332,7 +338,7 @@ impl Sender {
 
     /// Whether a repair is due.
     pub fn owes_repair(&self) -> bool {
-        self.repairs.is_owing()
+        self.repairs.is_owing() || self.owes_returned()
     }
 
     /// Whether a frame is due only to provoke a report.
@@ -342,6 +348,9 @@ impl Sender {
 
     /// Octets of the body or repair that would be sent next, or a little more; `None` if there is nothing.
     pub fn next_body_len(&self) -> Option<usize> {
+        if let Some(len) = self.returned_len() {
+            return Some(len.min(self.conditions.config().body_max()));
+        }
         if let Some(oldest) = self.window.oldest_lost() {
             return Some(self.window.body(oldest).len());
         }
@@ -386,6 +395,11 @@ impl Sender {
             self.window.note_copy(seq);
             self.counters.twins += 1;
             return Some(Choice::Copy(seq));
+        }
+        if chance.again
+            && let Some(choice) = self.repair_returned(out)
+        {
+            return Some(choice);
         }
         if chance.again
             && let Some(seq) = self.next_lost(now)
@@ -467,6 +481,7 @@ impl Sender {
 
     fn send_again(&mut self, seq: u32) -> Choice {
         self.window.send_again(seq);
+        self.returned.on_sent(seq);
         self.counters.repeats += 1;
         Choice::Body(seq)
     }

@@ -293,6 +293,21 @@ fn the_demo_moves_a_file_by_every_system() {
             "{system}"
         );
     }
+    // Where a part has a way back, the file goes both ways.
+    let wildnet = parts.iter().find(|part| part["part"] == "wildnet").unwrap();
+    for system in wildnet["systems"].as_array().unwrap() {
+        let flows = system["result"]["runs"][0]["flows"].as_array().unwrap();
+        let ends: Vec<_> = flows
+            .iter()
+            .map(|flow| (&flow["source"], &flow["sink"]))
+            .collect();
+        assert_eq!(ends, [(&0.into(), &1.into()), (&1.into(), &0.into())]);
+        for flow in flows {
+            let octets = std::fs::metadata("Cargo.toml").unwrap().len();
+            assert_eq!(flow["delivered_bytes"], octets, "{system}");
+            assert_eq!(flow["digest_ok"], true, "{system}");
+        }
+    }
     let table = text(&chappe(&["demo", "Cargo.toml", "--networks", "1"]).stdout);
     for word in ["Pacifier", "MORE", "bound", "n=1", "reproduce:", "next:"] {
         assert!(table.contains(word), "{word}: {table}");

@@ -173,15 +173,20 @@ impl Peer {
 
     /// The queue limit of a class in octets. Losses delay packets up to the class's deadline. Meanwhile more packets must be
     /// queued, or the link runs dry, since senders have a limited window.
+    ///
+    /// On a long path it holds a round trip: a flow of TCP needs that much to halve its window without the path running dry
+    /// (Villamizar and Song, "High performance TCP in ANSNET", 1994), and its start overshoots by about as much.
     fn queue_octets(&self, service: usize) -> usize {
         let deadline = self
             .config
             .services
             .get(service)
             .and_then(|service| service.deadline);
-        let held_up = (self.link.report().channel.loss / LOSSY).min(1.0);
-        let span =
-            self.config.queue.as_secs_f64() + held_up * deadline.map_or(0.0, Duration::as_secs_f64);
+        let report = self.link.report();
+        let held_up = (report.channel.loss / LOSSY).min(1.0);
+        let least = report.rtt.map_or(Duration::ZERO, |(_, least)| least);
+        let queue = self.config.queue.max(least).as_secs_f64();
+        let span = queue + held_up * deadline.map_or(0.0, Duration::as_secs_f64);
         (self.rate().0 as f64 / 8.0 * span) as usize
     }
 

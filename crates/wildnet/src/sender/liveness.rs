@@ -29,7 +29,7 @@ const PROBE_LEAST: Duration = Duration::from_millis(20);
 const PROBE_MOST: Duration = Duration::from_secs(1);
 /// Later bodies that must have come before one counts as lost (RFC 9002, 6.1.1: kPacketThreshold).
 const PASSED: usize = 3;
-/// Most that false doubts add to the wait.
+/// Most that false doubts add to the wait, which they do for [`KEPT`] after the last one.
 const PATIENCE_MOST: Duration = Duration::from_secs(1);
 
 /// What a path may carry.
@@ -53,8 +53,8 @@ pub(super) struct Liveness {
     shown: Instant,
     /// The shortest time from sending a body to a report that shows it, by the path of the report.
     shortest: Vec<Stretches>,
-    /// What false doubts have added to the wait.
-    patience: Duration,
+    /// What false doubts have added to the wait, and when the last one ended.
+    patience: (Duration, Instant),
     probe_at: Instant,
     pause: Duration,
     /// Bodies that are to leave on this path too.
@@ -68,7 +68,7 @@ impl Liveness {
             doubted_at: None,
             shown: Instant::ZERO,
             shortest: Vec::new(),
-            patience: Duration::ZERO,
+            patience: (Duration::ZERO, Instant::ZERO),
             probe_at: Instant::ZERO,
             pause: PROBE_LEAST,
             twins: VecDeque::new(),
@@ -88,6 +88,25 @@ impl Liveness {
             shortest.note(now, now.saturating_since(sent), KEPT);
         }
         self.shown = self.shown.max(sent);
+    }
+
+    /// What false doubts add to the wait.
+    fn patience(&self, now: Instant) -> Duration {
+        let (more, since) = self.patience;
+        match now.saturating_since(since) <= KEPT {
+            true => more,
+            false => Duration::ZERO,
+        }
+    }
+
+    /// The path carried all the time what made it doubted: it has taken so much longer than was waited for.
+    fn end_false_doubt(&mut self, now: Instant) {
+        let Some(doubted) = self.doubted_at.take() else {
+            return;
+        };
+        let more = self.patience(now) + now.saturating_since(doubted);
+        self.patience = (more.min(PATIENCE_MOST), now);
+        self.shown = now;
     }
 }
 
@@ -213,11 +232,24 @@ impl Sender {
             return;
         }
         if sent <= doubted {
-            let more = now.saturating_since(doubted);
-            self.liveness.patience = (self.liveness.patience + more).min(PATIENCE_MOST);
+            return self.liveness.end_false_doubt(now);
         }
         self.liveness.doubted_at = None;
         self.liveness.shown = now;
+    }
+
+    /// A body that was sent again has come, though nothing as new as its repetition has: it came by its first path. If that is in
+    /// doubt, the doubt was false. Its own reports would say so much later.
+    pub(super) fn note_spurious(&mut self, now: Instant, first: FrameId) {
+        let path = usize::from(first.path);
+        let Some(doubted) = self.liveness.of(path).doubted_at else {
+            return;
+        };
+        let sent = self.loss.of(path).sent_at(first.number);
+        // An older one was on its way when the path stopped.
+        if sent.is_some_and(|sent| sent > self.liveness.of(path).shown && sent <= doubted) {
+            self.liveness.of_mut(path).end_false_doubt(now);
+        }
     }
 
     /// Whether so many bodies are missing on `path` that a report on path `by` should have shown by now.
@@ -230,7 +262,7 @@ impl Sender {
         };
         let way = measured.unwrap_or(own + others);
         let spread = (loss.rtt().variation + self.loss.of(by).rtt().variation) * 2;
-        let wait = way + spread.min(way) + loss.reordering(now) + liveness.patience;
+        let wait = way + spread.min(way) + loss.reordering(now) + liveness.patience(now);
         let until = now.saturating_before(wait);
         let channel = self.conditions.channel_of(path);
         let lasting = channel.loss.max(1.0 - 1.0 / channel.burst.max(1.0));
@@ -279,6 +311,7 @@ impl Sender {
                 self.window.lose(seq);
             }
         }
+        self.returned.begin(self.window.next());
         self.liveness.twins.clear();
         self.loss.abandon();
     }

@@ -33,8 +33,8 @@ pub(super) struct Repairs {
     paces: [Pace; SERVICES],
     /// The index of the next repair, from which its coefficients follow.
     index: u8,
-    /// The number of the next new body when idle time was last spent on a repair.
-    filled_at: u32,
+    /// Bodies before this one have been in a repair that idle time was spent on, or are too old for it.
+    filled: u32,
     kernel: Kernel,
 }
 
@@ -48,7 +48,7 @@ impl Repairs {
             policies: Policies::new(),
             paces: [Pace::default(); SERVICES],
             index: 0,
-            filled_at: 0,
+            filled: 0,
             kernel: Kernel::best(),
         }
     }
@@ -313,7 +313,8 @@ impl Repairs {
             }
             let missing = missing.get(..len).unwrap_or_default();
             self.blocks.pay(i, frame);
-            let choice = self.combine(window, missing.iter().copied(), out);
+            let part = part_of(window, missing, block.owed, out);
+            let choice = self.combine(window, part.iter().copied(), out);
             if block.owed == 1 && choice.is_some() && conditions.has_cohorts() {
                 // Until its last repair is settled, nothing is known of the cohort's bodies.
                 for &seq in missing {
@@ -328,20 +329,34 @@ impl Repairs {
     }
 
     // Ours: time left in a slot is spent on repairs of all that is open.
-    /// Makes a repair of all open bodies, as far as one reaches. If there are more and new ones have left since the last such
-    /// repair, it covers the newest, which none has covered yet. Else the flow waits for its oldest, and so does a full window.
+    /// Makes a repair of open bodies, as many as one reaches. Those that none has covered come first, in their order, with older ones
+    /// as far as there is room. If there are none the flow waits for its oldest body, and so does a full window.
     pub fn fill(&mut self, window: &mut SendWindow, out: &mut Out<'_>) -> Option<Choice> {
-        let waits = window.is_full() || window.next() == self.filled_at;
-        self.filled_at = window.next();
-        let older = match waits {
-            true => 0,
-            false => (window.len() as usize).saturating_sub(SPAN as usize),
+        let (base, next) = (window.base(), window.next());
+        let reach = reach(window, out);
+        let fresh = next.wrapping_sub(self.filled).min(window.len());
+        let from = match fresh == 0 || window.is_full() {
+            true => base,
+            false => next.wrapping_sub(fresh.max(reach).min(window.len())),
         };
-        let near = window.open().skip(older);
+        if fresh > 0 {
+            self.filled = next.wrapping_sub(fresh.saturating_sub(reach));
+        }
+        let skipped = from.wrapping_sub(base) as usize;
+        self.over(window, window.open().skip(skipped), out)
+    }
+
+    /// Makes a repair of those of `seqs`, which ascend, that are missing, as far as one reaches.
+    pub fn over(
+        &mut self,
+        window: &mut SendWindow,
+        seqs: impl Iterator<Item = u32>,
+        out: &mut Out<'_>,
+    ) -> Option<Choice> {
         let mut missing = [0; SPAN as usize];
         let mut len = 0;
         let cells = missing.iter_mut();
-        for (cell, seq) in cells.zip(near.filter(|&seq| window.is_missing(seq))) {
+        for (cell, seq) in cells.zip(seqs.filter(|&seq| window.is_missing(seq))) {
             *cell = seq;
             len += 1;
         }
@@ -389,6 +404,35 @@ impl Repairs {
     }
 }
 
+/// Numbers that one repair of the newest bodies spans: fewer than [`SPAN`] if they are so long that a bitmap hardly fits.
+pub(super) fn reach(window: &SendWindow, out: &Out<'_>) -> u32 {
+    let older = window.len().saturating_sub(SPAN) as usize;
+    let near = window.open().skip(older);
+    reach_over(window, near.filter(|&seq| window.is_missing(seq)), out)
+}
+
+/// Numbers that a repair of these bodies spans.
+fn reach_over(window: &SendWindow, seqs: impl Iterator<Item = u32>, out: &Out<'_>) -> u32 {
+    let longest = seqs.map(|seq| window.body(seq).len()).max();
+    let room = out.coded.len().saturating_sub(longest.unwrap_or(0));
+    (room as u32).saturating_mul(8).clamp(1, SPAN)
+}
+
+/// The part of a block's bodies, which ascend, that its next repair covers. If one does not reach all, its repairs take turns.
+fn part_of<'b>(window: &SendWindow, bodies: &'b [u32], owed: usize, out: &Out<'_>) -> &'b [u32] {
+    let reach = reach_over(window, bodies.iter().copied(), out);
+    let (Some(first), Some(last)) = (bodies.first(), bodies.last()) else {
+        return bodies;
+    };
+    let parts = last.wrapping_sub(*first) / reach + 1;
+    let part = owed as u32 % parts;
+    let place = |seq: &u32| seq.wrapping_sub(*first) / reach;
+    let from = bodies.partition_point(|seq| place(seq) < part);
+    let until = bodies.partition_point(|seq| place(seq) <= part);
+    let own = bodies.get(from..until).unwrap_or_default();
+    if own.is_empty() { bodies } else { own }
+}
+
 /// Repairs that the paper's rules give a block of `size` bodies.
 fn by_rule(conditions: &Conditions, rule: Redundancy, size: usize) -> usize {
     //= wildnet 3.3.2: redundancy for the slot from the mean loss of the last ten
@@ -424,13 +468,13 @@ mod tests {
             window.begin_body(&[&[7; 80]]);
             window.open_body(0, Instant::ZERO, frame)
         };
-        let mut fill = |window: &mut SendWindow| {
+        let mut fill = |window: &mut SendWindow, room: usize| {
             let out = &mut Out {
                 cover: &mut cover,
-                coded: &mut coded,
+                coded: &mut coded[..room],
             };
             match repairs.fill(window, out) {
-                Some(Choice::Repair { first, .. }) => first,
+                Some(Choice::Repair { first, cover, .. }) => (first, cover as u32 * 8),
                 other => panic!("{other:?}"),
             }
         };
@@ -438,12 +482,54 @@ mod tests {
             open(&mut window);
         }
         let newest = 200 - SPAN;
-        assert_eq!([(); 3].map(|()| fill(&mut window)), [newest, 0, 0]);
+        let three = [(); 3].map(|()| fill(&mut window, 200));
+        assert_eq!(three, [(0, SPAN), (newest, SPAN), (0, SPAN)]);
         open(&mut window);
-        assert_eq!([(); 2].map(|()| fill(&mut window)), [newest + 1, 0]);
+        let two = [(); 2].map(|()| fill(&mut window, 200));
+        assert_eq!(two, [(newest + 1, SPAN), (0, SPAN)]);
         // A full window waits for its oldest body as well.
         window.set_limit(202);
         open(&mut window);
-        assert_eq!(fill(&mut window), 0);
+        assert_eq!(fill(&mut window, 200).0, 0);
+        // Long bodies leave room for a bitmap of four octets: 32 numbers. What is new is covered all the same, 32 by 32.
+        window.set_limit(1024);
+        for _ in 0..70 {
+            open(&mut window);
+        }
+        let long = body(&window);
+        let four = [(); 4].map(|()| fill(&mut window, long + 4));
+        assert_eq!(four, [(202, 32), (234, 32), (240, 32), (0, 32)]);
+    }
+
+    /// A block of 64 full-sized bodies, of which one repair reaches 32: its repairs take turns. Before, all of them covered the first
+    /// half.
+    #[test]
+    fn repairs_of_a_long_block_take_turns() {
+        let mut window = SendWindow::new(256, 1024, 100);
+        for _ in 0..64 {
+            window.begin_body(&[&[7; 80]]);
+            window.open_body(0, Instant::ZERO, FrameId::NONE);
+        }
+        let (mut cover, mut coded) = ([0; COVER], [0; 200]);
+        let all: [u32; 64] = core::array::from_fn(|place| place as u32);
+        let long = body(&window);
+        let mut part = |room: usize, bodies: &[u32], owed: usize| {
+            let out = &Out {
+                cover: &mut cover,
+                coded: &mut coded[..room],
+            };
+            let part = part_of(&window, bodies, owed, out);
+            (part[0], part[part.len() - 1])
+        };
+        let turns = [4, 3, 2, 1].map(|owed| part(long + 4, &all, owed));
+        assert_eq!(turns, [(0, 31), (32, 63), (0, 31), (32, 63)]);
+        assert_eq!(part(long + 8, &all, 1), (0, 63));
+        // Nothing is missing in the middle third.
+        assert_eq!(part(long + 2, &[3, 40], 1), (3, 40));
+        assert_eq!(part(long + 2, &[3, 40], 2), (40, 40));
+    }
+
+    fn body(window: &SendWindow) -> usize {
+        window.body(window.base()).len()
     }
 }

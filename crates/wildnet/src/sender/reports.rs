@@ -287,6 +287,9 @@ impl Sender {
         }
         self.counters.needless += u64::from(spurious);
         let first = entry.first_frame;
+        if spurious {
+            self.note_spurious(now, first);
+        }
         self.loss
             .of_mut(first.path.into())
             .came_with(now, first.number);
