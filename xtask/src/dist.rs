@@ -23,6 +23,20 @@ const TARGETS: [&str; 3] = [
     "armv7-unknown-linux-musleabihf",
 ];
 
+/// The C compiler for a processor: `ring` has some C. Debian's packages are gcc, gcc-aarch64-linux-gnu and gcc-arm-linux-gnueabihf.
+/// `CC_<target>` names another one.
+fn compiler(target: &str) -> &'static str {
+    match target.split('-').next() {
+        Some("aarch64") => "aarch64-linux-gnu-gcc",
+        Some("armv7") => "arm-linux-gnueabihf-gcc",
+        _ => "cc",
+    }
+}
+
+fn compiler_variable(target: &str) -> String {
+    format!("CC_{}", target.replace('-', "_"))
+}
+
 /// A program that is shipped.
 struct Program {
     name: &'static str,
@@ -136,8 +150,12 @@ impl Dist<'_> {
             .args(["--target", target])
             .env("CARGO_TARGET_DIR", folder)
             .env("CARGO_ENCODED_RUSTFLAGS", flags.join("\u{1f}"))
-            // blake3 without C: its build script takes this for its feature `pure`. Other processors have no C compiler here.
+            // blake3 without C: its build script takes this for its feature `pure`.
             .env("CARGO_FEATURE_PURE", "1");
+        let variable = compiler_variable(target);
+        if std::env::var_os(&variable).is_none() {
+            cargo.env(variable, compiler(target));
+        }
         process::take(&mut cargo, LIMIT)?;
         Ok(folder.join(target).join("dist/chappe"))
     }
@@ -146,6 +164,10 @@ impl Dist<'_> {
         let root = &self.workspace.root;
         if !targets::is_installed(target, root) {
             return Outcome::Skipped(format!("needs `rustup target add {target}`"));
+        }
+        let given = std::env::var_os(compiler_variable(target)).is_some();
+        if !given && !process::exists(compiler(target)) {
+            return Outcome::Skipped(format!("needs {}", compiler(target)));
         }
         let done = || -> Result<String, String> {
             let built = self.build(program, target, &root.join("target"))?;

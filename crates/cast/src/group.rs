@@ -20,9 +20,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use chacha20poly1305::aead::AeadInOut;
-use chacha20poly1305::{ChaCha20Poly1305, KeyInit, Tag};
 use chappe_live::{GroupKey, Membership, Secret};
+use chappe_session::Cipher;
 
 use crate::error::{Error, Result};
 use crate::key::{self, MemberKey, Public, SignKey, VerifyKey, hex, unhex};
@@ -206,14 +205,11 @@ impl Group {
             let mut wrapped = [0; 48];
             let (octets, place) = wrapped.split_at_mut(32);
             octets.copy_from_slice(&secret);
-            let cipher = ChaCha20Poly1305::new(&wrapping(&shared, &wrap, &agree).into());
-            let tag = cipher.encrypt_inout_detached(
-                &[0; 12].into(),
-                &serial.to_be_bytes(),
-                octets.into(),
-            );
-            let failed = |_| Error::failed("the secret of the group cannot be encrypted", "");
-            place.copy_from_slice(&tag.map_err(failed)?);
+            let cipher = Cipher::new(&wrapping(&shared, &wrap, &agree));
+            // A nonce that does not change: the key is used once.
+            let tag = cipher.seal([0; 12], &serial.to_be_bytes(), octets);
+            let failed = || Error::failed("the secret of the group cannot be encrypted", "");
+            place.copy_from_slice(&tag.ok_or_else(failed)?);
             let sends = if member.sends { "sends" } else { "-" };
             let keys = [hex(member.public.sign.octets()), hex(&agree), hex(&wrapped)].join(" ");
             let _ = writeln!(
@@ -283,15 +279,10 @@ impl Group {
     fn secret_for(&self, node: u16, key: &MemberKey) -> Option<GroupKey> {
         let entry = self.members.get(&node)?;
         let shared = key.agree().shared_with(self.wrap);
-        let cipher =
-            ChaCha20Poly1305::new(&wrapping(&shared, &self.wrap, &entry.public.agree).into());
+        let cipher = Cipher::new(&wrapping(&shared, &self.wrap, &entry.public.agree));
         let mut wrapped = entry.wrapped;
         let (octets, tag) = wrapped.split_at_mut(32);
-        let tag = Tag::try_from(&*tag).ok()?;
-        let serial = self.serial.to_be_bytes();
-        let opened =
-            cipher.decrypt_inout_detached(&[0; 12].into(), &serial, (&mut *octets).into(), &tag);
-        opened.ok()?;
+        cipher.open([0; 12], &self.serial.to_be_bytes(), octets, tag)?;
         Some(GroupKey::new((&*octets).try_into().ok()?))
     }
 }

@@ -6,6 +6,17 @@
 /// The polynomial's variable: odd, so that no octet is shifted out; the golden ratio as a fraction of 2^64.
 const BASE: u64 = 0x9e37_79b9_7f4a_7c15;
 
+/// Its powers from 0 to 8.
+const POWERS: [u64; 9] = {
+    let mut powers = [1u64; 9];
+    let mut at = 1;
+    while at < 9 {
+        powers[at] = powers[at - 1].wrapping_mul(BASE);
+        at += 1;
+    }
+    powers
+};
+
 /// The sum of a window of octets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Rolling {
@@ -24,7 +35,16 @@ impl Rolling {
 
     /// Adds octets behind the others.
     pub fn extend(&mut self, octets: &[u8]) {
-        for octet in octets {
+        // Eight at once: the next sum waits for one multiplication then, instead of eight in a row.
+        let (eights, rest) = octets.as_chunks::<8>();
+        for eight in eights {
+            let terms = eight.iter().zip(POWERS[..8].iter().rev());
+            let sum = terms.fold(0u64, |sum, (octet, power)| {
+                sum.wrapping_add(term(*octet).wrapping_mul(*power))
+            });
+            self.sum = self.sum.wrapping_mul(POWERS[8]).wrapping_add(sum);
+        }
+        for octet in rest {
             self.sum = self.sum.wrapping_mul(BASE).wrapping_add(term(*octet));
         }
     }

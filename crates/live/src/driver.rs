@@ -90,6 +90,8 @@ const NOTICE: Duration = Duration::from_secs(2);
 const SWITCH: Duration = Duration::from_secs(1);
 /// A node that sent no broadcast for this long is silent.
 const SILENT: Duration = Duration::from_secs(1);
+/// Room for frames that the kernel has joined: an IP packet.
+const JOINED: usize = 1 << 16;
 /// Batches received, or sent, before the other direction gets its turn.
 const TURN: usize = 4;
 /// Frames of the node that leave in a turn which did not empty the receive queue: one for each batch of up to 32 read. So
@@ -228,7 +230,9 @@ impl<N: LinkNode + ?Sized> Live<N> {
         &mut self,
         mut observe: impl FnMut(&mut N, Instant, &Statistics) -> ControlFlow<()>,
     ) -> Result<Ending> {
-        let mut received = Received::new(HEADER + self.received_max + ECHO + TAG);
+        let longest = HEADER + self.received_max + ECHO + TAG;
+        let joins = self.ports.iter().any(|state| state.joins);
+        let mut received = Received::new(if joins { JOINED } else { longest });
         let mut ready = Vec::new();
         loop {
             let now = self.now();
@@ -291,7 +295,7 @@ impl<N: LinkNode + ?Sized> Live<N> {
         let held = open().map(|(_, state)| state.held_until).min();
         let ask = held
             .filter(|_| asks)
-            .map(|held| held.max(port_state::free_at(&self.ports, now)));
+            .map(|held| held.max(port_state::opens_at(&self.ports, now)));
         let waiting = open().filter(|(port, _)| self.queue.waits_for(*port));
         let send = waiting.map(|(_, state)| state.held_until).min();
         let hello = held.map(|held| held.max(self.schedule.next()));
@@ -485,6 +489,9 @@ impl<N: LinkNode + ?Sized> Live<N> {
 
     /// Takes up to `most` frames from the node.
     fn poll_node(&mut self, now: Instant, most: usize) {
+        if port_state::opens_at(&self.ports, now) > now {
+            return;
+        }
         for _ in 0..most {
             if port_state::free_at(&self.ports, now) > now {
                 return;
@@ -628,7 +635,8 @@ impl<N: LinkNode + ?Sized> Live<N> {
             if !self.queue.waits_for(port) {
                 continue;
             }
-            match self.queue.flush(port, &mut state.socket, state.broadcast) {
+            let (socket, cuts) = (&mut state.socket, &mut state.cuts);
+            match self.queue.flush(port, socket, state.broadcast, cuts) {
                 Ok(0) => {
                     self.statistics.queue_full += 1;
                     state.throttle.block();
@@ -715,7 +723,9 @@ impl<N: LinkNode + ?Sized> Live<N> {
                     return Ok(());
                 }
             }
+            let longest = HEADER + self.received_max + ECHO + TAG;
             for frame in received.iter() {
+                let frame = frame.filter(|(_, frame)| frame.len() <= longest);
                 let parsed = frame.and_then(|(at, frame)| Some((at, frame, Header::parse(frame)?)));
                 match parsed {
                     Some((at, frame, header)) => {

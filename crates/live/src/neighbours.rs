@@ -391,7 +391,7 @@ impl Life {
     /// Opens a frame that the neighbour sealed for this node.
     pub fn open<'a>(&self, header: &Header, frame: &'a mut [u8]) -> Option<&'a [u8]> {
         let former = self.former.as_ref().map(|(pair, _)| pair);
-        // A key that does not fit leaves the frame as it was.
+        // On a copy: a key that does not fit destroys the frame.
         let fits = |pair: &&Pair| pair.open(header, &mut frame.to_vec()).is_some();
         let pair = match former {
             None => Some(&self.pair.0),

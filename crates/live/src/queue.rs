@@ -1,7 +1,7 @@
 //! Frames on their way to the kernel.
 
 use chappe_core::Class;
-use chappe_sys::{BATCH, Endpoint, Socket};
+use chappe_sys::{BATCH, Endpoint, Run, Socket};
 
 use crate::frame::{HEADER, TAG};
 
@@ -12,6 +12,18 @@ pub struct Queue {
     len: usize,
     /// One bit for each port, all set.
     all: u32,
+    /// The octets of the runs of one system call, one frame after the other.
+    octets: Vec<u8>,
+    runs: Vec<Alike>,
+}
+
+/// Frames of one length to one destination; the last one may be shorter.
+#[derive(Clone, Copy, Debug)]
+struct Alike {
+    to: Endpoint,
+    segment: usize,
+    len: usize,
+    count: usize,
 }
 
 /// Where a frame goes.
@@ -67,6 +79,8 @@ impl Queue {
             slots: vec![slot; BATCH],
             len: 0,
             all: u32::MAX >> (32 - ports.clamp(1, 32)),
+            octets: Vec::new(),
+            runs: Vec::with_capacity(BATCH),
         }
     }
 
@@ -105,12 +119,14 @@ impl Queue {
     }
 
     /// Hands the first frames for a port to the kernel, up to the next change of class, since the class is an option of
-    /// the socket; returns how many the kernel took.
+    /// the socket; returns how many the kernel took. With `cuts`, frames of one length go as one; it becomes false if this kernel or
+    /// interface cannot cut them apart.
     pub fn flush(
         &mut self,
         port: usize,
         socket: &mut Socket,
         broadcast: Endpoint,
+        cuts: &mut bool,
     ) -> chappe_sys::Result<usize> {
         let waits = |slot: &&Slot| slot.waits >> port & 1 == 1;
         let waiting = self.slots.get(..self.len).unwrap_or(&[]);
@@ -120,13 +136,35 @@ impl Queue {
         socket.set_class(first.class)?;
         let alike = waiting.iter().filter(waits);
         let alike = alike.take_while(|slot| slot.class == first.class);
-        let taken = socket.send(alike.filter_map(|slot| {
+        let frames = alike.filter_map(|slot| {
             let to = match slot.to {
                 Target::Broadcast => broadcast,
                 Target::Neighbour(place) => place.at,
             };
             Some((slot.frame.get(..slot.len)?, to))
-        }))?;
+        });
+        let joined = match *cuts {
+            true => {
+                join(frames.clone(), &mut self.octets, &mut self.runs);
+                self.runs.iter().any(|run| run.count > 1)
+            }
+            false => false,
+        };
+        let taken = match joined {
+            true => match socket.send_runs(runs(&self.octets, &self.runs)) {
+                Ok(sent) => self.runs.iter().take(sent).map(|run| run.count).sum(),
+                Err(error) if error.is_gone() || error.is_down() || error.is_out_of_buffers() => {
+                    return Err(error);
+                }
+                // If the frames can leave one by one, joining them was the fault.
+                Err(_) => {
+                    let taken = socket.send(frames)?;
+                    *cuts = taken == 0;
+                    taken
+                }
+            },
+            false => socket.send(frames)?,
+        };
         let sent = self.slots.iter_mut().take(self.len);
         for slot in sent.filter(|slot| slot.waits >> port & 1 == 1).take(taken) {
             (slot.waits, slot.taken) = (slot.waits & !(1 << port), true);
@@ -154,5 +192,85 @@ impl Queue {
             self.slots.rotate_left(1);
             self.len -= 1;
         }
+    }
+}
+
+/// Writes frames one after the other, and notes the runs that they form.
+fn join<'a>(
+    frames: impl Iterator<Item = (&'a [u8], Endpoint)>,
+    octets: &mut Vec<u8>,
+    runs: &mut Vec<Alike>,
+) {
+    octets.clear();
+    runs.clear();
+    for (frame, to) in frames {
+        let len = frame.len();
+        octets.extend_from_slice(frame);
+        let fits = |run: &&mut Alike| {
+            // A shorter one is the last.
+            let open = run.len == run.segment * run.count && len <= run.segment;
+            open && run.to == to && run.count < Run::COUNT && run.len + len <= Run::LEN
+        };
+        match runs.last_mut().filter(fits) {
+            Some(run) => (run.len, run.count) = (run.len + len, run.count + 1),
+            None => runs.push(Alike {
+                to,
+                segment: len,
+                len,
+                count: 1,
+            }),
+        }
+    }
+}
+
+fn runs<'a>(octets: &'a [u8], runs: &'a [Alike]) -> impl Iterator<Item = Run<'a>> {
+    let mut rest = octets;
+    runs.iter().map(move |run| {
+        let (octets, behind) = rest.split_at_checked(run.len).unwrap_or_default();
+        rest = behind;
+        let (segment, to) = (run.segment, run.to);
+        Run {
+            octets,
+            segment,
+            to,
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use chappe_core::{Purpose, Seed};
+
+    /// Goal: runs hold the frames in order, and the kernel may take each: one destination, one length but for the last, within its limits.
+    /// Method: random lengths, of which some repeat, to two destinations.
+    #[test]
+    fn runs_hold_all_frames_in_order() {
+        let mut random = Seed(1).stream(Purpose::Trial(0));
+        let (mut octets, mut alike, mut longest) = (Vec::new(), Vec::new(), 0);
+        for _ in 0..300 {
+            let lens = [1, 60, 1452, 1472, 8972];
+            let mut len = 1472;
+            let frames: Vec<(Vec<u8>, Endpoint)> = (0..random.below(33))
+                .map(|number| {
+                    if random.below(6) == 0 {
+                        len = lens[random.below(5) as usize];
+                    }
+                    let to = Endpoint::Ethernet([u8::from(random.below(12) == 0); 6]);
+                    (vec![number as u8; len], to)
+                })
+                .collect();
+            let given = frames.iter().map(|(frame, to)| (&frame[..], *to));
+            join(given, &mut octets, &mut alike);
+            let mut got = Vec::new();
+            for run in runs(&octets, &alike) {
+                let parts: Vec<&[u8]> = run.octets.chunks(run.segment).collect();
+                assert!(parts.len() <= Run::COUNT && run.octets.len() <= Run::LEN);
+                longest = longest.max(parts.len());
+                got.extend(parts.into_iter().map(|part| (part.to_vec(), run.to)));
+            }
+            assert_eq!(got, frames);
+        }
+        assert!(longest > 20, "{longest}");
     }
 }

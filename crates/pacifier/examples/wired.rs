@@ -9,10 +9,11 @@ mod common;
 
 use chappe_core::Duration;
 use common::graph;
-use common::wired::{carry, carry_late, improved, least, pacifier, star};
+use common::wired::{AROUND, PAYLOAD, carry, carry_late, improved, least, pacifier, star};
 
 fn main() {
     transfers();
+    chain();
     late();
     busy();
 }
@@ -58,6 +59,36 @@ fn transfers() {
         }
     }
 }
+
+/// 20 MB over three segments that lose 30 %: what each host sends, and the least time that it needs if each of its frames is as long
+/// and one in 0.7 is enough. In the second one frames are as long as those of `chappe cast`, over UDP and with an echo.
+fn chain() {
+    let links = graph(4, &[(0, 1, 0.7), (1, 2, 0.7), (2, 3, 0.7)]);
+    for seed in 0..3 {
+        let got = carry(&improved(), (&links, &[3]), false, 20_000_000, seed);
+        println!(
+            "20 MB, chain 3, 30 %, seed {seed}: {:.2} s",
+            got.seconds.unwrap_or(f64::NAN)
+        );
+        for host in 0..3 {
+            let least = |payload: f64, octets: f64| {
+                let frames = (20e6 / payload).ceil() / 0.7;
+                frames * octets * 8.0 / 20e6
+            };
+            let octets = got.octets[host];
+            let header = octets - (AROUND + PAYLOAD) as f64;
+            println!(
+                "  host {host}: {:.3} frames for a packet, of {octets:.0} octets; at least {:.2} s, with chappe cast's frames {:.2} s",
+                got.data[host] as f64 / (20e6 / PAYLOAD as f64),
+                least(PAYLOAD as f64, octets),
+                least(CAST.0, CAST.0 + header + CAST.1),
+            );
+        }
+    }
+}
+
+/// The payload of `chappe cast` at an MTU of 1500, and the octets of its layers: header, echo and seal of `live`, UDP, IP, Ethernet.
+const CAST: (f64, f64) = (1351.0, (14 + 9 + 16 + 8 + 20 + 14) as f64);
 
 /// Frames that spend 0 to 100 ms in queues.
 fn late() {

@@ -53,6 +53,7 @@ mod config;
 mod flight;
 mod group;
 pub mod header;
+mod kept;
 mod neighbours;
 mod node;
 pub mod report;

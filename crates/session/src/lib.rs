@@ -48,6 +48,7 @@
 //! | [`Sessions`] | one for each peer: calls, answers, sealed frames |
 //! | [`Stamp`] | the caller's time, by which repeated calls are recognised |
 //! | [`Reason`] | why a datagram was dropped |
+//! | [`Cipher`] | the cipher of frames, for those with keys of another origin |
 //! | [`Drawer`] | unpredictable numbers |
 //! | [`Primitives`] | the cryptography of a handshake with another pattern, for the crate `snow` |
 //!
@@ -62,6 +63,7 @@
 
 extern crate alloc;
 
+mod cipher;
 mod gate;
 mod keys;
 mod message;
@@ -72,6 +74,7 @@ mod session;
 mod sessions;
 mod stamp;
 
+pub use cipher::Cipher;
 pub use gate::{Gate, Initiation, Verdict};
 pub use keys::{Psk, Public, Secret};
 pub use message::{HANDSHAKE_MAX, HEAD, OVERHEAD, Protocol, Reason, SAID_MAX, addressed};

@@ -12,8 +12,8 @@
 
 use subtle::ConstantTimeEq;
 
+use crate::cipher::TAG;
 use crate::keys::Public;
-use crate::noise::TAG;
 use crate::stamp::Stamp;
 
 pub(crate) const INITIATION: u8 = 1;

@@ -2,8 +2,6 @@
 
 use alloc::boxed::Box;
 
-use chacha20poly1305::aead::AeadInOut;
-use chacha20poly1305::{ChaCha20Poly1305, KeyInit, Tag};
 use curve25519_dalek::MontgomeryPoint;
 use sha2::{Digest, Sha256};
 use snow::error::{Error, InitStage};
@@ -14,6 +12,7 @@ use snow::{Builder, HandshakeState};
 use subtle::ConstantTimeEq;
 use zeroize::Zeroize;
 
+use crate::cipher::{self, TAG};
 use crate::keys::{Psk, Public, Secret};
 
 /// The protocol by its name in the Noise specification: the initiator knows the responder's key and sends its own encrypted;
@@ -21,8 +20,6 @@ use crate::keys::{Psk, Public, Secret};
 pub const NOISE: &str = "Noise_IKpsk2_25519_ChaChaPoly_SHA256";
 /// Where the shared secret is mixed in.
 const PSK_AT: u8 = 2;
-/// Octets of a tag of authenticity.
-pub(crate) const TAG: usize = 16;
 
 /// The handshake of the host that calls.
 pub(crate) fn initiator(
@@ -208,7 +205,7 @@ impl Hash for Sha {
     }
 }
 
-struct ChaCha(Option<ChaCha20Poly1305>);
+struct ChaCha(Option<cipher::Cipher>);
 
 impl ChaCha {
     fn nonce(nonce: u64) -> [u8; 12] {
@@ -225,7 +222,7 @@ impl Cipher for ChaCha {
     }
 
     fn set(&mut self, key: &[u8; 32]) {
-        self.0 = Some(ChaCha20Poly1305::new(key.into()));
+        self.0 = Some(cipher::Cipher::new(key));
     }
 
     fn encrypt(&self, nonce: u64, authentic: &[u8], plain: &[u8], out: &mut [u8]) -> usize {
@@ -235,9 +232,9 @@ impl Cipher for ChaCha {
         };
         let (text, tag_place) = out.split_at_mut(plain.len());
         text.copy_from_slice(plain);
-        match cipher.encrypt_inout_detached(&Self::nonce(nonce).into(), authentic, text.into()) {
-            Ok(tag) => tag_place.copy_from_slice(&tag),
-            Err(_) => return 0,
+        match cipher.seal(Self::nonce(nonce), authentic, text) {
+            Some(tag) => tag_place.copy_from_slice(&tag),
+            None => return 0,
         }
         whole
     }
@@ -254,11 +251,8 @@ impl Cipher for ChaCha {
         let (sealed, tag) = sealed.split_at(plain);
         let out = out.get_mut(..plain).ok_or(Error::Decrypt)?;
         out.copy_from_slice(sealed);
-        let tag = Tag::try_from(tag).map_err(|_| Error::Decrypt)?;
-        cipher
-            .decrypt_inout_detached(&Self::nonce(nonce).into(), authentic, out.into(), &tag)
-            .map_err(|_| Error::Decrypt)?;
-        Ok(plain)
+        let opened = cipher.open(Self::nonce(nonce), authentic, out, tag);
+        opened.map(|()| plain).ok_or(Error::Decrypt)
     }
 }
 

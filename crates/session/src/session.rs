@@ -3,13 +3,11 @@
 //! A frame's number is its nonce. The application never repeats a number in one session, and a session ends long before 2^32
 //! frames.
 
-use chacha20poly1305::aead::AeadInOut;
-use chacha20poly1305::{ChaCha20Poly1305, KeyInit, Tag};
 use chappe_core::Instant;
 use snow::HandshakeState;
 
+use crate::cipher::{Cipher, TAG};
 use crate::message::{FRAME, HEAD, OVERHEAD, Reason, SAID_MAX};
-use crate::noise::TAG;
 use crate::replay::Replay;
 
 const NUMBER: usize = 4;
@@ -51,8 +49,8 @@ pub(crate) struct Session {
     pub said: Said,
     /// Number of frames sealed so far.
     pub sealed: u32,
-    seals: ChaCha20Poly1305,
-    opens: ChaCha20Poly1305,
+    seals: Cipher,
+    opens: Cipher,
     replay: Replay,
 }
 
@@ -77,8 +75,8 @@ impl Session {
             since: now,
             said,
             sealed: 0,
-            seals: ChaCha20Poly1305::new(&seals.into()),
-            opens: ChaCha20Poly1305::new(&opens.into()),
+            seals: Cipher::new(&seals),
+            opens: Cipher::new(&opens),
             replay: Replay::default(),
         }
     }
@@ -91,17 +89,13 @@ impl Session {
         whole[..HEAD].copy_from_slice(&[FRAME, a, b, c]);
         let (clear, rest) = whole.split_at_mut(HEAD + NUMBER);
         let (sealed, tag_place) = rest.split_at_mut(len.checked_sub(NUMBER)?);
-        let nonce = nonce(clear);
-        let tag = self
-            .seals
-            .encrypt_inout_detached(&nonce.into(), clear, sealed.into())
-            .ok()?;
+        let tag = self.seals.seal(nonce(clear), clear, sealed)?;
         tag_place.copy_from_slice(&tag);
         self.sealed = self.sealed.saturating_add(1);
         Some(OVERHEAD + len)
     }
 
-    /// Opens a datagram in place. Returns the length of the frame, which stands behind the first [`HEAD`] octets.
+    /// Opens a datagram in place; nothing is left of a forged one. Returns the length of the frame, which stands behind the first [`HEAD`] octets.
     pub fn open(&mut self, octets: &mut [u8]) -> Result<usize, Reason> {
         if octets.len() < OVERHEAD + NUMBER {
             return Err(Reason::Forged);
@@ -115,11 +109,8 @@ impl Session {
             return Err(Reason::Repeated);
         }
         let (sealed, tag) = rest.split_at_mut(rest.len() - TAG);
-        let tag = Tag::try_from(&*tag).map_err(|_| Reason::Forged)?;
-        let nonce = nonce(clear);
-        self.opens
-            .decrypt_inout_detached(&nonce.into(), clear, sealed.into(), &tag)
-            .map_err(|_| Reason::Forged)?;
+        let opened = self.opens.open(nonce(clear), clear, sealed, tag);
+        opened.ok_or(Reason::Forged)?;
         self.replay.note(number);
         Ok(octets.len() - OVERHEAD)
     }

@@ -17,13 +17,14 @@ use chappe_core::{Duration, Instant};
 use snow::HandshakeState;
 
 use crate::INDEX_BITS;
+use crate::cipher::TAG;
 use crate::gate::{COOKIE_VALID, Gate, Initiation};
 use crate::keys::{Psk, Public, Secret};
 use crate::message::{
     ANSWER, Address, COOKIE_LEN, FIRST_AT, HANDSHAKE_MAX, INITIATION, NONCE, PROOF, Protocol,
     Reason, SECOND_AT, addressed, cookie_proof, head, number_at,
 };
-use crate::noise::{TAG, initiator, set_psk};
+use crate::noise::{initiator, set_psk};
 use crate::random::Drawer;
 use crate::session::{Said, Session};
 use crate::stamp::Stamp;

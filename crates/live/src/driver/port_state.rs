@@ -26,6 +26,10 @@ pub(super) struct PortState {
     pub emptied: Instant,
     /// Whether they have waited for too long.
     pub backlog: Backlog,
+    /// Whether the kernel takes several frames of one length as one, and cuts them apart behind its layers.
+    pub cuts: bool,
+    /// Whether the kernel joins frames of one sender that arrive in a row.
+    pub joins: bool,
     pub pacer: Pacer,
     pub throttle: Throttle,
     /// When a neighbour was last heard there.
@@ -36,7 +40,11 @@ impl PortState {
     /// An open port whose throttle starts low.
     pub fn new(port: Port, pace: Pace) -> PortState {
         let pacer = Pacer::new(pace, port.overhead + ETHERNET);
+        // Without a rate the card's queue sets the pace, and would take a whole run for one frame.
+        let is_paced = matches!(pace, Pace::Rate(_));
         PortState {
+            cuts: is_paced && port.overhead > 0,
+            joins: is_paced && port.socket.join_received(),
             socket: port.socket,
             broadcast: port.broadcast,
             held_until: Instant::ZERO,
@@ -58,8 +66,17 @@ impl PortState {
 
 /// When the pace allows the next frame: on all ports where neighbours were heard, or on all if they were nowhere.
 pub(super) fn free_at(ports: &[PortState], now: Instant) -> Instant {
+    last(ports, now, Pacer::free_at)
+}
+
+/// When it allows the next group of frames.
+pub(super) fn opens_at(ports: &[PortState], now: Instant) -> Instant {
+    last(ports, now, Pacer::opens_at)
+}
+
+fn last(ports: &[PortState], now: Instant, when: fn(&Pacer) -> Instant) -> Instant {
     let heard = |state: &&PortState| state.heard.is_some_and(|at| now < at + SILENCE);
-    let free = |state: &PortState| state.pacer.free_at();
+    let free = |state: &PortState| when(&state.pacer);
     let most = ports.iter().filter(heard).map(free).max();
     most.or_else(|| ports.iter().map(free).max()).unwrap_or(now)
 }

@@ -7,6 +7,7 @@ use chappe_coding::{Encoder, Rows, Shape};
 use chappe_core::Stream;
 
 use crate::improved::header::{Coded, ObjectId};
+use crate::improved::kept::Kept;
 use crate::layout::Layout;
 use crate::object::Batches;
 use crate::store::Store;
@@ -27,8 +28,6 @@ pub(crate) struct Shelf {
     spare: Vec<Store>,
     /// Batches that the object still lacks.
     missing: u32,
-    /// The batch with which the first round begins; those before it are collected in a second one.
-    start: u32,
 }
 
 #[derive(Clone, Debug)]
@@ -47,19 +46,10 @@ enum Whole {
     No,
     /// A receiver's memory, filled batch by batch.
     Copy(Vec<u8>),
-    /// A receiver whose application keeps the batches: how far each one is.
-    Elsewhere(Vec<Kept>),
+    /// A receiver whose application keeps the batches.
+    Elsewhere(Kept),
     /// The source's object, and how many packets of each batch went out uncoded.
     Original { object: Batches, plain: Vec<u8> },
-}
-
-/// How far a batch is on its way into the application.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kept {
-    No,
-    /// Handed out, but neither accepted nor rejected yet.
-    HandedOut,
-    Accepted,
 }
 
 /// What a packet added.
@@ -89,16 +79,12 @@ impl Shelf {
     /// The shelf of a receiver whose application keeps the object: at most `places` batches are here. The application has
     /// those in `held` already.
     pub fn checked(id: ObjectId, payload: usize, places: u32, held: &[bool]) -> Shelf {
-        let kept = |batch: u32| match held.get(batch as usize) {
-            Some(true) => Kept::Accepted,
-            _ => Kept::No,
-        };
-        let kept: Vec<Kept> = (0..id.batches).map(kept).collect();
-        let missing = kept.iter().filter(|kept| **kept == Kept::No).count();
+        let kept = Kept::new(id.batches, held);
+        let missing = kept.lacking();
         // At least one place, or nothing could ever arrive.
         let places = id.batches.min(places.max(1));
         let mut shelf = Shelf::new(id, payload, places, Whole::Elsewhere(kept));
-        shelf.missing = missing as u32;
+        shelf.missing = missing;
         shelf
     }
 
@@ -119,13 +105,11 @@ impl Shelf {
             whole,
             spare: Vec::with_capacity(SPARE),
             missing: id.batches,
-            start: 0,
         }
     }
 
     fn place(&self, batch: u32) -> Option<usize> {
-        let ahead = batch.checked_sub(self.base)? as usize;
-        (ahead < self.slots.len()).then(|| batch as usize % self.slots.len())
+        place(self.base, self.slots.len(), batch)
     }
 
     fn slot(&self, batch: u32) -> Option<&Slot> {
@@ -209,12 +193,7 @@ impl Shelf {
     /// Whether the object needs no more packets of a batch. An application may keep a batch whose packets have left the
     /// shelf.
     pub fn is_settled(&self, batch: u32) -> bool {
-        let kept = match &self.whole {
-            Whole::Elsewhere(kept) => kept
-                .get(batch as usize)
-                .is_some_and(|kept| *kept != Kept::No),
-            _ => false,
-        };
+        let kept = matches!(&self.whole, Whole::Elsewhere(kept) if kept.is_settled(batch));
         kept || self.is_full(batch)
     }
 
@@ -226,23 +205,21 @@ impl Shelf {
     /// Collects this batch and those after it before the ones that it lacks from the beginning. False if it keeps the object itself,
     /// with a place for every batch.
     pub fn begin_at(&mut self, batch: u32) -> bool {
-        let able = matches!(self.whole, Whole::Elsewhere(_)) && batch < self.id.batches;
-        if able {
-            self.start = batch;
+        let Whole::Elsewhere(kept) = &mut self.whole else {
+            return false;
+        };
+        let inside = batch < self.id.batches;
+        if inside {
+            kept.begin_at(batch);
             self.move_to(batch);
         }
-        able
+        inside
     }
 
     /// The first batch of this round that the object lacks; one that the application has not accepted yet counts as lacking.
     pub fn first_missing(&self) -> Option<u32> {
         if let Whole::Elsewhere(kept) = &self.whole {
-            let lacks = |kept: &Kept| *kept != Kept::Accepted;
-            let start = self.start as usize;
-            let late = kept.iter().skip(start).position(lacks);
-            let first = late.map(|ahead| start + ahead);
-            let first = first.or_else(|| kept.iter().position(lacks));
-            return first.map(|first| first as u32);
+            return kept.first_missing();
         }
         let places = self.base..self.end().min(self.id.batches);
         places.into_iter().find(|&batch| !self.is_full(batch))
@@ -283,8 +260,13 @@ impl Shelf {
         if !store.is_full() {
             return Gain::Rank;
         }
-        let Whole::Copy(octets) = &mut self.whole else {
-            return Gain::Batch;
+        let octets = match &mut self.whole {
+            Whole::Copy(octets) => octets,
+            Whole::Elsewhere(kept) => {
+                kept.complete(coded.batch);
+                return Gain::Batch;
+            }
+            Whole::No | Whole::Original { .. } => return Gain::Batch,
         };
         let start = coded.batch as usize * usize::from(id.k) * payload;
         let octets = octets.get_mut(start..).unwrap_or_default();
@@ -370,15 +352,15 @@ impl Shelf {
 impl Shelf {
     /// Writes the next complete batch that was not handed out yet, packet by packet, and returns its number.
     pub fn hand_out(&mut self, into: &mut Vec<u8>) -> Option<u32> {
-        let end = self.base.saturating_add(self.places());
-        let Whole::Elsewhere(kept) = &self.whole else {
+        let (base, slots) = (self.base, &self.slots);
+        let Whole::Elsewhere(kept) = &mut self.whole else {
             return None;
         };
-        let waits = |batch: &u32| {
-            kept.get(*batch as usize) == Some(&Kept::No)
-                && matches!(self.slot(*batch), Some(Slot::Held(store)) if store.is_full())
+        let is_full = |batch: u32| {
+            let slot = place(base, slots.len(), batch).and_then(|place| slots.get(place));
+            matches!(slot, Some(Slot::Held(store)) if store.is_full())
         };
-        let batch = (self.base..end).find(waits)?;
+        let batch = kept.next(is_full)?;
         let Some(Slot::Held(store)) = self.slot(batch) else {
             return None;
         };
@@ -387,40 +369,41 @@ impl Shelf {
         if !store.decode_into(into) {
             return None;
         }
-        self.keep(batch, Kept::HandedOut);
+        if let Whole::Elsewhere(kept) = &mut self.whole {
+            kept.hand_out(batch);
+        }
         Some(batch)
-    }
-
-    fn keep(&mut self, batch: u32, how: Kept) -> Option<Kept> {
-        let Whole::Elsewhere(kept) = &mut self.whole else {
-            return None;
-        };
-        let place = kept.get_mut(batch as usize)?;
-        Some(core::mem::replace(place, how))
     }
 
     /// Notes that the application has kept a batch; false if it was not handed out. The packets stay while there is a place,
     /// for the nodes behind.
     pub fn accept(&mut self, batch: u32) -> bool {
-        let handed_out = self.is_handed_out(batch);
-        if handed_out {
-            self.keep(batch, Kept::Accepted);
+        let accepted = match &mut self.whole {
+            Whole::Elsewhere(kept) => kept.accept(batch),
+            _ => false,
+        };
+        if accepted {
             self.missing = self.missing.saturating_sub(1);
         }
-        handed_out
+        accepted
     }
 
     /// Drops all packets of a batch that the application found wrong.
     pub fn reject(&mut self, batch: u32) {
-        if self.is_handed_out(batch) {
-            self.keep(batch, Kept::No);
+        let rejected = match &mut self.whole {
+            Whole::Elsewhere(kept) => kept.reject(batch),
+            _ => false,
+        };
+        if rejected {
             self.clear(batch);
         }
     }
+}
 
-    fn is_handed_out(&self, batch: u32) -> bool {
-        matches!(&self.whole, Whole::Elsewhere(kept) if kept.get(batch as usize) == Some(&Kept::HandedOut))
-    }
+/// The place of a batch among so many, the first of which is that of `base`.
+fn place(base: u32, places: usize, batch: u32) -> Option<usize> {
+    let ahead = batch.checked_sub(base)? as usize;
+    (ahead < places).then(|| batch as usize % places)
 }
 
 fn encode(

@@ -6,14 +6,14 @@ use std::sync::Arc;
 
 use super::object;
 use chappe_core::{
-    Address, Arrival, Bitrate, Classes, Duration, Instant, LinkEvent, LinkNode, Outcome, Purpose,
-    Seed, Stream,
+    Address, Arrival, Bitrate, Class, Classes, Duration, Instant, LinkEvent, LinkNode, Outcome,
+    Purpose, Seed, Stream,
 };
 use chappe_pacifier::improved::Settings;
 use chappe_pacifier::{Common, Config, Links, Node, Object, paper};
 
 /// Octets that sealing, Ethernet and the like add to a frame.
-const AROUND: usize = 14 + 16 + 14;
+pub const AROUND: usize = 14 + 16 + 14;
 /// Attempts for a unicast frame.
 const ATTEMPTS: u8 = 7;
 /// The serial of the one transfer.
@@ -50,6 +50,8 @@ pub struct Outcomes {
     /// Data frames and reports of each node.
     pub data: Vec<u64>,
     pub reports: Vec<u64>,
+    /// Octets of a node's frames on the wire, in the mean.
+    pub octets: Vec<f64>,
     /// Data frames of the source over packets of the object.
     pub source_redundancy: f64,
     /// The same of all nodes.
@@ -85,6 +87,8 @@ struct Wired<'a> {
     nodes: Vec<Node>,
     now: Instant,
     free: Vec<Instant>,
+    /// Frames of each node with data in them, and their octets on the wire.
+    sent: Vec<(u64, u64)>,
     /// When each listener will have handled what has arrived.
     handled: Vec<Instant>,
     /// Frames in flight, by time and order of arrival.
@@ -129,6 +133,7 @@ pub fn run(plan: &Plan, config: &Config, file: &Arc<[u8]>, limit: Duration) -> O
         nodes,
         now: Instant::ZERO,
         free: vec![Instant::ZERO; count],
+        sent: vec![(0, 0); count],
         handled: vec![Instant::ZERO; count],
         flying: BTreeMap::new(),
         count: 0,
@@ -226,6 +231,10 @@ impl Wired<'_> {
             return;
         };
         sdu.truncate(send.len);
+        if send.class == Class::Data {
+            let (frames, octets) = &mut self.sent[sender];
+            (*frames, *octets) = (*frames + 1, *octets + (send.len + AROUND) as u64);
+        }
         let mut took = self.plan.rate.time_of(8 * (send.len + AROUND) as u64);
         let mut outcome = Outcome::Unconfirmed;
         let target = send.to.node_number();
@@ -292,6 +301,11 @@ impl Wired<'_> {
             source_redundancy: data[0] as f64 / packets,
             redundancy: data.iter().sum::<u64>() as f64 / packets,
             data,
+            octets: self
+                .sent
+                .iter()
+                .map(|&(frames, octets)| octets as f64 / frames.max(1) as f64)
+                .collect(),
             reports: reports.collect(),
             heard_per_gain: heard as f64 / gained.max(1) as f64,
             floor: packets * packet.as_secs_f64() / best,
@@ -305,7 +319,7 @@ pub fn star(receivers: usize, delivery: f64) -> Arc<Links> {
     Arc::new(Links::measured(receivers + 1, ratio).unwrap())
 }
 
-const PAYLOAD: usize = 1370;
+pub const PAYLOAD: usize = 1370;
 const K: usize = 32;
 
 /// What `chappe cast` sets at 20 Mbit/s on a switch.
