@@ -522,7 +522,7 @@ impl<N: LinkNode + ?Sized> Live<N> {
             };
             if there {
                 let octets = state.pacer.spend(now, len, mode);
-                state.throttle.spend(octets, newest);
+                state.throttle.spend(now, octets, newest);
             }
         }
     }

@@ -1,32 +1,37 @@
 //! The closed loop of the pace: the rate at which a member sends on an interface.
 //!
-//! It starts low and is doubled in each round trip, until something speaks against it, and then grows slowly, as TCP does. Three things
-//! speak against it:
+//! It starts low and is doubled in each round trip, until something speaks against it. Three things speak against it:
 //!
 //! - **Marks.** A host that cannot read what arrives ([`Backlog`](crate::backlog)) marks all its frames, as a router does whose queue
 //!   is long (ECN, RFC 3168). The share of marked frames decides how much (DCTCP, RFC 8257).
 //! - **Delay.** Neighbours [echo](crate::echo) how much longer frames take than at best. A queue that stands means that the path
-//!   is full (LEDBAT, RFC 6817), so that flows which fill queues get their share.
+//!   is full (LEDBAT, RFC 6817).
 //! - **Losses** beyond the link's own ([`Path`]), since a queue may be too short to be noticed. If they do not fall with the rate, they
 //!   are the link's own.
+//!
+//! Delay and losses show where the path ends. In a short queue a flow of TCP gives way to each loss, but a member that tolerates a
+//! radio's losses does not notice that it is there. So a member leaves room instead of noticing: most of the time it stays below the end
+//! ([`HEADROOM`]). Now and then it sends faster for a moment ([`Phase::Pulse`]), and looks for the end again if nothing is lost. Sometimes
+//! it sends at half the rate ([`Phase::Quiet`]), and takes what is lost then for the link's own.
 //!
 //! Of several neighbours the one with the worst path counts, as TFMCC's receiver with the lowest rate does (RFC 4654). Members end
 //! at the same rate, since all rise by the same steps and fall in proportion (Chiu and Jain, 1989).
 
 mod path;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use chappe_core::{Bitrate, Duration, Instant};
 
 use crate::backlog::PERIOD;
 use crate::echo::Echo;
-use path::{Path, Verdict};
+use path::{Path, Rate, Verdict};
 
 /// A frame of 1500 octets in a [`PERIOD`], in bits per second.
+const FRAME_BITS: f64 = 1500.0 * 8.0;
 const FRAME: u64 = 1500 * 8 * (1_000_000_000 / PERIOD.nanos());
-/// The rate at the start: ten frames in a round trip (RFC 6928).
-const FIRST: u64 = 10 * FRAME;
+/// The rate at the start: three frames in a round trip (RFC 3390), so that the own losses of slow links are measured before they are full.
+const FIRST: u64 = 3 * FRAME;
 /// By how much the rate rises in a period: as TCP's in a round trip of that length (RFC 5681), so that TCP gets its share.
 const STEP: u64 = FRAME;
 /// The least rate: a member is never silent. Two frames in a period (RFC 6817, 2.4.2), or this share of a low ceiling.
@@ -37,8 +42,28 @@ const LEAST_SHARE: u64 = 64;
 const CALM: u32 = 10;
 /// A step is at most this part of the rate: what comes back in the round trip until a queue is noticed is then below CoDel's target.
 const STEEP: u64 = 16;
+/// The share of a path's capacity that a member uses most of the time, once it has found where the path ends: what a loss leaves of
+/// CUBIC's window (RFC 9438, 4.6). A flow of TCP that gets the rest, and uses 85 % of it, has half of the half that is its share.
+const HEADROOM: f64 = 0.7;
+/// How much longer than the search for the end of the path the rate stays below it.
+const HOLD: u64 = 10;
+/// What CUBIC's window regains in a round trip, in frames, where it is as friendly as Reno's.
+const REGAINED: f64 = 3.0 * (1.0 - 0.7) / (1.0 + 0.7);
+/// The longest time for which the rate stays there because of that, and for any reason.
+const HOLD_MAX: Duration = Duration::from_secs(10);
+const HOLD_LONGEST: Duration = Duration::from_secs(60);
+/// The time for which it stays where the path has not ended before.
+const HOLD_LEAST: Duration = Duration::from_secs(1);
+/// The longest time for measuring own losses, and how much longer nothing is measured thereafter.
+const QUIET_MAX: Duration = Duration::from_secs(5);
+const QUIET_SHARE: u64 = 32;
+/// From which share of the former end on a path ends where it did.
+const SAME: f64 = 0.9;
 /// What remains of the rate when the own send queue is full: a queue of this host, which is short (RFC 8511, 4.1: 0.85).
 const BLOCKED: f64 = 0.85;
+/// The round trip is measured in steps of this, for up to this many of them.
+const GRAIN: Duration = Duration::from_millis(2);
+const SENT_MAX: usize = 1024;
 /// A neighbour whose echoes stay away for so long is not waited for.
 const ABSENT: Duration = Duration::from_millis(500);
 /// When no neighbour echoes what is sent, the rate is halved each time this passes: four round trips of the longest usual path, as TFRC
@@ -60,6 +85,8 @@ pub struct Throttle {
     stepped: Instant,
     /// When a neighbour last echoed.
     echoed: Instant,
+    /// Counters and when they were sent, for the round trip.
+    sent: VecDeque<(u64, Instant)>,
     /// Octets sent since the last step.
     spent: u64,
     /// The newest counter of broadcasts.
@@ -75,6 +102,53 @@ pub struct Throttle {
     /// Steps since the rate fell, and what it was before.
     calm: u32,
     peak: u64,
+    phase: Phase,
+    /// The rate at which the path ended, 0 if that is not known.
+    end: u64,
+    /// How often it was found there again.
+    sure: u32,
+    /// Since when it has been looked for.
+    searched: Instant,
+    /// From when on the own losses of paths are measured again.
+    quiet_due: Instant,
+    /// Until when queues drain after a fall.
+    drained: Instant,
+}
+
+/// What a throttle does at present.
+#[derive(Clone, Copy, Debug)]
+enum Phase {
+    /// It rises until the path ends.
+    Search,
+    /// It measures the own losses of paths at half of the usual rate, since when; how long it stays at the usual one thereafter.
+    Quiet { since: Instant, hold: Duration },
+    /// It stays below the end of the path.
+    Hold { until: Instant },
+    /// For one period it sends a little faster than what the path could carry. The rate before.
+    Pulse { under: u64 },
+    /// It waits for the fate of a pulse: its rate and its last counter.
+    Verdict { top: u64, last: u64 },
+}
+
+/// What all paths ask for.
+struct Told {
+    /// What should remain of the rate, which rate should be restored, whether chance cannot be excluded.
+    left: f64,
+    before: Option<u64>,
+    doubt: bool,
+    /// The longest wait in a queue, in ms.
+    wait: u8,
+}
+
+impl Default for Told {
+    fn default() -> Told {
+        Told {
+            left: 1.0,
+            before: None,
+            doubt: false,
+            wait: 0,
+        }
+    }
 }
 
 impl Throttle {
@@ -90,6 +164,7 @@ impl Throttle {
             starting: true,
             stepped: Instant::ZERO,
             echoed: Instant::ZERO,
+            sent: VecDeque::new(),
             spent: 0,
             newest: 0,
             changed: Some(0),
@@ -99,6 +174,12 @@ impl Throttle {
             blocked: false,
             calm: 0,
             peak: 0,
+            phase: Phase::Search,
+            end: 0,
+            sure: 0,
+            searched: Instant::ZERO,
+            quiet_due: Instant::ZERO,
+            drained: Instant::ZERO,
         }
     }
 
@@ -113,14 +194,28 @@ impl Throttle {
     pub fn echo(&mut self, now: Instant, from: u16, echo: Echo) {
         self.echoed = now;
         let (newest, leapt) = (self.newest, self.leapt);
-        self.paths
+        let path = self
+            .paths
             .entry(from)
             .and_modify(|path| path.echo(now, newest, leapt, echo))
             .or_insert_with(|| Path::new(now, newest, echo));
+        // The frame heard last was sent in the grain before.
+        let after = self
+            .sent
+            .partition_point(|(counter, _)| *counter <= path.latest());
+        if let Some((_, at)) = after.checked_sub(1).and_then(|at| self.sent.get(at)) {
+            path.note_round(now.saturating_since(*at));
+        }
     }
 
     /// Notes a frame that was sent: its octets, and the newest counter of broadcasts.
-    pub fn spend(&mut self, octets: usize, newest: u64) {
+    pub fn spend(&mut self, now: Instant, octets: usize, newest: u64) {
+        if self.sent.back().is_none_or(|(_, at)| now >= *at + GRAIN) {
+            self.sent.push_back((newest, now));
+            if self.sent.len() > SENT_MAX {
+                self.sent.pop_front();
+            }
+        }
         self.spent += octets as u64;
         self.newest = newest;
     }
@@ -138,8 +233,10 @@ impl Throttle {
     /// The rate from now on.
     pub fn rate(&mut self, now: Instant) -> Bitrate {
         if self.ceiling > 0 && now >= self.stepped + PERIOD {
-            self.changed.get_or_insert(self.newest);
-            self.leapt.get_or_insert(self.newest);
+            if now >= self.drained {
+                self.changed.get_or_insert(self.newest);
+                self.leapt.get_or_insert(self.newest);
+            }
             self.step(now);
         }
         Bitrate(self.rate)
@@ -154,43 +251,130 @@ impl Throttle {
     }
 
     fn step(&mut self, now: Instant) {
+        if let Phase::Pulse { under } = self.phase {
+            // Its frames are judged when their fate is known.
+            self.phase = Phase::Verdict {
+                top: self.rate,
+                last: self.newest,
+            };
+            (self.rate, self.stepped, self.spent) = (under, now, 0);
+            return;
+        }
         let share = |&(all, with): &(u32, u32)| f64::from(with) / f64::from(all.max(1));
         let most = self.marks.values().map(share).fold(0.0, f64::max);
         let mut factor = 1.0 - most / 2.0;
         if std::mem::take(&mut self.blocked) {
             factor = factor.min(BLOCKED);
         }
-        let mut before = None;
-        let (changed, mut doubt) = (self.changed, false);
-        let told = |path: &&mut Path| path.has_told(changed);
-        for path in self.paths.values_mut().filter(told) {
-            match path.judge(self.rate) {
-                Verdict::Clear => {}
-                Verdict::Doubt => doubt = true,
-                Verdict::Fall(fall) => factor = factor.min(fall),
-                Verdict::Undo(rate) => before = before.max(Some(rate)),
-            }
-        }
+        let verdict = match self.is_awaited(now) {
+            true => Told::default(),
+            false => self.judge(),
+        };
         let elapsed = now.saturating_since(self.stepped);
-        if factor < 1.0 {
+        if verdict.left < 1.0 {
+            if let Phase::Verdict { top, .. } = self.phase {
+                self.rate = top;
+            }
+            self.find(now, verdict.left.min(factor));
+            // At a part of the capacity a queue takes this much longer to drain than to wait for.
+            let drains = f64::from(verdict.wait) / 1e3 / (1.0 - HEADROOM);
+            self.drained = now + PERIOD.max(Duration::from_secs_f64(drains));
+        } else if factor < 1.0 {
             self.fall(now, factor);
-        } else if let Some(rate) = before {
+            self.search(now);
+        } else if let Some(rate) = verdict.before {
+            self.end = 0;
+            self.search(now);
             self.change(now, rate.max(self.rate));
             self.leapt = self.changed;
-        } else if !(doubt && self.starting) && self.is_confirmed(now) {
+        } else if !(verdict.doubt && self.starting) && self.is_confirmed(now) {
             // A rate that was not used is not confirmed (RFC 7661). Nor are periods that passed unnoticed a reason to rise.
             let used = self.spent as f64 * 8.0 >= self.rate as f64 * elapsed.as_secs_f64() / 2.0;
-            match used {
-                true => self.rise(now),
-                false => self.change(now, self.rate),
-            }
+            self.proceed(now, used);
         } else if self.spent > 0
             && self.rate > FIRST
             && now >= self.echoed.max(self.stepped) + UNHEARD
         {
             self.fall(now, 0.5);
+            self.search(now);
             self.rate = self.rate.max(FIRST);
         }
+    }
+
+    /// What those paths ask for that have told of frames at the present rate.
+    fn judge(&mut self) -> Told {
+        let mut all = Told::default();
+        let changed = self.changed;
+        let (rate, how) = match self.phase {
+            Phase::Verdict { top, .. } => (top, Rate::Pulse),
+            Phase::Search if self.starting => (self.rate, Rate::Doubled),
+            Phase::Search if self.end > 0 && self.rate >= self.end => (self.rate, Rate::Raised),
+            _ => (self.rate, Rate::Steady),
+        };
+        let told = |path: &&mut Path| path.has_told(changed);
+        for path in self.paths.values_mut().filter(told) {
+            let (verdict, delay) = path.judge(rate, how);
+            all.wait = all.wait.max(delay);
+            match verdict {
+                Verdict::Clear => {}
+                Verdict::Doubt => all.doubt = true,
+                Verdict::Fall(left) => all.left = all.left.min(left),
+                Verdict::Undo(rate) => all.before = all.before.max(Some(rate)),
+            }
+        }
+        all
+    }
+
+    /// Whether the fate of a pulse is not known yet.
+    fn is_awaited(&self, now: Instant) -> bool {
+        let Phase::Verdict { last, .. } = self.phase else {
+            return false;
+        };
+        let present = |path: &&Path| now < path.seen + ABSENT;
+        let mut present = self.paths.values().filter(present);
+        now < self.stepped + ABSENT && present.any(|path| path.latest() < last)
+    }
+
+    /// Goes on after nothing spoke against the rate.
+    fn proceed(&mut self, now: Instant, used: bool) {
+        match self.phase {
+            _ if !used => self.change(now, self.rate),
+            Phase::Search => self.rise(now),
+            Phase::Quiet { since, hold } => {
+                let mut told = self.paths.values().filter(|path| now < path.seen + ABSENT);
+                let done = told.all(Path::is_quiet) || now >= since + QUIET_MAX;
+                if !done {
+                    return self.change(now, self.rate);
+                }
+                let mut revised = false;
+                for path in self.paths.values_mut() {
+                    revised |= path.end_quiet();
+                }
+                self.quiet_due = now + now.saturating_since(since) * QUIET_SHARE;
+                // The end was found by them.
+                let hold = if revised { HOLD_LEAST } else { hold };
+                self.phase = Phase::Hold { until: now + hold };
+                self.change(now, (self.end as f64 * HEADROOM) as u64);
+                self.leapt = self.changed;
+            }
+            Phase::Hold { until } if now >= until => {
+                self.phase = Phase::Pulse { under: self.rate };
+                self.searched = now;
+                self.change(now, self.end.max(self.rate) / STEEP * (STEEP + 1));
+                self.leapt = self.changed;
+            }
+            Phase::Verdict { top, .. } => {
+                self.phase = Phase::Search;
+                self.change(now, top);
+                self.highest = self.highest.max(self.rate);
+            }
+            _ => self.change(now, self.rate),
+        }
+    }
+
+    /// Looks for the end of the path from now on.
+    fn search(&mut self, now: Instant) {
+        (self.phase, self.searched) = (Phase::Search, now);
     }
 
     /// Whether the neighbours have told what became of frames sent at the present rate.
@@ -204,6 +388,43 @@ impl Throttle {
                 true => present.any(|told| told),
                 false => present.all(|told| told),
             }
+    }
+
+    /// Falls below the end of the path. If the end is where it was before, the rate stays there while a flow of TCP that lost a frame
+    /// too regains what it had; if not, the rate soon looks for it again.
+    fn find(&mut self, now: Instant, share: f64) {
+        let (before, started) = (self.end, self.starting);
+        self.end = (self.rate as f64 * (share / HEADROOM).min(1.0)) as u64;
+        let searched = now.saturating_since(self.searched);
+        let round = self.paths.values().map(Path::round).fold(0.0, f64::max);
+        // Beside a pulse a flow of TCP loses half of its window in each round trip, and regains less than a frame in each (RFC 9438, 4.3).
+        // Because of that it should have a tenth less.
+        let window = (1.0 - HEADROOM) * self.end as f64 * round / FRAME_BITS;
+        let halvings = (PERIOD.as_secs_f64() / round.max(1e-3)).max(1.0);
+        let lost = 1.0 - 0.5f64.powf(halvings);
+        let regain = HOLD as f64 / 2.0 * lost * lost * window * round / REGAINED;
+        let regain = Duration::from_secs_f64(regain);
+        self.fall(now, share);
+        let (end, before) = (self.end as f64, before as f64);
+        if started || end < SAME * before || before < SAME * end {
+            self.phase = Phase::Hold {
+                until: now + HOLD_LEAST,
+            };
+            self.sure = 0;
+            return;
+        }
+        // The more often the path has ended there, the longer.
+        let most = (HOLD_MAX * (1 << self.sure.min(8))).min(HOLD_LONGEST);
+        self.sure += 1;
+        let hold = (searched * HOLD).min(HOLD_MAX).max(regain.min(most));
+        self.phase = Phase::Hold { until: now + hold };
+        if now >= self.quiet_due {
+            self.phase = Phase::Quiet { since: now, hold };
+            self.rate /= 2;
+            for path in self.paths.values_mut() {
+                path.begin_quiet();
+            }
+        }
     }
 
     fn rise(&mut self, now: Instant) {

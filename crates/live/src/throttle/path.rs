@@ -1,7 +1,8 @@
 //! What a neighbour's echoes say of the way to it.
 
-use chappe_core::Instant;
+use chappe_core::{Duration, Instant};
 
+use super::HEADROOM;
 use crate::echo::Echo;
 
 /// Frames that a judgement on losses needs, and those that make it certain without a second one.
@@ -18,8 +19,8 @@ const LEARN: f64 = 1.0 / 64.0;
 const TARGET: (f64, f64) = (5.0, 20.0);
 /// The weight of a difference in the jitter (RFC 3550, 6.4.1).
 const JITTER: f64 = 1.0 / 16.0;
-/// What a loss leaves of the rate at most and at least: CUBIC's share (RFC 9438) and Reno's (RFC 5681).
-const LOSS: (f64, f64) = (0.5, 0.7);
+/// What losses leave of the rate at least: in a long round trip the rate may have been doubled twice too often.
+const LEAST_LEFT: f64 = 0.25;
 
 /// What was sent and what of it was lost.
 #[derive(Clone, Copy, Debug, Default)]
@@ -46,6 +47,8 @@ pub(super) struct Path {
     heard: u16,
     /// When its latest echo came.
     pub seen: Instant,
+    /// The smoothed round trip in s (RFC 6298), 0 if none was measured.
+    round_trip: f64,
     delay: Option<u8>,
     /// How much two echoes in a row differ in their delay, in ms, and the latest.
     jitter: f64,
@@ -57,6 +60,8 @@ pub(super) struct Path {
     /// What is not judged yet, and what was judged lately.
     round: Tally,
     long: Tally,
+    /// What was judged since the rate is low, so that the own losses show.
+    quiet: Option<Tally>,
     /// The losses that the link has by itself, once they are known.
     own: Option<f64>,
     /// How many frames have told that.
@@ -67,6 +72,19 @@ pub(super) struct Path {
     suspected: bool,
     /// The rate and the losses at which the rate began to fall.
     fell: Option<(u64, f64)>,
+}
+
+/// How the judged rate came about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Rate {
+    /// It was doubled, so that the path may carry half of it.
+    Doubled,
+    /// It was raised a little.
+    Raised,
+    /// It was raised for a moment.
+    Pulse,
+    /// It is below the end of the path.
+    Steady,
 }
 
 /// What a path asks for.
@@ -89,6 +107,7 @@ impl Path {
             latest: newest - u64::from((newest as u16).wrapping_sub(echo.latest)).min(newest),
             heard: echo.heard,
             seen: now,
+            round_trip: 0.0,
             delay: echo.delay,
             jitter: TARGET.1 / DEVIATIONS,
             latest_delay: echo.delay.map_or(0.0, f64::from),
@@ -96,6 +115,7 @@ impl Path {
             told: 0,
             round: Tally::default(),
             long: Tally::default(),
+            quiet: None,
             own: None,
             known: 0.0,
             spread: 1.0,
@@ -131,30 +151,91 @@ impl Path {
         }
     }
 
+    /// Begins to measure the losses that the link has by itself.
+    pub fn begin_quiet(&mut self) {
+        self.quiet = Some(Tally::default());
+    }
+
+    /// Whether enough frames have told of them.
+    pub fn is_quiet(&self) -> bool {
+        self.quiet.is_none_or(|quiet| quiet.sent >= MANY)
+    }
+
+    /// Takes the measured losses for the link's own. Whether they are certainly not what was thought.
+    pub fn end_quiet(&mut self) -> bool {
+        let (Some(quiet), Some(own)) = (self.quiet.take(), self.own) else {
+            return false;
+        };
+        if quiet.sent < FEW {
+            return false;
+        }
+        let deviation = (own * (1.0 - own) * (1.0 / quiet.sent as f64)).sqrt();
+        let apart = (quiet.share() - own) / deviation.max(1e-9);
+        // Losses that stay at half the rate are the link's.
+        let revised = apart < -SUSPICIOUS || apart > DEVIATIONS * self.spread;
+        let weight = match revised {
+            true => 1.0,
+            false => quiet.sent as f64 / (self.known + quiet.sent as f64),
+        };
+        self.own = Some((own + (quiet.share() - own) * weight).clamp(1e-4, 0.99));
+        self.known = self.known.max(quiet.sent as f64);
+        self.fell = None;
+        revised
+    }
+
+    /// The latest counter of which it has told.
+    pub fn latest(&self) -> u64 {
+        self.latest
+    }
+
+    /// Notes how long ago the frame was sent of which it has told last.
+    pub fn note_round(&mut self, ago: Duration) {
+        let ago = ago.as_secs_f64();
+        self.round_trip += match self.round_trip > 0.0 {
+            true => (ago - self.round_trip) / 8.0,
+            false => ago,
+        };
+    }
+
+    /// The round trip in s.
+    pub fn round(&self) -> f64 {
+        self.round_trip
+    }
+
     /// Whether its echoes tell what became of enough frames from the counter `changed` on.
     pub fn has_told(&self, changed: Option<u64>) -> bool {
         self.told >= FEW && changed.is_some_and(|changed| self.latest >= changed + FEW)
     }
 
     /// What its echoes since the last call ask for, at this rate.
-    pub fn judge(&mut self, rate: u64) -> Verdict {
-        let losses = self.judge_losses(rate);
-        let delay = f64::from(self.delay.take().unwrap_or(0));
+    pub fn judge(&mut self, rate: u64, how: Rate) -> (Verdict, u8) {
+        let losses = self.judge_losses(rate, how);
+        let wait = self.delay.take().unwrap_or(0);
+        let delay = f64::from(wait);
         // LEDBAT++ (draft-irtf-iccrg-ledbat-plus-plus, 4.2): in proportion to the excess, and to half at most.
         let target = (DEVIATIONS * self.jitter).clamp(TARGET.0, TARGET.1);
-        let queue = (2.0 - delay / target).clamp(0.5, 1.0);
-        match losses {
-            Verdict::Fall(factor) => Verdict::Fall(factor.min(queue)),
+        let queue = match delay > target {
+            true if how == Rate::Doubled => 0.5 * HEADROOM,
+            true => HEADROOM,
+            false => 1.0,
+        };
+        let verdict = match losses {
+            Verdict::Fall(factor) => Verdict::Fall(queue.min(factor * HEADROOM)),
             _ if queue < 1.0 => Verdict::Fall(queue),
             losses => losses,
-        }
+        };
+        (verdict, wait)
     }
 
-    fn judge_losses(&mut self, rate: u64) -> Verdict {
+    fn judge_losses(&mut self, rate: u64, how: Rate) -> Verdict {
         if self.round.sent < FEW {
             return Verdict::Clear;
         }
         let round = std::mem::take(&mut self.round);
+        if let Some(quiet) = &mut self.quiet {
+            quiet.add(round);
+            return Verdict::Clear;
+        }
         self.long.add(round);
         let Some(own) = self.own else {
             // The first rounds are at a low rate. A half more than was lost, so that a perfect link may lose one later.
@@ -173,7 +254,8 @@ impl Path {
         let limit = DEVIATIONS * self.spread;
         let granular = 2.0 / round.sent as f64;
         let much = apart > limit && round.share() >= own + granular;
-        let certain = much && apart > 2.0 * limit && round.share() > own + 0.1;
+        let certain =
+            much && how == Rate::Pulse || much && apart > 2.0 * limit && round.share() > own + 0.1;
         let long = self.long.sent >= MANY
             && self.long.share() > own + 4.0 / self.long.sent as f64 + limit * deviation(self.long);
         let again = std::mem::replace(&mut self.suspected, much);
@@ -181,7 +263,12 @@ impl Path {
             self.long = Tally::default();
         }
         if !(certain || long || much && again) {
-            self.learn(own, round, apart);
+            self.learn(
+                own,
+                round,
+                apart,
+                matches!(how, Rate::Steady | Rate::Doubled),
+            );
             return match much || apart > SUSPICIOUS {
                 true => Verdict::Doubt,
                 false => Verdict::Clear,
@@ -194,19 +281,27 @@ impl Path {
     }
 
     /// Takes a usual round into account.
-    fn learn(&mut self, own: f64, round: Tally, apart: f64) {
-        // Losses that are not usual teach little: they may be those of a queue.
+    fn learn(&mut self, own: f64, round: Tally, apart: f64, steady: bool) {
+        if apart < -DEVIATIONS * self.spread {
+            // So few losses are certainly not chance: what was known was learnt while a queue was full.
+            (self.own, self.known) = (Some(round.share().max(1e-4)), round.sent as f64);
+            (self.long, self.fell) = (Tally::default(), None);
+            return;
+        }
         let (share, sent) = (round.share(), round.sent as f64);
-        let deviation = (share - own) / apart;
         let usual = match apart > 1.0 {
-            true => own + deviation,
+            // Losses that are not usual teach little.
+            true => own + (share - own) / apart,
             false => share,
         };
-        let weight = (sent / (self.known + sent)).max(LEARN);
-        self.known = (self.known + sent).min(sent / LEARN);
-        self.own = Some((own + (usual - own) * weight).clamp(1e-4, 0.99));
+        if usual <= own || steady {
+            // Beyond the end of the path only fewer losses than usual are certainly the link's own.
+            let weight = (sent / (self.known + sent)).max(LEARN);
+            self.known = (self.known + sent).min(sent / LEARN);
+            self.own = Some((own + (usual - own) * weight).clamp(1e-4, 0.99));
+        }
         if share <= own {
-            // Only fewer losses than usual are certainly not those of a queue. 0.8 is the mean deviation of a normal variable.
+            // 0.8 is the mean deviation of a normal variable.
             let fresh = -apart / 0.8;
             self.spread = (self.spread + (fresh - self.spread) * LEARN).max(1.0);
             self.fell = None;
@@ -221,13 +316,14 @@ impl Path {
         let arrived = (1.0 - at).max(1e-3);
         if less >= 2.0 {
             let queue = (arrived * less).min(1.0 - own);
-            if 1.0 - lost < (arrived + queue) / 2.0 {
+            // In doubt it is the queue's: then the rate falls once more, and the next judgement is surer.
+            if 1.0 - lost < arrived + (queue - arrived) / 4.0 {
                 (self.own, self.fell) = (Some(lost.min(0.99)), None);
                 self.known = MANY as f64;
                 return Verdict::Undo(before);
             }
             self.fell = Some((rate, lost));
         }
-        Verdict::Fall(((1.0 - lost) / (1.0 - own)).clamp(LOSS.0, LOSS.1))
+        Verdict::Fall(((1.0 - lost) / (1.0 - own)).clamp(LEAST_LEFT, 1.0))
     }
 }

@@ -10,6 +10,9 @@ use chappe_core::{Purpose, Seed, Stream};
 use super::*;
 use crate::echo::{Ears, stamp};
 
+mod drawn;
+mod tcp;
+
 /// Octets of a frame on the wire.
 const OCTETS: usize = 1500;
 const BITS: f64 = OCTETS as f64 * 8.0;
@@ -35,55 +38,6 @@ struct Cell {
     queue: f64,
     /// The largest additional delay of a frame, in ms.
     jitter: u64,
-}
-
-/// A competing flow as TCP's: a window that grows by a frame in a round trip and is halved by a loss.
-struct Aimd {
-    window: f64,
-    starting: bool,
-    next: f64,
-    /// When losses are noticed.
-    lost: VecDeque<f64>,
-    deaf_until: f64,
-    sent: f64,
-}
-
-impl Aimd {
-    fn new() -> Aimd {
-        Aimd {
-            window: 10.0,
-            starting: true,
-            next: 0.0,
-            lost: VecDeque::new(),
-            deaf_until: 0.0,
-            sent: 0.0,
-        }
-    }
-
-    /// Sends what is due in this ms.
-    fn turn(&mut self, now: f64, round: f64, bottleneck: &mut Bottleneck) {
-        while self.lost.front().is_some_and(|at| *at <= now) {
-            self.lost.pop_front();
-            if now >= self.deaf_until {
-                self.window = (self.window / 2.0).max(1.0);
-                (self.starting, self.deaf_until) = (false, now + round);
-            }
-        }
-        self.next = self.next.max(now - 2.0);
-        while self.next <= now {
-            match bottleneck.pass(self.next) {
-                Some(_) => {
-                    self.sent += 1.0;
-                    self.window += match self.starting {
-                        true => 1.0,
-                        false => 1.0 / self.window,
-                    };
-                }
-                None => self.lost.push_back(self.next + round),
-            }
-            self.next += round / self.window;
-        }
-    }
 }
 
 /// Frames that the shortest queue holds.
@@ -213,7 +167,7 @@ impl Trial {
         self.next = self.next.max(self.now as f64 - 8.0);
         while self.next <= self.now as f64 {
             self.counter += 1;
-            self.throttle.spend(OCTETS, self.counter);
+            self.throttle.spend(now, OCTETS, self.counter);
             let at = self.next.max(self.now as f64 - 1.0);
             self.next += BITS / rate;
             let Some(out) = self.bottleneck.borrow_mut().pass(at) else {
@@ -266,14 +220,14 @@ fn cells() -> Vec<Cell> {
     cells
 }
 
-/// Goal: without a rate that the user sets, a member uses most of a path and overfills no queue. Method: 108 paths; 10 s to begin, then
+/// Goal: without a rate that the user sets, a member uses most of a path and overfills no queue. Method: 108 paths; 20 s to begin, then
 /// 20 s that count.
 #[test]
 fn the_rate_finds_the_path() {
     let (mut least, mut most_dropped, mut longest) = ((1.0, None), (0.0, None), (0.0, None));
     for (seed, cell) in cells().into_iter().enumerate() {
         let mut trial = Trial::new(cell, seed as u64);
-        trial.pass(10);
+        trial.pass(20);
         let (used, dropped, waited) = trial.pass(20);
         println!("{cell:?}: used {used:.3}, dropped {dropped:.3}, waited {waited:.1} ms");
         if used < least.0 {
@@ -287,10 +241,11 @@ fn the_rate_finds_the_path() {
         }
     }
     println!("least used {least:?}\nmost dropped {most_dropped:?}\nlongest wait {longest:?} ms");
-    assert!(least.0 > 0.7 && most_dropped.0 < 0.05 && longest.0 < 50.0);
+    assert!(least.0 > 0.7 && most_dropped.0 < 0.05 && longest.0 < 60.0);
 }
 
-/// Goal: the rate follows a path that changes. Method: steps of the capacity; the last ten of each twenty seconds count.
+/// Goal: the rate follows a path that changes. Method: steps of the capacity; the last ten of each thirty seconds count, because
+/// a member does not look for more at once after it has found where a path ends.
 #[test]
 fn the_rate_follows_steps_of_capacity() {
     let mut worst = (1.0f64, 0.0f64, 0.0f64);
@@ -306,7 +261,7 @@ fn the_rate_follows_steps_of_capacity() {
             let mut trial = Trial::new(cell, seed as u64);
             for capacity in [20e3, 5e3, 40e3, 2e3, 20e3] {
                 trial.bottleneck.borrow_mut().capacity = capacity;
-                trial.pass(10);
+                trial.pass(20);
                 let (used, dropped, waited) = trial.pass(10);
                 println!("{cell:?} at {capacity}: {used:.3}, {dropped:.3}, {waited:.1} ms");
                 worst = (worst.0.min(used), worst.1.max(dropped), waited.max(worst.2));
@@ -388,7 +343,7 @@ fn members_share() {
 fn confirmed(throttle: &mut Throttle, period: u64, marked: u16) {
     let at = ms(100 * period);
     let newest = 1000 * period;
-    throttle.spend(200_000_000, newest);
+    throttle.spend(at, 200_000_000, newest);
     let echo = |latest: u64| Echo {
         stamp: 0,
         about: Some(1),
@@ -432,7 +387,7 @@ fn what_nobody_confirms_does_not_rise() {
     assert_eq!(open.rate(ms(100)), Bitrate(0));
     let mut throttle = Throttle::new(Some(Bitrate(64_000_000)));
     for period in 1..100 {
-        throttle.spend(200_000_000, 1000 * period);
+        throttle.spend(ms(100 * period), 200_000_000, 1000 * period);
         assert_eq!(throttle.rate(ms(100 * period)).0, FIRST);
     }
     for period in 100..120 {
@@ -440,59 +395,8 @@ fn what_nobody_confirms_does_not_rise() {
     }
     assert_eq!(throttle.rate(ms(12_000)).0, 64_000_000);
     for period in 120..300 {
-        throttle.spend(200_000_000, 1000 * period);
+        throttle.spend(ms(100 * period), 200_000_000, 1000 * period);
         throttle.rate(ms(100 * period));
     }
     assert_eq!(throttle.rate(ms(30_000)).0, FIRST);
-}
-
-/// The share of the capacity that a flow like TCP gets beside a member, or beside another flow like it.
-fn share_of_tcp(cell: Cell, beside_member: bool) -> f64 {
-    let mut trial = Trial::new(cell, 7);
-    let mut flows = [Aimd::new(), Aimd::new()];
-    let seconds = 90;
-    for millis in 0..seconds * 1000 {
-        if millis == 30_000 {
-            flows[0].sent = 0.0;
-        }
-        let now = millis as f64;
-        let round = 2.0 * cell.delay as f64 + trial.bottleneck.borrow().wait(now) + 1.0;
-        // They take turns at being first.
-        for turn in 0..2 {
-            match (turn + millis) % 2 {
-                0 => flows[0].turn(now, round, &mut trial.bottleneck.borrow_mut()),
-                _ if beside_member => trial.turn(),
-                _ => flows[1].turn(now, round, &mut trial.bottleneck.borrow_mut()),
-            }
-        }
-    }
-    let all = cell.capacity * 1e6 * (seconds - 30) as f64 / BITS;
-    flows[0].sent / all
-}
-
-/// Goal: a flow like TCP keeps at least half of what it gets beside another such flow. Queues shorter than 30 ms are printed and do not
-/// count: losses are all that shows there, and a member that slowed down for each of them could not use a lossy link.
-#[test]
-fn a_flow_like_tcp_keeps_half_its_share() {
-    let mut worst = (f64::MAX, None);
-    for capacity in [1.0, 10.0, 100.0] {
-        for delay in [1, 20, 100] {
-            for (queue, jitter) in [(5.0, 0), (30.0, 0), (100.0, 10)] {
-                let cell = Cell {
-                    capacity,
-                    delay,
-                    loss: 0.0,
-                    queue,
-                    jitter,
-                };
-                let (beside, usual) = (share_of_tcp(cell, true), share_of_tcp(cell, false));
-                println!("{cell:?}: {beside:.3} beside a member, {usual:.3} beside its like");
-                if queue >= 30.0 && beside / usual < worst.0 {
-                    worst = (beside / usual, Some(cell));
-                }
-            }
-        }
-    }
-    println!("worst {worst:?}");
-    assert!(worst.0 > 0.5);
 }

@@ -1,0 +1,135 @@
+//! Paths drawn at random from the whole range: a member alone, and beside a flow of TCP.
+
+use chappe_core::{Purpose, Seed, Stream};
+
+use super::tcp::{Control, Flow};
+use super::{BITS, Cell, Trial};
+
+/// A path within the range: 1 to 1000 Mbit/s, 0.5 to 100 ms one way, no losses or 0.1 to 30 %, a queue of 2 to 500 ms, up to 15 ms of jitter.
+fn draw(random: &mut Stream) -> Cell {
+    let mut between = |low: f64, high: f64| low * (high / low).powf(random.fraction());
+    let (capacity, delay) = (between(1.0, 1000.0), between(1.0, 100.0));
+    let (loss, queue) = (between(0.001, 0.3), between(2.0, 500.0));
+    Cell {
+        capacity,
+        delay: delay as u64,
+        loss: if random.chance(1.0 / 3.0) { 0.0 } else { loss },
+        queue,
+        jitter: if random.chance(0.5) {
+            random.below(16)
+        } else {
+            0
+        },
+    }
+}
+
+/// For how long flows share a path before it counts, and then, in s.
+const BEFORE: u64 = 30;
+const COUNTED: u64 = 60;
+
+/// The share of the capacity that a flow of TCP gets beside a member and that of the member, or what two such flows get each on the
+/// mean: which of two locks the other out of a short queue is chance. With `lossy` flows take the lossy link too, else only the
+/// bottleneck.
+fn share_of_tcp(
+    cell: Cell,
+    control: Control,
+    lossy: bool,
+    seed: u64,
+    beside_member: bool,
+) -> (f64, f64) {
+    let mut trial = Trial::new(cell, seed);
+    let mut random = Seed(seed).stream(Purpose::Trial(1));
+    let mut flows = [Flow::new(control), Flow::new(control)];
+    for millis in 0..(BEFORE + COUNTED) * 1000 {
+        if millis == BEFORE * 1000 {
+            (flows[0].sent, flows[1].sent, trial.passed) = (0.0, 0.0, 0.0);
+        }
+        let now = millis as f64;
+        let round = 2.0 * cell.delay as f64 + trial.bottleneck.borrow().wait(now) + 1.0;
+        // They take turns at being first.
+        for turn in 0..2 {
+            let index = ((turn + millis) % 2) as usize;
+            if index == 1 && beside_member {
+                trial.turn();
+                continue;
+            }
+            let bottleneck = &mut trial.bottleneck.borrow_mut();
+            let loss = if lossy { cell.loss } else { 0.0 };
+            flows[index].turn(now, round, bottleneck, &mut random, loss);
+        }
+    }
+    let all = cell.capacity * 1e6 * COUNTED as f64 / BITS;
+    match beside_member {
+        true => (flows[0].sent / all, trial.passed / all),
+        false => {
+            let both = (flows[0].sent + flows[1].sent) / 2.0 / all;
+            (both, both)
+        }
+    }
+}
+
+/// The number in an environment variable, so that other seeds can be tried.
+fn asked(name: &str, usual: u64) -> u64 {
+    let text = std::env::var(name).ok();
+    text.and_then(|text| text.parse().ok()).unwrap_or(usual)
+}
+
+/// Goal: a flow of TCP keeps at least half of what it gets beside its like. Method: Reno and CUBIC on cells drawn at random, with the
+/// losses of the link or without; `RATE_SEED` and `RATE_CELLS` try others.
+#[test]
+fn a_flow_of_tcp_keeps_half_its_share_on_drawn_paths() {
+    let (seed, cells) = (asked("RATE_SEED", 1), asked("RATE_CELLS", 60));
+    let (mut ratios, mut worst_slow) = (Vec::new(), f64::MAX);
+    for index in 0..cells {
+        let seed = Seed(seed).child(index);
+        let mut random = seed.stream(Purpose::Trial(2));
+        let cell = draw(&mut random);
+        let control = [Control::Reno, Control::Cubic][random.below(2) as usize];
+        let lossy = random.chance(0.5);
+        let (beside, member) = share_of_tcp(cell, control, lossy, seed.0, true);
+        let (usual, _) = share_of_tcp(cell, control, lossy, seed.0, false);
+        let ratio = beside / usual;
+        println!(
+            "{ratio:.2}: #{index} {control:?} lossy {lossy} {cell:.3?}: {beside:.3} beside a member ({member:.3}), {usual:.3} beside its like"
+        );
+        ratios.push(ratio);
+        if cell.capacity <= 100.0 {
+            worst_slow = worst_slow.min(ratio);
+        }
+    }
+    ratios.sort_by(f64::total_cmp);
+    let below = ratios.iter().filter(|ratio| **ratio < 0.5).count();
+    println!(
+        "worst {:.3} and up to 100 Mbit/s {worst_slow:.3}, median {:.3}, below half {below} of {cells}",
+        ratios[0],
+        ratios[ratios.len() / 2]
+    );
+    // docs/cast.md says which paths miss the goal, and why.
+    assert!(below * 10 <= ratios.len() && worst_slow > 0.15);
+}
+
+/// Goal: a member alone uses at least 70 % of any path and has at most 5 % dropped.
+#[test]
+fn the_rate_finds_drawn_paths() {
+    let (seed, cells) = (asked("RATE_SEED", 1), asked("RATE_CELLS", 60));
+    let (mut least, mut most, mut sum, mut missed) = (1.0f64, 0.0f64, 0.0, 0);
+    for index in 0..cells {
+        let seed = Seed(seed).child(index);
+        let cell = draw(&mut seed.stream(Purpose::Trial(2)));
+        let mut trial = Trial::new(cell, seed.0);
+        trial.pass(20);
+        let (used, dropped, waited) = trial.pass(40);
+        if used < 0.7 || dropped > 0.05 {
+            println!(
+                "#{index} {cell:.3?}: used {used:.3}, dropped {dropped:.3}, waited {waited:.1} ms"
+            );
+            missed += 1;
+        }
+        (least, most, sum) = (least.min(used), most.max(dropped), sum + used);
+    }
+    let mean = sum / cells as f64;
+    println!(
+        "used {least:.3} at least, {mean:.3} in the mean; dropped {most:.3} at most; missed {missed} of {cells}"
+    );
+    assert!(least > 0.65 && most < 0.05 && missed * 50 <= cells);
+}
