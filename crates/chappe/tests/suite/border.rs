@@ -255,3 +255,23 @@ fn mistakes_are_explained() {
         &["process 1 is not a border router"],
     );
 }
+
+/// A mote that cannot be a thermometer is named with the reason, before anything starts.
+#[test]
+fn only_leaves_become_thermometers() {
+    for (arguments, why) in [
+        (&["--thermometer", "2"][..], "mote 2 forwards for mote 3"),
+        (&["--thermometer", "0"], "no mote has the number 0"),
+        (&["--thermometer", "9"], "the motes are 1 to 3"),
+        (
+            &["--thermometer", "3", "--report", "3=9000"],
+            "mote 3 reports",
+        ),
+    ] {
+        let arguments = [&[CORRIDOR][..], arguments, &["--", "true"]].concat();
+        let output = command(&arguments).output().unwrap();
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(3), "{said}");
+        assert!(said.contains(why), "{said}");
+    }
+}
