@@ -29,6 +29,7 @@
 //!
 //! - [`multicast()`]: the bound for a set of receivers at one rate (the *worst receiver*), under one
 //!   of four assumptions about the [`Medium`]; [`single_receivers`]: each receiver alone.
+//! - [`interference`](mod@interference): the same bound when frames on the air together disturb each other, whatever the MAC.
 //! - [`mean_bound_exact`], [`mean_bound_cheap`]: the bound on mean throughput when receivers may
 //!   finish one after another.
 //! - [`Certificate`]: the dual proof that comes with every bound.
@@ -50,7 +51,7 @@
 //!
 //! # Not supported
 //!
-//! Several multicasts at once, cumulative interference (conflicts are pairs of links), correlated losses, several
+//! Several multicasts at once, cumulative interference in a mesh (its conflicts are pairs of links), correlated losses, several
 //! channels or bit rates per node, multi-packet reception, finite-length effects of coding (but
 //! see [`closed::erasure::batch_transmissions`]).
 
@@ -63,6 +64,7 @@ mod flows;
 pub mod fluid;
 pub mod graph;
 pub mod hyperarc;
+pub mod interference;
 mod master;
 mod maxflow;
 pub mod mean;
@@ -77,6 +79,7 @@ pub mod sensing;
 pub use certificate::{Certificate, Prices};
 pub use error::Error;
 pub use fluid::{Fluid, fluid_rate, max_flow};
+pub use interference::{Heaviest, Interference, Rayleigh, Schedule, ScheduleOptions, schedule};
 pub use mean::{MeanBound, mean_bound_cheap, mean_bound_exact};
 pub use medium::Medium;
 pub use mesh::{

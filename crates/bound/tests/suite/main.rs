@@ -2,5 +2,6 @@
 
 mod by_hand;
 mod fading;
+mod interference;
 mod properties;
 mod support;

@@ -1,0 +1,179 @@
+//! The multicast bound under interference: which frames may be on the air together, and what each receiver then gets.
+//!
+//! The bound of [`multicast()`](crate::multicast()) knows loss and carrier sense, and lets frames overlap wherever nodes do not sense each other. Here a
+//! frame also suffers from all others that are on the air with it. No protocol exceeds this bound, with carrier sense or
+//! with a schedule from above.
+//!
+//! A *set* is the senders on the air at one moment. Over time shares of sets the program is that of the other bound, with
+//! receptions that depend on the set. Sets are generated where the prices say that one more would gain; the proof is a
+//! search over all sets ([`Interference::heaviest`]), which says how far its answer may lie under the true maximum.
+
+mod plan;
+mod search;
+
+use crate::error::Error;
+
+pub use plan::{Schedule, ScheduleOptions, schedule};
+pub use search::Heaviest;
+
+/// What frames do to each other.
+///
+/// The probability that j receives i's frame beside the frames of a set S is `delivery(i, j)` times `survival(i, j, k)` for
+/// every other k in S, and zero if j sends itself. That is exact for Rayleigh fading and a threshold of signal to noise and
+/// interference. For every law of fading whose survival function is log-concave (Rician, Nakagami from 1 on, none) the product is at
+/// least the true probability, so the bound holds; a schedule of [`schedule()`] may then carry less than it says.
+///
+/// A frame that overlaps several others in part is not better off than the mean over its moments, so frames need not
+/// begin together for the bound to hold.
+#[derive(Clone, Debug)]
+pub struct Interference {
+    nodes: usize,
+    /// Row-major: from, to.
+    delivery: Vec<f64>,
+    /// Row-major: from, to, beside.
+    survival: Vec<f64>,
+    airtime_s: f64,
+    payload_bytes: u32,
+}
+
+/// Links that deliver less count as undisturbed, which can only raise a bound.
+const WEAK: f64 = 1e-4;
+
+/// Mean powers and thresholds of a network with Rayleigh fading.
+#[derive(Clone, Debug)]
+pub struct Rayleigh<'a> {
+    /// Row-major: mean power in milliwatt at the second node of the first one's frames.
+    pub power: &'a [f64],
+    /// Thermal noise at each receiver, in milliwatt.
+    pub noise: f64,
+    /// The least ratio of signal to noise and interference that is received, linear.
+    pub ratio: f64,
+    /// The least power that is received, in milliwatt.
+    pub least: f64,
+}
+
+impl Interference {
+    /// A checked model of `nodes` nodes. `delivery` has an entry for each (from, to), `survival` for each (from, to, beside), all
+    /// probabilities; entries of a node with itself are ignored. All frames take `airtime_s` seconds.
+    pub fn new(
+        nodes: usize,
+        delivery: Vec<f64>,
+        survival: Vec<f64>,
+        airtime_s: f64,
+        payload_bytes: u32,
+    ) -> Result<Interference, Error> {
+        if nodes == 0 {
+            return Err(Error::NoNodes);
+        }
+        let tables = [
+            ("delivery", &delivery, nodes * nodes),
+            ("survival", &survival, nodes * nodes * nodes),
+        ];
+        for (table, entries, expected) in tables {
+            if entries.len() != expected {
+                return Err(Error::Shape {
+                    table,
+                    expected,
+                    got: entries.len(),
+                });
+            }
+            let per_pair = expected / (nodes * nodes);
+            let wrong = entries.iter().position(|p| !(0.0..=1.0).contains(p));
+            if let Some(place) = wrong {
+                return Err(Error::Probability {
+                    of: table,
+                    from: place / per_pair / nodes,
+                    to: place / per_pair % nodes,
+                    value: entries[place],
+                });
+            }
+        }
+        if !(airtime_s > 0.0 && airtime_s.is_finite()) {
+            return Err(Error::Quantity {
+                what: "airtime",
+                node: 0,
+                value: airtime_s,
+            });
+        }
+        Ok(Interference {
+            nodes,
+            delivery,
+            survival,
+            airtime_s,
+            payload_bytes,
+        })
+    }
+
+    /// The model of a network with Rayleigh fading, drawn for each frame and receiver: a frame is received if its power and
+    /// its ratio to noise and interference reach the thresholds.
+    pub fn rayleigh(
+        nodes: usize,
+        radio: &Rayleigh<'_>,
+        airtime_s: f64,
+        payload_bytes: u32,
+    ) -> Result<Interference, Error> {
+        let power = |from: usize, to: usize| radio.power[from * nodes + to];
+        if radio.power.len() != nodes * nodes {
+            return Err(Error::Shape {
+                table: "power",
+                expected: nodes * nodes,
+                got: radio.power.len(),
+            });
+        }
+        let needed = f64::max(radio.ratio * radio.noise, radio.least);
+        // Interference below this changes nothing: the least power asks for more.
+        let harmless = needed / radio.ratio - radio.noise;
+        let mut delivery = vec![0.0; nodes * nodes];
+        let mut survival = vec![1.0; nodes * nodes * nodes];
+        for from in 0..nodes {
+            for to in (0..nodes).filter(|&to| to != from) {
+                let signal = power(from, to);
+                if signal <= 0.0 {
+                    continue;
+                }
+                delivery[from * nodes + to] = (-needed / signal).exp();
+                for beside in (0..nodes).filter(|&k| k != from && k != to) {
+                    let other = power(beside, to);
+                    if other > 0.0 {
+                        // Exponential interference of mean `other`, of which the part above `harmless` must be overcome.
+                        let above = (-harmless / other).exp();
+                        let survives = 1.0 - above + above / (1.0 + radio.ratio * other / signal);
+                        survival[(from * nodes + to) * nodes + beside] = survives.clamp(0.0, 1.0);
+                    }
+                }
+            }
+        }
+        Interference::new(nodes, delivery, survival, airtime_s, payload_bytes)
+    }
+
+    /// Number of nodes; they are called `0..nodes`.
+    pub fn nodes(&self) -> usize {
+        self.nodes
+    }
+
+    /// Seconds that a frame is on the air.
+    pub fn airtime_s(&self) -> f64 {
+        self.airtime_s
+    }
+
+    /// Useful bits in one frame.
+    pub fn payload_bits(&self) -> f64 {
+        f64::from(self.payload_bytes) * 8.0
+    }
+
+    /// The probability that `to` receives a frame of `from`, one of the senders of `set`.
+    pub fn received(&self, from: usize, to: usize, set: &[usize]) -> f64 {
+        if from == to || set.contains(&to) {
+            return 0.0;
+        }
+        let pair = from * self.nodes + to;
+        // That nothing disturbs the weakest links changes no bound noticeably, keeps it valid, and saves most of the time.
+        if self.delivery[pair] < WEAK {
+            return self.delivery[pair];
+        }
+        let others = set.iter().filter(|&&k| k != from);
+        others.fold(self.delivery[pair], |p, &k| {
+            p * self.survival[pair * self.nodes + k]
+        })
+    }
+}
