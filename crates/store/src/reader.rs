@@ -113,7 +113,7 @@ fn append(reader: ColumnReader, data: &mut Option<Data>) -> Result<(), ParquetEr
             };
             let known = words.iter().cloned().zip(0..);
             let mut places: HashMap<String, u32> = known.collect();
-            all!(reader, ByteArray::default(), |more: Vec<ByteArray>| {
+            all!(reader, ByteArray::from(""), |more: Vec<ByteArray>| {
                 for word in &more {
                     codes.push(place(word.as_utf8().unwrap_or("?"), &mut places, words));
                 }

@@ -125,7 +125,8 @@ mod tests {
     #[test]
     fn orders_become_ways() {
         let go = |at, x, speed| Order::go(at, [x, 0.0], speed);
-        let cases: [(&[Order], &[(f64, f64)]); 6] = [
+        type Case<'a> = (&'a [Order], &'a [(f64, f64)]);
+        let cases: [Case; 6] = [
             (&[], &[(0.0, 0.0)]),
             (&[go(0.0, 10.0, 2.0)], &[(0.0, 0.0), (5.0, 10.0)]),
             // It waits after its arrival, in whatever order the file has it.
