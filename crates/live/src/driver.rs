@@ -40,8 +40,6 @@ pub struct Live<N: LinkNode + ?Sized> {
     me: u16,
     /// Largest SDU that is sent on all ports, in octets.
     frame_max: usize,
-    /// Largest SDU that may be received on one of them.
-    received_max: usize,
     sealer: Sealer,
     schedule: Schedule,
     /// The number of the newest unicast frame.
@@ -67,7 +65,7 @@ pub struct Live<N: LinkNode + ?Sized> {
     declined: bool,
     loss: Option<Loss>,
     statistics: Statistics,
-    /// Buffer in which received frames are decrypted.
+    /// Buffer in which received frames are decrypted; no frame is longer.
     scratch: Vec<u8>,
     /// When the neighbours in the statistics were last refreshed.
     observed: Option<Instant>,
@@ -90,8 +88,6 @@ const NOTICE: Duration = Duration::from_secs(2);
 const SWITCH: Duration = Duration::from_secs(1);
 /// A node that sent no broadcast for this long is silent.
 const SILENT: Duration = Duration::from_secs(1);
-/// Room for frames that the kernel has joined: an IP packet.
-const JOINED: usize = 1 << 16;
 /// Batches received, or sent, before the other direction gets its turn.
 const TURN: usize = 4;
 /// Frames of the node that leave in a turn which did not empty the receive queue: one for each batch of up to 32 read. So
@@ -153,7 +149,6 @@ impl<N: LinkNode + ?Sized> Live<N> {
             ports: ports.into_iter().map(state).collect(),
             me,
             frame_max,
-            received_max,
             clock,
             // The driver waits for `observe_every` by itself. A busy host may take half the time between two hellos.
             presence: Presence::new(config.observe_every + config.hellos.later / 2),
@@ -230,9 +225,7 @@ impl<N: LinkNode + ?Sized> Live<N> {
         &mut self,
         mut observe: impl FnMut(&mut N, Instant, &Statistics) -> ControlFlow<()>,
     ) -> Result<Ending> {
-        let longest = HEADER + self.received_max + ECHO + TAG;
-        let joins = self.ports.iter().any(|state| state.joins);
-        let mut received = Received::new(if joins { JOINED } else { longest });
+        let mut received = port_state::room(&self.ports, self.scratch.len());
         let mut ready = Vec::new();
         loop {
             let now = self.now();
@@ -723,9 +716,8 @@ impl<N: LinkNode + ?Sized> Live<N> {
                     return Ok(());
                 }
             }
-            let longest = HEADER + self.received_max + ECHO + TAG;
             for frame in received.iter() {
-                let frame = frame.filter(|(_, frame)| frame.len() <= longest);
+                let frame = frame.filter(|(_, frame)| frame.len() <= self.scratch.len());
                 let parsed = frame.and_then(|(at, frame)| Some((at, frame, Header::parse(frame)?)));
                 match parsed {
                     Some((at, frame, header)) => {

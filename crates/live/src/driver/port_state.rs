@@ -1,7 +1,7 @@
 //! The driver's state of one port.
 
 use chappe_core::Instant;
-use chappe_sys::{Endpoint, Socket};
+use chappe_sys::{Endpoint, Received, Socket};
 
 use crate::backlog::Backlog;
 use crate::neighbours::SILENCE;
@@ -62,6 +62,15 @@ impl PortState {
     pub fn is_shut(&self, now: Instant) -> bool {
         self.blocked || now < self.held_until
     }
+}
+
+/// Room for frames that the kernel has joined: an IP packet.
+const JOINED: usize = 1 << 16;
+
+/// Room for what one call receives: frames of at most `longest` octets each, or joined ones.
+pub(super) fn room(ports: &[PortState], longest: usize) -> Received {
+    let joins = ports.iter().any(|state| state.joins);
+    Received::new(if joins { JOINED } else { longest })
 }
 
 /// When the pace allows the next frame: on all ports where neighbours were heard, or on all if they were nowhere.
