@@ -111,7 +111,7 @@ function frame(model: Model, row: number): string {
 export function held(model: Model, node: number, at: number): string {
   const { readings, links } = model.run;
   const [values, words] = [readings.column("value"), readings.column("word")];
-  const own = model.series.filter((series) => series.node === node);
+  const own = model.names().flatMap((name) => model.named(name, node));
   const lines = own.map((series) => {
     const row = model.rowAt(series, at);
     const value = row < 0 ? "" : Number.isNaN(values.at(row)) ? plain(words.word(row)) : number(values.at(row));

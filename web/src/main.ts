@@ -155,7 +155,7 @@ class Page {
     this.panels = new Panels(element<HTMLCanvasElement>("panel"), model);
     [this.cursor, this.node, this.selected] = [0, 0, null];
     const first = this.fillReadings();
-    const reading = model.series.find((series) => series.name === first);
+    const reading = model.named(first)[0];
     if (reading) this.node = reading.node;
     this.say(this.summary());
     if (this.contents.live) this.cursor = model.end;

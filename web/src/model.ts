@@ -23,8 +23,10 @@ export interface Series {
   rows: Uint32Array;
 }
 
-/** Stretches of the finest coarse picture: more than a screen has columns, and 16 MiB for a thousand nodes. */
+/** Stretches of the finest coarse picture at least: more than a screen has columns. */
 const FINEST = 8192;
+/** Octets of all finest pictures together at most: long runs of many events get finer ones, since closer up each event is drawn. */
+const PICTURES = 48e6;
 
 export class Model {
   /** Nodes, and interferers after them. */
@@ -35,13 +37,18 @@ export class Model {
   readonly series: Series[];
   readonly lostRows: Uint32Array;
   private readonly seriesOf = new Map<string, Series>();
+  private readonly seriesNamed = new Map<string, Series[]>();
+  private readonly seriesHeld = new Map<string, Series[]>();
   private readonly received: number;
+  private readonly finest: number;
 
   constructor(readonly run: Run) {
     const { frames, receptions } = run;
     this.nodes = run.about.nodes + run.about.interferers;
     this.end = Math.max(run.about.end_ns, 1);
     this.received = receptions.column("outcome").words.indexOf("received");
+    const [events, room] = [receptions.rows / 16, PICTURES / Math.max(1, this.nodes)];
+    this.finest = Math.max(FINEST, 2 ** Math.floor(Math.log2(Math.max(1, Math.min(events, room, 1 << 17)))));
     const sent = group(frames.column("node").values, this.nodes);
     const heard = group(receptions.column("node").values, this.nodes);
     const away = this.away();
@@ -123,6 +130,16 @@ export class Model {
     return this.seriesOf.get(`${name} ${node} ${part}`);
   }
 
+  /** The series of this name: of all nodes, or of one. A thousand nodes may have a million. */
+  named(name: string, node?: number): Series[] {
+    return (node === undefined ? this.seriesNamed.get(name) : this.seriesHeld.get(`${name} ${node}`)) ?? [];
+  }
+
+  /** The names of all series. */
+  names(): string[] {
+    return [...this.seriesNamed.keys()];
+  }
+
   /** The row of a series that holds at a moment; -1 before the first. */
   rowAt(series: Series, at: number): number {
     const times = this.run.readings.column("at_ns").values;
@@ -152,11 +169,11 @@ export class Model {
   }
 
   private coarsen(lane: Lane, _node: number): void {
-    const finest = new Uint8Array(FINEST);
-    const scale = FINEST / this.end;
+    const finest = new Uint8Array(this.finest);
+    const scale = finest.length / this.end;
     const mark = (begin: number, end: number, bits: number) => {
       const first = Math.max(0, Math.floor(begin * scale));
-      const last = Math.min(FINEST - 1, Math.floor(end * scale));
+      const last = Math.min(finest.length - 1, Math.floor(end * scale));
       for (let place = first; place <= last; place++) finest[place] |= bits;
     };
     const frames = this.run.frames;
@@ -170,7 +187,7 @@ export class Model {
     }
     for (const row of lane.sent) mark(start.at(row), start.at(row) + airtime.at(row), State.sends);
     lane.coarse.push(finest);
-    for (let count = FINEST / 2; count >= 512; count /= 2) {
+    for (let count = finest.length / 2; count >= 512; count /= 2) {
       const finer = lane.coarse[lane.coarse.length - 1];
       const coarser = new Uint8Array(count);
       for (let place = 0; place < count; place++) coarser[place] = finer[2 * place] | finer[2 * place + 1];
@@ -210,7 +227,17 @@ export class Model {
       const [word, at, of] = key.split(" ");
       this.seriesOf.set(key, { name: word, node: Number(at), part: Number(of), rows: Uint32Array.from(own) });
     }
-    return [...this.seriesOf.values()].sort((a, b) => a.name.localeCompare(b.name) || a.node - b.node || a.part - b.part);
+    const all = [...this.seriesOf.values()].sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : a.node - b.node || a.part - b.part));
+    const add = (to: Map<string, Series[]>, key: string, series: Series) => {
+      const own = to.get(key);
+      if (own) own.push(series);
+      else to.set(key, [series]);
+    };
+    for (const series of all) {
+      add(this.seriesNamed, series.name, series);
+      add(this.seriesHeld, `${series.name} ${series.node}`, series);
+    }
+    return all;
   }
 
   private findLosses(): Uint32Array {

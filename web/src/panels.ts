@@ -31,7 +31,7 @@ export class Panels {
 
   /** The readings that there are. */
   names(): string[] {
-    return [...new Set(this.model.series.map((series) => series.name))];
+    return this.model.names();
   }
 
   /** Whether frames have packet numbers to draw. */
@@ -69,7 +69,7 @@ export class Panels {
 
   private drawLines(context: CanvasRenderingContext2D, name: string, node: number, at: number, shown: Window): void {
     const palette = colours();
-    const own = this.model.series.filter((series) => series.name === name && series.node === node);
+    const own = this.model.named(name, node);
     if (own.length === 0) {
       this.say(context, `${this.model.name(node)} has no ${plain(name)}. Choose another node, or all nodes (m).`);
       return;
@@ -91,7 +91,7 @@ export class Panels {
       }
     }
     if (low > high) [low, high] = [0, 1];
-    if (low > 0 && low < high / 2) low = 0;
+    if (low > 0 && (low < high / 2 || name.endsWith("_per_s"))) low = 0;
     if (high === low) high = low + 1;
     const frame = this.axes(context, shown, low, high);
     own.slice(0, 64).forEach((series, place) => {
@@ -155,7 +155,7 @@ export class Panels {
   /** Nodes down, parts across, the value as a shade. */
   private drawMoment(context: CanvasRenderingContext2D, name: string, node: number, at: number): void {
     const palette = colours();
-    const all = this.model.series.filter((series) => series.name === name);
+    const all = this.model.named(name);
     const nodes = [...new Set(all.map((series) => series.node))];
     const parts = [...new Set(all.map((series) => series.part))].sort((a, b) => a - b);
     const values = all.map((series) => this.valueAt(series, at));

@@ -279,7 +279,7 @@ export class Timeline {
       if (node !== this.node && Math.abs(node - this.node) * lane < 11) continue;
       context.font = node === this.node ? "600 11px system-ui, sans-serif" : "11px system-ui, sans-serif";
       context.fillStyle = node === this.node ? palette.text : palette.quiet;
-      context.fillText(fit(context, this.model.name(node), GUTTER - 10), GUTTER - 8, y);
+      context.fillText(fit(context, this.model.isInterferer(node) ? `✕ ${node - this.model.run.about.nodes}` : this.model.name(node), GUTTER - 10), GUTTER - 8, y);
     }
   }
 

@@ -1,6 +1,6 @@
 //! The local socket of a running daemon: a client connects, writes one line, and gets an answer.
 //!
-//! `chappe link status` and `chappe view --live` ask there. A daemon that nobody asks does nothing for it.
+//! `chappe link status` and `chappe view --live` ask there. A daemon that is not asked does nothing for it.
 
 use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};

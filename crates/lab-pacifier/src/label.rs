@@ -1,13 +1,13 @@
 //! What a frame of Pacifier is, for traces.
 
 use chappe_core::Rate;
-use chappe_pacifier::frame;
+use chappe_pacifier::peek;
 use chappe_trace::{Label, carried, standard};
 
 /// What 802.11's header says; a data frame is named by what it carries, and has its batch.
 pub fn label(rate: Rate, head: &[u8]) -> Label {
     let outer = standard(rate, head);
-    match carried(rate, head).and_then(frame::peek) {
+    match carried(rate, head).and_then(peek) {
         Some((kind, part)) => Label {
             kind,
             part,

@@ -1,7 +1,5 @@
 //! The octets that all frames of this crate have in common: the first holds version and type, the second the source.
 
-use crate::improved::header as improved;
-
 /// The version in the high four bits of the first octet.
 pub(crate) const VERSION: u8 = 1;
 /// Place of version and type.
@@ -26,21 +24,6 @@ pub fn group_of(sdu: &[u8]) -> Option<u16> {
     let first = *sdu.get(TYPE)?;
     let source = u16::from(*sdu.get(SOURCE)?);
     (first >> 4 == VERSION && first & 15 != 3).then_some(source)
-}
-
-/// What a frame is and the batch that it belongs to, without further checks, for traces; `None` for other octets.
-pub fn peek(sdu: &[u8]) -> Option<(&'static str, Option<u32>)> {
-    let first = *sdu.get(TYPE)?;
-    let batch = |from: usize| sdu.get(from..from + 4).map(big_endian);
-    match (first >> 4 == VERSION).then_some(first & 15)? {
-        1 => Some(("coded", batch(5))),
-        2 => Some(("batch_ack", batch(3))),
-        3 => Some(("probe", None)),
-        4 => Some(("coded", improved::batch(sdu))),
-        5 => Some(("report", None)),
-        6 => Some(("data", improved::batch(sdu))),
-        _ => None,
-    }
 }
 
 /// The octet that names a node. [`Links`](crate::Links) has at most 256 nodes, so nothing is cut off.

@@ -131,7 +131,7 @@ pub use link_loss::{Gilbert, LinkLoss, LossLaw};
 pub use links::Search;
 pub use loss::{Loss, Losses};
 pub use matrix::{LinkTrace, Matrix};
-pub use medium::Medium;
+pub use medium::{Medium, Powers};
 pub use motion::{Motion, RandomWaypoint, Waypoint};
 pub use oqpsk::Oqpsk;
 pub use path_loss::{PathLoss, crossover};

@@ -441,6 +441,14 @@ impl Medium {
         Some(NodeId(links.rows() - 1))
     }
 
+    /// The powers of the signals of a run with this seed; `None` for a table of delivery ratios, which has none.
+    pub fn powers(&self, seed: Seed) -> Option<Powers<'_>> {
+        self.powers_are_real().then(|| Powers {
+            medium: self,
+            fader: Fader::new(self.profile.fading, self.profile.coherence, seed),
+        })
+    }
+
     /// Fading is of the run's seed, not of the medium's.
     pub(crate) fn set_run_seed(&mut self, seed: Seed) {
         self.fader = Fader::new(self.profile.fading, self.profile.coherence, seed);
@@ -587,5 +595,34 @@ fn measured_profile() -> Profile {
         carrier_sense: dbm(1e9),
         turnaround: Duration::ZERO,
         ..Profile::chappe_physical()
+    }
+}
+/// The powers of the signals of one run, which follow from its medium and its seed.
+#[derive(Clone, Copy, Debug)]
+pub struct Powers<'m> {
+    medium: &'m Medium,
+    fader: Fader,
+}
+
+impl Powers<'_> {
+    /// The power at node `to` of a frame that node `from` began to send at `begin`, at its usual power. `None` if there is no link between
+    /// them, or none on this channel yet.
+    pub fn of(&self, from: usize, to: usize, channel: u8, begin: AirTime) -> Option<Power> {
+        if self.medium.table_of[usize::from(channel)] == 0 {
+            return None;
+        }
+        let link = self.medium.link_in(channel, from, to)?;
+        let mean = self.medium.table(channel).mean[link];
+        let fader = &self.fader;
+        let bits = || {
+            let pairs = fader.block(begin, channel).from(NodeId::of(from));
+            fader.bits(pairs, NodeId::of(to))
+        };
+        let gain = match fader.law {
+            Fading::None => 1.0,
+            Fading::Rayleigh => fader.rayleigh(bits()),
+            Fading::GlomosimRayleigh | Fading::Rician { .. } => fader.gain_of(bits()),
+        };
+        Some(Power::rounded_down(mean * gain))
     }
 }

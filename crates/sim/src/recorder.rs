@@ -132,11 +132,11 @@ pub struct Interference {
 /// A signal at one receiver.
 #[derive(Clone, Copy, Debug)]
 pub struct At {
-    /// The receiver.
+    /// The node that the signal reaches.
     pub node: usize,
     /// When the first bit arrives.
     pub start: AirTime,
-    /// Its power there.
+    /// The signal's power at this receiver.
     pub power: Power,
 }
 

@@ -35,7 +35,7 @@ pub(crate) struct Meeting {
     pub(crate) outcome: Result<(), Loss>,
 }
 
-/// A signal at one receiver that nobody can receive: noise, or a frame of another network.
+/// A signal at one receiver that no node can receive: noise, or a frame of another network.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Burst {
     pub(crate) node: u32,

@@ -9,7 +9,8 @@
 //! Jammers, foreign networks and bursts of energy have rows among the frames, so that a loss by one of them has a culprit.
 //!
 //! **Limits.** Frames that a receiver could not have received (too weak, or while it slept) are not kept unless asked for: they are most of all.
-//! They still count in a ratio, by their power at the moment when the outcome was known.
+//! They still count in a ratio, by their power at the moment when the outcome was known, and where they alone destroyed a frame their
+//! powers are worked out again from the run's seed.
 
 mod event;
 mod label;
@@ -18,6 +19,7 @@ mod resolve;
 mod ring;
 mod rows;
 mod tables;
+mod unheard;
 
 pub use label::{Label, Labeller, carried, standard};
 pub use recording::{RECEPTIONS, Recording};

@@ -1,15 +1,16 @@
 //! The recorder: a few stores for each event, and bounded memory.
 
-use chappe_core::{Duration, Mode, Rate};
+use chappe_core::{Duration, Mode, Rate, Seed};
 use chappe_sim::{
     AirTime, At, Heard, Interference, Loss, Medium, Power, Reading, Recorder, Rule, Sent, Switched,
 };
 
 use crate::event::{Burst, Meeting, Sending};
 use crate::label::{Label, Labeller};
-use crate::resolve::{dbm, resolve};
+use crate::resolve::{Recorded, dbm, resolve};
 use crate::ring::Ring;
 use crate::rows::{About, Link, NodeReading, Reception, Switch, Trace};
+use crate::unheard::Unheard;
 
 /// Receptions that a recording keeps unless it is asked for all: at 64 octets, 16 MiB, and worked out and written in about 0.2 s.
 pub const RECEPTIONS: usize = 1 << 18;
@@ -105,7 +106,15 @@ impl Recording {
         let noise = self.noise.map(|noise| noise.zeptowatts() as f64);
         let bursts = self.bursts.into_rows();
         let senders = self.about.nodes + self.about.interferers;
-        let found = resolve((self.about.nodes, senders), &sent, &met, &bursts, noise);
+        let seed = Seed(self.about.seed);
+        let unheard = Unheard::new(medium, seed, &sent, &met);
+        let recorded = Recorded {
+            sent: &sent,
+            meetings: &met,
+            bursts: &bursts,
+            unheard: unheard.as_ref(),
+        };
+        let found = resolve((self.about.nodes, senders), &recorded, noise);
         let receptions = met.iter().zip(found).map(|(meeting, found)| Reception {
             frame: found.frame,
             node: meeting.node,

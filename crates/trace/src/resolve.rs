@@ -6,6 +6,7 @@ use chappe_sim::{AirTime, Loss, Power};
 
 use crate::event::{Burst, Meeting, Sending};
 use crate::rows::NO_FRAME;
+use crate::unheard::Unheard;
 
 /// Identical frames that begin within this time add up at a receiver: the simulator's window (`chappe_sim`'s `joint`).
 const ALLIED: Duration = Duration::from_micros(8);
@@ -19,15 +20,28 @@ pub(crate) struct Finding {
     pub(crate) sinr_db: f32,
 }
 
+/// What is known of a run, in order of time.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Recorded<'a> {
+    pub(crate) sent: &'a [Sending],
+    pub(crate) meetings: &'a [Meeting],
+    pub(crate) bursts: &'a [Burst],
+    pub(crate) unheard: Option<&'a Unheard<'a>>,
+}
+
 /// Findings in the order of `meetings` at nodes below `nodes`; frames come from `senders`, which are nodes and then interferers.
 /// `noise` is in zeptowatts; `None` without powers.
 pub(crate) fn resolve(
     (nodes, senders): (usize, usize),
-    sent: &[Sending],
-    meetings: &[Meeting],
-    bursts: &[Burst],
+    recorded: &Recorded<'_>,
     noise: Option<f64>,
 ) -> Vec<Finding> {
+    let Recorded {
+        sent,
+        meetings,
+        bursts,
+        unheard,
+    } = *recorded;
     let places = Places::of(senders, sent);
     let mut by_node: Vec<Signals> = Vec::new();
     by_node.resize_with(nodes, Signals::default);
@@ -70,7 +84,7 @@ pub(crate) fn resolve(
         signals.sort();
         for i in 0..signals.heard.len() {
             let place = signals.heard[i].place;
-            findings[place] = signals.finding(i, &meetings[place], noise, &mut hostile);
+            findings[place] = signals.finding(i, &meetings[place], (noise, unheard), &mut hostile);
         }
     }
     findings
@@ -178,7 +192,7 @@ impl Signals {
         &self,
         i: usize,
         meeting: &Meeting,
-        noise: Option<f64>,
+        (noise, unheard): (Option<f64>, Option<&Unheard<'_>>),
         hostile: &mut Vec<Signal>,
     ) -> Finding {
         let own = self.heard[i];
@@ -192,6 +206,19 @@ impl Signals {
         };
         hostile.clear();
         hostile.extend(self.others(i, until).filter(|other| !allied(other)));
+        if let (Err(Loss::Collision), true, Some(unheard)) =
+            (meeting.outcome, hostile.is_empty(), unheard)
+        {
+            let weak = unheard.at((own.frame, meeting.node), own.start, until);
+            hostile.extend(weak.map(|(frame, sent, power)| Signal {
+                place: usize::MAX,
+                frame,
+                start: sent.at,
+                end: sent.at + sent.airtime,
+                power: power.zeptowatts() as f64,
+                content: sent.content,
+            }));
+        }
         let strongest = |signals: &mut dyn Iterator<Item = &Signal>| {
             let best = signals.max_by(|a, b| a.power.total_cmp(&b.power));
             best.map_or(NO_FRAME, |signal| signal.frame)
@@ -304,8 +331,21 @@ mod tests {
         }
     }
 
+    fn recorded<'a>(
+        sent: &'a [Sending],
+        meetings: &'a [Meeting],
+        bursts: &'a [Burst],
+    ) -> Recorded<'a> {
+        Recorded {
+            sent,
+            meetings,
+            bursts,
+            unheard: None,
+        }
+    }
+
     fn findings(sent: &[Sending], met: &[Meeting]) -> Vec<(u32, u32, i32)> {
-        let found = resolve((10, 10), sent, met, &[], Some(10.0));
+        let found = resolve((10, 10), &recorded(sent, met, &[]), Some(10.0));
         let rows = found.iter();
         rows.map(|row| (row.frame, row.culprit, row.sinr_db.round() as i32))
             .collect()
@@ -353,7 +393,7 @@ mod tests {
             meeting(0, 0, 40, 1000, Err(Loss::Transmitting)),
             meeting(2, 60, 60, 90, Err(Loss::Transmitting)),
         ];
-        let found = resolve((10, 10), &sent, &met, &[], Some(10.0));
+        let found = resolve((10, 10), &recorded(&sent, &met, &[]), Some(10.0));
         assert_eq!((found[0].culprit, found[1].culprit), (1, 1));
         assert!(found[0].sinr_db.is_nan());
         let met = [
@@ -387,7 +427,8 @@ mod tests {
         sent.push(sending(11, 0, 0));
         bursts.push(burst(11, 0, 0, 1 << 40, 40));
         let met = [meeting(0, 5000, 5100, 1000, Err(Loss::Collision))];
-        let found = |bursts: &[Burst]| resolve((10, 12), &sent, &met, bursts, Some(10.0))[0];
+        let found =
+            |bursts: &[Burst]| resolve((10, 12), &recorded(&sent, &met, bursts), Some(10.0))[0];
         // Bursts 994 to 1000 begin between 5000 and 5030: never two at a time.
         let both = found(&bursts);
         assert_eq!(sent[both.culprit as usize].node, 10);
@@ -413,7 +454,7 @@ mod tests {
     #[test]
     fn without_powers_there_is_no_ratio() {
         let met = [meeting(0, 0, 100, 1000, Ok(()))];
-        let found = resolve((10, 10), &[], &met, &[], None)[0];
+        let found = resolve((10, 10), &recorded(&[], &met, &[]), None)[0];
         assert_eq!((found.frame, found.sinr_db.is_nan()), (NO_FRAME, true));
     }
 }

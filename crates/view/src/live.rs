@@ -37,7 +37,7 @@ pub struct Sighting {
     pub nodes: Vec<(String, String)>,
     /// Directed links between these nodes: from, to, share of frames that arrive.
     pub links: Vec<(usize, usize, f64)>,
-    /// What nodes hold.
+    /// The values that its nodes hold.
     pub values: Vec<Held>,
 }
 
@@ -50,7 +50,7 @@ pub struct Held {
     pub name: String,
     /// Which one of them: a destination, a transfer.
     pub part: u32,
-    /// Its value.
+    /// The value, by how it changes.
     pub value: Amount,
 }
 

@@ -54,7 +54,7 @@ impl Series {
         (value >= least && seconds > 0.0).then(|| (value - least) / seconds)
     }
 
-    /// Nobody answers: the next rate is not one over the gap.
+    /// The daemon does not answer: the next rate is not one over the gap.
     pub fn pause(&mut self) {
         self.count = None;
     }

@@ -269,7 +269,12 @@ pub fn next_header(bytes: &[u8]) -> Option<u8> {
     if base >> 13 != 0b011 {
         return None;
     }
-    let traffic = [4, 3, 1, 0][usize::from(base >> 11 & 3)];
+    let traffic = match base >> 11 & 3 {
+        0 => 4,
+        1 => 3,
+        2 => 1,
+        _ => 0,
+    };
     let at = 2 + usize::from(base & bit::CID != 0) + traffic;
     if base & bit::NH == 0 {
         return bytes.get(at).copied();
@@ -287,7 +292,12 @@ pub fn next_header(bytes: &[u8]) -> Option<u8> {
     let destination = match (base & bit::M != 0, base & bit::DAC != 0) {
         (false, context) => unicast(base, context),
         (true, true) => 6,
-        (true, false) => [16, 6, 4, 1][usize::from(base & 3)],
+        (true, false) => match base & 3 {
+            0 => 16,
+            1 => 6,
+            2 => 4,
+            _ => 1,
+        },
     };
     Some(match *bytes.get(at + hop_limit + source + destination)? {
         0..0x80 => next::TCP,

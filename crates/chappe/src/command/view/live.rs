@@ -25,7 +25,7 @@ struct Watcher {
 }
 
 /// The daemons at `paths`, which are sockets and folders of sockets; without any, those in the usual folders. Daemons are asked when a
-/// page asks, so none is while nobody looks.
+/// page asks, so none is asked while no page is open.
 pub fn source(paths: &[PathBuf]) -> Source {
     let watcher = Mutex::new(Watcher {
         paths: match paths {
@@ -149,7 +149,7 @@ mod tests {
     use super::*;
     use std::os::unix::net::{UnixDatagram, UnixListener};
 
-    /// Goal: daemons of both kinds are found and asked, what cannot be asked is told, and what has gone is left out.
+    /// Goal: daemons of both kinds are found and asked, what cannot be asked is named, and what has gone is left out.
     #[test]
     fn daemons_of_both_kinds_are_asked() {
         let folder = std::env::temp_dir().join(format!("chappe-watch-{}", std::process::id()));
