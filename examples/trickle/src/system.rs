@@ -2,8 +2,7 @@
 
 use chappe_core::{Address, Instant, Mode, OverMac, Purpose, Rate, Seed};
 use chappe_lab::carry::{Carry, Receipt, Report, Running, carry_unprepared};
-use chappe_lab::run::RunError;
-use chappe_lab::system;
+use chappe_lab::{run::RunError, system};
 use chappe_mac::dot11::{Config, Dot11};
 use chappe_scenario::{InputError, NoSettings, System, Transfer, Variant};
 
