@@ -7,7 +7,7 @@ use chappe_lab::system::Job;
 use chappe_results::DATA_TRANSMISSIONS;
 use chappe_scenario::{Plan, Settings};
 use chappe_sim::{Reading, Recorder};
-use chappe_tcplp::tcp::State;
+use chappe_tcplp::tcp::{self, State};
 
 use super::experiment::{Air, Experiment};
 use super::label::label;
@@ -127,13 +127,23 @@ fn set_up(with: &Tcplp, job: &Job<'_>, parents: &[Option<usize>]) -> Experiment 
         let sleep = with.sleep_under(parents[leaf]?)?;
         Some((leaf, sleep))
     });
+    let sleeping: Vec<_> = sleeping.collect();
+    let config = tcp::Config {
+        delayed_ack: with.leaf_ack_delay,
+        ..with.tcp
+    };
+    let transport = Transport::new(config, with.window);
     Experiment {
         mac: with.mac,
         contexts: with.contexts,
         headers: with.short,
         pace: with.pace(depth.unwrap_or(1)),
         transport: Transport::new(with.tcp, with.window),
-        leaves: sleeping.collect(),
+        transports: sleeping
+            .iter()
+            .map(|(leaf, _)| (*leaf, transport))
+            .collect(),
+        leaves: sleeping,
         faults: carry::faults(job.plan, &job.network, Duration::ZERO),
         ..Experiment::new(air, up.collect())
     }

@@ -69,6 +69,13 @@ pub struct TcplpKeys {
     /// Time to copy a frame into the radio; 0.96 ms on the paper's, zero on a radio that reads memory directly.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub frame_load: Option<Located<Time>>,
+    /// Full segments after which a receiver acknowledges at once; 2 in the paper. It does so too when half its buffer is free
+    /// again, so 4 needs a window of 8.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ack_every: Option<Located<usize>>,
+    /// The longest that an acknowledgement waits for a further segment; 100 ms in the paper.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ack_delay: Option<Located<Time>>,
     /// How headers are compressed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub headers: Option<Located<Headers>>,
@@ -106,7 +113,8 @@ pub enum Variant {
     /// One segment in flight, as in uIP: the paper's baseline.
     OneSegment,
     /// TCPlp with what the paper does not have: a shared context for addresses, compressed TCP headers, paced sources
-    /// instead of pauses before link retries, the standard's most link retries, and data requests whose interval grows while the parent holds no frames.
+    /// instead of pauses before link retries, the standard's most link retries, acknowledgements that wait for a second segment
+    /// over several hops, and data requests whose interval grows while the parent holds no frames.
     Improved,
 }
 
@@ -147,6 +155,8 @@ pub struct Tcplp {
     pub paced: bool,
     /// The interval of data requests of nodes without children while they expect nothing; `None` if no node sleeps.
     pub sleep: Option<Duration>,
+    /// How long acknowledgements of nodes that sleep may wait; those of others wait for `tcp.delayed_ack`.
+    pub leaf_ack_delay: Duration,
     /// The readings of the source; `None` for an object that exists from the start.
     pub sensing: Option<Sensing>,
 }
@@ -157,6 +167,8 @@ const SEGMENT_FRAMES: usize = 5;
 const WINDOW_MAX: usize = 48;
 /// The most frames of a segment, so that its packet fits IPv6's minimum MTU.
 const FRAMES_MAX: usize = 12;
+/// The longest delay of an acknowledgement in seconds (RFC 9293, 3.8.6.3).
+const ACK_DELAY_MAX: f64 = 0.5;
 /// Octets of compressed headers in a first fragment: base 2, traffic class 1, next header 1, and both addresses, in line or as
 /// a node's two octets and a host's eight.
 const HEADERS_IN_LINE: usize = 2 + 1 + 1 + 32;
@@ -197,8 +209,13 @@ impl Tcplp {
         if variant == Variant::OneSegment {
             tcp = one_segment::CONFIG;
         }
+        let leaf_ack_delay = tcp.delayed_ack;
         let improved = variant == Variant::Improved;
         if improved {
+            // The longest delay that the peer's tail loss probes allow for (RFC 8985, 7.2). A segment of five frames takes 100 ms
+            // and more over three hops, so TCPlp's 100 ms end before the second segment. A leaf keeps these: it gets segments
+            // further apart than either delay, so a longer one only adds to them.
+            tcp.delayed_ack = tcp.probe_ack_delay;
             mac.retries = 7;
             // The standard's pause: none. TCPlp's (7.1) keeps a source off the frames of a relay two hops on, and a paced source
             // is off them already, so the pause only stops the row.
@@ -218,6 +235,7 @@ impl Tcplp {
             short: improved,
             paced: improved,
             sleep: None,
+            leaf_ack_delay,
             sensing: None,
         };
         own.fit();
@@ -251,6 +269,16 @@ impl Tcplp {
         }
         if let Some(delay) = &protocol.retry_delay {
             own.mac.retry_delay = span(checked, delay, 1.0)?;
+        }
+        if let Some(each) = &protocol.ack_every {
+            let most = 1..=WINDOW_MAX / 2;
+            own.tcp.ack_every = within(checked, each, most, "segments an ACK")? as u8;
+        }
+        if let Some(delay) = &protocol.ack_delay {
+            let delay = span(checked, delay, ACK_DELAY_MAX)?;
+            own.tcp.delayed_ack = delay;
+            own.leaf_ack_delay = delay;
+            own.tcp.probe_ack_delay = own.tcp.probe_ack_delay.max(delay);
         }
         if let Some(load) = &protocol.frame_load {
             let usual = own.mac.load;

@@ -40,6 +40,8 @@ pub struct Trial {
     pub rounds: u32,
     /// The pause of a leaf between its frames, if it differs from the protocol's.
     pub pace: Option<Duration>,
+    /// The longest pause before a link retry of any node, if it differs from the protocol's.
+    pub retry_delay: Option<Duration>,
     /// The number of the improved variant's [`STEPS`](super::STEPS) to add to a protocol that has none.
     pub steps: usize,
 }
@@ -84,6 +86,7 @@ impl Trial {
             interference: Interference::NONE,
             rounds,
             pace: None,
+            retry_delay: None,
             steps: 0,
         }
     }
@@ -109,6 +112,8 @@ impl Trial {
         experiment.lose = (self.loss, self.loss);
         improve(&mut experiment, self.steps);
         experiment.pace = self.pace.unwrap_or(experiment.pace);
+        let mac = &mut experiment.mac;
+        mac.retry_delay = self.retry_delay.unwrap_or(mac.retry_delay);
         disturb(&mut experiment, self.interference);
         let mut memory = experiment.memory();
         let mut lln = experiment.start(&mut memory, seed, |node| self.app(node, seed))?;

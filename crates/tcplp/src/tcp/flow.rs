@@ -76,8 +76,8 @@ impl Flow {
         // its own.
         sum.add(&self.local.address.octets());
         sum.add(&self.remote.address.octets());
-        sum.add(&len.to_be_bytes());
-        sum.add(&[0, PROTOCOL]);
+        let [a, b, c, d] = len.to_be_bytes();
+        sum.add(&[a, b, c, d, 0, 0, 0, PROTOCOL]);
         sum
     }
 }
@@ -98,6 +98,10 @@ pub struct Sum {
 impl Sum {
     /// Adds a part that follows the parts before it without a gap.
     pub fn add(&mut self, part: &[u8]) {
+        // Most payloads do not wrap around the end of their buffer, so their second part is empty.
+        if part.is_empty() {
+            return;
+        }
         let mut total = 0;
         // Four words a turn: on a microcontroller the loop's own instructions are as many as those of a word.
         let (blocks, rest) = part.as_chunks::<16>();
