@@ -2,7 +2,18 @@
 
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, final
+
+__all__ = [
+    "Run",
+    "Scenario",
+    "Stream",
+    "Sweep",
+    "figures",
+    "identity",
+    "papers",
+    "register",
+]
 
 _Column = tuple[str, str, list[Any]]
 _Table = tuple[str, list[_Column]]
@@ -16,6 +27,7 @@ def register(
     name: str, title: str, about: str, rate_bps: int, octets: int, class_: type, /
 ) -> None: ...
 
+@final
 class Run:
     @staticmethod
     def from_json(json: str) -> Run: ...
@@ -32,6 +44,7 @@ class Run:
     def copies(self) -> list[bytes | None]: ...
     def columns(self) -> list[_Column]: ...
 
+@final
 class Scenario:
     @staticmethod
     def read(
@@ -69,10 +82,11 @@ class Scenario:
         list[tuple[float, float]], list[float], list[tuple[str, int, list[int]]], list[str]
     ]: ...
 
+@final
 class Stream:
     """Random numbers that a seed decides: the same ones on every machine."""
 
-    def __init__(self, seed: int) -> None: ...
+    def __new__(cls, seed: int) -> Stream: ...
     def below(self, limit: int) -> int:
         """A whole number from 0 on, below ``limit``."""
     def fraction(self) -> float:
@@ -82,9 +96,10 @@ class Stream:
     def octets(self, count: int) -> bytes:
         """This number of random octets."""
 
+@final
 class Sweep:
-    def __init__(
-        self,
+    def __new__(
+        cls,
         scenario: Scenario,
         grid: list[str],
         reference: list[str],
@@ -93,7 +108,7 @@ class Sweep:
         part: tuple[int, int] | None,
         command: str,
         library: str,
-    ) -> None: ...
+    ) -> Sweep: ...
     def missing(self) -> tuple[list[tuple[int, int]], int, int]: ...
     def settings(self) -> list[list[str]]: ...
     def make(self, threads: int, copies: bool) -> int: ...
