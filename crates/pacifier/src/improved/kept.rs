@@ -166,7 +166,8 @@ mod tests {
                     // A batch that has left the shelf may be completed again.
                     0 => here[place] = false,
                     1 => assert!(!kept.accept(batch) || kept.is(batch, State::Accepted)),
-                    2 => drop(kept.reject(batch)),
+                    // The shelf drops the packets of a batch that is rejected.
+                    2 => here[place] &= !kept.reject(batch),
                     3 if kept.is(batch, State::Lacking) => {
                         here[place] = true;
                         kept.complete(batch);
