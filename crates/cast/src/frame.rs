@@ -7,6 +7,8 @@
 //! c4  holding   transfer 8, receiver 2, its life 8, first batch 4, a bit for each batch, the receiver's signature 64
 //! c5  news      version 1, tickets n 1, n tickets, then records
 //! c6  receipt   see `receipt`
+//! c7  want      transfer 8, receiver 2, batch 4, a bit for each missing part, the receiver's signature 64
+//! c8  part      transfer 8, receiver 2, batch 4, part 2, octets, the sender's signature 64
 //! ```
 
 use crate::key::VerifyKey;
@@ -22,6 +24,12 @@ const PIECE: u8 = 0xc3;
 const HOLDING: u8 = 0xc4;
 /// The first octet of a frame with a receipt.
 pub const RECEIPT: u8 = 0xc6;
+
+const WANT: u8 = 0xc7;
+const PART: u8 = 0xc8;
+
+/// Largest bitmap of a want in octets: two parts for each of 128 packets.
+pub const WANT_BITS: usize = 32;
 
 /// Largest bitmap of a holding frame in octets: 8,000 batches.
 pub const HOLDING_BITS: usize = 1000;
@@ -60,6 +68,42 @@ pub enum Frame<'a> {
     Holding(Holding<'a>),
     /// A receiver's receipt, on the way to the sender.
     Receipt(Receipt),
+    /// A receiver's request for parts of a polluted batch, on the way to the sender.
+    Want(Want<'a>),
+    /// A part of a polluted batch, on the way to the receiver.
+    Part(Part<'a>),
+}
+
+/// The missing parts of a polluted batch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Want<'a> {
+    /// The identifier of the transfer.
+    pub id: u64,
+    /// The number of the receiver.
+    pub receiver: u16,
+    /// The index of the polluted batch.
+    pub batch: u32,
+    /// One bit per part, set if it is missing.
+    pub bits: &'a [u8],
+    /// The receiver's signature of all of it.
+    pub signature: &'a [u8; 64],
+}
+
+/// A part of a batch, uncoded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Part<'a> {
+    /// The identifier of the transfer.
+    pub id: u64,
+    /// The number of the receiver.
+    pub receiver: u16,
+    /// The index of the polluted batch.
+    pub batch: u32,
+    /// The index of the part.
+    pub part: u16,
+    /// The octets of the part.
+    pub octets: &'a [u8],
+    /// The sender's signature of all of it.
+    pub signature: &'a [u8; 64],
 }
 
 /// The batches that a receiver has.
@@ -124,8 +168,84 @@ pub fn parse(sdu: &[u8]) -> Option<Frame<'_>> {
                 signature,
             }))
         }
+        WANT | PART => addressed(kind, id, rest),
         _ => None,
     }
+}
+
+/// A want or part behind the transfer's identifier.
+fn addressed(kind: u8, id: u64, rest: &[u8]) -> Option<Frame<'_>> {
+    let (receiver, rest) = rest.split_first_chunk()?;
+    let (batch, rest) = rest.split_first_chunk()?;
+    let (receiver, batch) = (u16::from_be_bytes(*receiver), u32::from_be_bytes(*batch));
+    let (rest, signature) = rest.split_last_chunk()?;
+    if kind == WANT {
+        return (rest.len() <= WANT_BITS).then_some(Frame::Want(Want {
+            id,
+            receiver,
+            batch,
+            bits: rest,
+            signature,
+        }));
+    }
+    let (part, octets) = rest.split_first_chunk()?;
+    Some(Frame::Part(Part {
+        id,
+        receiver,
+        batch,
+        part: u16::from_be_bytes(*part),
+        octets,
+        signature,
+    }))
+}
+
+impl Want<'_> {
+    /// Encodes the request as a frame.
+    pub fn emit(&self) -> Vec<u8> {
+        let head = [
+            &[WANT][..],
+            &self.id.to_be_bytes(),
+            &self.receiver.to_be_bytes(),
+        ]
+        .concat();
+        [
+            &head[..],
+            &self.batch.to_be_bytes(),
+            self.bits,
+            self.signature,
+        ]
+        .concat()
+    }
+
+    /// The octets that the receiver signs, for the group of this owner.
+    pub fn message(&self, owner: &VerifyKey) -> Vec<u8> {
+        signed(&b"chappe cast want v1\0"[..], owner, self.emit())
+    }
+}
+
+impl Part<'_> {
+    /// Encodes the part as a frame.
+    pub fn emit(&self) -> Vec<u8> {
+        let head = [
+            &[PART][..],
+            &self.id.to_be_bytes(),
+            &self.receiver.to_be_bytes(),
+        ]
+        .concat();
+        let place = [&self.batch.to_be_bytes()[..], &self.part.to_be_bytes()].concat();
+        [&head[..], &place, self.octets, self.signature].concat()
+    }
+
+    /// The octets that the sender signs, for the group of this owner.
+    pub fn message(&self, owner: &VerifyKey) -> Vec<u8> {
+        signed(&b"chappe cast part v1\0"[..], owner, self.emit())
+    }
+}
+
+/// What is signed of a frame that ends with its signature.
+fn signed(domain: &[u8], owner: &VerifyKey, mut frame: Vec<u8>) -> Vec<u8> {
+    frame.truncate(frame.len() - 64);
+    [domain, owner.octets(), &frame].concat()
 }
 
 /// Encodes a request for pieces of a manifest.
@@ -199,6 +319,23 @@ mod tests {
                 bits
             })
         );
+        let want = Want {
+            id: 7,
+            receiver: 3,
+            batch: 70_000,
+            bits,
+            signature: &[6; 64],
+        };
+        assert_eq!(parse(&want.emit()), Some(Frame::Want(want)));
+        let part = Part {
+            id: 7,
+            receiver: 3,
+            batch: 70_000,
+            part: 5,
+            octets: bits,
+            signature: &[6; 64],
+        };
+        assert_eq!(parse(&part.emit()), Some(Frame::Part(part)));
         let octets = bits;
         assert_eq!(
             parse(&piece(7, 5, octets)),

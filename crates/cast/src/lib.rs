@@ -65,7 +65,7 @@
 //! **Trust.** The link (`chappe-live`) drops frames of strangers. Members are trusted to forward frames and not to jam. They are
 //! *not* trusted with file contents, nor with what other members say: a receiver installs only what a member that may send has
 //! signed, and a sender counts only what a receiver has signed. A member that pollutes batches costs time, because receivers
-//! discard wrong batches and collect them again, but wrong octets never reach an installed file.
+//! discard wrong batches and get them from the sender in signed parts, but wrong octets never reach an installed file.
 //!
 //! **Architecture invariant:** [`member`] and its parts read no clock and do no I/O, like every node. Only [`disk`],
 //! [`fleet`], [`group`] and [`key`] touch files.

@@ -9,14 +9,17 @@
 //! |---|---|
 //! | `offer.rs` | the sender's side: its transfer and the batches of its receivers |
 //! | `joined.rs` | the receiver's side: the transfers that it takes part in |
+//! | `mending.rs` `parts.rs` | polluted batches, which receivers get from the sender in signed parts |
 //! | `inbox.rs` `outbox.rs` | received and sent control frames |
 //! | `plan.rs` `config.rs` | the links from the records, and Pacifier's nodes over them |
 
 mod config;
 mod inbox;
 mod joined;
+mod mending;
 mod offer;
 mod outbox;
+mod parts;
 mod plan;
 
 use std::collections::BTreeMap;
@@ -94,6 +97,8 @@ struct Transfer {
     receipt: Option<(Receipt, Instant, u32)>,
     /// When this member learnt that the sender has taken the offer back.
     withdrawn: Option<Instant>,
+    /// Receivers that others call complete and that deny it: the numbers of their records when this was first seen.
+    denials: BTreeMap<u16, u32>,
 }
 
 impl Transfer {
@@ -121,6 +126,10 @@ pub struct Counts {
     pub refused: u64,
     /// News of members that run another version.
     pub foreign: u64,
+    /// Claims that a receiver is complete which the receiver's own records denied.
+    pub disputed: u64,
+    /// Parts of polluted batches that have arrived.
+    pub mended: u64,
     /// Attempts to relay a transfer whose frames are too long for this member's link.
     pub unrelayed: u64,
 }
@@ -173,6 +182,7 @@ impl Member {
         self.roster.own().links = heard;
         self.relink(now);
         self.watch_senders(now);
+        self.check_claims(now);
         self.serve(now);
     }
 
@@ -315,6 +325,8 @@ impl LinkNode for Member {
         self.send_news(now);
         self.exchange_manifests(now);
         self.send_holdings(now);
+        self.send_wants(now);
+        self.send_parts();
         self.send_receipts(now);
     }
 
@@ -331,9 +343,12 @@ impl LinkNode for Member {
             let give = give.filter(|_| self.outbox.takes_pieces());
             let joined = transfer.joined.as_ref().filter(|_| node.is_some());
             let tell = joined.map(|joined| joined.tell_at);
+            let want = joined.and_then(Joined::want_at);
+            let parts = transfer.offer.as_ref().and_then(Offer::part_at);
+            let parts = parts.filter(|_| self.outbox.takes_pieces());
             let receipt = transfer.receipt.as_ref().filter(|_| node.is_some());
             let receipt = receipt.map(|receipt| receipt.1);
-            for at in [transfer.fetch.ask_at(), give, tell, receipt]
+            for at in [transfer.fetch.ask_at(), give, tell, want, parts, receipt]
                 .into_iter()
                 .flatten()
             {

@@ -404,11 +404,14 @@ impl Receiver<'_> {
             return Ok(());
         };
         if let Some(incoming) = &mut active.incoming {
-            while let Some(batch) = member.decoded(source, &mut self.buffer) {
+            while let Some(batch) = member
+                .decoded(source, &mut self.buffer)
+                .or_else(|| member.mended(source, &mut self.buffer))
+            {
                 match incoming.put(batch, &self.buffer)? {
                     Put::Kept => member.accept(now, source, batch),
                     Put::Polluted => {
-                        member.reject(source, batch);
+                        member.reject(now, source, batch);
                         let transfer = active.ticket.name();
                         watch.event(Event::Polluted { transfer, batch });
                     }
@@ -422,6 +425,9 @@ impl Receiver<'_> {
         }
         let whole = |incoming: &mut Incoming| incoming.is_whole();
         if let Some(incoming) = active.incoming.take_if(whole) {
+            // Otherwise it would seem to deny that it is complete while the files are installed.
+            let (id, batches) = (active.ticket.id(), active.ticket.cut.batches());
+            member.report(now, id, State::Receiving, batches);
             active.finishing = Some(std::thread::spawn(move || incoming.finish()));
         }
         let finished = active

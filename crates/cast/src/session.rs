@@ -396,6 +396,7 @@ struct Warned {
     counts: Counts,
     former: u64,
     too_long: u64,
+    rewound: u64,
 }
 
 /// Warns once of what others do that needs the user's attention.
@@ -433,6 +434,16 @@ fn report_refused(
             "a member has said something in another member's name; it was ignored",
         ),
         (
+            counts.disputed,
+            before.disputed,
+            "a member has said that a receiver was complete, which that receiver denies; it is served on",
+        ),
+        (
+            statistics.rewound,
+            warned.rewound,
+            "a member sends frames in the name of another, which shut out the other's own for a moment",
+        ),
+        (
             counts.refused,
             before.refused,
             "a further transfer has to wait: a member takes part in at most four at a time",
@@ -452,6 +463,7 @@ fn report_refused(
         counts,
         former: statistics.former,
         too_long: statistics.too_long,
+        rewound: statistics.rewound,
     };
 }
 

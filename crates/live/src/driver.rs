@@ -268,6 +268,7 @@ impl<N: LinkNode + ?Sized> Live<N> {
             seen.extend(self.neighbours.iter(now));
             let near = |node: u16| self.neighbours.is_near(now, node);
             self.ears.keep(near);
+            self.statistics.rewound = self.neighbours.rewound();
             for state in &mut self.ports {
                 state.throttle.keep(near);
             }

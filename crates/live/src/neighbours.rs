@@ -84,6 +84,10 @@ pub(crate) struct Life {
     pub give_at: (Instant, u32),
     broadcasts: Window,
     unicasts: Window,
+    /// The largest counter that it has proved by a hello, and the tally then.
+    proved: (u64, (u32, u32)),
+    /// How often the window was moved back to it.
+    rewound: u64,
     /// Broadcasts received, and broadcasts sent by the gaps in their counters.
     tally: (u32, u32),
     /// The share of our broadcasts that it receives, in 1/255, as it reports.
@@ -305,6 +309,12 @@ impl Neighbours {
         peer.is_some_and(|peer| peer.life.is_some() && peer.is_near(now))
     }
 
+    /// How often a neighbour's hello showed that broadcasts in its name were forged: they had shut out its own.
+    pub fn rewound(&self) -> u64 {
+        let lives = self.known.values().filter_map(|peer| peer.life.as_ref());
+        lives.map(|life| life.rewound).sum()
+    }
+
     fn make_room(&mut self, newcomer: u16) {
         if self.known.len() < NEIGHBOURS_MAX || self.known.contains_key(&newcomer) {
             return;
@@ -348,18 +358,30 @@ impl Peer {
         if ours.is_some() && !proved {
             return Err(DropReason::Unauthentic);
         }
+        // No other node can prove a counter, so a larger one than before shows that those beyond it were forged.
+        let advances = proved && header.counter > life.proved.0;
+        if advances && life.broadcasts.rewind(header.counter - 1) {
+            life.rewound += 1;
+            life.tally = life.proved.1;
+        }
         let novelty = life.count(header.counter);
         if novelty != Novelty::New {
             return Err(DropReason::Duplicate);
         }
-        // An older one may be a recording of a hello that was lost here.
-        if life.is_latest(header.counter, novelty) {
+        if advances {
+            life.proved = (header.counter, life.tally);
+        }
+        let is_latest = life.is_latest(header.counter, novelty);
+        if advances || is_latest {
             self.heard = now;
-            if proved {
-                let reported = ours.map(|entry| entry.heard);
-                life.reported = reported.filter(|&heard| heard > 0).or(life.reported);
-                self.endpoint = at;
-            }
+        }
+        if proved && (advances || is_latest) {
+            let reported = ours.map(|entry| entry.heard);
+            life.reported = reported.filter(|&heard| heard > 0).or(life.reported);
+        }
+        // An older one may be a recording of a hello that was lost here.
+        if proved && is_latest {
+            self.endpoint = at;
         }
         Ok(())
     }
@@ -377,6 +399,8 @@ impl Life {
             give_at: (now, 0),
             broadcasts: Window::default(),
             unicasts: Window::default(),
+            proved: (0, (0, 0)),
+            rewound: 0,
             tally: (0, 0),
             reported: None,
         }

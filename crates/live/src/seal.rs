@@ -3,7 +3,8 @@
 //! A frame for one neighbour is sealed by the keys of a session with it ([`Pair`]), so no other node can read or forge it. A
 //! broadcast is sealed by the sender's key, random octets that the sender hands to its neighbours under those sessions and
 //! renews from time to time ([`Sealer::renew`]). All neighbours of a sender have that key, so one of them could forge a broadcast to
-//! another. What must come from one particular node carries a proof for each neighbour (hellos), or is signed above this layer.
+//! another. What must come from one particular node carries a proof for each neighbour (hellos), or is signed above this layer. A
+//! forged counter moves the [`Window`] only until the next hello, which proves its own.
 //!
 //! The nonce is the frame's counter. No nonce is used twice with one key: within a life counters only go up, and another life has
 //! other keys.
@@ -165,6 +166,12 @@ impl Sealer {
     /// The counter of the next broadcast or hello.
     pub fn next_broadcast(&self) -> u64 {
         self.broadcasts + 1
+    }
+
+    /// Goes on with a later counter, as one who forges broadcasts may.
+    #[cfg(test)]
+    pub fn skip_to(&mut self, counter: u64) {
+        self.broadcasts = counter;
     }
 
     /// Sets whether later frames carry the mark of a receive queue that stands.
@@ -335,6 +342,17 @@ impl Window {
     /// The largest counter seen; 0 before the first.
     pub fn newest(&self) -> u64 {
         self.newest
+    }
+
+    /// Goes back to `counter`, which the sender has proved to be its latest, if frames of others in its name have moved the window
+    /// past all that it can have sent. Returns whether it did. Older counters then count as seen.
+    pub fn rewind(&mut self, counter: u64) -> bool {
+        let is_past = self.newest >= counter.saturating_add(WINDOW);
+        if is_past {
+            self.newest = counter;
+            self.seen = [u64::MAX; (WINDOW / 64) as usize];
+        }
+        is_past
     }
 
     /// Notes `counter`. Call it only after a frame has opened: a forged counter would shut out all genuine ones.

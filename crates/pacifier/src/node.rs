@@ -267,6 +267,53 @@ impl Node {
     }
 }
 
+/// What nodes of this network may say falsely, if the application knows better.
+impl Node {
+    /// As [`reject`](Self::reject), but the batch is not collected again: the application gets it by another way, and then
+    /// [accepts](Self::accept) or rejects it. The batch need not have been decoded. False if that is not possible, as always in the
+    /// paper's variants: then the batch was rejected.
+    pub fn set_aside(&mut self, source: u16, batch: u32) -> bool {
+        match self {
+            Paper(node) => {
+                node.reject(source, batch);
+                false
+            }
+            Improved(node) => {
+                let aside = node.set_aside(source, batch);
+                if !aside {
+                    node.reject(source, batch);
+                }
+                aside
+            }
+        }
+    }
+
+    /// Whether the transfer of `source` has begun for this node. Not known in the paper's variants: never.
+    pub fn takes_part(&self, source: u16) -> bool {
+        match self {
+            Paper(_) => false,
+            Improved(node) => node.takes_part(source),
+        }
+    }
+
+    /// Whether this node takes `receiver` for complete in the transfer of `source` because others say so. Never in the paper's
+    /// variants, whose ACKs a receiver makes itself.
+    pub fn counts_complete(&self, source: u16, receiver: u16) -> bool {
+        match self {
+            Paper(_) => false,
+            Improved(node) => node.counts_complete(source, receiver),
+        }
+    }
+
+    /// Takes `receiver` for incomplete: the application has it from the receiver itself. From then on only the application says when
+    /// the receiver needs nothing more, by [`serve`](Self::serve). A source starts over, because others may not serve it either.
+    pub fn dispute(&mut self, source: u16, receiver: u16) {
+        if let Improved(node) = self {
+            node.dispute(source, receiver);
+        }
+    }
+}
+
 impl LinkNode for Node {
     fn handle_link(&mut self, now: Instant, event: LinkEvent<'_>) {
         match self {

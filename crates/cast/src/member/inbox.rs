@@ -1,5 +1,7 @@
 //! Received control frames: records, tickets, pieces of manifests, and reports of batches.
 
+use std::collections::BTreeMap;
+
 use chappe_core::{Address, Duration, Instant};
 
 use super::{Member, TRANSFERS_MAX, Transfer, URGENT};
@@ -44,6 +46,8 @@ impl Member {
             }
             Frame::Holding(holding) => self.pass_on(now, holding),
             Frame::Receipt(receipt) => self.on_receipt(&receipt),
+            Frame::Want(want) => self.on_want(now, &want),
+            Frame::Part(part) => self.on_part(now, &part),
         }
     }
 
@@ -181,6 +185,7 @@ impl Member {
                     offer: None,
                     receipt: None,
                     withdrawn: None,
+                    denials: BTreeMap::new(),
                 };
                 self.transfers.insert(source, transfer);
             }

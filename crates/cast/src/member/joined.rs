@@ -1,9 +1,12 @@
 //! The receiver's side of a member: joined transfers, decoded batches, and reports of the batches it has.
 
+use std::collections::BTreeSet;
+
 use chappe_core::{Address, Duration, Instant};
 use chappe_pacifier::Node;
 
 use super::Member;
+use super::parts::{Mending, Watch};
 use crate::frame::{HOLDING_BITS, Holding, RECEIPT};
 use crate::manifest::Ticket;
 use crate::receipt::Receipt;
@@ -16,6 +19,10 @@ pub(super) struct Joined {
     pub tell_at: Instant,
     /// Largest number of incomplete batches in memory.
     pub partial_max: usize,
+    /// Polluted batches that are not fetched yet, and the one that is.
+    pub polluted: BTreeSet<u32>,
+    pub mending: Option<Mending>,
+    pub watch: Watch,
 }
 
 /// Interval between reports of a receiver's batches.
@@ -40,6 +47,9 @@ impl Member {
             held,
             tell_at: now,
             partial_max,
+            polluted: BTreeSet::new(),
+            mending: None,
+            watch: Watch::new(now),
         };
         if let Some(node) = &mut transfer.node {
             joined.expect(node, &transfer.ticket);
@@ -61,15 +71,11 @@ impl Member {
         if let Some(held) = held.and_then(|joined| joined.held.get_mut(batch as usize)) {
             *held = true;
         }
+        if let Some(joined) = &mut transfer.joined {
+            joined.watch.gained(now);
+        }
         if let Some(node) = &mut transfer.node {
             node.accept(now, source, batch);
-        }
-    }
-
-    /// Discards a batch with a wrong digest, so that it is collected again.
-    pub fn reject(&mut self, source: u16, batch: u32) {
-        if let Some(node) = self.node_of(source) {
-            node.reject(source, batch);
         }
     }
 

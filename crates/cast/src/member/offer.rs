@@ -1,11 +1,12 @@
 //! The sender's side of a member: its transfer, the receivers that asked for it, and the batches each has.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use chappe_core::Instant;
 use chappe_pacifier::{Object, OfferError};
 
+use super::parts::Wanted;
 use super::{Member, Transfer};
 use crate::error::Error;
 use crate::fetch::Fetch;
@@ -31,6 +32,8 @@ pub(super) struct Offer {
     pub served: Vec<u16>,
     /// The receipts that have arrived, by receiver.
     pub receipts: BTreeMap<u16, Receipt>,
+    /// Parts of polluted batches to be sent; one batch of each receiver at most.
+    pub wanted: VecDeque<Wanted>,
     /// Why the transfer can never be sent.
     pub obstacle: Option<Error>,
 }
@@ -53,6 +56,7 @@ impl Member {
             offer: Some(Offer::default()),
             receipt: None,
             withdrawn: None,
+            denials: BTreeMap::new(),
         };
         self.transfers.insert(self.node, transfer);
         // If the links settled while the files were read, no further change would trigger this.

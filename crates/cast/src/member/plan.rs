@@ -88,6 +88,7 @@ impl Member {
                 }
                 if let Some(joined) = &mut transfer.joined {
                     joined.tell_at = now;
+                    joined.collect_all();
                 }
             }
             transfer.life = Some(life);

@@ -307,6 +307,41 @@ fn a_member_cannot_write_anothers_hello() {
     assert_eq!(c.exchange(&frame[..len]), Err(DropReason::Unauthentic));
 }
 
+/// Goal: a member that seals broadcasts in a neighbour's name cannot shut that neighbour's own frames out for longer than until its
+/// next hello. Method: node 2 knows node 1's key and sends node 3 one broadcast with a counter far ahead, again and again. (One such
+/// frame once silenced node 1 for the rest of its life: all its frames looked like old ones.)
+#[test]
+fn a_forged_counter_is_undone_by_the_next_hello() {
+    let (mut a, mut liar, mut c) = (Node::new(1, 10), Node::new(2, 20), Node::new(3, 30));
+    meet(&mut a, &mut liar);
+    meet(&mut a, &mut c);
+    for round in 1..5u64 {
+        let recorded = a.broadcast();
+        assert_eq!(c.take(&recorded), Ok(Novelty::New));
+        let group = Membership::example(2, 12, 5);
+        let mut forger = Sealer::new((&group.key, group.serial), 1, 10, *a.sealer.newest().1);
+        forger.skip_to(round * 1_000_000);
+        let mut frame = vec![0; 100];
+        let len = forger.seal(Kind::Broadcast, 9, &mut frame).unwrap();
+        assert_eq!(c.take(&frame[..len]), Ok(Novelty::New));
+        assert_eq!(c.take(&a.broadcast()), Ok(Novelty::Forgotten));
+        let hello = a.hello();
+        c.now += Duration::from_secs(1);
+        assert_eq!(c.hear(&hello), HelloOutcome::Known);
+        assert_eq!(c.neighbours.rewound(), round);
+        assert_eq!(c.take(&a.broadcast()), Ok(Novelty::New));
+        // Neither the recorded broadcast nor the recorded hello counts again.
+        assert_ne!(c.take(&recorded), Ok(Novelty::New));
+        assert_eq!(c.hear(&hello), HelloOutcome::Dropped(DropReason::Duplicate));
+        // What was measured before is still known: no broadcast but the one that was shut out was lost.
+        let near = c
+            .neighbours
+            .iter(c.now)
+            .find(|near| near.address.node_number() == Some(1));
+        assert!(near.is_some_and(|near| near.from > 0.5), "round {round}");
+    }
+}
+
 /// Goal: a revoked member gets no new key and no session. Method: node 3 is left out of the second list; it keeps everything that it
 /// had, even the new secret of the group, as if another node had passed it on.
 #[test]

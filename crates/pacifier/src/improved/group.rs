@@ -53,6 +53,8 @@ pub(crate) struct Group {
     confirmed: NodeSet,
     /// Complete receivers that ask again for packets, for a node behind them.
     agents: NodeSet,
+    /// Receivers that deny being complete, to the application: what others say of that does not count.
+    disputed: NodeSet,
     /// One more than the highest batch that this node has sent or taken in.
     front: u32,
     offer: Option<Offer>,
@@ -143,6 +145,7 @@ impl Group {
             customers: Vec::new(),
             confirmed: NodeSet::EMPTY,
             agents: NodeSet::EMPTY,
+            disputed: NodeSet::EMPTY,
             front: 0,
             offer: None,
             yields_until: None,

@@ -55,6 +55,15 @@ impl Kept {
         self.is(batch, State::HandedOut) || self.is(batch, State::Accepted)
     }
 
+    /// Notes that the application gets a batch by another way; false if it has it.
+    pub fn set_aside(&mut self, batch: u32) -> bool {
+        let lacks = self.is(batch, State::Lacking) || self.is(batch, State::HandedOut);
+        if lacks {
+            self.hand_out(batch);
+        }
+        lacks
+    }
+
     /// Begins the first round at this batch; those before it come in a second one.
     pub fn begin_at(&mut self, batch: u32) {
         self.round = batch;

@@ -388,6 +388,19 @@ impl Shelf {
         accepted
     }
 
+    /// Drops all packets of a batch that the application gets by another way: it is not collected again. False if the application has
+    /// it.
+    pub fn set_aside(&mut self, batch: u32) -> bool {
+        let aside = match &mut self.whole {
+            Whole::Elsewhere(kept) => kept.set_aside(batch),
+            _ => false,
+        };
+        if aside {
+            self.clear(batch);
+        }
+        aside
+    }
+
     /// Drops all packets of a batch that the application found wrong.
     pub fn reject(&mut self, batch: u32) {
         let rejected = match &mut self.whole {

@@ -58,7 +58,7 @@ impl Group {
         if self.is_nearer(from) {
             self.confirmed = self.confirmed.union(complete);
         }
-        let mut all = self.complete.union(complete);
+        let mut all = self.complete.union(&complete.without(&self.disputed));
         if self.role == Role::Receiver && !self.shelf.is_whole() {
             // A restarted receiver hears old gossip about itself: only its own shelf tells whether it is complete.
             all.remove(self.me);

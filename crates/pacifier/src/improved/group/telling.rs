@@ -210,6 +210,20 @@ impl Group {
         self.serve(now, self.plan.members, random);
     }
 
+    /// Takes a receiver for incomplete, whatever others say of it from now on.
+    pub fn dispute(&mut self, now: Instant, receiver: u16, random: &mut Stream) {
+        self.disputed.insert(receiver);
+        if !self.complete.remove(receiver) {
+            return;
+        }
+        self.recruit();
+        match self.role {
+            // The others do not serve it either.
+            Role::Source => self.start_over(now, random),
+            _ => self.evaluate(now),
+        }
+    }
+
     /// Batches of which a node wants no more, as far as this node knows: at least those before its base.
     pub fn satisfied(&self, node: u16) -> u32 {
         match self.complete.contains(node) {

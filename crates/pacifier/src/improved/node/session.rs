@@ -284,6 +284,27 @@ impl Node {
         }
     }
 
+    pub fn set_aside(&mut self, source: u16, batch: u32) -> bool {
+        let group = self.group_of_mut(source);
+        group.is_some_and(|group| group.shelf.set_aside(batch))
+    }
+
+    pub fn takes_part(&self, source: u16) -> bool {
+        self.group_of(source).is_some_and(Group::takes_part)
+    }
+
+    pub fn counts_complete(&self, source: u16, receiver: u16) -> bool {
+        let group = self.group_of(source);
+        group.is_some_and(|group| group.complete.contains(receiver))
+    }
+
+    pub fn dispute(&mut self, source: u16, receiver: u16) {
+        let now = self.now;
+        if let Some(group) = self.groups.iter_mut().find(|group| group.source == source) {
+            group.dispute(now, receiver, &mut self.random);
+        }
+    }
+
     pub fn forget_group(&mut self, source: u16, receiver: bool) {
         self.groups
             .retain(|group| group.source != source || group.role == Role::Source);

@@ -1,4 +1,4 @@
-//! Members without a link under them.
+//! Members that exchange control frames.
 
 use std::sync::Arc;
 

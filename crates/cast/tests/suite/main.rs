@@ -1,0 +1,4 @@
+//! Members without a link under them.
+
+mod insider;
+mod member;
