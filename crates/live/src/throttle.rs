@@ -30,8 +30,9 @@ use path::{Path, Rate, Verdict};
 /// A frame of 1500 octets in a [`PERIOD`], in bits per second.
 const FRAME_BITS: f64 = 1500.0 * 8.0;
 const FRAME: u64 = 1500 * 8 * (1_000_000_000 / PERIOD.nanos());
-/// The rate at the start: three frames in a round trip (RFC 3390), so that the own losses of slow links are measured before they are full.
-const FIRST: u64 = 3 * FRAME;
+/// The rate at the start: ten frames in a round trip (RFC 6928). With three a relay, whose rate grows only once data arrive, started a
+/// second later.
+const FIRST: u64 = 10 * FRAME;
 /// By how much the rate rises in a period: as TCP's in a round trip of that length (RFC 5681), so that TCP gets its share.
 const STEP: u64 = FRAME;
 /// The least rate: a member is never silent. Two frames in a period (RFC 6817, 2.4.2), or this share of a low ceiling.

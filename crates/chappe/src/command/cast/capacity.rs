@@ -33,7 +33,8 @@ impl Capacity {
     }
 
     /// The bound from `source` to all `sinks` in bit/s; a frame carries `payload` octets of data and takes `frame` octets
-    /// of `rate`.
+    /// of `rate`. None where no path leads to all of them, and in the small program for routers: a solver of linear programs
+    /// would make it too large for them.
     pub fn bps(
         &self,
         source: u16,
@@ -42,6 +43,9 @@ impl Capacity {
         frame: usize,
         rate: Bitrate,
     ) -> Option<f64> {
+        if !cfg!(feature = "full") {
+            return None;
+        }
         let mut nodes: Vec<u16> = self.seen.keys().flat_map(|link| [link.0, link.1]).collect();
         nodes.sort_unstable();
         nodes.dedup();

@@ -155,6 +155,11 @@ fn shown(rehearsed: &Rehearsed<'_>, rate: &str) -> String {
             "at {rate}: at least {least:.1} s (the links carry at most {} to all of them), {seconds:.1} s if all packets take these paths",
             speed(bound)
         ),
+        // The small program for routers computes no bound.
+        (None, _, Some(seconds)) => writeln!(
+            text,
+            "at {rate}: {seconds:.1} s if all packets take these paths"
+        ),
         _ => writeln!(
             text,
             "the links are not measured yet: try again with a longer --measure"
