@@ -64,7 +64,7 @@ const PROGRAMS: [Program; 3] = [
     Program {
         name: "chappe-cast",
         feature: "cast",
-        most: 2_500_000,
+        most: 3_000_000,
         goal: 2_500_000,
     },
 ];
