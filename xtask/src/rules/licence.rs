@@ -3,23 +3,15 @@
 use super::Finding;
 use crate::workspace::Workspace;
 
-/// Licences that let anybody use, change and pass on what is built with them, without terms for the whole.
-const ALLOWED: &[&str] = &[
-    "MIT",
-    "MIT-0",
-    "Apache-2.0",
-    "Apache-2.0 WITH LLVM-exception",
-    "BSD-2-Clause",
-    "BSD-3-Clause",
-    "BSL-1.0",
-    "ISC",
-    "Zlib",
-    "0BSD",
-    "Unlicense",
-    "CC0-1.0",
-    "Unicode-3.0",
-    "Unicode-DFS-2016",
-];
+/// What cargo-deny checks. The licences there are those that this rule allows.
+const DENY: &str = include_str!("../../../deny.toml");
+
+/// Whether `deny.toml` allows the licence of this name.
+fn is_allowed(name: &str) -> bool {
+    let list = DENY.split_once("\nallow = [");
+    let list = list.and_then(|(_, rest)| rest.split_once(']'));
+    list.is_some_and(|(list, _)| list.split('"').skip(1).step_by(2).any(|is| is == name))
+}
 
 /// Packages whose licence expression the list cannot satisfy.
 pub fn rule(workspace: &Workspace) -> Vec<Finding> {
@@ -58,7 +50,7 @@ pub fn duplicates(workspace: &Workspace) -> Vec<String> {
         .collect()
 }
 
-/// Whether an SPDX expression can be satisfied from [`ALLOWED`]. `/` is the old way to write `OR`.
+/// Whether an SPDX expression can be satisfied from the allowed licences. `/` is the old way to write `OR`.
 fn allows(expression: &str) -> bool {
     let spaced = expression
         .replace('(', " ( ")
@@ -96,9 +88,9 @@ fn one(words: &mut Vec<&str>) -> bool {
         Some(name) if words.last() == Some(&"WITH") => {
             words.pop();
             let exception = words.pop().unwrap_or_default();
-            ALLOWED.contains(&format!("{name} WITH {exception}").as_str())
+            is_allowed(&format!("{name} WITH {exception}"))
         }
-        Some(name) => ALLOWED.contains(&name),
+        Some(name) => is_allowed(name),
         None => false,
     }
 }

@@ -163,24 +163,15 @@ fn one_seed_gives_one_digest_in_any_thread() {
 /// the same run, with and without shadowing.
 #[test]
 fn culled_and_brute_force_runs_are_the_same() {
-    for profile in [
-        Profile {
-            floor: Db(3.0),
-            ..Profile::chappe_physical()
-        },
-        Profile {
-            floor: Db(0.0),
-            shadowing: Db(6.0),
-            ..Profile::chappe_physical()
-        },
+    let others = [
         Profile {
             power: Dbm(7.87),
             power_max: Dbm(7.87),
             ..Profile::glomosim()
         },
-        Profile::ns2_threshold(),
         Profile::ns3_yans(),
-    ] {
+    ];
+    for profile in culling().into_iter().chain(others) {
         let positions = topology::random(60, 2000.0, 2000.0, Seed(3));
         let links = Medium::geometric(&positions, &profile, Seed(3))
             .unwrap()
