@@ -99,7 +99,7 @@ Examples:
   chappe sim line.toml --seeds 1..20 --json > line.json
   chappe sim line.toml --set protocol.variant=more --set 'radio.rate=11 Mbit/s'")]
 pub struct Sim {
-    /// The scenario file; `chappe new` writes one.
+    /// The scenario file; `chappe new` writes one. `-` reads standard input.
     #[arg(required_unless_present = "schema")]
     pub file: Option<PathBuf>,
     /// Change a key of the scenario; can be given several times.

@@ -1,10 +1,11 @@
 //! The terminal: its width and colours, remarks, progress bars, and Ctrl-C.
 
+use std::cell::RefCell;
 use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock, mpsc};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use chappe::sweep::SweepError;
 use chappe_lab::run::Meter;
@@ -95,13 +96,20 @@ pub fn interrupt() -> Arc<AtomicBool> {
     FLAG.get_or_init(make).clone()
 }
 
-/// A progress bar on standard error, if that is a terminal and not asked for quiet.
-pub struct Bar(Option<ProgressBar>);
+/// Progress on standard error: a bar on a terminal, a line each minute elsewhere, nothing if asked for quiet.
+pub enum Bar {
+    Drawn(ProgressBar),
+    Told(RefCell<Lines>),
+    Quiet,
+}
 
 impl Bar {
     pub fn new(quiet: bool) -> Bar {
-        if quiet || !Stream::Error.is_terminal() {
-            return Bar(None);
+        if quiet {
+            return Bar::Quiet;
+        }
+        if !Stream::Error.is_terminal() {
+            return Bar::Told(RefCell::new(Lines::since(Instant::now())));
         }
         let bar = ProgressBar::with_draw_target(Some(1), ProgressDrawTarget::stderr());
         let style = ProgressStyle::with_template(
@@ -110,25 +118,66 @@ impl Bar {
         if let Ok(style) = style {
             bar.set_style(style.progress_chars("━╸ "));
         }
-        Bar(Some(bar))
+        Bar::Drawn(bar)
     }
 
     /// Shows `done` of `total`, both in seconds.
     pub fn set(&self, label: &str, done: f64, total: f64) {
-        if let Some(bar) = &self.0 {
-            let whole = |seconds: f64| (seconds.max(0.0) * 1000.0) as u64;
-            bar.set_message(label.to_string());
-            bar.set_length(whole(total).max(1));
-            bar.set_position(whole(done).min(whole(total)));
+        let whole = |seconds: f64| (seconds.max(0.0) * 1000.0) as u64;
+        self.show(label, whole(done), whole(total));
+    }
+
+    /// Shows `done` of `total`, in any unit.
+    fn show(&self, label: &str, done: u64, total: u64) {
+        match self {
+            Bar::Drawn(bar) => {
+                bar.set_message(label.to_string());
+                bar.set_length(total.max(1));
+                bar.set_position(done.min(total));
+            }
+            Bar::Told(lines) => {
+                let line = lines.borrow_mut().due(Instant::now(), label, done, total);
+                line.iter().for_each(|line| tell(line));
+            }
+            Bar::Quiet => {}
         }
     }
 }
 
 impl Drop for Bar {
     fn drop(&mut self) {
-        if let Some(bar) = &self.0 {
+        if let Bar::Drawn(bar) = self {
             bar.finish_and_clear();
         }
+    }
+}
+
+/// Lines of progress for a log.
+pub struct Lines {
+    begun: Instant,
+    last: Instant,
+}
+
+impl Lines {
+    /// How far apart they are: an hour's run fills a screen.
+    const APART: Duration = Duration::from_secs(60);
+
+    fn since(now: Instant) -> Lines {
+        Lines {
+            begun: now,
+            last: now,
+        }
+    }
+
+    /// The line to write now, if the last one is old enough.
+    fn due(&mut self, now: Instant, label: &str, done: u64, total: u64) -> Option<String> {
+        if now.duration_since(self.last) < Lines::APART {
+            return None;
+        }
+        self.last = now;
+        let minutes = now.duration_since(self.begun).as_secs() / 60;
+        let percent = 100 * done.min(total) / total.max(1);
+        Some(format!("{label}: {percent} % after {minutes} min"))
     }
 }
 
@@ -139,31 +188,18 @@ pub fn line(quiet: bool, words: &str) {
     }
 }
 
-/// Does `work`; if standard error is a terminal, a progress bar there follows `meter`.
+/// Does `work`, and shows on standard error how far `meter` is.
 pub fn watched<T>(label: &str, quiet: bool, meter: &Meter, work: impl FnOnce() -> T) -> T {
-    if quiet || !Stream::Error.is_terminal() {
-        return work();
-    }
-    let bar = ProgressBar::with_draw_target(Some(1), ProgressDrawTarget::stderr());
-    let style = ProgressStyle::with_template(
-        "{msg} {wide_bar:.cyan} {percent:>3} %  {elapsed} of about {duration}",
-    );
-    if let Ok(style) = style {
-        bar.set_style(style.progress_chars("━╸ "));
-    }
-    bar.set_message(label.to_string());
     let (done, is_done) = mpsc::channel::<()>();
     std::thread::scope(|scope| {
-        let bar = &bar;
         scope.spawn(move || {
+            let bar = Bar::new(quiet);
             while let Err(mpsc::RecvTimeoutError::Timeout) =
                 is_done.recv_timeout(Duration::from_millis(100))
             {
                 let (done, total) = meter.read();
-                bar.set_length(total.max(1));
-                bar.set_position(done.min(total));
+                bar.show(label, done, total);
             }
-            bar.finish_and_clear();
         });
         let result = work();
         drop(done);
@@ -203,4 +239,21 @@ pub fn command_line() -> String {
         .chain(words)
         .collect::<Vec<_>>()
         .join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_log_gets_a_line_each_minute() {
+        let begun = Instant::now();
+        let mut lines = Lines::since(begun);
+        let told: Vec<_> = (0..=600)
+            .filter_map(|s| lines.due(begun + Duration::from_secs(s), "figure7", s, 1200))
+            .collect();
+        assert_eq!(told.len(), 10);
+        assert_eq!(told[2], "figure7: 15 % after 3 min");
+        assert!(lines.due(begun + Duration::from_secs(900), "x", 3, 0).is_some());
+    }
 }

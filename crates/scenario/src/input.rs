@@ -138,15 +138,23 @@ impl fmt::Display for InputError {
     }
 }
 
-/// The contents of a file of at most `most` octets. Never reads more, so that a device or a forgotten image does not fill the
-/// memory.
+/// The contents of a file of at most `most` octets.
 pub(crate) fn read_limited(path: &Path, most: u64) -> Result<Vec<u8>, InputError> {
-    let unreadable = |error| InputError::unreadable(path, &error);
-    let file = std::fs::File::open(path).map_err(unreadable)?;
+    let file = std::fs::File::open(path).map_err(|error| InputError::unreadable(path, &error))?;
+    take_limited(file, path, most)
+}
+
+/// What `from` gives until its end, which must come within `most` octets. Never reads more, so that a device or a forgotten
+/// image does not fill the memory. Errors call it `path`.
+pub(crate) fn take_limited(
+    from: impl Read,
+    path: &Path,
+    most: u64,
+) -> Result<Vec<u8>, InputError> {
     let mut octets = Vec::new();
-    file.take(most + 1)
+    from.take(most + 1)
         .read_to_end(&mut octets)
-        .map_err(unreadable)?;
+        .map_err(|error| InputError::unreadable(path, &error))?;
     if octets.len() as u64 > most {
         let name = path.display().to_string();
         let message = format!("{name} has more than {most} octets, the most that is read");

@@ -1,16 +1,29 @@
 //! `chappe doctor`: what this machine can run.
 
-use crate::doctor::{Finding, examine};
 use chappe_figures::table::Table;
+use serde::Serialize;
 
 use crate::cli::Doctor;
+use crate::doctor::{Finding, examine};
 use crate::failure::Failure;
 use crate::terminal::{self, Stream};
+
+/// What `--json` prints.
+#[derive(Serialize)]
+struct Report {
+    /// The version of the program that looked.
+    chappe: &'static str,
+    findings: Vec<Finding>,
+}
 
 pub fn run(options: &Doctor) -> Result<u8, Failure> {
     let findings = examine();
     if options.json {
-        let json = serde_json::to_string_pretty(&findings).unwrap_or_default();
+        let report = Report {
+            chappe: env!("CARGO_PKG_VERSION"),
+            findings,
+        };
+        let json = serde_json::to_string_pretty(&report).unwrap_or_default();
         terminal::print(&(json + "\n"))?;
         return Ok(0);
     }

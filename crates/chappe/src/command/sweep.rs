@@ -42,12 +42,10 @@ pub fn run(options: &Options) -> Result<u8, Failure> {
 
 /// The folder that was given, or one named after the file.
 fn out_of(options: &Options) -> PathBuf {
-    let stem = || {
-        options
-            .file
-            .file_stem()
-            .unwrap_or_default()
-            .to_string_lossy()
+    let stem = || match options.file.file_stem().unwrap_or_default() {
+        // Standard input has no name.
+        name if name == "-" => "scenario".into(),
+        name => name.to_string_lossy(),
     };
     options
         .out

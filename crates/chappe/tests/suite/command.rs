@@ -1,8 +1,9 @@
 //! The command as users and scripts run it: exit codes, documents, files, and repeatable results.
 
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 
@@ -314,6 +315,34 @@ fn the_demo_moves_a_file_by_every_system() {
     }
 }
 
+/// A scenario with a [sweep] is read twice, and a pipe gives its text only once.
+#[test]
+fn a_scenario_is_read_from_standard_input() {
+    let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(SMALL)).unwrap();
+    let from_pipe = |text: String| {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_chappe"))
+            .args(["sim", "-", "--json"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        stdin.write_all(text.as_bytes()).unwrap();
+        drop(stdin);
+        child.wait_with_output().unwrap()
+    };
+    let digests = |output: &Output| json(output)["runs"][0]["digest"].clone();
+    let of_file = chappe(&["sim", SMALL, "--json"]);
+    assert!(digests(&of_file).is_string());
+    let swept = text.clone() + "\n[sweep.grid]\nprotocol.variant = [\"paper\", \"more\"]\n";
+    for text in [text, swept] {
+        assert_eq!(digests(&from_pipe(text)), digests(&of_file));
+    }
+    let wrong = from_pipe("[network]\nshape = 3\n".into());
+    assert_eq!(wrong.status.code(), Some(3));
+}
+
 #[test]
 fn usage_errors_have_their_own_code() {
     for arguments in [
@@ -330,8 +359,9 @@ fn usage_errors_have_their_own_code() {
 
 #[test]
 fn doctor_reports_findings() {
-    let findings = json(&chappe(&["doctor", "--json"]));
-    assert!(findings.as_array().unwrap().len() >= 5);
+    let report = json(&chappe(&["doctor", "--json"]));
+    assert_eq!(report["chappe"], env!("CARGO_PKG_VERSION"));
+    assert!(report["findings"].as_array().unwrap().len() >= 5);
     assert!(text(&chappe(&["doctor"]).stdout).contains("user namespaces"));
 }
 

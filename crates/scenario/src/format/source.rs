@@ -16,13 +16,15 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue, Deserializer};
 
 use super::Scenario;
-use crate::input::{InputError, read_limited, telling};
+use crate::input::{InputError, read_limited, take_limited, telling};
 use crate::nearest::nearest;
 
 pub use nodes::NodeName;
 
 /// Octets of the largest scenario file: a matrix of a thousand nodes takes 6 MB. Parsing takes seven times the text's memory.
 const SCENARIO_MAX: u64 = 32 << 20;
+/// The path that means standard input.
+const STANDARD_INPUT: &str = "-";
 
 /// The texts that a scenario is made of.
 #[derive(Clone, Debug)]
@@ -74,6 +76,14 @@ impl Assignment {
     }
 }
 
+/// What standard input holds, read once: a command may ask for its scenario several times.
+fn standard_input() -> Result<Vec<u8>, InputError> {
+    static READ: OnceLock<Result<Vec<u8>, InputError>> = OnceLock::new();
+    let path = Path::new(STANDARD_INPUT);
+    READ.get_or_init(|| take_limited(std::io::stdin().lock(), path, SCENARIO_MAX))
+        .clone()
+}
+
 impl Source {
     /// A text and the options `key=value` on top of it. `from` is what errors call the text, such as its path.
     pub fn new(from: &str, text: &str, set: &[String]) -> Source {
@@ -105,9 +115,12 @@ impl Source {
         options.filter_map(|text| text.text.split_once('=').map(|(key, _)| key.trim()))
     }
 
-    /// A scenario file with options on top.
+    /// A scenario file with options on top; `-` is standard input.
     pub fn read(path: &Path, set: &[String]) -> Result<Source, InputError> {
-        let text = read_limited(path, SCENARIO_MAX)?;
+        let text = match path == Path::new(STANDARD_INPUT) {
+            true => standard_input()?,
+            false => read_limited(path, SCENARIO_MAX)?,
+        };
         let text = String::from_utf8(text).map_err(|_| {
             let error = std::io::Error::from(std::io::ErrorKind::InvalidData);
             InputError::unreadable(path, &error)
