@@ -1,5 +1,6 @@
 //! Neighbours, and the ETX of the link to each of them.
 
+use alloc::vec;
 use alloc::vec::Vec;
 
 use chappe_core::Instant;
@@ -11,6 +12,9 @@ use crate::header::{Count, Metric};
 #[derive(Clone, Debug)]
 pub(crate) struct Links {
     links: Vec<Option<Link>>,
+    /// The ETX of each place's link as a metric, [`Metric::NONE`] if it is not usable: ranking reads all of them for each
+    /// destination, and they are next to each other in memory.
+    metrics: Vec<Metric>,
     settings: Probes,
 }
 
@@ -62,9 +66,12 @@ pub(crate) enum Change {
 
 impl Links {
     pub fn new(settings: Probes, places: u8) -> Links {
-        let mut links = Vec::with_capacity(usize::from(places));
-        links.resize(usize::from(places), None);
-        Links { links, settings }
+        let places = usize::from(places);
+        Links {
+            links: vec![None; places],
+            metrics: vec![Metric::NONE; places],
+            settings,
+        }
     }
 
     /// The place of a known neighbour.
@@ -92,13 +99,20 @@ impl Links {
         self.get(place)?.etx
     }
 
-    /// The places of all usable links, with their ETX.
+    /// The places of all usable links, with their ETX. One of 256 and more, which no path can contain, is left out.
     pub fn usable(&self) -> impl Iterator<Item = (u8, Metric)> + '_ {
-        let usable = |(place, link): (usize, &Option<Link>)| {
-            let etx = link.as_ref()?.etx?;
-            Some((place as u8, Metric::from_etx(etx)))
+        let usable = |(place, &metric): (usize, &Metric)| {
+            metric.exists().then_some((place as u8, metric))
         };
-        self.links.iter().enumerate().filter_map(usable)
+        self.metrics.iter().enumerate().filter_map(usable)
+    }
+
+    /// Must follow each change of the ETX of the link at `place`.
+    fn set_metric(&mut self, place: u8) {
+        let etx = self.etx(place);
+        if let Some(metric) = self.metrics.get_mut(usize::from(place)) {
+            *metric = etx.map_or(Metric::NONE, Metric::from_etx);
+        }
     }
 
     /// The counts of all neighbours for a probe.
@@ -145,6 +159,12 @@ impl Links {
     //= dpclo IV-A: ETX from the delivery ratios in both directions, damped (eq. 6)
     /// Updates a link, once in every probe interval.
     pub fn update(&mut self, now: Instant, place: u8) -> Change {
+        let change = self.estimate(now, place);
+        self.set_metric(place);
+        change
+    }
+
+    fn estimate(&mut self, now: Instant, place: u8) -> Change {
         let settings = self.settings;
         let Some(slot) = self.links.get_mut(usize::from(place)) else {
             return Change::None;
@@ -196,6 +216,7 @@ impl Links {
             let sample = sample.clamp(1.0, settings.etx_max);
             link.etx = link.etx.map(|old| damp(settings.damping, old, sample));
             link.data.sampled = Some(now);
+            self.set_metric(place);
         }
     }
 
@@ -209,6 +230,7 @@ impl Links {
             link.etx = link
                 .etx
                 .map(|old| damp(settings.damping, old, settings.etx_max));
+            self.set_metric(place);
         }
     }
 
@@ -217,6 +239,7 @@ impl Links {
         if let Some(slot) = self.links.get_mut(usize::from(place)) {
             *slot = None;
         }
+        self.set_metric(place);
     }
 
     pub fn places(&self) -> u8 {

@@ -627,12 +627,11 @@ fn insert(hops: &mut [Hop; NEXT_HOPS_MAX], found: &mut u8, hop: Hop) {
         .take_while(|other| better(other))
         .count();
     // The last one is dropped to make room. If all are better, the new hop itself is.
-    let after = hops.get_mut(at..).unwrap_or_default();
-    if let Some(last) = after.last_mut() {
-        *last = hop;
-        after.rotate_right(1);
-        *found = (count + 1).min(NEXT_HOPS_MAX) as u8;
+    let mut displaced = hop;
+    for slot in hops.get_mut(at..).unwrap_or_default() {
+        core::mem::swap(slot, &mut displaced);
     }
+    *found = (count + 1).min(NEXT_HOPS_MAX) as u8;
 }
 
 #[cfg(test)]
