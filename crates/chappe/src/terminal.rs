@@ -254,6 +254,10 @@ mod tests {
             .collect();
         assert_eq!(told.len(), 10);
         assert_eq!(told[2], "figure7: 15 % after 3 min");
-        assert!(lines.due(begun + Duration::from_secs(900), "x", 3, 0).is_some());
+        assert!(
+            lines
+                .due(begun + Duration::from_secs(900), "x", 3, 0)
+                .is_some()
+        );
     }
 }

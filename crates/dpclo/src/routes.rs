@@ -270,8 +270,9 @@ impl Routes {
         let life = self.routing.period * u64::from(self.routing.lost_after);
         let (mut hops, mut found) = ([NO_HOP; NEXT_HOPS_MAX], 0u8);
         let (mut best, mut starved) = (NO_HOP, false);
+        let row = self.row(place);
         for (neighbour, link) in links.usable() {
-            let Some(cell) = self.cell(place, neighbour) else {
+            let Some(cell) = row.get(usize::from(neighbour)) else {
                 continue;
             };
             let behind = destination.newest.wrapping_sub(cell.seq);
@@ -512,10 +513,14 @@ impl Routes {
         row.unwrap_or_default()
     }
 
+    fn row(&self, place: u16) -> &[Cell] {
+        let start = usize::from(place) * self.neighbours;
+        let row = self.cells.get(start..start + self.neighbours);
+        row.unwrap_or_default()
+    }
+
     fn cell(&self, place: u16, neighbour: u8) -> Option<&Cell> {
-        let neighbour = usize::from(neighbour);
-        let at = usize::from(place) * self.neighbours + neighbour;
-        self.cells.get(at).filter(|_| neighbour < self.neighbours)
+        self.row(place).get(usize::from(neighbour))
     }
 
     fn cell_mut(&mut self, place: u16, neighbour: u8) -> Option<&mut Cell> {
@@ -617,21 +622,22 @@ impl Destination {
     }
 }
 
-/// Inserts a hop in order of cost, then place; the worst is dropped.
+/// Inserts a hop in order of cost, after those of equal cost; the worst is dropped. Callers go through places in ascending order, so
+/// hops of equal cost are in the order of places.
 fn insert(hops: &mut [Hop; NEXT_HOPS_MAX], found: &mut u8, hop: Hop) {
-    let count = usize::from(*found);
-    let better = |other: &Hop| (other.cost, other.place) <= (hop.cost, hop.place);
-    let at = hops
-        .iter()
-        .take(count)
-        .take_while(|other| better(other))
-        .count();
-    // The last one is dropped to make room. If all are better, the new hop itself is.
-    let mut displaced = hop;
-    for slot in hops.get_mut(at..).unwrap_or_default() {
-        core::mem::swap(slot, &mut displaced);
+    let last = usize::from(*found).min(NEXT_HOPS_MAX - 1);
+    let full = usize::from(*found) == NEXT_HOPS_MAX;
+    match hops.get_mut(last) {
+        Some(worst) if !full || worst.cost > hop.cost => *worst = hop,
+        _ => return,
     }
-    *found = (count + 1).min(NEXT_HOPS_MAX) as u8;
+    *found = last as u8 + 1;
+    for at in (1..=last).rev() {
+        match hops.get_mut(at - 1..=at) {
+            Some([before, here]) if before.cost > here.cost => core::mem::swap(before, here),
+            _ => return,
+        }
+    }
 }
 
 #[cfg(test)]

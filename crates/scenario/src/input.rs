@@ -146,11 +146,7 @@ pub(crate) fn read_limited(path: &Path, most: u64) -> Result<Vec<u8>, InputError
 
 /// What `from` gives until its end, which must come within `most` octets. Never reads more, so that a device or a forgotten
 /// image does not fill the memory. Errors call it `path`.
-pub(crate) fn take_limited(
-    from: impl Read,
-    path: &Path,
-    most: u64,
-) -> Result<Vec<u8>, InputError> {
+pub(crate) fn take_limited(from: impl Read, path: &Path, most: u64) -> Result<Vec<u8>, InputError> {
     let mut octets = Vec::new();
     from.take(most + 1)
         .read_to_end(&mut octets)
