@@ -468,6 +468,52 @@ fn a_full_disk_leaves_nothing_behind() {
     }
 }
 
+/// A folder that cannot be made is told before the work, which would be lost: nothing has been printed yet.
+#[test]
+fn folders_are_tried_before_the_work() {
+    let folder = Scratch::new("no-folder");
+    let file = folder.path("file");
+    fs::write(&file, "").unwrap();
+    let out = format!("{file}/out");
+    for arguments in [
+        &["sim", SMALL][..],
+        &["sweep", SMALL, "--grid", "protocol.variant=paper,more"],
+        &["lab", "tcplp", "hops", "--quick"],
+    ] {
+        let output = chappe(&[arguments, &["--out", &out]].concat());
+        assert_eq!(output.status.code(), Some(4), "{arguments:?}");
+        assert!(output.stdout.is_empty(), "{arguments:?}");
+        assert!(text(&output.stderr).contains(&out), "{arguments:?}");
+    }
+}
+
+/// A scenario is read up to a limit only. A gigabyte once ended in a lack of memory.
+#[test]
+fn a_huge_scenario_is_refused() {
+    let folder = Scratch::new("huge");
+    let huge = folder.path("huge.toml");
+    fs::File::create(&huge).unwrap().set_len(1 << 30).unwrap();
+    let output = chappe(&["sim", &huge]);
+    assert_eq!(output.status.code(), Some(3));
+    assert!(text(&output.stderr).contains("33554432"));
+}
+
+/// Where nobody can be told, the exit code still tells. The program once aborted.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_standard_error_is_no_crash() {
+    let full = fs::OpenOptions::new()
+        .write(true)
+        .open("/dev/full")
+        .unwrap();
+    let status = Command::new(env!("CARGO_BIN_EXE_chappe"))
+        .args(["sim", "no-such-file.toml"])
+        .stderr(full)
+        .status()
+        .unwrap();
+    assert_eq!(status.code(), Some(3));
+}
+
 /// `examples/line.toml` shows a crash that costs time; of a crash of a node that relays nothing, a note says so.
 #[test]
 fn the_crash_of_the_example_strikes_a_relay() {
