@@ -26,6 +26,20 @@ pub struct TransferBound {
     pub single_bps: Vec<f64>,
     /// The bound of the receivers' mean rate, if computed.
     pub mean_bps: Option<f64>,
+    /// Frames that are on the air simultaneously at the bound of the slowest receiver.
+    pub at_once: f64,
+    /// The best schedule of one frame at a time, if computed.
+    pub serial: Option<Serial>,
+}
+
+/// The best schedule that never has two frames on the air: the least transmissions that bring a packet to all receivers, by coded
+/// broadcasts. Nothing disturbs a frame then, so a central scheduler can reach this rate on any radio.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Serial {
+    /// Payload bits per second of every receiver, with DIFS between frames.
+    pub bps: f64,
+    /// Transmissions for a packet: no protocol needs fewer.
+    pub frames: f64,
 }
 
 /// Which bounds to compute.
@@ -33,7 +47,7 @@ pub struct TransferBound {
 pub enum Depth {
     /// Only the bound of all receivers together.
     Slowest,
-    /// Also the bound of each receiver alone: one more linear program for each receiver.
+    /// Also the best serial schedule, and the bound of each receiver alone: one more linear program for each receiver.
     Each,
 }
 
@@ -65,46 +79,18 @@ impl TransferBound {
             Depth::Each => single_receivers(&network, from, to, &options).map_err(failed)?,
         };
         let mean = (depth == Depth::Each).then(|| mean_bound_cheap(&singles, Some(&worst)));
+        let airtime = network.airtime_s(from);
+        let serial = match depth {
+            Depth::Slowest => None,
+            Depth::Each => Some(Serial::of(&network, from, to, &options).map_err(failed)?),
+        };
         Ok(TransferBound {
             worst_bps: worst.goodput_bps(),
             single_bps: singles.iter().map(|bound| bound.goodput_bps()).collect(),
             mean_bps: mean.map(|mean| mean.goodput_bps()),
+            at_once: worst.transmissions.iter().sum::<f64>() * airtime,
+            serial,
         })
-    }
-
-    /// For the first transfer: the least transmissions that a packet needs with any protocol, and the number of
-    /// simultaneous frames at the bound. The former is the bound of a network in which every node senses every other.
-    pub fn least(with: &Pacifier, net: &Network) -> Result<(f64, f64), RunError> {
-        let failed = |error: chappe_bound::Error| RunError::Defect(format!("the bound: {error}"));
-        let Some(transfer) = net.transfers.first() else {
-            return Err(RunError::Defect("a network without a transfer".into()));
-        };
-        let options = Options {
-            medium: Region::CarrierSense,
-            gap: GAP,
-            work_max: WORK,
-            ..Options::default()
-        };
-        let (from, to) = (transfer.source, &transfer.receivers);
-        let nodes = net.medium.nodes();
-        let airtime = with
-            .mode
-            .airtime(with.protocol.frame_octets())
-            .as_secs_f64();
-        // Where all nodes sense each other, frames never overlap. So the inverse of this bound is a packet's total airtime.
-        let one_domain = chappe_bound::Network::new(
-            net.delivery.clone(),
-            vec![airtime; nodes],
-            with.protocol.config.common().payload as u32,
-            vec![1.0; nodes * nodes],
-        )
-        .map_err(failed)?;
-        let least = multicast(&one_domain, from, to, &options).map_err(failed)?;
-        let network = network(with, net).map_err(failed)?;
-        let bound = multicast(&network, from, to, &options).map_err(failed)?;
-        let frames = 1.0 / (least.certified_fps * airtime);
-        let crowd = bound.transmissions.iter().sum::<f64>() * airtime;
-        Ok((frames, crowd))
     }
 
     /// An error message if a receiver got more than the network can carry.
@@ -130,6 +116,32 @@ impl TransferBound {
         let mut all = slowest.into_iter().chain(singles);
         all.find(|(flow, bound)| lucky(flow, *bound))
             .map(|(flow, bound)| said(flow, bound))
+    }
+}
+
+impl Serial {
+    /// Where all nodes sense each other, frames never overlap: the bound of such a network is the best serial schedule, to within
+    /// the gap of the computation. The inverse of its rate is a packet's total airtime.
+    fn of(
+        network: &chappe_bound::Network,
+        from: usize,
+        to: &[usize],
+        options: &Options,
+    ) -> Result<Serial, chappe_bound::Error> {
+        let nodes = network.nodes();
+        let pairs = (0..nodes * nodes).map(|pair| network.delivery(pair / nodes, pair % nodes));
+        let one_domain = chappe_bound::Network::new(
+            pairs.collect(),
+            (0..nodes).map(|node| network.airtime_s(node)).collect(),
+            (network.payload_bits() / 8.0) as u32,
+            vec![1.0; nodes * nodes],
+        )?
+        .with_gap(network.channel_s(from) - network.airtime_s(from))?;
+        let least = multicast(&one_domain, from, to, options)?;
+        Ok(Serial {
+            bps: least.goodput_bps(),
+            frames: 1.0 / (least.certified_fps * one_domain.channel_s(from)),
+        })
     }
 }
 
@@ -189,6 +201,8 @@ mod tests {
             worst_bps: 1e6,
             single_bps: vec![2e6, 1e6],
             mean_bps: None,
+            at_once: 1.0,
+            serial: None,
         };
         let reported = |first: f64, second: f64, bytes: u64| {
             let flows = [flow(first, bytes), flow(second, bytes)];
@@ -230,6 +244,34 @@ mod tests {
             bound.worst_bps
         );
         assert!((bound.single_bps[0] / expected - 1.0).abs() < 0.01);
+        let serial = bound.serial.unwrap();
+        assert!((serial.bps / expected - 1.0).abs() < 0.01 && (serial.frames - 2.0).abs() < 0.02);
+    }
+
+    /// Goal: the serial schedule counts the frames of all nodes, and knows no overlap. Method: a chain of four perfect links takes four
+    /// frames for a packet, although its ends do not sense each other.
+    #[test]
+    fn a_packet_over_a_chain_takes_a_frame_for_each_link() {
+        let mut links = vec![vec!["0"; 5]; 5];
+        for near in 0..4 {
+            links[near][near + 1] = "1";
+            links[near + 1][near] = "1";
+        }
+        let rows: Vec<String> = links
+            .iter()
+            .map(|row| format!("[{}]", row.join(", ")))
+            .collect();
+        let rows = rows.join(", ");
+        let text = format!(
+            "[network]\nlinks = [{rows}]\n[[transfer]]\nsource = 0\nreceivers = [4, 2]\nbytes = \"3 kB\"\n"
+        );
+        let plan = Plan::parse(&[&SYSTEM], "chain", &text).unwrap();
+        let network = plan.network(1).unwrap();
+        let with = Pacifier::of(&plan).unwrap();
+        let bound = TransferBound::of(with, &network, &network.transfers[0], Depth::Each).unwrap();
+        let serial = bound.serial.unwrap();
+        assert!((serial.frames - 4.0).abs() < 0.04, "{}", serial.frames);
+        assert!(serial.bps < bound.worst_bps * 1.01);
     }
 
     /// The heaviest row found and all airtime together, of ten saturated stations in a square of `side` metres.

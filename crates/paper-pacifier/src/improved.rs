@@ -5,7 +5,7 @@
 use chappe_results::figure::{Claim, Figure, Panel, Series};
 use chappe_results::statistics::{Summary, mean};
 
-use crate::claims::{Sign, gain};
+use crate::claims::{Sign, better, gain};
 use crate::runs::{PACIFIER, Runs, Scale, Site, System, Trial};
 
 /// The sites, with their names in panels and in text.
@@ -29,6 +29,11 @@ const GOALS: [(System, f64, &str); 2] = [
     (System::Improved, 65.0, "on 802.11"),
     (IDEAL, 80.0, "on ideal air"),
 ];
+
+/// The goal over the best serial schedule, in per cent above it: outdoors, where frames far apart can go together.
+const OVER_SERIAL: f64 = 50.0;
+/// The series of the best serial schedule ([`Runs::serial`]).
+const SERIAL: &str = "best serial schedule";
 
 pub fn needs(scale: &Scale) -> Vec<Trial> {
     let sites = SITES.iter();
@@ -66,7 +71,11 @@ fn panels(runs: &Runs, scale: &Scale, site: Site, id: &str, name: &str) -> [Pane
         &format!("worst receiver, {name}"),
         "kbit/s",
         scale.places(),
-        series(Runs::worst),
+        [
+            series(Runs::worst),
+            vec![Series::with_mean(SERIAL, &runs.serial(site), None)],
+        ]
+        .concat(),
     );
     let mean = Panel::bars(
         &format!("{id} mean"),
@@ -125,7 +134,31 @@ fn claims(runs: &Runs, site: Site, name: &str) -> Vec<Claim> {
             )
         }));
     }
+    claims.extend(over_serial(runs, site, name));
     claims
+}
+
+/// The worst receiver beside the best schedule of one frame at a time.
+fn over_serial(runs: &Runs, site: Site, name: &str) -> [Claim; 2] {
+    let (serial, ours) = (runs.serial(site), runs.worst(site, System::Improved));
+    let text = format!("{name}: the worst receiver compared with the best serial schedule");
+    let mut ratio = gain(&text, None, &serial, &ours, Sign::More);
+    let met = ratio.ours.mean >= OVER_SERIAL;
+    if site == Site::OUTDOOR {
+        ratio.text = format!("{text}: at least {OVER_SERIAL:+.0} %");
+        ratio.why = (!met).then(|| format!("a geometric mean of {:+.0} %", ratio.ours.mean));
+        ratio.holds = met;
+    }
+    let (n, above) = (ours.len(), better(&serial, &ours));
+    let text =
+        format!("{name}: scenarios with more than the best serial schedule, at least 9 of 10");
+    let count = Claim::count(&text, None, above, n, above * 10 >= n * 9);
+    let least = serial.iter().zip(&ours).map(|(serial, ours)| ours / serial);
+    let least = least.fold(f64::INFINITY, f64::min);
+    [
+        ratio,
+        count.because(|| format!("the least is {least:.2} times the schedule")),
+    ]
 }
 
 /// What determines the shares: transmissions for each packet, and simultaneous frames.

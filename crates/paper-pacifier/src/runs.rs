@@ -225,9 +225,6 @@ struct NetworkFacts {
     payload: usize,
     /// The airtime of a data frame in seconds.
     airtime_s: f64,
-    /// The least transmissions that a packet needs, and the number of simultaneous frames at the bound. Computed only
-    /// where the improved variant runs.
-    least: Option<(f64, f64)>,
 }
 
 impl Runs {
@@ -416,15 +413,23 @@ impl Runs {
     /// The least transmissions that a packet needs, and the number of simultaneous frames at the bound, averaged over
     /// the scenarios.
     pub fn least(&self, site: Site) -> (f64, f64) {
-        let all: Vec<(f64, f64)> = self
-            .facts_of(site)
-            .filter_map(|facts| facts.least)
+        let bounds = || self.facts_of(site).map(|facts| &facts.bound);
+        let frames: Vec<f64> = bounds()
+            .filter_map(|bound| Some(bound.serial?.frames))
             .collect();
-        let (frames, crowd): (Vec<f64>, Vec<f64>) = all.into_iter().unzip();
+        let crowd: Vec<f64> = bounds().map(|bound| bound.at_once).collect();
         (
             chappe_results::statistics::mean(&frames),
             chappe_results::statistics::mean(&crowd),
         )
+    }
+
+    /// What the best schedule of one frame at a time gives every receiver in kbit/s, by scenario; 0 where it was not computed.
+    pub fn serial(&self, site: Site) -> Vec<f64> {
+        let serial = self.facts_of(site).map(|facts| facts.bound.serial);
+        serial
+            .map(|serial| serial.map_or(0.0, |serial| serial.bps / 1e3))
+            .collect()
     }
 
     fn facts_of(&self, site: Site) -> impl Iterator<Item = &NetworkFacts> {
@@ -481,10 +486,6 @@ fn network(
             .mode
             .airtime(with.protocol.frame_octets())
             .as_secs_f64(),
-        least: match trials.iter().any(|trial| trial.system == System::Improved) {
-            true => Some(TransferBound::least(with, &prepared.network)?),
-            false => None,
-        },
     };
     let runs = trials
         .iter()
