@@ -38,8 +38,9 @@ use port_state::PortState;
 pub struct Live<N: LinkNode + ?Sized> {
     ports: Vec<PortState>,
     me: u16,
-    /// Largest SDU that is sent on all ports, in octets.
+    /// Largest SDU that is sent on all ports, in octets, and that of the driver's own frames.
     frame_max: usize,
+    own_max: usize,
     sealer: Sealer,
     schedule: Schedule,
     /// The number of the newest unicast frame.
@@ -149,6 +150,7 @@ impl<N: LinkNode + ?Sized> Live<N> {
             ports: ports.into_iter().map(state).collect(),
             me,
             frame_max,
+            own_max: frame_max,
             clock,
             // The driver waits for `observe_every` by itself. A busy host may take half the time between two hellos.
             presence: Presence::new(config.observe_every + config.hellos.later / 2),
@@ -212,6 +214,16 @@ impl<N: LinkNode + ?Sized> Live<N> {
         // Others may have the old list: a hello shows them that there is a newer one.
         self.schedule.answer_soon();
         Ok(())
+    }
+
+    /// Makes the driver's own frames (hellos, pieces of the list of members) for SDUs of at most `sdu` octets, between two runs: there
+    /// are members to whom longer ones do not come. The node sees to its own frames.
+    pub fn limit(&mut self, sdu: usize) {
+        self.own_max = sdu.min(self.frame_max);
+        if self.notice.0.is_some() {
+            // Its pieces have another length from now on.
+            self.notice.0 = Some(0);
+        }
     }
 
     /// The counters since the start.
@@ -366,7 +378,7 @@ impl<N: LinkNode + ?Sized> Live<N> {
             let Some(slot) = self.queue.vacant() else {
                 return;
             };
-            let body = slot.frame.get_mut(HEADER..HEADER + self.frame_max);
+            let body = slot.frame.get_mut(HEADER..HEADER + self.own_max);
             let of = &self.neighbours.membership;
             let len = body.and_then(|body| notice::emit(of.serial, &of.notice, index, body));
             let frame = Outgoing::control(Seal::Notice, Target::Broadcast);
@@ -415,7 +427,7 @@ impl<N: LinkNode + ?Sized> Live<N> {
             return;
         };
         let clear = Kind::Hello.clear();
-        let room = self.frame_max.saturating_sub(EPOCH + STAMP);
+        let room = self.own_max.saturating_sub(EPOCH + STAMP);
         let Some(body) = slot.frame.get_mut(clear..clear + room) else {
             return;
         };
@@ -471,7 +483,7 @@ impl<N: LinkNode + ?Sized> Live<N> {
             self.schedule.answer_soon();
         }
         if self.echoes && self.ears.are_due(now) {
-            self.schedule.answer_soon();
+            self.schedule.echo_soon(now);
         }
         self.sealer.press(pressed);
     }

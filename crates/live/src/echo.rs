@@ -337,9 +337,14 @@ mod tests {
                 }
             }
             let seconds = lasts / 1e3;
-            println!("{rate} frames/s: first echo after {first:?} ms, {echoes} echoes in {seconds} s");
+            println!(
+                "{rate} frames/s: first echo after {first:?} ms, {echoes} echoes in {seconds} s"
+            );
             assert!(first.unwrap() < 161.0 && f64::from(echoes) <= 11.0 * seconds + 1.0);
-            assert!(rate < 200.0 || first.unwrap() < 100.0, "not sooner than without");
+            assert!(
+                rate < 200.0 || first.unwrap() < 100.0,
+                "not sooner than without"
+            );
         }
     }
 
