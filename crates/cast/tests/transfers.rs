@@ -11,8 +11,8 @@ use std::thread;
 use chappe_cast::event::{Event, Progress};
 use chappe_cast::group::{Group, Seat};
 use chappe_cast::key::SignKey;
-use chappe_cast::session::View;
-use chappe_cast::{Ending, Options, Reason, Then, Watch, receive, relay, send};
+use chappe_cast::session::{View, only_interface};
+use chappe_cast::{Carrier, Ending, Options, Reason, Then, Watch, receive, relay, send};
 use chappe_core::Duration;
 use chappe_sys::Links;
 use common::{Network, Notes, Place, same};
@@ -32,6 +32,7 @@ fn main() {
             "an_interface_goes_down_and_up",
             an_interface_goes_down_and_up,
         ),
+        ("the_only_interface_is_found", the_only_interface_is_found),
         ("small_mtus_are_reported", small_mtus_are_reported),
         ("mixed_mtus_are_bridged", mixed_mtus_are_bridged),
         (
@@ -353,6 +354,26 @@ fn an_interface_goes_down_and_up() {
         assert_eq!(receiver.join().unwrap(), Ok(Ending::Done));
     });
     assert!(same(&file, &place.path("r1/a.bin")));
+}
+
+/// Goal: a host with one usable interface needs no `--interface`, and the error names what there is otherwise. Method: a host with one,
+/// and a bridge whose ports have no address.
+fn the_only_interface_is_found() {
+    let network = Network::new(2);
+    let find = |carrier| move || only_interface(carrier);
+    let ethernet = Carrier::PACKET;
+    for carrier in [Carrier::UDP, ethernet] {
+        let found = network.hosts[0].run(find(carrier)).unwrap();
+        assert_eq!(found.as_deref(), Ok("eth0"));
+    }
+    let none = network.hub.run(find(Carrier::UDP)).unwrap().unwrap_err();
+    assert!(none.what.contains("has an IPv4 address"), "{none}");
+    let several = network.hub.run(find(ethernet)).unwrap().unwrap_err();
+    assert!(
+        several.what.contains("several interfaces are up"),
+        "{several}"
+    );
+    assert!(several.todo.contains("--interface"), "{several}");
 }
 
 /// A link whose frames are too short is rejected. A receiver whose link is too small for the sender's frames, and that comes when data

@@ -1,5 +1,6 @@
 //! The driver: one node, one socket, one thread, one wait.
 
+mod hellos;
 mod outgoing;
 mod port_state;
 
@@ -16,7 +17,7 @@ use crate::config::{Config, Ending};
 use crate::confirm::Outstanding;
 use crate::echo::{ECHO, Ears, Echo};
 use crate::exchange::{Progress, RENEW};
-use crate::frame::{EPOCH, HEADER, Header, Kind, STAMP, TAG, is_former};
+use crate::frame::{HEADER, Header, Kind, TAG, is_former};
 use crate::hello::Schedule;
 use crate::loss::Loss;
 use crate::membership::Membership;
@@ -87,8 +88,6 @@ const CONFIRMATION: usize = 12;
 const NOTICE: Duration = Duration::from_secs(2);
 /// Neighbours that have not confirmed a new key of broadcasts after this time miss some frames.
 const SWITCH: Duration = Duration::from_secs(1);
-/// A node that sent no broadcast for this long is silent.
-const SILENT: Duration = Duration::from_secs(1);
 /// Batches received, or sent, before the other direction gets its turn.
 const TURN: usize = 4;
 /// Frames of the node that leave in a turn which did not empty the receive queue: one for each batch of up to 32 read. So
@@ -214,16 +213,6 @@ impl<N: LinkNode + ?Sized> Live<N> {
         // Others may have the old list: a hello shows them that there is a newer one.
         self.schedule.answer_soon();
         Ok(())
-    }
-
-    /// Makes the driver's own frames (hellos, pieces of the list of members) for SDUs of at most `sdu` octets, between two runs: there
-    /// are members to whom longer ones do not come. The node sees to its own frames.
-    pub fn limit(&mut self, sdu: usize) {
-        self.own_max = sdu.min(self.frame_max);
-        if self.notice.0.is_some() {
-            // Its pieces have another length from now on.
-            self.notice.0 = Some(0);
-        }
     }
 
     /// The counters since the start.
@@ -415,35 +404,6 @@ impl<N: LinkNode + ?Sized> Live<N> {
                 self.statistics.retries += 1;
             }
         }
-    }
-
-    /// Sends a hello if one is due. While the node is silent, hellos are as long as its data would be: neighbours measure
-    /// the delivery ratio by them.
-    fn send_hello(&mut self, now: Instant) {
-        if self.schedule.next() > now {
-            return;
-        }
-        let Some(slot) = self.queue.vacant() else {
-            return;
-        };
-        let clear = Kind::Hello.clear();
-        let room = self.own_max.saturating_sub(EPOCH + STAMP);
-        let Some(body) = slot.frame.get_mut(clear..clear + room) else {
-            return;
-        };
-        let counter = self.sealer.next_broadcast();
-        let len = self.neighbours.write_hello(now, counter, body);
-        let silent = |last: Instant| now.saturating_since(last) > SILENT;
-        let usual = !self.echoes || !self.ears.are_due(now);
-        let silent = usual && self.broadcast_at.is_none_or(silent);
-        let whole = self.schedule.length(len, room, silent);
-        body[len..whole].fill(0);
-        let len = whole;
-        let frame = Outgoing::control(Seal::Broadcast(Kind::Hello), Target::Broadcast);
-        if self.seal_and_queue(now, len, frame) {
-            self.statistics.hellos_sent += 1;
-        }
-        self.schedule.sent(now);
     }
 
     /// Polls the node for frames and hands them to the kernel, as long as pace and kernel allow. While frames wait to be

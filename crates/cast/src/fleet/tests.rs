@@ -142,10 +142,9 @@ fn another_cut_is_no_other_version() {
 }
 
 /// The sender, the newest version, and each member's standing with the sender that got its receipt.
-fn standings_of(
-    folders: &[PathBuf],
-    base: &Base,
-) -> (u16, String, Vec<(u16, Standing, Option<u16>)>) {
+type Standings = (u16, String, Vec<(u16, Standing, Option<u16>)>);
+
+fn standings_of(folders: &[PathBuf], base: &Base) -> Standings {
     let fleet = Fleet::read_all(folders, &base.seat.group).unwrap();
     assert!(fleet.problems.is_empty(), "{fleet:?}");
     let [set] = &fleet.sets[..] else {
