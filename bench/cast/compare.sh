@@ -1,15 +1,17 @@
 #!/bin/bash
-# Chappe's cast beside uftp, NORM and FLUTE, on the same lossy networks. Needs root, iproute2, nftables, GNU time, and what
+# Chappe's cast beside uftp, udpcast, NORM and FLUTE, on the same lossy networks. Needs root, iproute2, nftables, GNU time, and what
 # is compared:
 #
 #   uftp    Debian's package uftp (4.10.2)
+#   udpcast Debian's package udpcast (20120424)
 #   norm    g++ -O2 -o norm norm.cpp -lnorm         with Debian's libnorm-dev (1.5.9); NORM names the program
 #   flute   cargo install flute --features cli      (1.11.7); FLUTE names the folder with flute-sender and flute-receiver
 #
-#   compare.sh star LOSS% RECEIVERS chappe|uftp|norm|flute [MB]     one hop: all hosts on one bridge
+#   compare.sh star LOSS% RECEIVERS chappe|uftp|udpcast|norm|flute [MB]     one hop: all hosts on one bridge
 #   compare.sh chain LOSS% chappe [MB]                              three lossy segments, joined by two relays
 #   compare.sh through LOSS% chappe|uftp|norm|flute [MB]            the same three losses on one hop, and nobody in between
-#   compare.sh table RUNS                                           all of docs/cast.md, RUNS times each, with mean and spread;
+#   compare.sh table [RUNS]                                         all of docs/cast.md, RUNS times each (5), with mean and spread;
+#                                                                   tools that are not installed are skipped with a message, and
 #                                                                   TOOLS="chappe norm" leaves the others out
 #
 # Every host sends at most 20 Mbit/s (tbf), and loses the given share of what comes in, feedback as well (nft). One
@@ -25,6 +27,21 @@ NORM=${NORM:-norm}
 FLUTE=${FLUTE:-}
 # What headers of NORM and FLUTE need on top of their rate, so that no queue overflows: 5 %.
 NET=$((RATE * 950))
+
+# Which program of a tool is not there, if one is not.
+missing() { # TOOL
+  local program
+  case $1 in
+  uftp) set -- uftp uftpd ;;
+  udpcast) set -- udp-sender udp-receiver ;;
+  norm) set -- "$NORM" ;;
+  flute) set -- "${FLUTE:+$FLUTE/}flute-sender" "${FLUTE:+$FLUTE/}flute-receiver" ;;
+  *) set -- "$CHAPPE" ;;
+  esac
+  for program in ip tc nft /usr/bin/time "$@"; do
+    command -v "$program" >/dev/null || { echo "$program"; return; }
+  done
+}
 
 if [ "$1" = table ]; then
   repeat() { # RUNS WORDS...
@@ -43,17 +60,22 @@ if [ "$1" = table ]; then
     *) repeat "$@" ;;
     esac
   }
-  runs=${2:-3}
+  runs=${2:-5}
+  tools=
+  for tool in ${TOOLS:-chappe pacifier norm flute uftp udpcast}; do
+    program=$(missing "$tool")
+    if [ "$program" ]; then echo "skipped: $tool, because $program is not installed"; else tools="$tools $tool"; fi
+  done
   for network in "10 3" "10 10" "30 10"; do
-    for tool in ${TOOLS:-chappe pacifier norm flute uftp}; do
+    for tool in $tools; do
       case $network in 10*) export PARITY=16 ;; *) export PARITY=52 ;; esac
       row "$runs" star $network $tool
     done
   done
-  for tool in ${TOOLS:-chappe pacifier}; do
+  for tool in $tools; do
     case $tool in chappe | pacifier) row "$runs" chain 30 $tool ;; esac
   done
-  case ${TOOLS:-norm} in *norm*) row "$runs" through 30 norm ;; esac
+  case $tools in *norm*) row "$runs" through 30 norm ;; esac
   exit
 fi
 W=$(mktemp -d)
@@ -111,6 +133,7 @@ receiver() { # HOST ID
     mkdir -p "$W/tmp-$1"
     $run uftpd -d -I eth0 -D "$W/$1" -T "$W/tmp-$1" >"$W/log-$1" 2>&1 &
     ;;
+  udpcast) $run udp-receiver --interface eth0 --file "$W/$1/file.bin" --nokbd >"$W/log-$1" 2>&1 & ;;
   norm) $run "$NORM" receive eth0 "$2" "$W/$1" >"$W/log-$1" 2>&1 & ;;
   flute) $run "${FLUTE:+$FLUTE/}flute-receiver" -g 224.1.2.3 -i "10.77.0.$2" "$W/$1" >"$W/log-$1" 2>&1 & ;;
   *)
@@ -122,11 +145,13 @@ receiver() { # HOST ID
 }
 
 kind=$1 loss=$2
+case $kind in star) program=$(missing "$4") ;; chain | through) program=$(missing "$3") ;; *) program= ;; esac
+if [ "$program" ]; then echo "skipped: $program is not installed" >&2; exit 1; fi
 case $kind in
 star) n=$3 tool=$4 size=${5:-20} ;;
 chain) n=1 tool=$3 size=${4:-20} ;;
 through) n=1 tool=$3 size=${4:-20} ;;
-*) sed -n 2,26p "$0"; exit 2 ;;
+*) sed -n 2,28p "$0"; exit 2 ;;
 esac
 head -c $((size * 1000000)) /dev/urandom >"$W/file.bin"
 [ "$tool" != chappe ] || "$CHAPPE" cast keygen "$W/k" s x y $(seq -f r%g 1 "$n") >/dev/null
@@ -157,6 +182,12 @@ uftp)
   $run uftp -R $((RATE * 1000)) -I eth0 -b 1400 -S "$W/status" "$W/file.bin" >"$W/log-s" 2>&1 || true
   ended=$(date +%s.%N)
   seconds=$(grep ^STATS "$W/status" | awk -F';' '{print $(NF-1)}' | sort -n | tail -1)
+  ;;
+udpcast)
+  $run timeout 150 udp-sender --interface eth0 --file "$W/file.bin" --min-receivers "$n" --max-bitrate "${NET}k" --nokbd >"$W/log-s" 2>&1 || true
+  ended=$(date +%s.%N)
+  # It names no times, and receivers make their files before they have data: from the start of the command to its end.
+  seconds=$(awk -v b="$begun" -v e="$ended" 'BEGIN { printf "%.2f", e - b }')
   ;;
 norm)
   $run timeout 150 "$NORM" send eth0 $((NET * 1000)) "$W/file.bin" "$n" >"$W/log-s" 2>&1 || true

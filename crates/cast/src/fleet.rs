@@ -2,7 +2,7 @@
 //!
 //! A sender keeps an [`account`] of each set of files in a folder, by default `NAME.fleet` beside the list of members. [`Fleet::read`]
 //! checks each account's signature by its sender, and each receipt's by its receiver, against the list of members. It
-//! needs no network.
+//! needs no network. [`Fleet::read_all`] joins the folders of several hosts: a set of files has one newest version, whoever sent it.
 
 pub mod account;
 mod keeper;
@@ -78,6 +78,8 @@ pub struct Member {
     pub version_signed_ms: Option<u64>,
     /// When its receipt arrived, in milliseconds since 1970 by the sender's clock.
     pub receipt_ms: Option<u64>,
+    /// The number of the sender that got it.
+    pub receipt_sender: Option<u16>,
     /// Whether its receipt says that there was no command, or that it succeeded.
     pub command_ok: Option<bool>,
     /// When the sender saw it last, in milliseconds since 1970.
@@ -127,27 +129,43 @@ impl Standing {
 impl Fleet {
     /// Reads the state in a folder. Fails only if the folder cannot be read: a damaged account is one of the problems.
     pub fn read(folder: &Path, group: &Group) -> Result<Fleet> {
-        let files = keeper::files(folder).map_err(|error| {
-            let what = format!("cannot read the fleet's state in {}: {error}", folder.display());
-            let todo = "`chappe cast send` makes it: by default NAME.fleet beside NAME.group, or as --fleet says";
-            Error::input(what, todo)
-        })?;
+        Fleet::read_all(&[folder], group)
+    }
+
+    /// Reads the state in the folders of several senders, or copies of them, as one. Of each member the receipt for the newest version
+    /// counts.
+    pub fn read_all(folders: &[impl AsRef<Path>], group: &Group) -> Result<Fleet> {
         let mut fleet = Fleet {
             group: group.name.clone(),
             serial: group.serial,
             sets: Vec::new(),
             problems: Vec::new(),
         };
-        for (_, path) in files {
-            let named = path.display();
-            match keeper::read(&path).map(|text| Account::parse(&text, group)) {
-                Err(error) => fleet.problems.push(format!("cannot read {named}: {error}")),
-                Ok(None) => fleet.problems.push(format!(
-                    "{named} is not signed by a member of this group as the list has it, or was changed"
-                )),
-                Ok(Some(account)) => fleet.sets.extend(Set::of(&account, group)),
+        // By the names, then by the sender.
+        let mut accounts: BTreeMap<(Vec<String>, u32), BTreeMap<u16, Account>> = BTreeMap::new();
+        for folder in folders {
+            let folder = folder.as_ref();
+            let files = keeper::files(folder).map_err(|error| unread(folder, &error))?;
+            for (_, path) in files {
+                let named = path.display();
+                match keeper::read(&path).map(|text| Account::parse(&text, group)) {
+                    Err(error) => fleet.problems.push(format!("cannot read {named}: {error}")),
+                    Ok(None) => fleet.problems.push(format!(
+                        "{named} is not signed by a member of this group as the list has it, or was changed"
+                    )),
+                    Ok(Some(account)) => {
+                        let set = (account.names.clone(), account.count);
+                        let of = accounts.entry(set).or_default();
+                        match of.get_mut(&account.sender) {
+                            Some(known) => known.join(account),
+                            None => drop(of.insert(account.sender, account)),
+                        }
+                    }
+                }
             }
         }
+        let sets = accounts.values();
+        fleet.sets.extend(sets.filter_map(|of| Set::of(of, group)));
         fleet.problems.sort();
         let newest_first = |set: &Set| {
             (
@@ -159,6 +177,16 @@ impl Fleet {
         fleet.sets.sort_by_key(newest_first);
         Ok(fleet)
     }
+}
+
+fn unread(folder: &Path, error: &std::io::Error) -> Error {
+    let what = format!(
+        "cannot read the fleet's state in {}: {error}",
+        folder.display()
+    );
+    let todo =
+        "`chappe cast send` makes it: by default NAME.fleet beside NAME.group, or as --fleet says";
+    Error::input(what, todo)
 }
 
 /// What a member has of some files, by its last receipt to their sender.
@@ -198,9 +226,11 @@ pub(crate) fn held(folder: &Path, seat: &Seat, manifest: &Manifest) -> BTreeMap<
 }
 
 impl Set {
-    /// The standing of all members of the group by one account; `None` if it has no version.
-    fn of(account: &Account, group: &Group) -> Option<Set> {
-        let newest = account.versions.last()?;
+    /// The standing of all members of the group by the accounts of all senders of these files; `None` if none has a version.
+    fn of(accounts: &BTreeMap<u16, Account>, group: &Group) -> Option<Set> {
+        let last = |account: &Account| account.versions.last().copied();
+        let newest = accounts.values().filter_map(|of| Some((of, last(of)?)));
+        let (account, newest) = newest.max_by_key(|(_, version)| version.signed_ms)?;
         let others = group.members.keys().filter(|&&node| node != account.sender);
         Some(Set {
             names: account.names.clone(),
@@ -212,7 +242,7 @@ impl Set {
             bytes: newest.bytes,
             files: newest.files,
             members: others
-                .map(|&node| Member::of(account, newest, group, node))
+                .map(|&node| Member::of(accounts, &newest, group, node))
                 .collect(),
         })
     }
@@ -236,13 +266,43 @@ impl Set {
     }
 }
 
+/// A genuine receipt of a member, with the version that it is for, if that is still known.
+struct Given<'a> {
+    arrived: u64,
+    receipt: &'a Receipt,
+    version: Option<&'a Version>,
+}
+
+impl<'a> Given<'a> {
+    /// The receipt in an account, if the member's present key has signed it.
+    fn of(account: &'a Account, group: &Group, node: u16) -> Option<Given<'a>> {
+        let (arrived, receipt) = account.receipts.get(&node)?;
+        let genuine = receipt.source == account.sender && receipt.is_genuine(group);
+        genuine.then_some(Given {
+            arrived: *arrived,
+            receipt,
+            version: account.version_of(receipt),
+        })
+    }
+}
+
 impl Member {
-    fn of(account: &Account, newest: &Version, group: &Group, node: u16) -> Member {
-        let stored = account.receipts.get(&node);
-        let genuine = stored
-            .filter(|(_, receipt)| receipt.source == account.sender && receipt.is_genuine(group));
-        let version = genuine.and_then(|(_, receipt)| account.version_of(receipt));
-        let seen = account.seen.get(&node);
+    fn of(accounts: &BTreeMap<u16, Account>, newest: &Version, group: &Group, node: u16) -> Member {
+        let stored = accounts.values().find(|of| of.receipts.contains_key(&node));
+        let is_newest = |given: &Given<'_>| {
+            let version = given.version;
+            version.is_some_and(|has| has.contents == newest.contents)
+        };
+        let given = accounts.values();
+        let given = given.filter_map(|account| Given::of(account, group, node));
+        let genuine = given.max_by_key(|given| {
+            let signed = given.version.map(|version| version.signed_ms);
+            (is_newest(given), signed, given.arrived)
+        });
+        let version = genuine.as_ref().and_then(|given| given.version);
+        let seen = accounts.values().filter_map(|of| of.seen.get(&node));
+        let seen = seen.max_by_key(|seen| (seen.signed_ms, seen.at_ms));
+        let genuine = genuine.map(|given| (given.arrived, given.receipt));
         let standing = match (genuine, stored) {
             (Some(_), _) if version.is_some_and(|has| has.contents == newest.contents) => {
                 Standing::Current
@@ -267,7 +327,8 @@ impl Member {
             standing,
             version: genuine.map(|(_, receipt)| hex(&receipt.manifest[..8])),
             version_signed_ms: version.map(|version| version.signed_ms),
-            receipt_ms: genuine.map(|(arrived, _)| *arrived),
+            receipt_ms: genuine.map(|(arrived, _)| arrived),
+            receipt_sender: genuine.map(|(_, receipt)| receipt.source),
             command_ok: genuine.map(|(_, receipt)| receipt.command.is_good()),
             seen_ms: seen.map(|seen| seen.at_ms),
             why,

@@ -33,7 +33,7 @@ use chappe_live::Statistics;
 use chappe_pacifier::frame::group_of;
 use chappe_pacifier::{Counters, Links, Node};
 
-pub use self::config::DATA_STATES;
+pub use self::config::{DATA_STATES, eights, headers};
 use self::joined::Joined;
 use self::offer::Offer;
 use self::outbox::Outbox;
@@ -145,7 +145,7 @@ impl Member {
     /// A member that knows no other member yet.
     pub fn new(settings: Settings, random: Stream) -> Member {
         Member {
-            roster: Roster::new(settings.seat.clone(), settings.roles),
+            roster: Roster::new(settings.seat.clone(), settings.roles, settings.frame_max),
             node: settings.seat.node,
             settings,
             random,
@@ -184,6 +184,11 @@ impl Member {
         self.watch_senders(now);
         self.check_claims(now);
         self.serve(now);
+    }
+
+    /// The largest SDU that passes between all members, in octets: new frames are made for it.
+    pub fn frame_max(&self, now: Instant) -> usize {
+        self.roster.frame_max(now).min(self.settings.frame_max)
     }
 
     /// The records of all members.

@@ -40,6 +40,9 @@ pub struct Receiving {
 
 /// Interval between syncs to the disk.
 const FLUSH: Duration = Duration::from_secs(5);
+/// How long a sender may take to cut its files for a receiver with a smaller MTU, before the receiver refuses them: as long as it waits
+/// for those who are not ready.
+const RECUT: Duration = Duration::from_secs(3);
 /// Interval between progress reports.
 const TELL: Duration = Duration::from_secs(1);
 
@@ -71,6 +74,7 @@ pub fn receive(options: &Options, receiving: &Receiving, watch: &mut dyn Watch) 
         node: session.node(),
         frame_max: session.frame_max(),
         mtu: session.mtu(),
+        long: BTreeMap::new(),
         opening: BTreeMap::new(),
         active: BTreeMap::new(),
         working: Vec::new(),
@@ -114,6 +118,8 @@ struct Receiver<'a> {
     frame_max: usize,
     /// The largest packet of the link in octets.
     mtu: usize,
+    /// Since when a sender has offered frames that are too long, by sender: the transfer, and the time.
+    long: BTreeMap<u16, (u64, Instant)>,
     /// Transfers whose stored data are being checked, by sender.
     opening: BTreeMap<u16, Opening>,
     active: BTreeMap<u16, Active>,
@@ -286,6 +292,9 @@ impl Receiver<'_> {
         let Some(manifest) = member.manifest(ticket.source).map(<[u8]>::to_vec) else {
             return;
         };
+        if self.may_be_shortened(now, &ticket) {
+            return;
+        }
         if let Err(error) = self.check_frames(&ticket) {
             return self.refuse_ticket(now, member, &ticket, error, watch);
         }
@@ -374,6 +383,20 @@ impl Receiver<'_> {
         self.active.insert(ticket.source, active);
     }
 
+    /// Whether a transfer's frames are too long, and its sender may still cut the files anew: it does so before it begins, when it has
+    /// this member's record.
+    fn may_be_shortened(&mut self, now: Instant, ticket: &Ticket) -> bool {
+        if self.check_frames(ticket).is_ok() {
+            self.long.remove(&ticket.source);
+            return false;
+        }
+        let first = self.long.entry(ticket.source).or_insert((ticket.id(), now));
+        if first.0 != ticket.id() {
+            *first = (ticket.id(), now);
+        }
+        now < first.1 + RECUT
+    }
+
     /// Rejects a transfer whose data frames are too long for this link, since they would never arrive.
     fn check_frames(&self, ticket: &Ticket) -> Result<()> {
         let needed = usize::from(ticket.cut.payload) + usize::from(ticket.cut.k) + 17;
@@ -385,7 +408,7 @@ impl Receiver<'_> {
             self.frame_max
         );
         let todo = format!(
-            "start all members with `--mtu {}`, or set the same MTU on all interfaces of the group",
+            "a receiver that is there before the sender begins gets shorter frames: send again, or start the sender with `--mtu {}`",
             self.mtu
         );
         let error = Error::environment(what, todo);
@@ -699,7 +722,7 @@ mod tests {
 
     /// The sender's record, which offers a transfer.
     fn offer(member: &mut Member, now: Instant, id: u64) {
-        let mut theirs = Roster::new(Seat::example(SENDER, 9, 1), Roles::default());
+        let mut theirs = Roster::new(Seat::example(SENDER, 9, 1), Roles::default(), 1400);
         theirs.own().number = (now.nanos() / 1_000_000_000) as u32;
         theirs.own().transfers.push((id, State::Offering, 0));
         let mut sdu = vec![0; 400];
@@ -731,6 +754,7 @@ mod tests {
             node: 1,
             frame_max: 1400,
             mtu: 1500,
+            long: BTreeMap::new(),
             opening: BTreeMap::new(),
             active: BTreeMap::from([(SENDER, active())]),
             working: Vec::new(),

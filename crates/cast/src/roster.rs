@@ -18,12 +18,14 @@ use crate::reason::Reason;
 /// Lifetime of a record without renewal. Members renew theirs each second.
 pub const LIFETIME: Duration = Duration::from_secs(10);
 /// Domain separation: a member's signatures for other purposes differ.
-const SIGNED: &[u8] = b"chappe cast record v3\0";
+const SIGNED: &[u8] = b"chappe cast record v4\0";
 /// Octets of a signature.
 const SIGNATURE: usize = 64;
 /// Largest number of transfers and of links in a record.
 pub const TRANSFERS_MAX: usize = 8;
 const LINKS_MAX: usize = 255;
+/// The smallest usable SDU in octets: records and tickets must fit, and data should not drown in headers.
+pub const FRAME_MIN: usize = 400;
 /// Links with a lower delivery ratio are ignored.
 const SHARE_MIN: f64 = 0.02;
 
@@ -68,6 +70,8 @@ pub struct Record {
     pub name: String,
     /// The roles of the member.
     pub roles: Roles,
+    /// The largest SDU that comes to it, in octets.
+    pub frame_max: u16,
     /// For each transfer that it takes part in: identifier, state, and number of batches received.
     pub transfers: Vec<(u64, State, u32)>,
     /// Its incoming links: neighbour and delivery ratio.
@@ -119,13 +123,14 @@ pub enum News {
 
 impl Roster {
     /// A roster with this member only.
-    pub fn new(seat: Seat, roles: Roles) -> Roster {
+    pub fn new(seat: Seat, roles: Roles, frame_max: usize) -> Roster {
         let own = Record {
             node: seat.node,
             life: 0,
             number: 0,
             name: seat.name(),
             roles,
+            frame_max: frame_max.min(u16::MAX.into()) as u16,
             transfers: Vec::new(),
             links: Vec::new(),
         };
@@ -161,6 +166,13 @@ impl Roster {
     /// This member's record. After a change, call [`renew`](Self::renew).
     pub fn own(&mut self) -> &mut Record {
         &mut self.own
+    }
+
+    /// The largest SDU that comes to all live members, in octets: at least [`FRAME_MIN`], whatever a record says.
+    pub fn frame_max(&self, now: Instant) -> usize {
+        let all = self.others(now).chain([&self.own]);
+        let least = all.map(|record| usize::from(record.frame_max)).min();
+        least.unwrap_or(0).max(FRAME_MIN)
     }
 
     /// Raises the sequence number of this member's record.
@@ -387,13 +399,14 @@ impl Record {
         found.map(|(_, state, batches)| (*state, *batches))
     }
 
-    /// `node 2, life 8, number 4, roles 1`, then name, transfers (`transfer 8, state 1, batches 4`; of one that has failed, why in
+    /// `node 2, life 8, number 4, largest SDU 2, roles 1`, then name, transfers (`transfer 8, state 1, batches 4`; of one that has failed, why in
     /// place of the batches) and links (`from 2, share 1`), each with its count before it.
     fn encode(&self) -> Vec<u8> {
         let mut octets = Vec::with_capacity(128);
         octets.extend_from_slice(&self.node.to_be_bytes());
         octets.extend_from_slice(&self.life.to_be_bytes());
         octets.extend_from_slice(&self.number.to_be_bytes());
+        octets.extend_from_slice(&self.frame_max.to_be_bytes());
         octets.push(self.roles.encode());
         octets.push(self.name.len() as u8);
         octets.extend_from_slice(self.name.as_bytes());
@@ -425,6 +438,7 @@ impl Record {
         let node = u16::from_be_bytes(take(&mut rest)?);
         let life = u64::from_be_bytes(take(&mut rest)?);
         let number = u32::from_be_bytes(take(&mut rest)?);
+        let frame_max = u16::from_be_bytes(take(&mut rest)?);
         let [roles, name] = take(&mut rest)?;
         let (name, after) = rest.split_at_checked(usize::from(name))?;
         rest = after;
@@ -453,6 +467,7 @@ impl Record {
             number,
             name,
             roles: Roles::decode(roles),
+            frame_max,
             transfers,
             links,
         };

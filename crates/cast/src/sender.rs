@@ -8,7 +8,6 @@ use std::thread::JoinHandle;
 
 use chappe_core::{DropReason, Duration, Instant};
 use chappe_live::Statistics;
-use chappe_pacifier::improved::header::{TIMES, overhead};
 
 use crate::disk::{Sent, unix_ms};
 use crate::error::{Error, Result};
@@ -17,7 +16,7 @@ use crate::fleet::Keeper;
 use crate::group::Seat;
 use crate::key::{SignKey, hex};
 use crate::manifest::{Kind, Protocol, Ticket, Validity};
-use crate::member::{DATA_STATES, Member, TRANSFERS_MAX};
+use crate::member::{Member, TRANSFERS_MAX, eights, headers};
 use crate::receipt::Receipt;
 use crate::roster::{Record, Roles, State};
 use crate::session::{Ending, Options, Role, Session, Watch};
@@ -47,11 +46,6 @@ pub struct Sending {
     pub fleet: Option<PathBuf>,
 }
 
-/// Octets of Pacifier's fixed header.
-const PACIFIER_HEADER: usize = 17;
-/// Octets of a forwarder in a frame, and the number of forwarders that have room.
-const FORWARDER: usize = 3;
-const FORWARDERS: usize = 4;
 /// How long the sender waits for receipts when all receivers are complete. They are repeated at short intervals.
 const RECEIPTS: Duration = Duration::from_secs(5);
 /// The longest wait for known receivers that have not asked for data yet.
@@ -85,6 +79,7 @@ pub fn send(
         receipts: BTreeMap::new(),
         node: session.node(),
         measured: Instant::ZERO + options.measuring,
+        payload,
         opening: Some(std::thread::spawn(move || Sent::open(&files, k, payload))),
         sent: None,
         announced: Instant::ZERO,
@@ -121,7 +116,7 @@ pub(crate) fn check_right(seat: &Seat) -> Result<()> {
     Err(Error::input(what, todo))
 }
 
-/// Octets of file data per packet: what the headers leave. It depends only on the interface and the options, so that a
+/// Octets of file data per packet: what the headers leave. It depends only on the interfaces of the members and the options, so that a
 /// restarted sender cuts the files as before.
 pub(crate) fn payload(frame_max: usize, sending: &Sending) -> Result<u16> {
     let headers = headers(
@@ -141,14 +136,6 @@ pub(crate) fn payload(frame_max: usize, sending: &Sending) -> Result<u16> {
     })
 }
 
-/// Octets of headers in a data frame, for batches of `k` packets and member numbers below `nodes`.
-pub fn headers(protocol: Protocol, k: usize, nodes: usize) -> usize {
-    match protocol {
-        Protocol::Pacifier => PACIFIER_HEADER + FORWARDER * FORWARDERS + k,
-        Protocol::Improved => TIMES + overhead(usize::from(eights(nodes)) * 8, DATA_STATES, k),
-    }
-}
-
 /// The member numbers that data frames have room for, divided by 8.
 fn room(sending: &Sending) -> u8 {
     match sending.protocol {
@@ -156,10 +143,6 @@ fn room(sending: &Sending) -> u8 {
         Protocol::Pacifier => 32,
         Protocol::Improved => eights(sending.nodes.into()),
     }
-}
-
-fn eights(nodes: usize) -> u8 {
-    nodes.div_ceil(8).clamp(1, 32) as u8
 }
 
 struct Sender<'a> {
@@ -172,6 +155,8 @@ struct Sender<'a> {
     receipts: BTreeMap<u16, Receipt>,
     node: u16,
     measured: Instant,
+    /// Octets of file data per packet.
+    payload: u16,
     opening: Option<JoinHandle<Result<Sent>>>,
     sent: Option<(Arc<Sent>, Ticket)>,
     /// When the files were announced, which may be late because reading large files takes a while.
@@ -201,6 +186,7 @@ impl Role for Sender<'_> {
         if self.opening.as_ref().is_some_and(JoinHandle::is_finished) {
             self.announce(now, member, watch)?;
         }
+        self.fit(member.frame_max(now))?;
         let Some((sent, ticket)) = self.sent.clone() else {
             return Ok(ControlFlow::Continue(()));
         };
@@ -221,7 +207,7 @@ impl Role for Sender<'_> {
         self.first_asked = self
             .first_asked
             .or((!self.receivers.is_empty()).then_some(now));
-        if self.begun.is_none() {
+        if self.begun.is_none() && self.opening.is_none() {
             self.begin(now, member, statistics, sent, watch)?;
         }
         self.report_progress(now, &ticket, watch);
@@ -246,6 +232,19 @@ impl Role for Sender<'_> {
 }
 
 impl Sender<'_> {
+    /// Cuts the files anew if a member has come to whom frames as long as the present ones do not come. Once data are sent, it is too
+    /// late.
+    fn fit(&mut self, frame_max: usize) -> Result<()> {
+        let payload = payload(frame_max, self.sending)?;
+        if self.begun.is_none() && self.opening.is_none() && payload < self.payload {
+            self.payload = payload;
+            let (files, k) = (self.sending.files.clone(), self.sending.k);
+            let open = move || Sent::open(&files, k, payload);
+            self.opening = Some(std::thread::spawn(open));
+        }
+        Ok(())
+    }
+
     fn announce(&mut self, now: Instant, member: &mut Member, watch: &mut dyn Watch) -> Result<()> {
         let opened = self.opening.take().map(JoinHandle::join);
         let Some(Ok(sent)) = opened else {
@@ -278,6 +277,9 @@ impl Sender<'_> {
             held: 0,
         });
         member.announce(now, ticket, manifest);
+        // What receivers have said of files that were cut otherwise says nothing of these.
+        (self.receivers, self.held) = (BTreeMap::new(), BTreeMap::new());
+        self.first_asked = None;
         if let Some(folder) = &self.sending.fleet {
             let opened = Keeper::open(folder, &self.seat, &ticket, sent.manifest());
             self.keeper = opened.map_err(|error| warn(Err(error), watch)).ok();
@@ -555,7 +557,7 @@ mod tests {
                 receives,
                 ..Roles::default()
             };
-            let mut roster = Roster::new(Seat::example(7, 8, 1), roles);
+            let mut roster = Roster::new(Seat::example(7, 8, 1), roles, 1400);
             let transfers = (0..active).map(|id| (id, State::Receiving, 0));
             roster.own().transfers.extend(transfers);
             roster.own().clone()

@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::event::{Event, Link};
 use crate::group::Seat;
 use crate::member::{Counts, Member, Settings};
-use crate::roster::{Record, Roles};
+use crate::roster::{FRAME_MIN, Record, Roles};
 
 /// The options of a member's link.
 #[derive(Clone, Debug)]
@@ -115,6 +115,8 @@ pub struct Session {
     live: Live<Member>,
     /// The largest SDU in octets.
     frame_max: usize,
+    /// The largest that passes between all members, as far as they are known.
+    common: usize,
     /// The largest packet of the link in octets, all headers of IP included.
     mtu: usize,
     channel: Channel,
@@ -135,8 +137,6 @@ const GOODBYE: Duration = Duration::from_millis(350);
 const REVOKED: Duration = Duration::from_millis(2000);
 /// Interval between calls of [`Watch::look`].
 const LOOK: Duration = Duration::from_millis(200);
-/// The smallest usable SDU: records and tickets must fit, and data should not drown in headers.
-const FRAME_MIN: usize = 400;
 
 impl Session {
     /// Opens the interfaces and creates the member. Fails if an interface is missing or its MTU too small.
@@ -173,6 +173,7 @@ impl Session {
         Ok(Session {
             live: Live::with_ports(config, ports, Box::new(member))?,
             frame_max,
+            common: frame_max,
             mtu,
             channel,
             seat,
@@ -209,9 +210,10 @@ impl Session {
     pub(crate) fn play(&mut self, role: &mut dyn Role, watch: &mut dyn Watch) -> Result<Ending> {
         let (mut failure, mut stopped) = (None, false);
         let ending = loop {
-            let mut list = None;
+            let (mut list, mut shorter) = (None, false);
             let Session {
                 live,
+                common,
                 known,
                 links_reported,
                 looked,
@@ -233,6 +235,10 @@ impl Session {
                     return ControlFlow::Break(());
                 }
                 member.observe(now, statistics);
+                if *common != member.frame_max(now) {
+                    (*common, shorter) = (member.frame_max(now), true);
+                    return ControlFlow::Break(());
+                }
                 // One that has agreed on keys under this member's number has its key.
                 let contested =
                     statistics.address_conflicts > 0 || member.roster().contested() > 20;
@@ -268,6 +274,7 @@ impl Session {
                     live.join(seat.membership())?;
                     watch.event(Event::List { serial, members });
                 }
+                None if shorter && failure.is_none() => live.limit(*common),
                 _ => break ending,
             }
         };
@@ -411,12 +418,12 @@ fn report_refused(
         (
             statistics.too_long,
             warned.too_long,
-            "frames arrive that are longer than this interface's MTU, and are lost: start the other members with --mtu N, where N is this MTU",
+            "frames arrive that are longer than this interface's MTU, and are lost. Members that know this one send shorter ones; if files do not arrive, start the others with --mtu N, where N is this MTU",
         ),
         (
             counts.unrelayed,
             before.unrelayed,
-            "a transfer's frames are too long for this member, which cannot relay them: start its sender with a smaller --mtu",
+            "a transfer's frames are too long for this member, which cannot relay them. If the sender has begun already, send again, or start it with a smaller --mtu",
         ),
         (
             counts.unsigned,

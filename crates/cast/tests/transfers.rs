@@ -11,8 +11,8 @@ use std::thread;
 use chappe_cast::event::{Event, Progress};
 use chappe_cast::group::{Group, Seat};
 use chappe_cast::key::SignKey;
-use chappe_cast::session::View;
-use chappe_cast::{Ending, Options, Reason, Then, Watch, receive, relay, send};
+use chappe_cast::session::{View, only_interface};
+use chappe_cast::{Carrier, Ending, Options, Reason, Then, Watch, receive, relay, send};
 use chappe_core::Duration;
 use chappe_sys::Links;
 use common::{Network, Notes, Place, same};
@@ -32,6 +32,7 @@ fn main() {
             "an_interface_goes_down_and_up",
             an_interface_goes_down_and_up,
         ),
+        ("the_only_interface_is_found", the_only_interface_is_found),
         ("small_mtus_are_reported", small_mtus_are_reported),
         ("mixed_mtus_are_bridged", mixed_mtus_are_bridged),
         (
@@ -355,10 +356,30 @@ fn an_interface_goes_down_and_up() {
     assert!(same(&file, &place.path("r1/a.bin")));
 }
 
-/// A link whose frames are too short is rejected. A receiver whose link is too small for the sender's frames reports it,
-/// also to the sender.
+/// Goal: a host with one usable interface needs no `--interface`, and the error names what there is otherwise. Method: a host with one,
+/// and a bridge whose ports have no address.
+fn the_only_interface_is_found() {
+    let network = Network::new(2);
+    let find = |carrier| move || only_interface(carrier);
+    let ethernet = Carrier::PACKET;
+    for carrier in [Carrier::UDP, ethernet] {
+        let found = network.hosts[0].run(find(carrier)).unwrap();
+        assert_eq!(found.as_deref(), Ok("eth0"));
+    }
+    let none = network.hub.run(find(Carrier::UDP)).unwrap().unwrap_err();
+    assert!(none.what.contains("has an IPv4 address"), "{none}");
+    let several = network.hub.run(find(ethernet)).unwrap().unwrap_err();
+    assert!(
+        several.what.contains("several interfaces are up"),
+        "{several}"
+    );
+    assert!(several.todo.contains("--interface"), "{several}");
+}
+
+/// A link whose frames are too short is rejected. A receiver whose link is too small for the sender's frames, and that comes when data
+/// have been sent already, reports it, also to the sender.
 fn small_mtus_are_reported() {
-    let (network, place) = (Network::new(2), Place::new("mtu"));
+    let (network, place) = (Network::new(3), Place::new("mtu"));
     let file = place.file("a.bin", 10_000);
     let mtu = |octets| {
         network.hosts[1]
@@ -377,32 +398,45 @@ fn small_mtus_are_reported() {
     // Larger frames than an interface's MTU get through a virtual one in this direction; the ticket tells.
     mtu(1000);
     thread::scope(|scope| {
-        let receiver = scope.spawn(|| network.hosts[1].run(open).unwrap());
-        let (options, sending) = (place.options(0, 5_000_000, &[]), place.sending(&[file], 1));
-        let mut notes = Notes::default();
-        let (_, summary) = network.hosts[0]
-            .run(|| send(&options, &sending, &mut notes))
-            .unwrap()
-            .unwrap();
-        assert_eq!(summary.incomplete, [1]);
-        let why = Reason::FrameTooLong.to_string();
-        let says = |receiver: &Progress| receiver.why.as_ref() == Some(&why);
-        let told = notes.count(|event| match event {
-            Event::Progress { receivers, .. } => receivers.iter().any(says),
-            _ => false,
+        let notes = Notes::default();
+        let mut watch = notes.clone();
+        let (options, mut sending) = (place.options(0, 5_000_000, &[]), place.sending(&[file], 1));
+        sending.keep = true;
+        let host = &network.hosts[0];
+        let sender =
+            scope.spawn(move || host.run(|| send(&options, &sending, &mut watch)).unwrap());
+        let (first, folder) = (place.options(2, 5_000_000, &[]), place.folder("r2"));
+        let (there, first_receiving) = (Notes::default(), place.receiving(&folder));
+        let (mut there_watch, host) = (there.clone(), &network.hosts[2]);
+        let early = scope.spawn(move || {
+            let run = || receive(&first, &first_receiving, &mut there_watch);
+            host.run(run).unwrap()
         });
-        assert!(told > 0, "the sender gets the reason: {why}");
-        let error = receiver.join().unwrap().unwrap_err();
+        there.wait_for("the files", |event| {
+            matches!(event, Event::Installed { .. })
+        });
+        let error = network.hosts[1].run(open).unwrap().unwrap_err();
         assert!(
             error.what.contains("more than this link carries"),
             "{error}"
         );
+        let why = Reason::FrameTooLong.to_string();
+        let says = |receiver: &Progress| receiver.why.as_ref() == Some(&why);
+        notes.wait_for("the reason", |event| match event {
+            Event::Progress { receivers, .. } => receivers.iter().any(says),
+            _ => false,
+        });
+        notes.stop();
+        there.stop();
+        let (_, summary) = sender.join().unwrap().unwrap();
+        early.join().unwrap().unwrap();
+        assert_eq!((summary.complete, summary.incomplete), (vec![2], vec![1]));
     });
 }
 
-/// Goal: members whose interfaces have different MTUs exchange files if all make their frames for the smallest, and say what to do
-/// if they do not. Method: a sender and a receiver of MTU 1500, a relay of 700 and a receiver behind it of 520, a manifest of
-/// several kilobytes; then a relay that is too small.
+/// Goal: members whose interfaces have different MTUs make their frames for the smallest, unasked, and say so where it is too late.
+/// Method: a sender and a receiver of MTU 1500, a relay of 700 and a receiver behind it of 520, a manifest of several kilobytes; then
+/// such a relay that comes after the beginning. (All members had to be started with the smallest MTU.)
 fn mixed_mtus_are_bridged() {
     let (network, place) = (Network::new(4), Place::new("mixed"));
     let file = place.file("a.bin", 1_500_000);
@@ -437,11 +471,11 @@ fn mixed_mtus_are_bridged() {
     thread::scope(|scope| {
         let relay_notes = Notes::default();
         let mut watch = relay_notes.clone();
-        let relaying = options(2, Some(520));
+        let relaying = options(2, None);
         let net = &network;
         let relay = scope.spawn(move || net.hosts[2].run(|| relay(&relaying, &mut watch)).unwrap());
         let receivers = [1, 3].map(|node: u16| {
-            let (options, folder) = (options(node, Some(520)), place.folder(&format!("r{node}")));
+            let (options, folder) = (options(node, None), place.folder(&format!("r{node}")));
             let receiving = place.receiving(&folder);
             scope.spawn(move || {
                 let run = || receive(&options, &receiving, &mut Notes::default());
@@ -449,7 +483,7 @@ fn mixed_mtus_are_bridged() {
             })
         });
         let (options, sending) = (
-            options(0, Some(520)),
+            options(0, None),
             place.sending(std::slice::from_ref(&file), 2),
         );
         let run = || send(&options, &sending, &mut Notes::default());
@@ -462,23 +496,35 @@ fn mixed_mtus_are_bridged() {
         relay.join().unwrap().unwrap();
     });
     assert!(same(&file, &place.path("r1/a.bin")) && same(&file, &place.path("r3/a.bin")));
-    // Without it, the relay says that it cannot relay.
     thread::scope(|scope| {
-        let (notes, quiet) = (Notes::default(), Notes::default());
-        let (mut watch, mut quiet_watch) = (notes.clone(), quiet.clone());
+        let (notes, sends) = (Notes::default(), Notes::default());
+        let (mut watch, mut sends_watch) = (notes.clone(), sends.clone());
         let (relaying, sending_options) = (options(2, None), options(0, None));
-        let sending = place.sending(std::slice::from_ref(&file), 1);
+        let mut sending = place.sending(std::slice::from_ref(&file), 1);
+        sending.keep = true;
         let net = &network;
-        let relay = scope.spawn(move || net.hosts[2].run(|| relay(&relaying, &mut watch)).unwrap());
         let sender = scope.spawn(move || {
             net.hosts[0]
-                .run(|| send(&sending_options, &sending, &mut quiet_watch))
+                .run(|| send(&sending_options, &sending, &mut sends_watch))
                 .unwrap()
         });
+        let (first, folder) = (options(1, None), place.folder("again"));
+        let (there, receiving) = (Notes::default(), place.receiving(&folder));
+        let mut there_watch = there.clone();
+        let early = scope.spawn(move || {
+            let run = || receive(&first, &receiving, &mut there_watch);
+            net.hosts[1].run(run).unwrap()
+        });
+        there.wait_for("the files", |event| {
+            matches!(event, Event::Installed { .. })
+        });
+        let relay = scope.spawn(move || net.hosts[2].run(|| relay(&relaying, &mut watch)).unwrap());
         let says = |event: &Event| matches!(event, Event::Warning { what } if what.contains("smaller --mtu"));
         notes.wait_for("the warning", says);
-        quiet.stop();
+        sends.stop();
+        there.stop();
         let _ = sender.join().unwrap();
+        let _ = early.join().unwrap();
         notes.stop();
         relay.join().unwrap().unwrap();
     });

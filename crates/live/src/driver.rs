@@ -1,5 +1,6 @@
 //! The driver: one node, one socket, one thread, one wait.
 
+mod hellos;
 mod outgoing;
 mod port_state;
 
@@ -16,7 +17,7 @@ use crate::config::{Config, Ending};
 use crate::confirm::Outstanding;
 use crate::echo::{ECHO, Ears, Echo};
 use crate::exchange::{Progress, RENEW};
-use crate::frame::{EPOCH, HEADER, Header, Kind, STAMP, TAG, is_former};
+use crate::frame::{HEADER, Header, Kind, TAG, is_former};
 use crate::hello::Schedule;
 use crate::loss::Loss;
 use crate::membership::Membership;
@@ -38,8 +39,9 @@ use port_state::PortState;
 pub struct Live<N: LinkNode + ?Sized> {
     ports: Vec<PortState>,
     me: u16,
-    /// Largest SDU that is sent on all ports, in octets.
+    /// Largest SDU that is sent on all ports, in octets, and that of the driver's own frames.
     frame_max: usize,
+    own_max: usize,
     sealer: Sealer,
     schedule: Schedule,
     /// The number of the newest unicast frame.
@@ -86,8 +88,6 @@ const CONFIRMATION: usize = 12;
 const NOTICE: Duration = Duration::from_secs(2);
 /// Neighbours that have not confirmed a new key of broadcasts after this time miss some frames.
 const SWITCH: Duration = Duration::from_secs(1);
-/// A node that sent no broadcast for this long is silent.
-const SILENT: Duration = Duration::from_secs(1);
 /// Batches received, or sent, before the other direction gets its turn.
 const TURN: usize = 4;
 /// Frames of the node that leave in a turn which did not empty the receive queue: one for each batch of up to 32 read. So
@@ -149,6 +149,7 @@ impl<N: LinkNode + ?Sized> Live<N> {
             ports: ports.into_iter().map(state).collect(),
             me,
             frame_max,
+            own_max: frame_max,
             clock,
             // The driver waits for `observe_every` by itself. A busy host may take half the time between two hellos.
             presence: Presence::new(config.observe_every + config.hellos.later / 2),
@@ -366,7 +367,7 @@ impl<N: LinkNode + ?Sized> Live<N> {
             let Some(slot) = self.queue.vacant() else {
                 return;
             };
-            let body = slot.frame.get_mut(HEADER..HEADER + self.frame_max);
+            let body = slot.frame.get_mut(HEADER..HEADER + self.own_max);
             let of = &self.neighbours.membership;
             let len = body.and_then(|body| notice::emit(of.serial, &of.notice, index, body));
             let frame = Outgoing::control(Seal::Notice, Target::Broadcast);
@@ -403,35 +404,6 @@ impl<N: LinkNode + ?Sized> Live<N> {
                 self.statistics.retries += 1;
             }
         }
-    }
-
-    /// Sends a hello if one is due. While the node is silent, hellos are as long as its data would be: neighbours measure
-    /// the delivery ratio by them.
-    fn send_hello(&mut self, now: Instant) {
-        if self.schedule.next() > now {
-            return;
-        }
-        let Some(slot) = self.queue.vacant() else {
-            return;
-        };
-        let clear = Kind::Hello.clear();
-        let room = self.frame_max.saturating_sub(EPOCH + STAMP);
-        let Some(body) = slot.frame.get_mut(clear..clear + room) else {
-            return;
-        };
-        let counter = self.sealer.next_broadcast();
-        let len = self.neighbours.write_hello(now, counter, body);
-        let silent = |last: Instant| now.saturating_since(last) > SILENT;
-        let usual = !self.echoes || !self.ears.are_due(now);
-        let silent = usual && self.broadcast_at.is_none_or(silent);
-        let whole = self.schedule.length(len, room, silent);
-        body[len..whole].fill(0);
-        let len = whole;
-        let frame = Outgoing::control(Seal::Broadcast(Kind::Hello), Target::Broadcast);
-        if self.seal_and_queue(now, len, frame) {
-            self.statistics.hellos_sent += 1;
-        }
-        self.schedule.sent(now);
     }
 
     /// Polls the node for frames and hands them to the kernel, as long as pace and kernel allow. While frames wait to be
@@ -471,7 +443,7 @@ impl<N: LinkNode + ?Sized> Live<N> {
             self.schedule.answer_soon();
         }
         if self.echoes && self.ears.are_due(now) {
-            self.schedule.answer_soon();
+            self.schedule.echo_soon(now);
         }
         self.sealer.press(pressed);
     }

@@ -33,6 +33,11 @@ const BASE: Duration = Duration::from_secs(10);
 const LATE: Duration = Duration::from_millis(8);
 /// An echo is due when this many broadcasts were heard since the last one.
 const DUE: u64 = 16;
+/// If its frames come faster than before, by this factor, it looks for the rate of the path and waits for the echo: then this many
+/// frames are enough (RFC 9406, 4.3: N_RTT_SAMPLE), after a quarter of the usual time.
+const FASTER: f64 = 1.5;
+const SAMPLES: u64 = 8;
+const SOON: Duration = Duration::from_nanos(PERIOD.nanos() / 4);
 /// The delay's octet if there is none.
 const UNKNOWN: u8 = u8::MAX;
 
@@ -98,6 +103,8 @@ struct Ear {
     heard: u64,
     /// What `heard` was in the latest echo, and when that was.
     echoed: (u64, Instant),
+    /// Frames in a second, before that echo.
+    usual: f64,
     /// The difference of the two clocks and the delay of the latest frame, in ticks.
     offset: i64,
     base: Least,
@@ -186,6 +193,7 @@ impl Ears {
         let Some((&about, ear)) = most.filter(|(_, ear)| ear.news() > 0) else {
             return none;
         };
+        ear.usual = ear.frequency(now);
         ear.echoed = (ear.heard, now);
         Echo {
             about: Some(about),
@@ -198,8 +206,7 @@ impl Ears {
 
     /// Whether a neighbour should get an echo although there is no other reason to send a frame.
     pub fn are_due(&self, now: Instant) -> bool {
-        let due = |ear: &Ear| ear.news() >= DUE && now >= ear.echoed.1 + PERIOD;
-        self.0.values().any(due)
+        self.0.values().any(|ear| ear.is_due(now))
     }
 
     /// Forgets those who are no neighbours any more.
@@ -215,6 +222,7 @@ impl Ear {
             latest: 0,
             heard: 0,
             echoed: (0, now),
+            usual: 0.0,
             offset,
             base: Least::new(BASE, now, offset),
             recent: Least::new(PERIOD, now, offset),
@@ -223,6 +231,18 @@ impl Ear {
 
     fn news(&self) -> u64 {
         self.heard - self.echoed.0
+    }
+
+    /// Frames in a second since the latest echo.
+    fn frequency(&self, now: Instant) -> f64 {
+        let passed = now.saturating_since(self.echoed.1).max(TICK);
+        self.news() as f64 / passed.as_secs_f64()
+    }
+
+    fn is_due(&self, now: Instant) -> bool {
+        let passed = now.saturating_since(self.echoed.1);
+        let faster = || passed >= SOON && self.frequency(now) >= FASTER * self.usual;
+        self.news() >= DUE && passed >= PERIOD || self.news() >= SAMPLES && faster()
     }
 
     /// The least delay lately above the least of all, in ms. The least of a period shows a queue that stands, and not the jitter of
@@ -297,6 +317,37 @@ mod tests {
         }
     }
 
+    /// Goal: one who doubles its rate learns of each step soon, and one who keeps it gets few echoes. Method: twenty seconds at 100
+    /// frames a second, then the double of it four times, a second each; what is due is sent.
+    #[test]
+    fn a_neighbour_that_sends_faster_gets_echoes_soon() {
+        let (mut ears, mut counter, mut at) = (Ears::default(), 0, 0.0);
+        let mut steps = [(100.0, 20e3)].to_vec();
+        steps.extend((1..5).map(|step| (100.0 * f64::from(1 << step), 1e3)));
+        for (rate, lasts) in steps {
+            let (begun, mut first, mut echoes) = (at, None, 0);
+            while at < begun + lasts {
+                (at, counter) = (at + 1e3 / rate, counter + 1);
+                let now = Instant::from_micros((at * 1e3) as u64);
+                ears.hear(now, (1, 5), (counter, stamp(now)), Duration::ZERO);
+                if ears.are_due(now) {
+                    ears.next(now);
+                    first.get_or_insert(at - begun);
+                    echoes += 1;
+                }
+            }
+            let seconds = lasts / 1e3;
+            println!(
+                "{rate} frames/s: first echo after {first:?} ms, {echoes} echoes in {seconds} s"
+            );
+            assert!(first.unwrap() < 161.0 && f64::from(echoes) <= 11.0 * seconds + 1.0);
+            assert!(
+                rate < 200.0 || first.unwrap() < 100.0,
+                "not sooner than without"
+            );
+        }
+    }
+
     #[test]
     fn every_neighbour_gets_its_echo_and_a_new_life_starts_anew() {
         let mut ears = Ears::default();
@@ -305,7 +356,7 @@ mod tests {
             ears.hear(ms(frame), (2, 5), (frame / 2, 0), Duration::ZERO);
         }
         ears.hear(ms(20), (1, 5), (90, 0), Duration::ZERO);
-        assert!(!ears.are_due(ms(50)) && ears.are_due(ms(110)));
+        assert!(!ears.are_due(ms(20)) && ears.are_due(ms(30)));
         let echo = ears.next(ms(110));
         assert_eq!((echo.about, echo.latest, echo.heard), (Some(1), 90, 17));
         assert_eq!(ears.next(ms(111)).about, Some(2));

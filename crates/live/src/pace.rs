@@ -4,7 +4,8 @@
 //! and get lost in the card's queue, and a frame that the node built at the last moment is old when it leaves.
 
 use chappe_core::{Bitrate, Duration, Instant, Mode};
-use chappe_sys::BATCH;
+
+use crate::queue::SLOTS;
 
 /// The limit on the rate of outgoing frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,8 +33,8 @@ pub struct Pacer {
 const BURST: Duration = Duration::from_millis(8);
 
 /// At high rates frames leave in groups, since each wake-up of a process costs as much as several frames. A group has at most the
-/// frames of this time, as Linux groups the segments of TCP (`sk_pacing_shift` of 10: a 1024th of a second), and at most those of one
-/// system call. Below 12 Mbit/s each frame leaves alone.
+/// frames of this time, as Linux groups the segments of TCP (`sk_pacing_shift` of 10: a 1024th of a second), and at most those of the
+/// queue. Below 12 Mbit/s each frame leaves alone.
 const GROUP: Duration = Duration::from_nanos(1_000_000_000 / 1024);
 /// Octets of a usual frame.
 const USUAL: u64 = 1500;
@@ -74,7 +75,7 @@ impl Pacer {
             return self.free_at;
         };
         let each = rate.time_of(USUAL * 8);
-        let more = (GROUP.nanos() / each.nanos().max(1)).min(BATCH as u64 - 1);
+        let more = (GROUP.nanos() / each.nanos().max(1)).min(SLOTS as u64 - 1);
         self.free_at + each * more
     }
 
@@ -124,7 +125,7 @@ mod tests {
     /// a driver that wakes when a group may begin, in virtual time.
     #[test]
     fn a_high_rate_needs_few_wake_ups() {
-        for (mbits, group) in [(1, 1), (10, 1), (20, 2), (100, 9), (1000, 32), (10_000, 32)] {
+        for (mbits, group) in [(1, 1), (10, 1), (20, 2), (100, 9), (1000, 64), (10_000, 64)] {
             let rate = Bitrate(mbits * 1_000_000);
             let mut pacer = Pacer::new(Pace::Rate(rate), 28);
             let (mut now, mut sent, mut wakes) = (Instant::from_millis(1000), 0u64, 0u64);

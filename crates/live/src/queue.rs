@@ -5,6 +5,9 @@ use chappe_sys::{BATCH, Endpoint, Run, Socket};
 
 use crate::frame::{HEADER, TAG};
 
+/// Frames that the queue holds. UDP_SEGMENT puts 44 of 1500 octets into one run, so that a call takes them as two.
+pub const SLOTS: usize = 2 * BATCH;
+
 /// Sealed frames that wait for one system call. Their buffers are reused.
 #[derive(Debug)]
 pub struct Queue {
@@ -76,11 +79,11 @@ impl Queue {
             broadcast: None,
         };
         Queue {
-            slots: vec![slot; BATCH],
+            slots: vec![slot; SLOTS],
             len: 0,
             all: u32::MAX >> (32 - ports.clamp(1, 32)),
             octets: Vec::new(),
-            runs: Vec::with_capacity(BATCH),
+            runs: Vec::with_capacity(SLOTS),
         }
     }
 

@@ -33,6 +33,8 @@ const FRAME: u64 = 1500 * 8 * (1_000_000_000 / PERIOD.nanos());
 /// The rate at the start: ten frames in a round trip (RFC 6928). With three a relay, whose rate grows only once data arrive, started a
 /// second later.
 const FIRST: u64 = 10 * FRAME;
+/// At the start the rate is doubled in each round trip, as TCP's window is, but not more often than echoes come.
+const START: Duration = Duration::from_nanos(PERIOD.nanos() / 4);
 /// By how much the rate rises in a period: as TCP's in a round trip of that length (RFC 5681), so that TCP gets its share.
 const STEP: u64 = FRAME;
 /// The least rate: a member is never silent. Two frames in a period (RFC 6817, 2.4.2), or this share of a low ceiling.
@@ -233,7 +235,11 @@ impl Throttle {
 
     /// The rate from now on.
     pub fn rate(&mut self, now: Instant) -> Bitrate {
-        if self.ceiling > 0 && now >= self.stepped + PERIOD {
+        let period = match self.starting {
+            true => START,
+            false => PERIOD,
+        };
+        if self.ceiling > 0 && now >= self.stepped + period {
             if now >= self.drained {
                 self.changed.get_or_insert(self.newest);
                 self.leapt.get_or_insert(self.newest);

@@ -166,6 +166,26 @@ impl Account {
         self.versions.drain(..spare);
     }
 
+    /// Takes over what another copy of this account knows that is newer.
+    pub fn join(&mut self, other: Account) {
+        let mut versions = std::mem::take(&mut self.versions);
+        versions.extend(other.versions);
+        versions.sort_by_key(|version| version.signed_ms);
+        versions.into_iter().for_each(|version| self.add(version));
+        for (node, theirs) in other.receipts {
+            let ours = self.receipts.entry(node).or_insert(theirs);
+            if ours.0 < theirs.0 {
+                *ours = theirs;
+            }
+        }
+        for (node, theirs) in other.seen {
+            let newer = |ours: &Seen| ours.at_ms >= theirs.at_ms;
+            if !self.seen.get(&node).is_some_and(newer) {
+                self.seen.insert(node, theirs);
+            }
+        }
+    }
+
     /// The version of a receipt, if it is still known.
     pub fn version_of(&self, receipt: &Receipt) -> Option<&Version> {
         let mut known = self.versions.iter().rev();

@@ -43,7 +43,8 @@ impl Base {
         };
         let (terms, octets) = ((Protocol::Improved, 8), sent.manifest().encode().unwrap());
         let key = self.seat.key.sign();
-        let ticket = Ticket::sign(0, terms, sent.cut(), &octets, validity, key);
+        let node = self.seat.node;
+        let ticket = Ticket::sign(node, terms, sent.cut(), &octets, validity, key);
         let manifest = sent.manifest().clone();
         let keeper = Keeper::open(&self.folder(), &self.seat, &ticket, &manifest).unwrap();
         (ticket, manifest, keeper)
@@ -138,6 +139,66 @@ fn another_cut_is_no_other_version() {
     let (_, _, keeper) = base.offer(&[8; 5000], 200);
     keeper.finish([].iter()).unwrap();
     assert_eq!(base.fleet().sets[0].members[0].standing, Standing::Behind);
+}
+
+/// The sender, the newest version, and each member's standing with the sender that got its receipt.
+type Standings = (u16, String, Vec<(u16, Standing, Option<u16>)>);
+
+fn standings_of(folders: &[PathBuf], base: &Base) -> Standings {
+    let fleet = Fleet::read_all(folders, &base.seat.group).unwrap();
+    assert!(fleet.problems.is_empty(), "{fleet:?}");
+    let [set] = &fleet.sets[..] else {
+        panic!("{fleet:?}")
+    };
+    let rows = set.members.iter();
+    let rows = rows.map(|row| (row.node, row.standing, row.receipt_sender));
+    (set.sender, set.version.clone(), rows.collect())
+}
+
+/// Goal: where several members send the same files, the newest version counts, and of each member its receipt for that, whoever got it;
+/// an older copy of a folder takes nothing away. Method: members 0 and 5 send in turn into folders of their own; one of them is copied
+/// in between.
+#[test]
+fn folders_of_several_senders_are_one_fleet() {
+    let (mut base, mut other) = (Base::new("joined-0"), Base::new("joined-5"));
+    other.seat = Seat::example(5, 6, 1);
+    let (first, _, mut keeper) = base.offer(b"version 1", 100);
+    for node in [1, 2, 3] {
+        keeper.receipt(receipt(node, &first, Command::None));
+    }
+    keeper.finish([].iter()).unwrap();
+    let copy = base.place.path("copy");
+    fs::create_dir(&copy).unwrap();
+    let file = base.only_file();
+    fs::copy(&file, copy.join(file.file_name().unwrap())).unwrap();
+    other.clock = base.clock;
+    let (second, _, mut keeper) = other.offer(b"version 2", 100);
+    keeper.receipt(receipt(2, &second, Command::None));
+    keeper.finish([].iter()).unwrap();
+    let folders = [base.folder(), other.folder()];
+    let expected = [
+        (0, Standing::Unseen, None),
+        (1, Standing::Behind, Some(0)),
+        (2, Standing::Current, Some(5)),
+        (3, Standing::Behind, Some(0)),
+        (4, Standing::Unseen, None),
+    ];
+    let standings = standings_of(&folders, &base);
+    assert_eq!(standings, (5, second.name(), expected.to_vec()));
+    // The first sender goes on: it is newer now, and the copy from before is given first.
+    base.clock = other.clock;
+    let (third, _, mut keeper) = base.offer(b"version 3", 100);
+    keeper.receipt(receipt(1, &third, Command::None));
+    keeper.finish([].iter()).unwrap();
+    let standings = standings_of(&[copy, other.folder(), base.folder()], &base);
+    let expected = [
+        (1, Standing::Current, Some(0)),
+        (2, Standing::Behind, Some(5)),
+        (3, Standing::Behind, Some(0)),
+        (4, Standing::Unseen, None),
+        (5, Standing::Unseen, None),
+    ];
+    assert_eq!(standings, (0, third.name(), expected.to_vec()));
 }
 
 /// Goal: no one without the sender's key changes the state, and the sender cannot make up a receipt. Method: every octet of an

@@ -2,6 +2,7 @@
 
 use chappe_core::{Duration, Mode, Rate};
 use chappe_pacifier::improved::Settings as Pace;
+use chappe_pacifier::improved::header::{TIMES, overhead};
 use chappe_pacifier::{Common, Config, improved, paper};
 
 use super::Settings;
@@ -10,14 +11,36 @@ use crate::manifest::{Protocol, Ticket};
 /// Octets for states in a data frame: a dozen runs and ranks. Reports carry the rest.
 pub const DATA_STATES: usize = 12;
 
-/// Pacifier's configuration for a transfer.
-pub(super) fn config(settings: &Settings, ticket: &Ticket) -> Config {
+/// Octets of Pacifier's fixed header.
+const PACIFIER_HEADER: usize = 17;
+/// Octets of a forwarder in a frame, and the number of forwarders that have room.
+const FORWARDER: usize = 3;
+const FORWARDERS: usize = 4;
+/// Octets of headers in a data frame, for batches of `k` packets and member numbers below `nodes`.
+pub fn headers(protocol: Protocol, k: usize, nodes: usize) -> usize {
+    match protocol {
+        Protocol::Pacifier => PACIFIER_HEADER + FORWARDER * FORWARDERS + k,
+        Protocol::Improved => TIMES + overhead(usize::from(eights(nodes)) * 8, DATA_STATES, k),
+    }
+}
+
+/// Octets of a bitmap of member numbers below `nodes`.
+pub fn eights(nodes: usize) -> u8 {
+    nodes.div_ceil(8).clamp(1, 32) as u8
+}
+
+/// Pacifier's configuration for a transfer. Its frames fit `common`, the largest SDU that passes between all members, unless it was cut
+/// for longer ones.
+pub(super) fn config(settings: &Settings, ticket: &Ticket, common: usize) -> Config {
+    let (k, nodes) = (usize::from(ticket.cut.k), usize::from(ticket.nodes_max()));
+    let needed = usize::from(ticket.cut.payload) + headers(ticket.protocol, k, nodes);
+    let frame_max = settings.frame_max.min(common.max(needed));
     let batch = ticket.cut.batch_len().max(1);
     let window = (settings.memory as u64 / batch).clamp(1, u64::from(u32::MAX)) as u32;
     let common = Common {
         k: usize::from(ticket.cut.k),
         payload: usize::from(ticket.cut.payload),
-        frame_max: settings.frame_max,
+        frame_max,
         groups_max: 1,
         // A live link does not report the airtime of frames; this mode is close to common links.
         mode: Mode::long(Rate::Cck11),

@@ -196,7 +196,7 @@ impl Member {
         if self.settings.roles.receives && !told {
             self.report(now, ticket.id(), State::Preparing, 0);
         }
-        self.make_nodes();
+        self.make_nodes(now);
     }
 
     /// Whether a ticket is signed by its sender, and that member may send.

@@ -7,7 +7,7 @@ use chappe_pacifier::Node;
 
 use super::Member;
 use super::parts::{Mending, Watch};
-use crate::frame::{HOLDING_BITS, Holding, RECEIPT};
+use crate::frame::{HOLDING_BITS, HOLDING_HEAD, Holding, RECEIPT};
 use crate::manifest::Ticket;
 use crate::receipt::Receipt;
 
@@ -72,7 +72,7 @@ impl Member {
             *held = true;
         }
         if let Some(joined) = &mut transfer.joined {
-            joined.watch.gained(now);
+            joined.watch.gained(now, batch);
         }
         if let Some(node) = &mut transfer.node {
             node.accept(now, source, batch);
@@ -88,6 +88,8 @@ impl Member {
     pub(super) fn send_holdings(&mut self, now: Instant) {
         let me = self.node;
         let life = self.roster.own().life;
+        // With its head and signature it must pass where the shortest frames do.
+        let most = HOLDING_BITS.min(self.frame_max(now).saturating_sub(HOLDING_HEAD));
         for (&source, transfer) in &mut self.transfers {
             let (Some(joined), Some(node)) = (&mut transfer.joined, &mut transfer.node) else {
                 continue;
@@ -100,8 +102,8 @@ impl Member {
                 continue;
             };
             joined.tell_at = now + HOLDING;
-            let chunks = joined.held.chunks(HOLDING_BITS * 8);
-            for (first, chunk) in (0..).step_by(HOLDING_BITS * 8).zip(chunks) {
+            let chunks = joined.held.chunks(most * 8);
+            for (first, chunk) in (0..).step_by(most * 8).zip(chunks) {
                 let mut bits = vec![0u8; chunk.len().div_ceil(8)];
                 for (place, _) in chunk.iter().enumerate().filter(|(_, held)| **held) {
                     bits[place / 8] |= 1 << (place % 8);

@@ -4,8 +4,8 @@
 //! checked before its batch is decoded. Therefore a receiver gets a batch with a wrong digest in *parts* from the sender: half packets,
 //! uncoded, each signed, in unicasts over the relays. No member can pollute it again, and a forged part costs one verification.
 //!
-//! Others can also say in a receiver's name that it wants nothing, so that no node serves it. A receiver that gets no batch for long
-//! therefore fetches what it lacks in parts as well.
+//! Others can also say in a receiver's name that it wants nothing, so that no node serves it. A receiver that gets no batch for long, or
+//! much fewer than a trial with one batch in parts promises, therefore fetches what it lacks in parts as well.
 //!
 //! Whether a receiver is complete spreads as gossip, too. A receiver's record is signed and numbered. If two records in a row deny what
 //! the gossip says, the gossip about this receiver does not count any more.
@@ -16,7 +16,7 @@ use chappe_pacifier::Node;
 use super::Member;
 use super::joined::Joined;
 use super::offer::Offer;
-use super::parts::{GIVE_UP, Mending, UNSERVED, Wanted, batch_len, part_range};
+use super::parts::{GIVE_UP, Mending, Wanted, batch_len, part_range};
 use crate::frame::{Part, WANT_BITS, Want};
 use crate::roster::State;
 
@@ -31,7 +31,6 @@ impl Joined {
         if now < self.watch.look_at {
             return;
         }
-        self.watch.look_at = now + UNSERVED;
         let Some(batch) = self.held.iter().position(|held| !held) else {
             self.watch.look_at = Instant::MAX;
             return;
@@ -39,11 +38,14 @@ impl Joined {
         // The transfer may have begun just now, so the first look does not count.
         let runs = node.takes_part(source);
         if !std::mem::replace(&mut self.watch.runs, runs) || !runs {
-            return;
+            return self.watch.count_anew(now);
         }
-        if node.set_aside(source, batch as u32) {
-            self.watch.unserved = true;
-            self.polluted.insert(batch as u32);
+        let batch = batch as u32;
+        if node.set_aside(source, batch) {
+            self.watch.fetch(now, batch);
+            self.polluted.insert(batch);
+        } else {
+            self.watch.count_anew(now);
         }
     }
 

@@ -60,7 +60,11 @@ impl Member {
         };
         self.transfers.insert(self.node, transfer);
         // If the links settled while the files were read, no further change would trigger this.
-        self.make_nodes();
+        self.make_nodes(now);
+        // An offer that was cut otherwise is void.
+        let own = self.roster.own();
+        own.transfers
+            .retain(|transfer| transfer.1 != State::Offering);
         self.report(now, ticket.id(), State::Offering, 0);
     }
 

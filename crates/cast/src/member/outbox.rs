@@ -103,7 +103,7 @@ impl Member {
             return;
         }
         self.roster.renew();
-        let room = self.settings.frame_max;
+        let room = self.frame_max(now);
         let alive = |transfer: &&Transfer| {
             let id = transfer.ticket.id();
             let record = self.roster.get(now, transfer.ticket.source);

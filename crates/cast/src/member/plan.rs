@@ -38,11 +38,12 @@ impl Member {
             }
         }
         self.links = Some(links);
-        self.make_nodes();
+        self.make_nodes(now);
     }
 
     /// Creates a Pacifier node for each transfer whose sender is among the links.
-    pub(super) fn make_nodes(&mut self) {
+    pub(super) fn make_nodes(&mut self, now: Instant) {
+        let common = self.frame_max(now);
         let Some(links) = &self.links else {
             return;
         };
@@ -51,7 +52,7 @@ impl Member {
             if transfer.node.is_some() || transfer.withdrawn.is_some() || !links.has(source) {
                 continue;
             }
-            let config = config(&self.settings, &transfer.ticket);
+            let config = config(&self.settings, &transfer.ticket, common);
             let seed = chappe_core::Seed(self.random.next_u64());
             let random = seed.stream(chappe_core::Purpose::Node(self.node.into()));
             match Node::new(config, self.node, links, random) {

@@ -11,6 +11,7 @@ fn record(node: u16, number: u32) -> Record {
             receives: true,
             ..Roles::default()
         },
+        frame_max: 1400,
         transfers: vec![
             (9, State::Receiving, 100),
             (10, State::Failed(Reason::NameTaken), 0),
@@ -20,7 +21,7 @@ fn record(node: u16, number: u32) -> Record {
 }
 
 fn roster(node: u16) -> Roster {
-    Roster::new(Seat::example(node, 10, 1), Roles::default())
+    Roster::new(Seat::example(node, 10, 1), Roles::default(), 1400)
 }
 
 /// A record with the signature of `signer`.

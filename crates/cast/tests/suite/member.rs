@@ -51,6 +51,49 @@ fn a_sender_reports_why_a_receiver_failed() {
     }
 }
 
+/// Goal: members send no frame that is longer than the smallest of them takes, once they know it, also not about many batches. Method: a
+/// line whose last member takes 420 octets, and has half of 9,766 batches. (Reports of batches had 1,087 octets, whatever the link's.)
+#[test]
+fn frames_fit_the_smallest_member() {
+    let mut line = Line::new();
+    line.members[2] = member_of(2, 420);
+    line.run(Duration::from_secs(3));
+    let now = line.now;
+    assert!(
+        line.members
+            .iter()
+            .all(|member| member.frame_max(now) == 420)
+    );
+    line.longest = 0;
+    let cut = Cut {
+        len: 40_000_000,
+        k: 32,
+        payload: 128,
+    };
+    let seat = Seat::example(0, 3, 1);
+    let terms = (Protocol::Improved, 8);
+    // As long as one of so many batches is.
+    let manifest = vec![7; 36 * cut.batches() as usize + 100];
+    let ticket = Ticket::sign(
+        0,
+        terms,
+        cut,
+        &manifest,
+        Validity::default(),
+        seat.key.sign(),
+    );
+    line.member(0).announce(now, ticket, manifest);
+    line.run(Duration::from_secs(3));
+    let held = (0..cut.batches()).map(|batch| batch % 2 == 0).collect();
+    let now = line.now;
+    line.member(2)
+        .report(now, ticket.id(), State::Receiving, 4883);
+    line.member(2).join(now, 0, held);
+    line.run(Duration::from_secs(5));
+    assert_eq!(line.members[0].receivers().len(), 1, "reports arrive");
+    assert!((300..=420).contains(&line.longest), "{}", line.longest);
+}
+
 /// Goal: the sender's withdrawal reaches a receiver behind a relay, and one that the sender has not signed does not count.
 /// Method: a line of three members; first a ticket that another key has signed, then the sender's.
 #[test]
@@ -66,7 +109,7 @@ fn a_signed_withdrawal_reaches_receivers() {
     };
     assert_eq!(line.members[2].tickets().count(), 1);
     let forged = ticket.withdraw(Withdrawal::Changed, &SignKey::new(&[2; 32]));
-    let news = [&[0xc5, 3, 1][..], &forged.encode()].concat();
+    let news = [&[0xc5, 4, 1][..], &forged.encode()].concat();
     let now = line.now;
     let arrival = Arrival {
         from: Address::node(1),
@@ -94,11 +137,11 @@ fn a_signed_withdrawal_reaches_receivers() {
 }
 
 /// Goal: members of another version are noticed, and their frames are not taken for others. Method: the first octets of
-/// news of version 1, and of a version to come.
+/// news of version 1, of the version before this one, and of one to come.
 #[test]
 fn another_version_is_noticed() {
     let mut member = member(2);
-    for news in [&[0xc1, 0, 0, 7, 1][..], &[0xc5, 4, 0]] {
+    for news in [&[0xc1, 0, 0, 7, 1][..], &[0xc5, 3, 0], &[0xc5, 5, 0]] {
         let arrival = Arrival {
             from: Address::node(1),
             to: Address::BROADCAST,
@@ -107,7 +150,7 @@ fn another_version_is_noticed() {
         };
         member.handle_link(Instant::ZERO, LinkEvent::Received(arrival));
     }
-    assert_eq!((member.counts().foreign, member.counts().malformed), (2, 0));
+    assert_eq!((member.counts().foreign, member.counts().malformed), (3, 0));
 }
 
 /// Goal: a transfer that Pacifier can never send ends with the reason; once it waited forever. Method: packets fill the
@@ -144,6 +187,10 @@ const MANIFEST: &[u8] = &[7; 2000];
 
 /// Member `node`; 0 sends, 2 receives, others relay.
 fn member(node: u16) -> Member {
+    member_of(node, FRAME_MAX)
+}
+
+fn member_of(node: u16, frame_max: usize) -> Member {
     let settings = Settings {
         seat: Seat::example(node, 3, 1),
         roles: Roles {
@@ -151,7 +198,7 @@ fn member(node: u16) -> Member {
             receives: node == 2,
             leaves: false,
         },
-        frame_max: FRAME_MAX,
+        frame_max,
         memory: 8_000_000,
         rate: Bitrate(10_000_000),
         shared: false,
@@ -213,6 +260,8 @@ impl Object for Zeros {
 struct Line {
     members: [Member; 3],
     now: Instant,
+    /// The longest frame that any has sent.
+    longest: usize,
 }
 
 impl Line {
@@ -220,6 +269,7 @@ impl Line {
         Line {
             members: [0, 1, 2].map(member),
             now: Instant::ZERO,
+            longest: 0,
         }
     }
 
@@ -248,6 +298,7 @@ impl Line {
         while let Some(send) =
             self.members[usize::from(node)].poll_link(self.now, control, &mut sdu)
         {
+            self.longest = self.longest.max(send.len);
             for &other in near {
                 let arrival = Arrival {
                     from: Address::node(node),

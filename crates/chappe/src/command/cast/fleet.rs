@@ -15,7 +15,7 @@ use crate::terminal::{self, Stream};
 
 pub fn run(options: &Options) -> Result<u8, Failure> {
     let group = Group::read(&options.group)?;
-    let fleet = Fleet::read(&options.folder(), &group)?;
+    let fleet = Fleet::read_all(&options.folders(), &group)?;
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     let now_ms = since.map_or(0, |since| since.as_millis() as u64);
     if options.json {

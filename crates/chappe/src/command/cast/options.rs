@@ -118,9 +118,9 @@ pub struct Members {
 pub struct Fleet {
     /// The list of members (.group), by which receipts are checked.
     pub group: PathBuf,
-    /// The folder with the receipts; default: NAME.fleet beside NAME.group.
+    /// A folder with receipts; default: NAME.fleet beside NAME.group. Give it several times to join the folders of several senders.
     #[arg(long, value_name = "DIR")]
-    pub fleet: Option<PathBuf>,
+    pub fleet: Vec<PathBuf>,
     /// End with exit code 1 if a member that has asked for files lacks their last version, or its command failed.
     #[arg(long)]
     pub check: bool,
@@ -133,9 +133,12 @@ pub struct Fleet {
 }
 
 impl Fleet {
-    /// The folder with the receipts.
-    pub fn folder(&self) -> PathBuf {
-        fleet_of(&self.group, self.fleet.as_ref())
+    /// The folders with the receipts.
+    pub fn folders(&self) -> Vec<PathBuf> {
+        match self.fleet.is_empty() {
+            true => vec![fleet_of(&self.group, None)],
+            false => self.fleet.clone(),
+        }
     }
 }
 

@@ -1,0 +1,52 @@
+//! The driver's hellos, and how long its own frames are.
+
+use chappe_core::{Duration, Instant, LinkNode};
+
+use super::Live;
+use super::outgoing::{Outgoing, Seal};
+use crate::frame::{EPOCH, Kind, STAMP};
+use crate::queue::Target;
+
+/// A node that sent no broadcast for this long is silent.
+const SILENT: Duration = Duration::from_secs(1);
+
+impl<N: LinkNode + ?Sized> Live<N> {
+    /// Makes the driver's own frames (hellos, pieces of the list of members) for SDUs of at most `sdu` octets, between two runs: there
+    /// are members to whom longer ones do not come. The node sees to its own frames.
+    pub fn limit(&mut self, sdu: usize) {
+        self.own_max = sdu.min(self.frame_max);
+        if self.notice.0.is_some() {
+            // Its pieces have another length from now on.
+            self.notice.0 = Some(0);
+        }
+    }
+
+    /// Sends a hello if one is due. While the node is silent, hellos are as long as its data would be: neighbours measure
+    /// the delivery ratio by them.
+    pub(super) fn send_hello(&mut self, now: Instant) {
+        if self.schedule.next() > now {
+            return;
+        }
+        let Some(slot) = self.queue.vacant() else {
+            return;
+        };
+        let clear = Kind::Hello.clear();
+        let room = self.own_max.saturating_sub(EPOCH + STAMP);
+        let Some(body) = slot.frame.get_mut(clear..clear + room) else {
+            return;
+        };
+        let counter = self.sealer.next_broadcast();
+        let len = self.neighbours.write_hello(now, counter, body);
+        let silent = |last: Instant| now.saturating_since(last) > SILENT;
+        let usual = !self.echoes || !self.ears.are_due(now);
+        let silent = usual && self.broadcast_at.is_none_or(silent);
+        let whole = self.schedule.length(len, room, silent);
+        body[len..whole].fill(0);
+        let len = whole;
+        let frame = Outgoing::control(Seal::Broadcast(Kind::Hello), Target::Broadcast);
+        if self.seal_and_queue(now, len, frame) {
+            self.statistics.hellos_sent += 1;
+        }
+        self.schedule.sent(now);
+    }
+}
