@@ -92,14 +92,12 @@ pub struct Config {
     pub undo: bool,
     /// After an idle time of more than one timeout, restart from the initial window (RFC 5681 4.1). Default on.
     pub idle_restart: bool,
-    /// The fast path for the segment that is expected next. Changes no behaviour, only cost. Default on.
-    pub header_prediction: bool,
 }
 
 /// Keep-alive: when to probe an idle peer (RFC 9293 3.8.4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeepAlive {
-    /// Idle time before the first probe. The RFC's default is 2 hours.
+    /// Idle time before the first probe, up to 9.7 hours. The RFC's default is 2 hours.
     pub idle: Duration,
     /// Time between probes that stay unanswered.
     pub interval: Duration,
@@ -140,10 +138,6 @@ impl Config {
     pub(super) const fn uses_undo(&self) -> bool {
         cfg!(feature = "undo") && self.undo
     }
-
-    pub(super) const fn predicts_headers(&self) -> bool {
-        cfg!(feature = "header-prediction") && self.header_prediction
-    }
 }
 
 impl Config {
@@ -176,7 +170,6 @@ impl Config {
         prr: true,
         undo: true,
         idle_restart: true,
-        header_prediction: true,
     };
 }
 

@@ -139,6 +139,7 @@ impl SackBlocks {
     pub const MAX: usize = 4;
 
     /// Appends a block; a fifth is omitted.
+    #[inline(never)]
     pub fn push(&mut self, block: Range) {
         if let Some(slot) = self.blocks.get_mut(usize::from(self.count)) {
             *slot = block;
@@ -171,9 +172,14 @@ pub struct Options {
 
 impl Options {
     /// Parses the option area of a header. Stops at the first option with an invalid length and keeps those before it.
-    #[inline(never)]
-    pub fn parse(mut area: &[u8]) -> Options {
+    pub fn parse(area: &[u8]) -> Options {
         let mut options = Options::default();
+        options.take_all(area);
+        options
+    }
+
+    #[inline(never)]
+    fn take_all(&mut self, mut area: &[u8]) {
         // Ends: a kind without a length octet takes one octet, and `get(2..len)` refuses lengths below 2.
         while let [first, rest @ ..] = area {
             match *first {
@@ -186,12 +192,11 @@ impl Options {
                     let (Some(value), Some(next)) = (area.get(2..len), area.get(len..)) else {
                         break;
                     };
-                    options.take(kind, value);
+                    self.take(kind, value);
                     area = next;
                 }
             }
         }
-        options
     }
 
     fn take(&mut self, kind: u8, value: &[u8]) {
@@ -283,7 +288,7 @@ impl Words<'_> {
     fn put(&mut self, word: u32) {
         if let Some(place) = self.area.get_mut(self.len) {
             *place = word.to_be_bytes();
-            self.len += 1;
+            self.len = self.len.wrapping_add(1);
         }
     }
 }
@@ -328,50 +333,33 @@ impl<'a> Segment<'a> {
     /// Parses a segment without checking its checksum.
     #[inline(never)]
     pub fn parse(bytes: &'a [u8]) -> Result<Segment<'a>, Malformed> {
-        let Some(&header) = bytes.first_chunk::<HEADER_MIN>() else {
+        let (words, _) = bytes.as_chunks::<4>();
+        let Some(&[ports, seq, ack, bits, urgent]) = words.first_chunk() else {
             return Err(Malformed::Truncated);
         };
-        let [
-            a,
-            b,
-            c,
-            d,
-            s0,
-            s1,
-            s2,
-            s3,
-            k0,
-            k1,
-            k2,
-            k3,
-            offset,
-            flags,
-            w0,
-            w1,
-            _,
-            _,
-            u0,
-            u1,
-        ] = header;
-        let offset = usize::from(offset >> 4) * 4;
+        let ports = u32::from_be_bytes(ports);
+        let bits = u32::from_be_bytes(bits);
+        let offset = (bits >> 28) as usize * 4;
         let (Some(area), Some(payload)) = (bytes.get(HEADER_MIN..offset), bytes.get(offset..))
         else {
             return Err(Malformed::Offset);
         };
-        let segment = Segment {
-            source_port: u16::from_be_bytes([a, b]),
-            destination_port: u16::from_be_bytes([c, d]),
-            seq: Seq::new(u32::from_be_bytes([s0, s1, s2, s3])),
-            ack: Seq::new(u32::from_be_bytes([k0, k1, k2, k3])),
-            flags: Flags::from_bits(flags),
-            window: u16::from_be_bytes([w0, w1]),
-            urgent: u16::from_be_bytes([u0, u1]),
-            options: Options::parse(area),
-            payload,
-        };
-        if segment.source_port == 0 || segment.destination_port == 0 {
+        let (source_port, destination_port) = ((ports >> 16) as u16, ports as u16);
+        if source_port == 0 || destination_port == 0 {
             return Err(Malformed::Port);
         }
+        let mut segment = Segment {
+            source_port,
+            destination_port,
+            seq: Seq::new(u32::from_be_bytes(seq)),
+            ack: Seq::new(u32::from_be_bytes(ack)),
+            flags: Flags::from_bits((bits >> 16) as u8),
+            window: bits as u16,
+            urgent: u32::from_be_bytes(urgent) as u16,
+            options: Options::default(),
+            payload,
+        };
+        segment.options.take_all(area);
         Ok(segment)
     }
 
@@ -405,12 +393,13 @@ impl<'a> Segment<'a> {
             words.put(u32::from(self.flags.bits()) << 16 | u32::from(self.window));
             words.put(u32::from(self.urgent));
             self.options.emit(&mut words);
-            words.len * 4
+            // At most 60.
+            words.len << 2
         };
         // The data offset in words, in the upper four bits: len / 4 << 4.
-        put(header, field::OFFSET, [(len * 4) as u8]);
-        let payload = parts[0].len() + parts[1].len();
-        let mut sum = flow.pseudo_header((len + payload) as u32);
+        put(header, field::OFFSET, [(len << 2) as u8]);
+        let payload = parts[0].len().wrapping_add(parts[1].len());
+        let mut sum = flow.pseudo_header(len.wrapping_add(payload) as u32);
         sum.add(header.get(..len).unwrap_or_default());
         sum.add(parts[0]);
         sum.add(parts[1]);
@@ -421,9 +410,10 @@ impl<'a> Segment<'a> {
     /// Writes header and payload and returns their length, or `None` if `buffer` is too small.
     pub fn emit(&self, flow: &Flow, buffer: &mut [u8]) -> Option<usize> {
         let header = HEADER_MIN + self.options.len();
-        let total = header + self.payload.len();
+        let total = header.wrapping_add(self.payload.len());
         buffer.get_mut(header..total)?.copy_from_slice(self.payload);
-        Some(self.emit_header(flow, [self.payload, &[]], buffer) + self.payload.len())
+        self.emit_header(flow, [self.payload, &[]], buffer);
+        Some(total)
     }
 
     /// The reset that answers a segment without a connection (RFC 9293 3.10.7.1); `None` if it is itself a reset.
