@@ -36,10 +36,10 @@ const MEMORY: [(&str, u32); 6] = [
 /// The goal for TCP's code and constants, octets.
 const TEXT_GOAL: u32 = 16 * 1024;
 /// No more than this is let in: what stands, and a little.
-const TEXT_MAX: u32 = 16_500;
+const TEXT_MAX: u32 = 16_600;
 /// The goal without cargo features, and what is let in: what stands, and a little.
 const LEAST_GOAL: u32 = 11 * 1024;
-const LEAST_MAX: u32 = 12_700;
+const LEAST_MAX: u32 = 11_400;
 /// Instructions for one call, on average.
 const INSTRUCTIONS_MAX: u64 = 8_000;
 /// The goal for a segment with data, made or taken.

@@ -59,7 +59,7 @@ impl<C: Congestion> Socket<'_, C> {
             // The peer answers although it accepts nothing: the connection is alive (RFC 9293 3.8.6.1).
             self.retries = 0;
         }
-        if delivery.reordered {
+        if cfg!(feature = "rack") && delivery.reordered {
             self.rack.reordering_seen();
         }
         self.detect_spurious(segment, &delivery, &sacks);
@@ -101,13 +101,21 @@ impl<C: Congestion> Socket<'_, C> {
         let min_rtt = self.rtt.min();
         let sack = self.bits.has(bits::SACK);
         let (flight, rack) = (&mut self.flight, &mut self.rack);
-        let mut high = flight.highest_sacked();
+        // Only RACK asks for order.
+        let rack_used = cfg!(feature = "rack");
+        let mut high = match rack_used {
+            true => flight.highest_sacked(),
+            false => flight.una(),
+        };
         let mut take = |piece: super::flight::Piece, cumulative: bool| {
             if piece.is(SACKED) {
                 return;
             }
             delivery.octets = delivery.octets.saturating_add(piece.range.len());
-            let rtt = rack.delivered(piece, stamp, echo_age, min_rtt);
+            let rtt = match rack_used {
+                true => rack.delivered(piece, stamp, echo_age, min_rtt),
+                false => Some(stamp.since(piece.at)),
+            };
             if piece.is(RETRANSMITTED) {
                 let age = stamp.since(piece.at);
                 delivery.resent = Some(delivery.resent.map_or(age, |other| other.min(age)));
@@ -140,8 +148,10 @@ impl<C: Congestion> Socket<'_, C> {
     /// SND.UNA advanced: frees the send buffer, ends the back-off, takes a round-trip sample.
     fn on_progress(&mut self, delivery: &Delivery) {
         self.send.consume(delivery.advanced);
-        let waits = !self.flight.is_empty() || self.send.len() > 0;
-        self.flight.stalled_at = if waits { stall_clock(self.now()) } else { 0 };
+        if cfg!(feature = "user-timeout") {
+            let waits = !self.flight.is_empty() || self.send.len() > 0;
+            self.flight.stalled_at = if waits { stall_clock(self.now()) } else { 0 };
+        }
         self.retries = 0;
         self.backoff = 0;
         self.sample(delivery);
@@ -327,7 +337,7 @@ impl<C: Congestion> Socket<'_, C> {
             self.backoff = 0;
         }
         // RFC 8985 7.2: no probe while SACKs are present; RACK's reordering timer is in charge.
-        if self.recovery.phase == Phase::Open && self.flight.any(SACKED) {
+        if cfg!(feature = "sack") && self.recovery.phase == Phase::Open && self.flight.any(SACKED) {
             self.timers.stop(Timer::TailLossProbe);
         }
     }

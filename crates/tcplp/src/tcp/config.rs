@@ -111,6 +111,26 @@ impl Config {
         cfg!(feature = "sack") && self.sack
     }
 
+    pub(super) const fn uses_keep_alive(&self) -> Option<KeepAlive> {
+        if cfg!(feature = "keep-alive") {
+            self.keep_alive
+        } else {
+            None
+        }
+    }
+
+    pub(super) const fn uses_user_timeout(&self) -> Duration {
+        if cfg!(feature = "user-timeout") {
+            self.user_timeout
+        } else {
+            Duration::ZERO
+        }
+    }
+
+    pub(super) const fn uses_idle_restart(&self) -> bool {
+        cfg!(feature = "idle-restart") && self.idle_restart
+    }
+
     pub(super) const fn uses_timestamps(&self) -> bool {
         cfg!(feature = "timestamps") && self.timestamps
     }

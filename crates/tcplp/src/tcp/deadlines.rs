@@ -61,7 +61,10 @@ impl<C: Congestion> Socket<'_, C> {
 
     /// How much longer data may wait for progress: zero when the user timeout has passed (RFC 9293 3.8.3).
     pub(super) fn patience(&self) -> Duration {
-        match (self.local.config.user_timeout, self.flight.stalled_at) {
+        match (
+            self.local.config.uses_user_timeout(),
+            self.flight.stalled_at,
+        ) {
             (Duration::ZERO, _) | (_, 0) => Duration::MAX,
             (limit, since) => patience(self.now(), since, limit),
         }
@@ -74,7 +77,7 @@ impl<C: Congestion> Socket<'_, C> {
     }
 
     fn keep_alive_timeout(&mut self) {
-        let Some(keep_alive) = self.local.config.keep_alive else {
+        let Some(keep_alive) = self.local.config.uses_keep_alive() else {
             return;
         };
         if !self.flight.is_empty() || self.timers.runs(Timer::Persist) {

@@ -313,7 +313,8 @@ impl<C: Congestion> Socket<'_, C> {
         let end = segment.seq + segment.payload.len() as u32;
         let old = Range::new(segment.seq, end.earlier(self.rcv_nxt));
         // Sequence numbers wrap: only within the largest window below RCV.NXT is data certain to be old.
-        if !old.is_empty() && self.rcv_nxt.since(old.start) <= WINDOW_MAX {
+        let sure = self.rcv_nxt.since(old.start) <= WINDOW_MAX;
+        if cfg!(feature = "sack") && !old.is_empty() && sure {
             self.report_duplicate(old);
         }
     }
@@ -368,7 +369,7 @@ impl<C: Congestion> Socket<'_, C> {
 
     /// The peer is alive: restarts the keep-alive timer.
     fn restart_keep_alive(&mut self) {
-        if let Some(keep_alive) = self.local.config.keep_alive
+        if let Some(keep_alive) = self.local.config.uses_keep_alive()
             && !self.timers.runs(Timer::TimeWait)
         {
             self.timers.start(Timer::KeepAlive, keep_alive.idle);
@@ -421,11 +422,12 @@ impl<C: Congestion> Socket<'_, C> {
             let inserted = self.receive.insert(self.rcv_nxt, start, payload);
             self.rcv_nxt = self.rcv_nxt + inserted.advanced;
             // RFC 2883 4: the first duplicate part is reported. What lies below RCV.NXT precedes what is held above it.
-            if !inserted.duplicate.is_empty() && start == seq {
+            if cfg!(feature = "sack") && !inserted.duplicate.is_empty() && start == seq {
                 self.report_duplicate(inserted.duplicate);
             }
             // RFC 5681 4.2: at once for a gap, for data that fills one, and for duplicates.
-            if inserted.gap || inserted.advanced == 0 || self.duplicate_len > 0 {
+            let repeated = start != seq || !inserted.duplicate.is_empty();
+            if inserted.gap || inserted.advanced == 0 || repeated {
                 self.bits.set(bits::ACK_NOW);
             }
             self.delay_ack(payload.len() as u32);

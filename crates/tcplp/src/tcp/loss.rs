@@ -206,7 +206,7 @@ impl<C: Congestion> Socket<'_, C> {
     /// At a retransmission timeout the first entry is lost, and every other that is overdue (RFC 8985 6.3).
     fn mark_lost_on_timeout(&mut self) {
         // The first segment was SACKed and is still not acknowledged: the peer reneged (RFC 2018 8).
-        if self.flight.first().is_some_and(|piece| piece.is(SACKED)) {
+        if cfg!(feature = "sack") && self.flight.first().is_some_and(|piece| piece.is(SACKED)) {
             self.flight.clear(SACKED);
         }
         // Without RACK everything is.

@@ -312,7 +312,7 @@ impl<C: Congestion> Socket<'_, C> {
     /// After an idle time longer than the RTO the window no longer describes the path: back to the initial window
     /// (RFC 5681 4.1).
     fn restart_after_idle(&mut self) {
-        if !self.local.config.idle_restart || !self.flight.is_empty() || self.unsent() == 0 {
+        if !self.local.config.uses_idle_restart() || !self.flight.is_empty() || self.unsent() == 0 {
             return;
         }
         let idle = u32::from(self.stamp().coarse().wrapping_sub(self.sent_at)) << 14;
@@ -448,7 +448,7 @@ impl<C: Congestion> Socket<'_, C> {
 
     /// Data begins to wait for an acknowledgement or a window, unless some waits already: the user timeout counts from here.
     fn note_wait(&mut self) {
-        if self.flight.stalled_at == 0 {
+        if cfg!(feature = "user-timeout") && self.flight.stalled_at == 0 {
             self.flight.stalled_at = stall_clock(self.now());
         }
     }

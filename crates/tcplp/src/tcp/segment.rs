@@ -45,6 +45,11 @@ mod kind {
     pub const TIMESTAMPS: u8 = 8;
 }
 
+// Whether the crate is built with the mechanism; the option is neither read nor written without it.
+const SACK: bool = cfg!(feature = "sack");
+const TIMESTAMPS: bool = cfg!(feature = "timestamps");
+const WINDOW_SCALE: bool = cfg!(feature = "window-scale");
+
 /// The eight flags of the header.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Flags(u8);
@@ -202,15 +207,17 @@ impl Options {
     fn take(&mut self, kind: u8, value: &[u8]) {
         match (kind, value) {
             (kind::MSS, &[high, low]) => self.mss = Some(u16::from_be_bytes([high, low])),
-            (kind::WINDOW_SCALE, &[shift]) => self.window_scale = Some(shift.min(14)),
-            (kind::SACK_PERMITTED, []) => self.sack_permitted = true,
-            (kind::TIMESTAMPS, &[a, b, c, d, e, f, g, h]) => {
+            (kind::WINDOW_SCALE, &[shift]) if WINDOW_SCALE => {
+                self.window_scale = Some(shift.min(14))
+            }
+            (kind::SACK_PERMITTED, []) if SACK => self.sack_permitted = true,
+            (kind::TIMESTAMPS, &[a, b, c, d, e, f, g, h]) if TIMESTAMPS => {
                 self.timestamps = Some(Timestamps {
                     value: u32::from_be_bytes([a, b, c, d]),
                     echo: u32::from_be_bytes([e, f, g, h]),
                 });
             }
-            (kind::SACK, blocks) if blocks.len() % 8 == 0 => {
+            (kind::SACK, blocks) if SACK && blocks.len() % 8 == 0 => {
                 for block in blocks.chunks_exact(8) {
                     if let &[a, b, c, d, e, f, g, h] = block {
                         let start = Seq::new(u32::from_be_bytes([a, b, c, d]));
@@ -226,14 +233,23 @@ impl Options {
     /// Octets that these options take in a header, padding included: a multiple of 4.
     pub fn len(&self) -> usize {
         let mss = if self.mss.is_some() { 4 } else { 0 };
-        let timestamps = if self.timestamps.is_some() { 12 } else { 0 };
-        let permitted = match (self.sack_permitted, self.timestamps) {
-            (true, None) => 4,
+        let timestamps = if TIMESTAMPS && self.timestamps.is_some() {
+            12
+        } else {
+            0
+        };
+        let permitted = match (SACK && self.sack_permitted, timestamps) {
+            (true, 0) => 4,
             _ => 0,
         };
-        let scale = if self.window_scale.is_some() { 4 } else { 0 };
+        let scale = if WINDOW_SCALE && self.window_scale.is_some() {
+            4
+        } else {
+            0
+        };
         let sack = match self.sack.as_slice().len() {
             0 => 0,
+            _ if !SACK => 0,
             count => 4 + 8 * count,
         };
         mss + timestamps + permitted + scale + sack
@@ -249,21 +265,21 @@ impl Options {
         if let Some(mss) = self.mss {
             words.put(word(kind::MSS, 4, 0, 0) | u32::from(mss));
         }
-        if let Some(timestamps) = self.timestamps {
+        if TIMESTAMPS && let Some(timestamps) = self.timestamps {
             words.put(match self.sack_permitted {
                 true => word(kind::SACK_PERMITTED, 2, kind::TIMESTAMPS, 10),
                 false => word(kind::NOP, kind::NOP, kind::TIMESTAMPS, 10),
             });
             words.put(timestamps.value);
             words.put(timestamps.echo);
-        } else if self.sack_permitted {
+        } else if self.sack_permitted && SACK {
             words.put(word(kind::NOP, kind::NOP, kind::SACK_PERMITTED, 2));
         }
-        if let Some(shift) = self.window_scale {
+        if WINDOW_SCALE && let Some(shift) = self.window_scale {
             words.put(word(kind::NOP, kind::WINDOW_SCALE, 3, shift));
         }
         let blocks = self.sack.as_slice();
-        if !blocks.is_empty() {
+        if SACK && !blocks.is_empty() {
             let len = 2 + 8 * blocks.len();
             words.put(word(kind::NOP, kind::NOP, kind::SACK, len as u8));
             for block in blocks {

@@ -88,7 +88,8 @@ impl Timers {
     /// A call begins at `now`.
     #[inline(never)]
     pub fn turn(&mut self, now: Instant) {
-        if now.saturating_since(self.now()) > Timers::MAX {
+        let passed = now.nanos().wrapping_sub(self.now().nanos()) as i64;
+        if passed > Timers::MAX.nanos() as i64 {
             // Whatever runs is due. It would be taken for what lies ahead.
             self.at = [Timers::units(now).to_ne_bytes(); Timer::SLOTS];
         }
@@ -147,10 +148,10 @@ impl Timers {
         let mut first = None;
         // More than any timer has left.
         let mut least = i32::MAX;
-        for timer in Timer::ALL {
-            let left = self.left(timer);
-            if self.runs(timer) && left < least {
-                (first, least) = (Some(timer), left);
+        for timer in &Timer::ALL {
+            let left = self.left(*timer);
+            if self.runs(*timer) && left < least {
+                (first, least) = (Some(*timer), left);
             }
         }
         first.map(|timer| (timer, least))
