@@ -13,7 +13,7 @@ use embedded_io_async::{ErrorType, Read, Write};
 pub const RECORDING: &[u8] = include_bytes!("server.bin");
 /// What the client says, and what must come back.
 pub const SAID: &[u8] = b"21.50\n";
-/// `SAID` in reverse.
+/// What the server answers: `SAID` in reverse.
 pub const ANSWER: &[u8] = b"05.12\n";
 
 /// A server that was recorded, and a place for what the client sends.
