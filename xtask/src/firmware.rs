@@ -34,14 +34,17 @@ const BOARD: [&str; 15] = [
     "-kernel",
 ];
 const THERMOMETER: &str = "firmware/thermometer";
+/// A client's session of TLS with a recorded server.
+pub const TLS: &str = "proof/tls-session";
 /// P³'s roles for such a board.
 pub const PIPELINE: &str = "firmware/pipeline";
 /// The packages that are run, and what each prints a line for.
-const IMAGES: [(&str, &str); 4] = [
+const IMAGES: [(&str, &str); 5] = [
     ("proof/p3-relay", "frames"),
     ("proof/tcplp-two-sockets", "segments"),
     (THERMOMETER, "frames"),
     (PIPELINE, "frames"),
+    (TLS, "octets"),
 ];
 /// The images for a board that one can buy: package and program.
 const FOR_BOARDS: [(&str, &str); 4] = [

@@ -34,6 +34,7 @@
 //!     short: true,
 //!     pace: Vec::new(),
 //!     tcp: tcp::Config { mss: 498, ..tcp::Config::STANDARD },
+//!     leaf_ack_delay: tcp::Config::STANDARD.delayed_ack,
 //!     window: 4,
 //!     prefix: "fd00:1:2:3::".parse().unwrap(),
 //!     reports: Vec::new(),

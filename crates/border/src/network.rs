@@ -43,6 +43,8 @@ pub struct Network {
     pub pace: Vec<Duration>,
     /// TCP parameters of the motes.
     pub tcp: tcp::Config,
+    /// How long acknowledgements of sleepy leaves may wait; those of other motes wait for `tcp.delayed_ack`.
+    pub leaf_ack_delay: Duration,
     /// The motes' send and receive buffers, in segments.
     pub window: usize,
     /// The network's prefix, of 64 bits.
@@ -87,6 +89,18 @@ impl Network {
             path.push(parent);
         }
         Some(path)
+    }
+
+    /// The TCP parameters of a mote.
+    fn tcp_of(&self, node: usize) -> tcp::Config {
+        let delayed_ack = match sleep(self, node) {
+            Some(_) => self.leaf_ack_delay,
+            None => self.tcp.delayed_ack,
+        };
+        tcp::Config {
+            delayed_ack,
+            ..self.tcp
+        }
     }
 
     /// The next hop from `here` to `to`: down the tree if `here` is on `to`'s path to the border, else up.
@@ -197,7 +211,7 @@ impl Make {
         let local: &'static Local = Box::leak(Box::new(Local {
             address: IpAddr::V6(config.global()),
             secret: secret(network.seed, node, life),
-            config: network.tcp,
+            config: network.tcp_of(node),
         }));
         let sockets = std::array::from_fn(|_| socket(local, network.window));
         let mut services = Services::new(node as u16);
@@ -272,4 +286,40 @@ fn table(network: &Network, here: usize) -> Table<NODES_MAX> {
         }
     }
     table
+}
+
+#[cfg(test)]
+mod tests {
+    use chappe_sim::Matrix;
+
+    use super::*;
+
+    #[test]
+    fn leaves_that_sleep_have_their_own_delay_of_acknowledgements() {
+        let links = Matrix::silent(3).with_link(0, 1, 1.0).with_link(1, 2, 1.0);
+        let tcp = tcp::Config {
+            delayed_ack: Duration::from_millis(200),
+            ..tcp::Config::STANDARD
+        };
+        let network = Network {
+            medium: Medium::matrix(&links).expect("the links are ratios"),
+            seed: 1,
+            faults: Vec::new(),
+            border: 0,
+            parents: vec![None, Some(0), Some(1)],
+            mac: dot15d4::Config::HAMILTON,
+            leaves: vec![(2, Sleep::tcplp(Address::node(1)))],
+            contexts: true,
+            short: true,
+            pace: Vec::new(),
+            tcp,
+            leaf_ack_delay: Duration::from_millis(100),
+            window: 4,
+            prefix: "fd00:1:2:3::".parse().expect("an address"),
+            reports: Vec::new(),
+            thermometers: Vec::new(),
+        };
+        let delays = [1, 2].map(|node| network.tcp_of(node).delayed_ack);
+        assert_eq!(delays, [200, 100].map(Duration::from_millis));
+    }
 }

@@ -67,6 +67,7 @@ fn row() -> Network {
             mss: 498,
             ..tcp::Config::STANDARD
         },
+        leaf_ack_delay: tcp::Config::STANDARD.delayed_ack,
         window: 4,
         prefix: "fd00:2:3:4::".parse().unwrap(),
         reports: vec![(2, server())],

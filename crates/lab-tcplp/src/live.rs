@@ -42,6 +42,8 @@ pub struct LiveNetwork {
     pub pace: Vec<Duration>,
     /// TCP of the motes.
     pub tcp: tcp::Config,
+    /// How long acknowledgements of nodes that sleep may wait.
+    pub leaf_ack_delay: Duration,
     /// TCP's buffers in segments, each way.
     pub window: usize,
 }
@@ -113,6 +115,7 @@ impl LiveNetwork {
                 .collect(),
             parents,
             tcp: with.tcp,
+            leaf_ack_delay: with.leaf_ack_delay,
             window: with.window,
         })
     }

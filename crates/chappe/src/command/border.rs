@@ -165,6 +165,7 @@ fn network(live: &LiveNetwork, options: &Border, reports: Vec<(usize, SocketAddr
         short: live.short,
         pace: live.pace.clone(),
         tcp: live.tcp,
+        leaf_ack_delay: live.leaf_ack_delay,
         window: live.window,
         prefix: options.prefix,
         reports,

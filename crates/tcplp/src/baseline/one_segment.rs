@@ -34,6 +34,5 @@ pub const CONFIG: Config = Config {
     prr: false,
     undo: false,
     idle_restart: false,
-    header_prediction: false,
     ..Config::STANDARD
 };

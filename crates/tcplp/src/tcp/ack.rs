@@ -2,16 +2,14 @@
 //!
 //! The order matters: undo is decided before new losses are marked, and the window grows by the phase before recovery ends.
 
-use chappe_core::Instant;
-
-use super::clock::{Stamp, stall_clock};
+use super::clock::stall_clock;
 use super::congestion::{Acked, Congestion};
 use super::flight::{LOST, RETRANSMITTED, SACKED};
 use super::input::wraps_before;
 use super::recovery::Phase;
-use super::sack::{DUP_THRESH, Sorted};
+use super::sack::{DUP_THRESH, Sacks};
 use super::segment::{Flags, Segment};
-use super::socket::Socket;
+use super::socket::{Socket, count};
 use super::state::State;
 use super::timers::Timer;
 use super::{Seq, bits};
@@ -29,11 +27,13 @@ struct Delivery {
     resent: Option<u32>,
     /// A segment that was sent once was delivered out of order.
     reordered: bool,
+    /// The age of the timestamp that the peer echoes, µs; `None` if there is none or it is implausible.
+    echo_age: Option<u32>,
 }
 
 impl<C: Congestion> Socket<'_, C> {
     /// An acceptable acknowledgement, advancing or not, in a synchronised state (RFC 9293 3.10.7.4, fifth).
-    pub(super) fn handle_ack(&mut self, now: Instant, segment: &Segment<'_>) {
+    pub(super) fn handle_ack(&mut self, segment: &Segment<'_>) {
         let una = self.flight.una();
         let window_moved = self.update_window(segment);
         if self.bits.has(bits::PROBED_WINDOW) && segment.ack == self.snd_nxt + 1 {
@@ -47,84 +47,75 @@ impl<C: Congestion> Socket<'_, C> {
             && segment.payload.is_empty()
             && !segment.flags.has(Flags::FIN)
             && !window_moved;
-        let sorted = match self.bits.has(bits::SACK) {
-            true => Sorted::new(&segment.options.sack, ack, self.snd_nxt),
-            false => Sorted::default(),
+        let sacks = match self.bits.has(bits::SACK) {
+            true => Sacks::new(&segment.options.sack, ack, self.snd_nxt),
+            false => Sacks::default(),
         };
-        self.process_ack(now, segment, ack, &sorted, duplicate);
-        self.move_closing_states(now);
-    }
-
-    /// The part that header prediction shares: updates everything that depends on what was delivered.
-    pub(super) fn process_ack(
-        &mut self,
-        now: Instant,
-        segment: &Segment<'_>,
-        ack: Seq,
-        sorted: &Sorted,
-        duplicate: bool,
-    ) {
         let before = self.flight_size();
-        let delivery = self.deliver(now, segment, ack, sorted);
+        let delivery = self.deliver(segment, ack, &sacks);
         if delivery.advanced > 0 {
-            self.on_progress(now, segment, &delivery);
+            self.on_progress(&delivery);
         } else if self.flight.is_empty() || self.snd_wnd() == 0 {
             // The peer answers although it accepts nothing: the connection is alive (RFC 9293 3.8.6.1).
             self.retries = 0;
         }
-        if delivery.reordered {
+        if cfg!(feature = "rack") && delivery.reordered {
             self.rack.reordering_seen();
         }
-        self.detect_spurious(segment, &delivery, sorted);
-        self.process_probe_ack(segment, duplicate, sorted, before);
+        self.detect_spurious(segment, &delivery, &sacks);
+        self.process_probe_ack(segment, duplicate, &sacks, before);
         self.handle_ece(segment, before);
         let delivered = match self.bits.has(bits::SACK) {
             true => delivery.octets,
             false => self.count_duplicates(duplicate, &delivery),
         };
         if delivery.octets > 0 || duplicate {
-            self.detect_losses(now);
+            self.detect_losses();
             self.enter_recovery();
             self.reduce_in_proportion(delivered);
         }
         let phase = self.recovery.phase;
         self.leave_recovery();
         self.grow(&delivery, before, phase);
-        self.after_ack(now, &delivery);
+        self.after_ack(&delivery);
+        self.move_closing_states();
     }
 
     /// Our SYN is acknowledged. It takes one sequence number and no octet of the send buffer.
-    pub(super) fn syn_acknowledged(&mut self, now: Instant, segment: &Segment<'_>) {
-        let delivery = self.deliver(now, segment, segment.ack, &Sorted::default());
-        self.sample(now, segment, &delivery);
+    pub(super) fn syn_acknowledged(&mut self, segment: &Segment<'_>) {
+        let delivery = self.deliver(segment, segment.ack, &Sacks::default());
+        self.sample(&delivery);
         self.timers.stop(Timer::Retransmit);
         self.recovery = super::recovery::Recovery::new(self.flight.una().back(1));
     }
 
     /// Removes acknowledged segments from the flight table, marks SACKed ones, and passes both to RACK.
-    fn deliver(
-        &mut self,
-        now: Instant,
-        segment: &Segment<'_>,
-        ack: Seq,
-        sorted: &Sorted,
-    ) -> Delivery {
+    fn deliver(&mut self, segment: &Segment<'_>, ack: Seq, sacks: &Sacks) -> Delivery {
+        let echo_age = self.echo_age(segment);
         let mut delivery = Delivery {
             advanced: ack.since(self.flight.una()),
+            echo_age,
             ..Delivery::default()
         };
-        let stamp = Stamp::of(now);
-        let echo_age = self.echo_age(now, segment);
+        let stamp = self.stamp();
         let min_rtt = self.rtt.min();
         let sack = self.bits.has(bits::SACK);
         let (flight, rack) = (&mut self.flight, &mut self.rack);
-        let mut high = flight.highest_sacked();
+        // Only RACK asks for order.
+        let rack_used = cfg!(feature = "rack");
+        let mut high = match rack_used {
+            true => flight.highest_sacked(),
+            false => flight.una(),
+        };
         let mut take = |piece: super::flight::Piece, cumulative: bool| {
             if piece.is(SACKED) {
                 return;
             }
             delivery.octets = delivery.octets.saturating_add(piece.range.len());
-            let rtt = rack.delivered(piece, stamp, echo_age, min_rtt);
+            let rtt = match rack_used {
+                true => rack.delivered(piece, stamp, echo_age, min_rtt),
+                false => Some(stamp.since(piece.at)),
+            };
             if piece.is(RETRANSMITTED) {
                 let age = stamp.since(piece.at);
                 delivery.resent = Some(delivery.resent.map_or(age, |other| other.min(age)));
@@ -137,32 +128,33 @@ impl<C: Congestion> Socket<'_, C> {
             high = high.later(piece.range.end);
         };
         let cut = flight.acknowledge(ack, |piece| take(piece, true));
-        // Without SACK there are none.
-        for block in sorted.blocks.as_slice().iter().filter(|_| sack) {
-            flight.sack(*block, |piece| take(piece, false));
+        if sack {
+            flight.sack(sacks.blocks.as_slice(), |piece| take(piece, false));
         }
         if cut && matches!(self.recovery.phase, Phase::Fast | Phase::Loss) {
             // Only the first segment of a merged entry was retransmitted; this is the rest.
-            self.mark_first_lost();
+            self.flight.mark_first(LOST);
         }
         delivery
     }
 
     /// The age of the timestamp that the peer echoes, µs; `None` if there is none or it is implausible.
-    fn echo_age(&self, now: Instant, segment: &Segment<'_>) -> Option<u32> {
+    fn echo_age(&self, segment: &Segment<'_>) -> Option<u32> {
         let timestamps = segment.options.timestamps?;
-        let age = self.timestamp(now).wrapping_sub(timestamps.echo);
+        let age = self.timestamp().wrapping_sub(timestamps.echo);
         (self.bits.has(bits::TIMESTAMPS) && age < ECHO_AGE_MAX).then(|| age * 1000)
     }
 
     /// SND.UNA advanced: frees the send buffer, ends the back-off, takes a round-trip sample.
-    fn on_progress(&mut self, now: Instant, segment: &Segment<'_>, delivery: &Delivery) {
+    fn on_progress(&mut self, delivery: &Delivery) {
         self.send.consume(delivery.advanced);
-        let waits = !self.flight.is_empty() || self.send.len() > 0;
-        self.flight.stalled_at = if waits { stall_clock(now) } else { 0 };
+        if cfg!(feature = "user-timeout") {
+            let waits = !self.flight.is_empty() || self.send.len() > 0;
+            self.flight.stalled_at = if waits { stall_clock(self.now()) } else { 0 };
+        }
         self.retries = 0;
         self.backoff = 0;
-        self.sample(now, segment, delivery);
+        self.sample(delivery);
         let past = self.flight.una().saturating_since(self.recovery.recover);
         if self.recovery.phase == Phase::Open && past > self.snd_wnd_max() {
             // A D-SACK this late cannot belong to the last recovery.
@@ -177,8 +169,8 @@ impl<C: Congestion> Socket<'_, C> {
     /// arrives less than a round trip after the retransmission, and the age of the echo is a valid sample. Or the first
     /// acknowledgement was lost: then the retransmission was old data to the peer and did not set TS.Recent (RFC 7323
     /// 5.3), and the age of the echo is that of the lost acknowledgement; no sample is taken.
-    fn sample(&mut self, now: Instant, segment: &Segment<'_>, delivery: &Delivery) {
-        let echo_age = self.echo_age(now, segment);
+    fn sample(&mut self, delivery: &Delivery) {
+        let echo_age = delivery.echo_age;
         let sample = match (delivery.resent, delivery.sample, echo_age) {
             (None, Some(sample), _) => Some(sample),
             (Some(resent), _, Some(age))
@@ -208,13 +200,13 @@ impl<C: Congestion> Socket<'_, C> {
 
     /// Detects a spurious recovery. Eifel (RFC 3522): an advancing acknowledgement that echoes a timestamp older than the
     /// first retransmission was caused by the original. D-SACK (RFC 3708): every retransmission proved a duplicate.
-    fn detect_spurious(&mut self, segment: &Segment<'_>, delivery: &Delivery, sorted: &Sorted) {
-        let duplicate = !sorted.duplicate.is_empty();
+    fn detect_spurious(&mut self, segment: &Segment<'_>, delivery: &Delivery, sacks: &Sacks) {
+        let duplicate = !sacks.duplicate.is_empty();
         if cfg!(feature = "rack") {
             self.rack.adapt(self.flight.una(), self.snd_nxt, duplicate);
         }
         if duplicate {
-            self.counters.duplicates = self.counters.duplicates.saturating_add(1);
+            count(&mut self.counters.duplicates);
         }
         if !self.bits.has(bits::UNDO) {
             return;
@@ -241,14 +233,14 @@ impl<C: Congestion> Socket<'_, C> {
         &mut self,
         segment: &Segment<'_>,
         duplicate: bool,
-        sorted: &Sorted,
+        sacks: &Sacks,
         before: u32,
     ) {
         if !self.bits.has(bits::PROBED_TAIL) || segment.ack.before(self.probe_end) {
             return;
         }
-        let reported = !sorted.duplicate.is_empty() && sorted.duplicate.end == self.probe_end;
-        let blocks = !sorted.blocks.as_slice().is_empty();
+        let reported = !sacks.duplicate.is_empty() && sacks.duplicate.end == self.probe_end;
+        let blocks = !sacks.blocks.as_slice().is_empty();
         if !self.bits.has(bits::PROBE_RETRANSMITTED) || reported || duplicate && !blocks {
             self.bits.clear(bits::PROBED_TAIL);
         } else if segment.ack.after(self.probe_end) {
@@ -281,7 +273,7 @@ impl<C: Congestion> Socket<'_, C> {
             let fresh = una.after(self.recovery.recover);
             let third = u32::from(self.recovery.duplicates) == DUP_THRESH;
             if self.recovery.phase == Phase::Open && third && fresh && !self.bits.has(bits::SACK) {
-                self.mark_first_lost();
+                self.flight.mark_first(LOST);
             }
             return mss;
         }
@@ -298,19 +290,10 @@ impl<C: Congestion> Socket<'_, C> {
         let again = u32::from(counted).min(segments);
         self.recovery.duplicates = counted.saturating_sub(again as u8);
         if una.before(self.recovery.recover) && !self.bits.has(bits::SACK) {
-            self.mark_first_lost();
+            self.flight.mark_first(LOST);
             self.bits.set(bits::FORCE);
         }
         delivery.octets.saturating_sub(again.saturating_mul(mss))
-    }
-
-    fn mark_first_lost(&mut self) {
-        let una = self.flight.una();
-        self.flight.each(|piece, marks| {
-            if piece.range.start == una {
-                *marks |= LOST;
-            }
-        });
     }
 
     /// Grows the congestion window, if it is what limits the sender (RFC 7661, RFC 9743 3).
@@ -338,14 +321,14 @@ impl<C: Congestion> Socket<'_, C> {
     }
 
     /// Restarts or stops the timers after an acknowledgement (RFC 6298 5.2 and 5.3, RFC 8985 7.2).
-    fn after_ack(&mut self, now: Instant, delivery: &Delivery) {
+    fn after_ack(&mut self, delivery: &Delivery) {
         if self.flight.is_empty() {
             self.timers.stop(Timer::Retransmit);
             self.timers.stop(Timer::TailLossProbe);
             self.timers.stop(Timer::Reordering);
         } else if delivery.advanced > 0 {
-            self.start_retransmit(now);
-            self.schedule_probe(now);
+            self.start_retransmit();
+            self.schedule_probe();
         }
         if self.timers.runs(Timer::Persist) && (self.snd_wnd() > 0 || self.send.len() == 0) {
             // The window may be open now: the next poll tries, and restarts the timer if it is still too small. Or the
@@ -354,13 +337,13 @@ impl<C: Congestion> Socket<'_, C> {
             self.backoff = 0;
         }
         // RFC 8985 7.2: no probe while SACKs are present; RACK's reordering timer is in charge.
-        if self.recovery.phase == Phase::Open && self.flight.any(SACKED) {
+        if cfg!(feature = "sack") && self.recovery.phase == Phase::Open && self.flight.any(SACKED) {
             self.timers.stop(Timer::TailLossProbe);
         }
     }
 
     /// State changes once our FIN is acknowledged, which it is when nothing is in flight (RFC 9293 3.10.7.4, fifth).
-    fn move_closing_states(&mut self, now: Instant) {
+    fn move_closing_states(&mut self) {
         if !self.bits.has(bits::FIN_SENT) || self.flight.una() != self.snd_nxt {
             return;
         }
@@ -369,10 +352,10 @@ impl<C: Congestion> Socket<'_, C> {
                 self.state = State::FinWait2;
                 if self.bits.has(bits::READ_CLOSED) {
                     self.timers
-                        .start(Timer::TimeWait, now + self.local.config.fin_wait_2);
+                        .start(Timer::TimeWait, self.local.config.fin_wait_2);
                 }
             }
-            State::Closing => self.enter_time_wait(now),
+            State::Closing => self.enter_time_wait(),
             State::LastAck => self.end(None),
             _ => {}
         }

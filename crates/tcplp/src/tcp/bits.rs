@@ -87,7 +87,7 @@ pub const PROBE_NOW: u32 = only(cfg!(feature = "rack"), 1 << 8);
 /// A window probe, or a segment smaller than silly-window avoidance allows.
 pub const PERSIST_NOW: u32 = 1 << 9;
 /// A keep-alive probe (RFC 9293 3.8.4).
-pub const KEEP_ALIVE_NOW: u32 = 1 << 10;
+pub const KEEP_ALIVE_NOW: u32 = only(cfg!(feature = "keep-alive"), 1 << 10);
 
 /// Everything above: cleared when the connection ends.
 pub const PENDING: u32 =

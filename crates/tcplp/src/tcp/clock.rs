@@ -58,11 +58,11 @@ pub fn stall_clock(now: Instant) -> u16 {
 /// What is left of `limit` for a stall since `since`, of [`stall_clock`]: whole units, at most 4.8 hours. One unit is within
 /// the clock's error and counts as none.
 pub fn patience(now: Instant, since: u16, limit: Duration) -> Duration {
-    let units = (limit.nanos() >> 28).min(0xfff0);
-    let gone = u64::from(stall_clock(now).wrapping_sub(since));
-    match units.saturating_sub(gone) {
+    let units = ((limit.nanos() >> 28) as u32).min(0xfff0);
+    let gone = stall_clock(now).wrapping_sub(since);
+    match units.saturating_sub(u32::from(gone)) {
         0 | 1 => Duration::ZERO,
-        left => Duration::from_nanos(left << 28),
+        left => Duration::from_nanos(u64::from(left) << 28),
     }
 }
 

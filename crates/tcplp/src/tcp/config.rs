@@ -92,14 +92,12 @@ pub struct Config {
     pub undo: bool,
     /// After an idle time of more than one timeout, restart from the initial window (RFC 5681 4.1). Default on.
     pub idle_restart: bool,
-    /// The fast path for the segment that is expected next. Changes no behaviour, only cost. Default on.
-    pub header_prediction: bool,
 }
 
 /// Keep-alive: when to probe an idle peer (RFC 9293 3.8.4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeepAlive {
-    /// Idle time before the first probe. The RFC's default is 2 hours.
+    /// Idle time before the first probe, up to 9.7 hours. The RFC's default is 2 hours.
     pub idle: Duration,
     /// Time between probes that stay unanswered.
     pub interval: Duration,
@@ -111,6 +109,26 @@ pub struct KeepAlive {
 impl Config {
     pub(super) const fn uses_sack(&self) -> bool {
         cfg!(feature = "sack") && self.sack
+    }
+
+    pub(super) const fn uses_keep_alive(&self) -> Option<KeepAlive> {
+        if cfg!(feature = "keep-alive") {
+            self.keep_alive
+        } else {
+            None
+        }
+    }
+
+    pub(super) const fn uses_user_timeout(&self) -> Duration {
+        if cfg!(feature = "user-timeout") {
+            self.user_timeout
+        } else {
+            Duration::ZERO
+        }
+    }
+
+    pub(super) const fn uses_idle_restart(&self) -> bool {
+        cfg!(feature = "idle-restart") && self.idle_restart
     }
 
     pub(super) const fn uses_timestamps(&self) -> bool {
@@ -139,10 +157,6 @@ impl Config {
 
     pub(super) const fn uses_undo(&self) -> bool {
         cfg!(feature = "undo") && self.undo
-    }
-
-    pub(super) const fn predicts_headers(&self) -> bool {
-        cfg!(feature = "header-prediction") && self.header_prediction
     }
 }
 
@@ -176,7 +190,6 @@ impl Config {
         prr: true,
         undo: true,
         idle_restart: true,
-        header_prediction: true,
     };
 }
 

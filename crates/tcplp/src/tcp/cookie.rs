@@ -140,6 +140,7 @@ impl<C: Congestion> Socket<'_, C> {
         segment: &Segment<'_>,
         ecn: Ecn,
     ) -> bool {
+        self.timers.turn(now);
         let local = self.local;
         let flow = Flow::new(
             Endpoint::new(local.address, segment.destination_port),
@@ -156,15 +157,15 @@ impl<C: Congestion> Socket<'_, C> {
         let syn = self.syn_of(segment, irs, data);
         self.end(None);
         if self
-            .begin(now, segment.destination_port, remote, Some(iss))
+            .begin(segment.destination_port, remote, Some(iss))
             .is_err()
         {
             return false;
         }
         self.state = State::SynReceived;
-        self.synchronise(now, &syn);
+        self.synchronise(&syn);
         self.rcv_adv = self.rcv_nxt + self.receive.capacity().min(u32::from(u16::MAX));
-        self.date_cookie(now, segment);
+        self.date_cookie(segment);
         self.handle_segment(now, segment, ecn) == Verdict::Done
     }
 
@@ -197,18 +198,18 @@ impl<C: Congestion> Socket<'_, C> {
 
     /// When the SYN-ACK was sent, by the timestamp that comes back: the first round-trip sample. Without one, none is taken
     /// (Karn's rule: as if it had been sent twice).
-    fn date_cookie(&mut self, now: Instant, segment: &Segment<'_>) {
+    fn date_cookie(&mut self, segment: &Segment<'_>) {
         let echo = segment.options.timestamps.map(|stamps| stamps.echo);
-        let age = echo.map(|echo| self.timestamp(now).wrapping_sub(echo));
+        let age = echo.map(|echo| self.timestamp().wrapping_sub(echo));
         let una = self.flight.una();
         match age.filter(|&age| self.bits.has(bits::TIMESTAMPS) && age < LIFE) {
             Some(age) => {
                 let age = chappe_core::Duration::from_millis(u64::from(age));
-                let sent = Instant::from_nanos(now.nanos().saturating_sub(age.nanos()));
+                let sent = Instant::from_nanos(self.now().nanos().saturating_sub(age.nanos()));
                 self.flight.restart(una);
                 self.flight.push(una + 1, super::clock::Stamp::of(sent));
             }
-            None => self.flight.retransmitted(una, super::clock::Stamp::of(now)),
+            None => self.flight.retransmitted(una, self.stamp()),
         }
     }
 }

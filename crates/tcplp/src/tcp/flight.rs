@@ -60,8 +60,9 @@ impl<'a> Flight<'a> {
         (self.count, self.una) = (0, una);
     }
 
-    pub fn release(self) -> &'a mut [Sent] {
-        self.table
+    /// Takes the memory out.
+    pub fn take(&mut self) -> &'a mut [Sent] {
+        core::mem::take(&mut self.table)
     }
 
     /// SND.UNA: the oldest sequence number not acknowledged.
@@ -134,7 +135,7 @@ impl<'a> Flight<'a> {
         let index = self.len();
         if let Some(slot) = self.table.get_mut(index) {
             *slot = Sent { end, at, marks: 0 };
-            self.count += 1;
+            self.count = self.count.wrapping_add(1);
         }
         true
     }
@@ -152,7 +153,7 @@ impl<'a> Flight<'a> {
         let Some(index) = self.twins() else {
             return false;
         };
-        if let Some([left, right]) = self.table.get_mut(index..index + 2) {
+        if let Some([left, right]) = self.table.get_mut(index..index.wrapping_add(2)) {
             // The later time of the two: an entry must not seem overdue before all of it is.
             if left.at.after(right.at) {
                 right.at = left.at;
@@ -166,7 +167,7 @@ impl<'a> Flight<'a> {
         let count = self.len();
         if let Some(tail) = self.table.get_mut(index..count) {
             tail.copy_within(1.., 0);
-            self.count -= 1;
+            self.count = self.count.wrapping_sub(1);
         }
     }
 
@@ -187,11 +188,11 @@ impl<'a> Flight<'a> {
                     // The table is full.
                     return false;
                 };
-                tail.copy_within(..count - index, 1);
+                tail.copy_within(..count.wrapping_sub(index), 1);
                 if let Some(first) = tail.first_mut() {
                     *first = Sent { end: at, ..sent };
                 }
-                self.count += 1;
+                self.count = self.count.wrapping_add(1);
                 return true;
             }
             start = sent.end;
@@ -202,10 +203,10 @@ impl<'a> Flight<'a> {
     /// Everything before `una` is acknowledged: removes those entries and passes each to `report`. Returns whether the rest
     /// of a retransmitted entry is left.
     pub fn acknowledge(&mut self, una: Seq, mut report: impl FnMut(Piece)) -> bool {
-        let (mut gone, mut cut) = (0, false);
+        let (mut gone, mut cut) = (0usize, false);
         for piece in self.pieces() {
             if piece.range.end.at_or_before(una) {
-                gone += 1;
+                gone = gone.wrapping_add(1);
                 report(piece);
             } else {
                 // An acknowledgement inside an entry: the rest keeps its marks and its time.
@@ -224,19 +225,22 @@ impl<'a> Flight<'a> {
         if let Some(entries) = self.table.get_mut(..count) {
             entries.copy_within(gone.., 0);
         }
-        self.count = (count - gone) as u16;
+        self.count = count.wrapping_sub(gone) as u16;
         self.una = una;
         cut
     }
 
-    /// Marks the entries inside `block` as SACKed and passes the newly marked ones to `report`. An entry that is SACKed in
-    /// part is split, if there is room for one more.
-    pub fn sack(&mut self, block: Range, mut report: impl FnMut(Piece)) {
-        // Without room to split, a partly SACKed entry stays unmarked: at worst it is retransmitted.
-        self.split(block.start);
-        self.split(block.end);
+    /// Marks the entries inside one of `blocks` as SACKed and passes the newly marked ones to `report`, in sequence order. An entry that
+    /// is SACKed in part is split, if there is room for one more.
+    pub fn sack(&mut self, blocks: &[Range], mut report: impl FnMut(Piece)) {
+        for block in blocks {
+            // Without room to split, a partly SACKed entry stays unmarked: at worst it is retransmitted.
+            self.split(block.start);
+            self.split(block.end);
+        }
         self.each(|piece, marks| {
-            if block.contains(piece.range) && !piece.is(SACKED) {
+            let inside = |block: &Range| block.contains(piece.range);
+            if !piece.is(SACKED) && blocks.iter().any(inside) {
                 *marks = *marks & !LOST | SACKED;
                 report(piece);
             }
@@ -254,6 +258,15 @@ impl<'a> Flight<'a> {
             };
             start = sent.end;
             work(piece, &mut sent.marks);
+        }
+    }
+
+    /// Sets `mark` on the first entry.
+    pub fn mark_first(&mut self, mark: u8) {
+        if !self.is_empty()
+            && let Some(first) = self.table.first_mut()
+        {
+            first.marks |= mark;
         }
     }
 
@@ -308,11 +321,11 @@ mod tests {
         for n in 1..=4 {
             assert!(flight.push(Seq::new(n * 10), at(u64::from(n))));
         }
-        flight.sack(range(10, 20), |_| {});
+        flight.sack(&[range(10, 20)], |_| {});
         assert!(flight.push(Seq::new(50), at(5)));
         assert_eq!(ends(&flight), [10, 20, 40, 50]);
         assert_eq!(flight.pipe(), 40);
-        flight.sack(range(40, 50), |_| {});
+        flight.sack(&[range(40, 50)], |_| {});
         assert!(!flight.has_room());
         assert!(!flight.push(Seq::new(60), at(6)));
     }
@@ -323,9 +336,9 @@ mod tests {
         let mut flight = Flight::new(&mut table);
         flight.push(Seq::new(100), at(1));
         let mut new = 0;
-        flight.sack(range(40, 60), |piece| new += piece.range.len());
+        flight.sack(&[range(40, 60)], |piece| new += piece.range.len());
         assert_eq!((new, ends(&flight)), (20, vec![40, 60, 100]));
-        flight.sack(range(70, 80), |_| panic!("there is no room for this"));
+        flight.sack(&[range(70, 80)], |_| panic!("there is no room for this"));
         assert_eq!(flight.pipe(), 80);
     }
 
@@ -355,7 +368,7 @@ mod tests {
             for _ in 0..50 {
                 let mut edge = || 900 + random.below(900) as u32;
                 let block = range(edge(), edge());
-                flight.sack(block, |_| {});
+                flight.sack(&[block], |_| {});
                 let ends = ends(&flight);
                 assert!(ends.windows(2).all(|pair| pair[0] < pair[1]), "{ends:?}");
                 assert_eq!(ends.last(), Some(&1600));

@@ -6,33 +6,51 @@ use core::net::{IpAddr, Ipv6Addr};
 /// An address and a port. An IPv4 address is held as an IPv4-mapped IPv6 address (RFC 4291 2.5.5.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Endpoint {
-    address: Ipv6Addr,
+    address: [u8; 16],
     /// The TCP port; 0 where only the address matters.
     pub port: u16,
 }
 
+/// The first 96 bits of IPv4-mapped addresses (RFC 4291 2.5.5.2).
+const MAPPED: u128 = 0xffff;
+
 impl Endpoint {
+    /// No end point: that of a socket before its first connection.
+    pub(super) const NONE: Endpoint = Endpoint {
+        address: [0; 16],
+        port: 0,
+    };
+
     /// The end point with this address and port.
     #[inline(never)]
     pub const fn new(address: IpAddr, port: u16) -> Endpoint {
         let address = match address {
-            IpAddr::V4(address) => address.to_ipv6_mapped(),
-            IpAddr::V6(address) => address,
+            IpAddr::V4(address) => MAPPED << 32 | address.to_bits() as u128,
+            IpAddr::V6(address) => address.to_bits(),
         };
-        Endpoint { address, port }
+        Endpoint {
+            address: address.to_be_bytes(),
+            port,
+        }
     }
 
     /// The address; an IPv4-mapped one as IPv4.
     pub const fn address(&self) -> IpAddr {
-        match self.address.to_ipv4_mapped() {
+        let address = Ipv6Addr::from_octets(self.address);
+        match address.to_ipv4_mapped() {
             Some(address) => IpAddr::V4(address),
-            None => IpAddr::V6(self.address),
+            None => IpAddr::V6(address),
         }
     }
 
-    /// The octets that feed a hash over the four-tuple: address, then port.
-    pub(super) const fn octets(&self) -> ([u8; 16], [u8; 2]) {
-        (self.address.octets(), self.port.to_be_bytes())
+    /// Whether the address is IPv4.
+    pub(super) fn is_v4(&self) -> bool {
+        u128::from_be_bytes(self.address) >> 32 == MAPPED
+    }
+
+    /// The octets of the address, for sums and hashes.
+    pub(super) const fn octets(&self) -> &[u8; 16] {
+        &self.address
     }
 }
 
@@ -74,8 +92,8 @@ impl Flow {
         let mut sum = Sum::default();
         // The prefix of a mapped address sums to 0xffff, which is zero in ones' complement, so IPv4 needs no case of
         // its own.
-        sum.add(&self.local.address.octets());
-        sum.add(&self.remote.address.octets());
+        sum.add(self.local.octets());
+        sum.add(self.remote.octets());
         let [a, b, c, d] = len.to_be_bytes();
         sum.add(&[a, b, c, d, 0, 0, 0, PROTOCOL]);
         sum

@@ -1,8 +1,7 @@
 //! Incoming segments: RFC 9293 3.10.7 in its order, with RFC 5961 (blind attacks) and RFC 7323 (PAWS).
 //!
 //! ```text
-//! handle_segment -> predicted?  the fast path: in-order data or an advancing ACK, nothing else changes
-//!                -> PAWS, window  unacceptable: answer with an ACK, drop
+//! handle_segment -> PAWS, window  unacceptable: answer with an ACK, drop
 //!                -> RST, SYN      exact sequence number or a challenge ACK
 //!                -> ACK           `ack`
 //!                -> data, FIN     `handle_text`
@@ -12,8 +11,6 @@ use chappe_core::Instant;
 
 use super::clock::coarse_clock;
 use super::congestion::Congestion;
-use super::recovery::Phase;
-use super::sack::Sorted;
 use super::segment::{Flags, Segment};
 use super::socket::Socket;
 use super::state::{Failure, State};
@@ -75,142 +72,75 @@ const TIMESTAMP_STALE: u16 = 59;
 impl<C: Congestion> Socket<'_, C> {
     /// Processes a segment of this connection, which arrived in a packet with these ECN bits.
     pub fn handle_segment(&mut self, now: Instant, segment: &Segment<'_>, ecn: Ecn) -> Verdict {
+        self.timers.turn(now);
         match self.state {
             State::Closed => return Verdict::Refuse,
-            State::SynSent => return self.in_syn_sent(now, segment),
+            State::SynSent => return self.in_syn_sent(segment),
             _ => {}
         }
-        if self.answers_simultaneous_open(segment) {
-            let stripped = Segment {
-                seq: segment.seq + 1,
-                flags: segment.flags.without(Flags::SYN),
-                ..*segment
-            };
-            return self.handle_synchronised(now, &stripped, ecn);
-        }
-        self.handle_synchronised(now, segment, ecn)
-    }
-
-    fn handle_synchronised(&mut self, now: Instant, segment: &Segment<'_>, ecn: Ecn) -> Verdict {
-        if self.local.config.predicts_headers() && self.predicted(now, segment, ecn) {
-            return Verdict::Done;
+        if self.answers_simultaneous_open(segment) && self.timestamp_acceptable(segment) {
+            return self.handle_acknowledged(segment, segment.seq + 1, ecn);
         }
         if self.state == State::TimeWait && self.is_new_incarnation(segment) {
             self.end(None);
             return Verdict::Reopen;
         }
         // PAWS goes before the window test (RFC 7323 5.3 R1): an old duplicate may lie in the present window.
-        let fresh = self.timestamp_acceptable(now, segment);
+        let fresh = self.timestamp_acceptable(segment);
         if !fresh || !self.in_window(segment) {
             if fresh {
-                self.echo_duplicate(now, segment);
+                self.echo_duplicate(segment);
             }
-            return self.unacceptable(now, segment);
+            return self.unacceptable(segment);
         }
         if segment.flags.has(Flags::RST) {
-            self.handle_reset(now, segment);
+            self.handle_reset(segment);
             return Verdict::Done;
         }
         if segment.flags.has(Flags::SYN) {
             // RFC 5961 4.2: never a reset, whatever the sequence number.
             self.drop_segment();
-            self.challenge(now);
+            self.challenge();
             return Verdict::Done;
         }
         if !segment.flags.has(Flags::ACK) {
             self.drop_segment();
             return Verdict::Done;
         }
-        self.handle_acknowledged(now, segment, ecn)
+        self.handle_acknowledged(segment, segment.seq, ecn)
     }
 
-    fn handle_acknowledged(&mut self, now: Instant, segment: &Segment<'_>, ecn: Ecn) -> Verdict {
+    /// A segment that passed all tests but that of its acknowledgement; its text begins at `seq`.
+    fn handle_acknowledged(&mut self, segment: &Segment<'_>, seq: Seq, ecn: Ecn) -> Verdict {
         if self.state == State::SynReceived {
             if !segment.ack.after(self.flight.una()) || segment.ack.after(self.snd_nxt) {
                 return Verdict::Refuse;
             }
-            self.take_timestamp(now, segment);
-            self.restart_keep_alive(now);
+            self.take_timestamp(segment);
+            self.restart_keep_alive();
             self.note_window(segment.window);
-            self.snd_wl1 = segment.seq;
-            self.syn_acknowledged(now, segment);
+            self.snd_wl1 = seq;
+            self.syn_acknowledged(segment);
             self.establish();
         } else if !self.ack_acceptable(segment.ack) {
-            self.challenge(now);
+            self.challenge();
             self.drop_segment();
             return Verdict::Done;
         } else {
-            self.take_timestamp(now, segment);
-            self.restart_keep_alive(now);
-            self.handle_ack(now, segment);
+            self.take_timestamp(segment);
+            self.restart_keep_alive();
+            self.handle_ack(segment);
             if self.state == State::Closed {
                 return Verdict::Done;
             }
         }
         self.note_marks(segment, ecn);
-        self.handle_text(now, segment);
+        self.handle_text(segment, seq);
         Verdict::Done
     }
 
-    /// Header prediction: data flows one way, nothing is lost, and only sequence numbers change. Returns true if it processed
-    /// the segment.
-    ///
-    /// Every condition excludes something that only the long path handles, so that turning prediction off changes cost and
-    /// nothing else.
-    fn predicted(&mut self, now: Instant, segment: &Segment<'_>, ecn: Ecn) -> bool {
-        let plain = segment.flags.without(Flags::PSH) == Flags::ACK
-            && self.state == State::Established
-            && segment.seq == self.rcv_nxt
-            && segment.window == self.window_field
-            && segment.window > 0
-            && ecn != Ecn::Marked
-            && segment.options.sack.as_slice().is_empty()
-            && !self.timers.runs(Timer::Persist)
-            && !self
-                .bits
-                .has(bits::FIN_KNOWN | bits::READ_CLOSED | bits::PROBED_WINDOW);
-        let fresh = match (self.bits.has(bits::TIMESTAMPS), segment.options.timestamps) {
-            (true, Some(timestamps)) => !wraps_before(timestamps.value, self.ts_recent),
-            (timestamps, _) => !timestamps,
-        };
-        if !plain || !fresh {
-            return false;
-        }
-        let una = self.flight.una();
-        let len = segment.payload.len() as u32;
-        let advances = segment.ack.after(una) && segment.ack.at_or_before(self.snd_nxt);
-        // Duplicate acknowledgements and window updates do not advance: they take the long path.
-        let only_ack = len == 0 && advances && self.recovery.phase == Phase::Open;
-        let only_data = len > 0
-            && segment.ack == una
-            && !self.bits.has(bits::PROBED_TAIL)
-            && self.receive.ranges().is_empty()
-            && len <= self.receive.free();
-        if !only_ack && !only_data {
-            return false;
-        }
-        self.take_timestamp(now, segment);
-        self.restart_keep_alive(now);
-        self.snd_wl1 = self.snd_wl1.later(segment.seq);
-        if only_ack {
-            self.process_ack(now, segment, segment.ack, &Sorted::default(), false);
-        } else {
-            self.retries = if self.flight.is_empty() {
-                0
-            } else {
-                self.retries
-            };
-            let inserted = self
-                .receive
-                .insert(self.rcv_nxt, segment.seq, segment.payload);
-            self.rcv_nxt = self.rcv_nxt + inserted.advanced;
-            self.delay_ack(now, len);
-        }
-        true
-    }
-
     /// A segment in SYN-SENT (RFC 9293 3.10.7.3): ACK first, then RST, then SYN.
-    fn in_syn_sent(&mut self, now: Instant, segment: &Segment<'_>) -> Verdict {
+    fn in_syn_sent(&mut self, segment: &Segment<'_>) -> Verdict {
         let flags = segment.flags;
         let acks = flags.has(Flags::ACK);
         let ours = segment.ack.after(self.flight.una()) && segment.ack.at_or_before(self.snd_nxt);
@@ -230,23 +160,18 @@ impl<C: Congestion> Socket<'_, C> {
             self.drop_segment();
             return Verdict::Done;
         }
-        self.synchronise(now, segment);
-        self.restart_keep_alive(now);
+        self.synchronise(segment);
+        self.restart_keep_alive();
         if !acks {
             // Simultaneous open: both ends have sent a SYN. The peer will retransmit whatever else this segment holds.
             self.state = State::SynReceived;
             self.bits.set(bits::SYN_NOW);
             return Verdict::Done;
         }
-        self.syn_acknowledged(now, segment);
+        self.syn_acknowledged(segment);
         self.establish();
         self.bits.set(bits::ACK_NOW);
-        let text = Segment {
-            seq: segment.seq + 1,
-            flags: flags.without(Flags::SYN),
-            ..*segment
-        };
-        self.handle_text(now, &text);
+        self.handle_text(segment, segment.seq + 1);
         Verdict::Done
     }
 
@@ -254,6 +179,7 @@ impl<C: Congestion> Socket<'_, C> {
     fn answers_simultaneous_open(&self, segment: &Segment<'_>) -> bool {
         self.state == State::SynReceived
             && segment.flags.has(Flags::SYN | Flags::ACK)
+            && !segment.flags.has(Flags::RST)
             && segment.seq + 1 == self.rcv_nxt
             && segment.ack == self.snd_nxt
     }
@@ -271,11 +197,11 @@ impl<C: Congestion> Socket<'_, C> {
 
     /// PAWS (RFC 7323 5.3): a timestamp older than TS.Recent marks an old duplicate, unless the connection was idle for so
     /// long that the peer's clock may have wrapped (5.5). A segment without the option is dropped (3.2); resets are exempt.
-    fn timestamp_acceptable(&self, now: Instant, segment: &Segment<'_>) -> bool {
+    fn timestamp_acceptable(&self, segment: &Segment<'_>) -> bool {
         if !self.bits.has(bits::TIMESTAMPS) || segment.flags.has(Flags::RST) {
             return true;
         }
-        let idle = coarse_clock(now).wrapping_sub(self.ts_recent_at);
+        let idle = coarse_clock(self.now()).wrapping_sub(self.ts_recent_at);
         match segment.options.timestamps {
             Some(timestamps) => {
                 !wraps_before(timestamps.value, self.ts_recent) || idle > TIMESTAMP_STALE
@@ -290,12 +216,12 @@ impl<C: Congestion> Socket<'_, C> {
     /// The caller has judged RST, SYN and the ACK. RFC 7323 5.3 has this step (R3) before those of RFC 9293 3.10.7.4, but a
     /// segment that they discard changes nothing then but TS.Recent, and PAWS would drop all further ones of the peer.
     /// RFC 7323 5.2 forbids it for resets; RFC 5961 5.2 discards a segment with an unacceptable ACK as a whole.
-    fn take_timestamp(&mut self, now: Instant, segment: &Segment<'_>) {
+    fn take_timestamp(&mut self, segment: &Segment<'_>) {
         if let (true, Some(timestamps)) =
             (self.bits.has(bits::TIMESTAMPS), segment.options.timestamps)
             && segment.seq.at_or_before(self.last_ack)
         {
-            self.note_timestamp(now, timestamps.value);
+            self.note_timestamp(timestamps.value);
         }
     }
 
@@ -335,19 +261,19 @@ impl<C: Congestion> Socket<'_, C> {
     /// It matters when acknowledgements are lost. Each echo of the first copy gives the sender a round-trip sample as long
     /// as its timeout: at one loss in five, the timeout of Linux on a path of 10 ms grows to 20 s. An attacker must still
     /// hit a window of sequence numbers and one of acknowledgement numbers, as for any segment.
-    fn echo_duplicate(&mut self, now: Instant, segment: &Segment<'_>) {
+    fn echo_duplicate(&mut self, segment: &Segment<'_>) {
         let old = self.rcv_nxt.saturating_since(segment.seq);
         if self.genuine(segment)
             && !segment.payload.is_empty()
             && (1..=self.receive.capacity()).contains(&old)
         {
-            self.take_timestamp(now, segment);
+            self.take_timestamp(segment);
         }
     }
 
     /// A segment that is old, out of the window, or has an old timestamp is dropped, and answered by an acknowledgement of
     /// RCV.NXT (RFC 9293 3.10.7.4, first).
-    fn unacceptable(&mut self, now: Instant, segment: &Segment<'_>) -> Verdict {
+    fn unacceptable(&mut self, segment: &Segment<'_>) -> Verdict {
         self.drop_segment();
         if segment.flags.has(Flags::RST) {
             return Verdict::Done;
@@ -358,7 +284,7 @@ impl<C: Congestion> Socket<'_, C> {
         let syn_again = segment.flags.has(Flags::SYN) && segment.seq == self.snd_wl1;
         if self.state == State::SynReceived && syn_again {
             // Our SYN-ACK was lost or late: the peer retransmitted its SYN.
-            if self.spend_challenge(now) {
+            if self.spend_challenge() {
                 self.bits.set(bits::SYN_NOW | bits::SYN_RETRANSMITTED);
             }
             return Verdict::Done;
@@ -373,11 +299,11 @@ impl<C: Congestion> Socket<'_, C> {
         if genuine && segment.sequence_len() > 0 {
             self.bits.set(bits::ACK_NOW);
         } else {
-            self.challenge(now);
+            self.challenge();
         }
         if self.state == State::TimeWait && segment.flags.has(Flags::FIN) {
             self.timers
-                .start(Timer::TimeWait, now + self.local.config.time_wait);
+                .start(Timer::TimeWait, self.local.config.time_wait);
         }
         Verdict::Done
     }
@@ -387,16 +313,17 @@ impl<C: Congestion> Socket<'_, C> {
         let end = segment.seq + segment.payload.len() as u32;
         let old = Range::new(segment.seq, end.earlier(self.rcv_nxt));
         // Sequence numbers wrap: only within the largest window below RCV.NXT is data certain to be old.
-        if !old.is_empty() && self.rcv_nxt.since(old.start) <= WINDOW_MAX {
+        let sure = self.rcv_nxt.since(old.start) <= WINDOW_MAX;
+        if cfg!(feature = "sack") && !old.is_empty() && sure {
             self.report_duplicate(old);
         }
     }
 
     /// RFC 5961 3.2: only a reset at exactly RCV.NXT is accepted; others in the window get a challenge ACK.
-    fn handle_reset(&mut self, now: Instant, segment: &Segment<'_>) {
+    fn handle_reset(&mut self, segment: &Segment<'_>) {
         if segment.seq != self.rcv_nxt {
             self.drop_segment();
-            self.challenge(now);
+            self.challenge();
             return;
         }
         match self.state {
@@ -417,35 +344,35 @@ impl<C: Congestion> Socket<'_, C> {
     }
 
     /// Sends a challenge ACK, unless the limit of this interval is reached (RFC 5961 7).
-    pub(super) fn challenge(&mut self, now: Instant) {
-        if self.spend_challenge(now) {
+    pub(super) fn challenge(&mut self) {
+        if self.spend_challenge() {
             self.bits.set(bits::ACK_NOW);
         }
     }
 
-    fn spend_challenge(&mut self, now: Instant) -> bool {
+    fn spend_challenge(&mut self) -> bool {
         // Units of 2^30 ns, modulo 2^12: an interval of five units is 5.4 s.
-        let tick = (now.nanos() >> 30) as u16 & 0xfff;
+        let tick = (self.now().nanos() >> 30) as u16 & 0xfff;
         let since = self.challenges >> 4;
         if tick.wrapping_sub(since) & 0xfff >= 5 {
             self.challenges = tick << 4;
         }
         let left = self.challenges & 0xf < u16::from(self.local.config.challenge_acks.min(15));
-        self.challenges += u16::from(left);
+        self.challenges = self.challenges.wrapping_add(u16::from(left));
         left
     }
 
     #[inline(never)]
     pub(super) fn drop_segment(&mut self) {
-        self.counters.dropped = self.counters.dropped.saturating_add(1);
+        super::socket::count(&mut self.counters.dropped);
     }
 
     /// The peer is alive: restarts the keep-alive timer.
-    fn restart_keep_alive(&mut self, now: Instant) {
-        if let Some(keep_alive) = self.local.config.keep_alive
+    fn restart_keep_alive(&mut self) {
+        if let Some(keep_alive) = self.local.config.uses_keep_alive()
             && !self.timers.runs(Timer::TimeWait)
         {
-            self.timers.start(Timer::KeepAlive, now + keep_alive.idle);
+            self.timers.start(Timer::KeepAlive, keep_alive.idle);
         }
     }
 
@@ -478,12 +405,12 @@ impl<C: Congestion> Socket<'_, C> {
         }
     }
 
-    /// The segment's data and FIN (RFC 9293 3.10.7.4, seventh and eighth).
-    fn handle_text(&mut self, now: Instant, segment: &Segment<'_>) {
+    /// The segment's data and FIN (RFC 9293 3.10.7.4, seventh and eighth), which begin at `seq`.
+    fn handle_text(&mut self, segment: &Segment<'_>, seq: Seq) {
         if !self.state.can_receive() {
             return;
         }
-        let (payload, start, fin) = self.cut_to_window(segment);
+        let (payload, start, fin) = self.cut_to_window(segment, seq);
         if !payload.is_empty() && self.bits.has(bits::READ_CLOSED) {
             self.abort();
             return;
@@ -495,29 +422,30 @@ impl<C: Congestion> Socket<'_, C> {
             let inserted = self.receive.insert(self.rcv_nxt, start, payload);
             self.rcv_nxt = self.rcv_nxt + inserted.advanced;
             // RFC 2883 4: the first duplicate part is reported. What lies below RCV.NXT precedes what is held above it.
-            if !inserted.duplicate.is_empty() && start == segment.seq {
+            if cfg!(feature = "sack") && !inserted.duplicate.is_empty() && start == seq {
                 self.report_duplicate(inserted.duplicate);
             }
             // RFC 5681 4.2: at once for a gap, for data that fills one, and for duplicates.
-            if inserted.gap || inserted.advanced == 0 || self.duplicate_len > 0 {
+            let repeated = start != seq || !inserted.duplicate.is_empty();
+            if inserted.gap || inserted.advanced == 0 || repeated {
                 self.bits.set(bits::ACK_NOW);
             }
-            self.delay_ack(now, payload.len() as u32);
-        } else if segment.sequence_len() > 0 {
+            self.delay_ack(payload.len() as u32);
+        } else if segment.flags.has(Flags::FIN) || !segment.payload.is_empty() {
             self.bits.set(bits::ACK_NOW);
         }
         if self.bits.has(bits::FIN_KNOWN) && self.rcv_nxt == self.fin {
-            self.take_fin(now);
+            self.take_fin();
         }
     }
 
     /// The part of a segment that lies in the window: its data, where that starts, and whether its FIN is in the window.
-    fn cut_to_window<'s>(&mut self, segment: &Segment<'s>) -> (&'s [u8], Seq, bool) {
-        let old = self.rcv_nxt.saturating_since(segment.seq);
+    fn cut_to_window<'s>(&mut self, segment: &Segment<'s>, seq: Seq) -> (&'s [u8], Seq, bool) {
+        let old = self.rcv_nxt.saturating_since(seq);
         if old > 0 {
             self.note_duplicate(segment);
         }
-        let start = segment.seq.later(self.rcv_nxt);
+        let start = seq.later(self.rcv_nxt);
         let payload = segment.payload.get(old as usize..).unwrap_or_default();
         let mut room = (self.rcv_nxt + self.receive.free()).saturating_since(start);
         if self.bits.has(bits::FIN_KNOWN) {
@@ -545,30 +473,30 @@ impl<C: Congestion> Socket<'_, C> {
     }
 
     /// All data before the peer's FIN has arrived.
-    fn take_fin(&mut self, now: Instant) {
+    fn take_fin(&mut self) {
         self.bits.clear(bits::FIN_KNOWN);
         self.rcv_nxt = self.rcv_nxt + 1;
         self.bits.set(bits::ACK_NOW);
         match self.state {
             State::Established => self.state = State::CloseWait,
             State::FinWait1 => self.state = State::Closing,
-            State::FinWait2 => self.enter_time_wait(now),
+            State::FinWait2 => self.enter_time_wait(),
             _ => {}
         }
     }
 
-    pub(super) fn enter_time_wait(&mut self, now: Instant) {
+    pub(super) fn enter_time_wait(&mut self) {
         self.state = State::TimeWait;
         let ack = self.bits.has(bits::ACK_NOW);
         self.timers.stop_all();
         self.bits.clear(bits::PENDING);
         self.bits.put(bits::ACK_NOW, ack);
         self.timers
-            .start(Timer::TimeWait, now + self.local.config.time_wait);
+            .start(Timer::TimeWait, self.local.config.time_wait);
     }
 
     /// Data arrived: acknowledges at once if enough is unacknowledged, or starts the delayed-ACK timer (RFC 5681 4.2).
-    fn delay_ack(&mut self, now: Instant, len: u32) {
+    fn delay_ack(&mut self, len: u32) {
         let size = u32::from(self.rcv_mss).max(len.min(u32::from(u16::MAX)));
         self.rcv_mss = size as u16;
         let due = self.rcv_nxt.since(self.last_ack);
@@ -577,7 +505,7 @@ impl<C: Congestion> Socket<'_, C> {
             self.bits.set(bits::ACK_NOW);
         } else if due > 0 && !self.timers.runs(Timer::DelayedAck) {
             self.timers
-                .start(Timer::DelayedAck, now + self.local.config.delayed_ack);
+                .start(Timer::DelayedAck, self.local.config.delayed_ack);
         }
     }
 }

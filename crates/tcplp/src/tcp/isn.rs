@@ -43,15 +43,12 @@ impl Secret {
 
     /// The keyed hash of a four-tuple, for one purpose and, if that needs it, one time.
     pub(super) fn hash(&self, flow: &Flow, purpose: u8, time: u8) -> u64 {
-        // Both addresses, both ports, and what the hash is for. SipHash's last octet carries the message's length, 37 octets.
-        let (local, [a, b]) = flow.local.octets();
-        let (remote, [c, d]) = flow.remote.octets();
-        let (local, remote) = (u128::from_le_bytes(local), u128::from_le_bytes(remote));
         let mut hash = SipHash::new(self.0);
-        for address in [local, remote] {
-            hash.word(address as u64);
-            hash.word((address >> 64) as u64);
-        }
+        hash.octets(flow.local.octets());
+        hash.octets(flow.remote.octets());
+        // Both ports as in a header, what the hash is for, and SipHash's last octet: the message's length, 37 octets.
+        let [a, b] = flow.local.port.to_be_bytes();
+        let [c, d] = flow.remote.port.to_be_bytes();
         hash.word(u64::from_le_bytes([a, b, c, d, purpose, time, 0, 37]));
         hash.finish()
     }
@@ -76,6 +73,14 @@ impl SipHash {
         ])
     }
 
+    fn octets(&mut self, octets: &[u8; 16]) {
+        let (words, _) = octets.as_chunks();
+        for word in words {
+            self.word(u64::from_le_bytes(*word));
+        }
+    }
+
+    #[inline(never)]
     fn word(&mut self, word: u64) {
         self.0[3] ^= word;
         self.rounds(2);

@@ -1,12 +1,10 @@
 //! Loss recovery: when it begins and ends, how much it may send meanwhile, and how it is undone.
 
-use chappe_core::{Duration, Instant};
-
-use super::clock::{Stamp, span};
+use super::clock::span;
 use super::congestion::{Congestion, share};
 use super::flight::{LOST, SACKED};
 use super::recovery::Phase;
-use super::socket::Socket;
+use super::socket::{Socket, count};
 use super::state::{Failure, State};
 use super::timers::Timer;
 use super::{bits, sack};
@@ -67,7 +65,7 @@ impl<C: Congestion> Socket<'_, C> {
         }
         self.bits.set(bits::FORCE);
         self.timers.stop(Timer::TailLossProbe);
-        self.counters.recoveries = self.counters.recoveries.saturating_add(1);
+        count(&mut self.counters.recoveries);
     }
 
     fn prr(&self) -> bool {
@@ -125,21 +123,21 @@ impl<C: Congestion> Socket<'_, C> {
         self.recovery.phase = Phase::Open;
         self.recovery.duplicates = 0;
         self.bits.clear(bits::UNDO | bits::FORCE | bits::SEND_CWR);
-        self.counters.undone = self.counters.undone.saturating_add(1);
+        count(&mut self.counters.undone);
     }
 
     /// Counts a retransmission, and records what undo needs to know of it.
-    pub(super) fn note_retransmission(&mut self, now: Instant) {
-        self.counters.retransmits = self.counters.retransmits.saturating_add(1);
-        self.recovery.undo_left = self.recovery.undo_left.saturating_add(1);
+    pub(super) fn note_retransmission(&mut self) {
+        count(&mut self.counters.retransmits);
+        count(&mut self.recovery.undo_left);
         if !self.bits.has(bits::STAMPED) {
             self.bits.set(bits::STAMPED);
-            self.recovery.stamp = self.timestamp(now);
+            self.recovery.stamp = self.timestamp();
         }
     }
 
     /// Marks segments lost by the evidence so far, and starts the reordering timer for those that may be lost soon.
-    pub(super) fn detect_losses(&mut self, now: Instant) {
+    pub(super) fn detect_losses(&mut self) {
         if !self.bits.has(bits::SACK) {
             return;
         }
@@ -149,11 +147,11 @@ impl<C: Congestion> Socket<'_, C> {
             return;
         }
         let window = self.reordering_window();
-        let stamp = Stamp::of(now);
+        let stamp = self.stamp();
         let (_, wait) = self.rack.mark_lost(&mut self.flight, stamp, window);
         match wait {
             Some(micros) => {
-                self.timers.start(Timer::Reordering, now + span(micros));
+                self.timers.start(Timer::Reordering, span(micros));
             }
             None => self.timers.stop(Timer::Reordering),
         }
@@ -166,25 +164,22 @@ impl<C: Congestion> Socket<'_, C> {
     }
 
     /// The retransmission timer expired (RFC 6298 5.4 to 5.6, RFC 5681 3.1).
-    pub(super) fn retransmission_timeout(&mut self, now: Instant) {
+    pub(super) fn retransmission_timeout(&mut self) {
         let opening = matches!(self.state, State::SynSent | State::SynReceived);
         let max = match opening {
             true => self.local.config.syn_retries_max,
             false => self.local.config.retries_max,
         };
-        if self.retries >= max || self.patience(now) == Duration::ZERO {
-            self.abandon();
+        if !self.may_retry(max) {
             return;
         }
-        self.retries = self.retries.saturating_add(1);
-        self.counters.timeouts = self.counters.timeouts.saturating_add(1);
-        self.backoff = self.backoff.saturating_add(1);
-        self.start_retransmit(now);
+        count(&mut self.counters.timeouts);
+        self.start_retransmit();
         if opening {
             self.bits.set(bits::SYN_NOW | bits::SYN_RETRANSMITTED);
             return;
         }
-        self.mark_lost_on_timeout(now);
+        self.mark_lost_on_timeout();
         // RFC 5681 3.1: ssthresh is not lowered again when a retransmitted segment times out.
         if self.recovery.phase != Phase::Loss || self.retries == 1 {
             if self.recovery.phase == Phase::Open {
@@ -208,23 +203,24 @@ impl<C: Congestion> Socket<'_, C> {
         self.bits.put(bits::SEND_CWR, self.bits.has(bits::ECN));
     }
 
-    fn mark_lost_on_timeout(&mut self, now: Instant) {
+    /// At a retransmission timeout the first entry is lost, and every other that is overdue (RFC 8985 6.3).
+    fn mark_lost_on_timeout(&mut self) {
         // The first segment was SACKed and is still not acknowledged: the peer reneged (RFC 2018 8).
-        if self.flight.first().is_some_and(|piece| piece.is(SACKED)) {
+        if cfg!(feature = "sack") && self.flight.first().is_some_and(|piece| piece.is(SACKED)) {
             self.flight.clear(SACKED);
         }
+        // Without RACK everything is.
+        let mut overdue_after = 0;
         if self.bits.has(bits::SACK) && self.local.config.uses_rack() {
-            let window = self.reordering_window();
-            let stamp = Stamp::of(now);
-            self.rack
-                .mark_lost_on_timeout(&mut self.flight, stamp, window);
-        } else {
-            self.flight.each(|piece, marks| {
-                if !piece.is(SACKED) {
-                    *marks |= LOST;
-                }
-            });
+            overdue_after = self.rack.overdue_after(self.reordering_window());
         }
+        let (stamp, una) = (self.stamp(), self.flight.una());
+        self.flight.each(|piece, marks| {
+            let first = piece.range.start == una;
+            if !piece.is(SACKED) && (first || stamp.since(piece.at) >= overdue_after) {
+                *marks |= LOST;
+            }
+        });
     }
 
     /// Gives the connection up after too many retries (R2 of RFC 9293 3.8.3). In a synchronised state the peer gets a reset.

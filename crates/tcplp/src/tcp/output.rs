@@ -1,13 +1,13 @@
 //! Outgoing segments: which one is sent, when, and with which header.
 //!
-//! `plan` decides what to send (retransmission before new data before a bare ACK), `shape` fills in the header fields and
-//! updates the sender's variables, `poll_parts` writes the header.
+//! `choose` decides what to send: a retransmission before new data before a bare ACK. `send_data` and `send_syn` record it and fill in
+//! what depends on it, `finish` the rest of the header.
 
 use chappe_core::{Duration, Instant};
 
-use super::clock::{Stamp, stall_clock};
+use super::clock::stall_clock;
 use super::congestion::Congestion;
-use super::flight::{LOST, Piece, SACKED};
+use super::flight::{LOST, SACKED};
 use super::input::Ecn;
 use super::recovery::Phase;
 use super::ring::copy;
@@ -37,29 +37,21 @@ pub struct Parts<'s> {
     pub ecn: Ecn,
 }
 
-/// The segment to send, before its header is known.
-#[derive(Clone, Copy, Debug)]
-enum Plan {
-    Reset,
-    Syn,
-    /// Data or FIN from `range`, for the first time or not.
-    Data {
-        range: Range,
-        retransmission: bool,
-    },
-    /// One octet beyond the window; SND.NXT does not advance past it.
-    WindowProbe,
-    KeepAlive,
-    Ack,
-}
-
-/// The header fields that follow from a plan.
-struct Shape {
-    seq: Seq,
-    flags: Flags,
-    offset: u32,
+/// The segment to send, while it is made: an acknowledgement with SEG.SEQ = SND.NXT (RFC 9293 3.10.7.4) unless something else
+/// is due.
+struct Draft {
+    segment: Segment<'static>,
+    /// The payload of a full segment, octets.
+    full: u32,
+    /// Octets of payload, from SEG.SEQ on.
     len: u32,
     ecn: Ecn,
+}
+
+impl Draft {
+    fn add(&mut self, flags: Flags) {
+        self.segment.flags = self.segment.flags | flags;
+    }
 }
 
 impl<C: Congestion> Socket<'_, C> {
@@ -71,17 +63,18 @@ impl<C: Congestion> Socket<'_, C> {
         let room = buffer.len();
         let parts = self.poll_parts(now, buffer, room)?;
         let [first, second] = parts.payload;
-        let rest = parts.header + first.len();
+        let rest = parts.header.wrapping_add(first.len());
         copy(buffer, parts.header, first);
         copy(buffer, rest, second);
         Some(Transmit {
-            len: rest + second.len(),
+            len: rest.wrapping_add(second.len()),
             ecn: parts.ecn,
         })
     }
 
     /// The next segment to send, without copying its payload: the header is written to `header`, which has at least
     /// 60 octets, and header and payload together take at most `room`.
+    #[inline(never)]
     pub fn poll_parts(
         &mut self,
         now: Instant,
@@ -91,179 +84,182 @@ impl<C: Congestion> Socket<'_, C> {
         if room < HEADER_MAX || header.len() < HEADER_MAX {
             return None;
         }
-        let options = self.options(now);
-        let max = (room - HEADER_MIN - options.len()).min(1 << 16) as u32;
-        let full = u32::from(self.mss)
-            .saturating_sub(options.len() as u32)
-            .min(max);
-        let Some(plan) = self.plan(now, full.max(1)) else {
-            self.wait_for_window(now);
+        self.timers.turn(now);
+        let mut draft = Draft {
+            segment: Segment {
+                source_port: self.port,
+                destination_port: self.remote.port,
+                seq: self.snd_nxt,
+                ack: self.rcv_nxt,
+                flags: Flags::ACK,
+                window: 0,
+                urgent: 0,
+                options: self.options(),
+                payload: &[],
+            },
+            full: 0,
+            len: 0,
+            ecn: Ecn::NotCapable,
+        };
+        let options = draft.segment.options.len();
+        let full = usize::from(self.mss).min(room - HEADER_MIN);
+        draft.full = full.saturating_sub(options).max(1) as u32;
+        if !self.choose(&mut draft) {
+            self.wait_for_window();
             return None;
-        };
-        let shape = self.shape(now, plan);
-        let options = match plan {
-            Plan::Syn => self.syn_options(now),
-            Plan::Reset => Options::default(),
-            _ => options,
-        };
-        let window = self.advertise(matches!(plan, Plan::Syn));
-        let acks = shape.flags.has(Flags::ACK);
-        if acks {
-            self.ack_sent();
         }
-        let segment = Segment {
-            source_port: self.port,
-            destination_port: self.remote.port,
-            seq: shape.seq,
-            ack: if acks { self.rcv_nxt } else { Seq::default() },
-            flags: shape.flags,
-            window,
-            urgent: 0,
-            options,
-            payload: &[],
-        };
-        let flow = self.flow();
-        let payload = self.send.parts(shape.offset, shape.len);
-        let header = segment.emit_header(&flow, payload, header);
+        self.finish(&mut draft);
+        let offset = draft.segment.seq.since(self.flight.una());
+        let payload = self.send.parts(offset, draft.len);
+        let header = draft.segment.emit_header(&self.flow(), payload, header);
         Some(Parts {
             header,
             payload,
-            ecn: shape.ecn,
+            ecn: draft.ecn,
         })
     }
 
-    /// Chooses the next segment. `full` is the payload of a full segment, in octets.
-    fn plan(&mut self, now: Instant, full: u32) -> Option<Plan> {
+    /// The header fields that do not depend on what is sent: window, acknowledgement.
+    fn finish(&mut self, draft: &mut Draft) {
+        let flags = draft.segment.flags;
+        let syn = flags.has(Flags::SYN);
+        if !syn && !flags.has(Flags::RST) && self.bits.has(bits::SEND_ECE) {
+            draft.add(Flags::ECE);
+        }
+        draft.segment.window = self.advertise(syn);
+        match flags.has(Flags::ACK) {
+            true => self.ack_sent(),
+            false => draft.segment.ack = Seq::default(),
+        }
+    }
+
+    /// Chooses what to send and records it. False if there is nothing.
+    fn choose(&mut self, draft: &mut Draft) -> bool {
         if self.bits.take(bits::RST_NOW) {
-            return Some(Plan::Reset);
+            draft.add(Flags::RST);
+            return true;
         }
         match self.state {
-            State::Closed => return None,
-            State::SynSent | State::SynReceived => return self.plan_opening(),
+            State::Closed => return false,
+            State::SynSent | State::SynReceived => return self.choose_opening(draft),
             _ => {}
         }
-        if self.bits.take(bits::PROBE_NOW)
-            && let Some(plan) = self.plan_probe(full)
+        if self.bits.take(bits::PROBE_NOW) && self.choose_probe(draft)
+            || self.choose_retransmission(draft)
         {
-            return Some(plan);
+            return true;
         }
-        if let Some(plan) = self.plan_retransmission(full) {
-            return Some(plan);
-        }
-        self.restart_after_idle(now);
-        if let Some(plan) = self.plan_new(full) {
-            return Some(plan);
+        self.restart_after_idle();
+        if self.choose_new(draft) {
+            return true;
         }
         if self.bits.take(bits::KEEP_ALIVE_NOW) {
-            return Some(Plan::KeepAlive);
+            // One octet before SND.NXT, so that the peer must answer (RFC 9293 3.8.4).
+            draft.segment.seq = self.snd_nxt.back(1);
+            return true;
         }
-        self.bits.take(bits::ACK_NOW).then_some(Plan::Ack)
+        self.bits.take(bits::ACK_NOW)
     }
 
     /// Before the handshake ends: a SYN or SYN-ACK; in SYN-RECEIVED also the acknowledgement that challenges an unacceptable
     /// segment (RFC 9293 3.10.7.4, first and second; RFC 5961 3.2).
-    fn plan_opening(&mut self) -> Option<Plan> {
+    fn choose_opening(&mut self, draft: &mut Draft) -> bool {
         if self.bits.take(bits::SYN_NOW) {
-            return Some(Plan::Syn);
+            self.send_syn(draft);
+            return true;
         }
-        let challenge = self.bits.take(bits::ACK_NOW) && self.state == State::SynReceived;
-        challenge.then_some(Plan::Ack)
+        self.bits.take(bits::ACK_NOW) && self.state == State::SynReceived
     }
 
     /// The first segment marked lost, if the congestion window has room for it. The first one of a recovery goes out
     /// regardless of the window (RFC 6675 5 step 4.3, RFC 6298 5.4).
-    fn plan_retransmission(&mut self, full: u32) -> Option<Plan> {
+    fn choose_retransmission(&mut self, draft: &mut Draft) -> bool {
         if !matches!(self.recovery.phase, Phase::Fast | Phase::Loss) {
-            return None;
+            return false;
         }
         let piece = self.flight.pieces().find(|piece| piece.is(LOST));
         let forced = self.bits.take(bits::FORCE);
-        let piece = piece?;
-        let len = piece.range.len().min(full);
-        if !forced && self.congestion_room() < len {
-            return None;
-        }
-        Some(self.retransmission(piece, full))
-    }
-
-    /// A piece of the flight, at most a full segment from its start. If the table has no room to cut the entry, its
-    /// rest counts as retransmitted too; if it was lost, it is marked lost again.
-    fn retransmission(&mut self, piece: Piece, full: u32) -> Plan {
+        let Some(piece) = piece else {
+            return false;
+        };
         let mut range = piece.range;
-        if range.len() > full {
-            range.end = range.start + full;
+        let whole = range.len() <= draft.full;
+        let len = range.len().min(draft.full);
+        if !forced && self.congestion_room() < len {
+            return false;
+        }
+        // At most a full segment. If the table has no room to cut the entry, its rest counts as retransmitted too; if it was
+        // lost, it is marked lost again.
+        if !whole {
+            range.end = range.start + len;
             self.flight.split(range.end);
         }
-        Plan::Data {
-            range,
-            retransmission: true,
-        }
+        self.send_data(draft, range, true);
+        true
     }
 
     /// A tail loss probe: new data if there is some, else the last segment once more (RFC 8985 7.3).
-    fn plan_probe(&mut self, full: u32) -> Option<Plan> {
-        if self.flight.is_empty() || self.recovery.phase != Phase::Open {
-            return None;
+    fn choose_probe(&mut self, draft: &mut Draft) -> bool {
+        if self.recovery.phase != Phase::Open {
+            return false;
         }
-        let usable = self.usable_window();
-        let len = self.unsent().min(full).min(usable);
+        let Some(last) = self.flight.last() else {
+            return false;
+        };
+        let full = draft.full;
+        let len = self.unsent().min(full).min(self.usable_window());
         let whole = len == full || len == self.unsent();
         let new = len > 0 && whole && self.flight.has_room();
         self.bits.set(bits::PROBED_TAIL);
         self.bits.put(bits::PROBE_RETRANSMITTED, !new);
+        let mut range = Range::new(self.snd_nxt, self.snd_nxt + len);
         if new {
-            let range = Range::new(self.snd_nxt, self.snd_nxt + len);
             self.probe_end = range.end;
-            return Some(Plan::Data {
-                range,
-                retransmission: false,
-            });
+        } else {
+            self.probe_end = self.snd_nxt;
+            range = last.range;
+            if range.len() > full && self.flight.split(range.end.back(full)) {
+                range.start = range.end.back(full);
+            }
+            range.end = range.end.earlier(range.start + full);
         }
-        self.probe_end = self.snd_nxt;
-        let last = self.flight.last()?;
-        let mut range = last.range;
-        if range.len() > full && self.flight.split(range.end.back(full)) {
-            range.start = range.end.back(full);
-        }
-        range.end = range.end.earlier(range.start + full);
-        Some(Plan::Data {
-            range,
-            retransmission: true,
-        })
+        self.send_data(draft, range, !new);
+        true
     }
 
     /// New data, or the FIN, as far as the peer's window, the congestion window, Nagle's rule and silly-window avoidance
     /// allow.
-    fn plan_new(&mut self, full: u32) -> Option<Plan> {
+    fn choose_new(&mut self, draft: &mut Draft) -> bool {
         let unsent = self.unsent();
         let usable = self.usable_window();
         let persist = self.bits.take(bits::PERSIST_NOW);
         if !self.flight.has_room() {
-            return None;
+            return false;
         }
+        let mut len = 0;
         if unsent == 0 {
             let fin = self.bits.has(bits::FIN_QUEUED) && !self.bits.has(bits::FIN_SENT);
-            let range = Range::new(self.snd_nxt, self.snd_nxt);
-            return (fin && self.state != State::TimeWait).then_some(Plan::Data {
-                range,
-                retransmission: false,
-            });
-        }
-        if persist && usable == 0 && self.flight.is_empty() {
-            return Some(Plan::WindowProbe);
-        }
-        let len = unsent.min(full).min(usable);
-        if len == 0 || !(persist || self.worth_sending(len, full, unsent)) {
-            return None;
-        }
-        if self.congestion_room() < len {
-            return None;
+            if !fin || self.state == State::TimeWait {
+                return false;
+            }
+        } else {
+            if persist && usable == 0 && self.flight.is_empty() {
+                // One octet beyond the window; SND.NXT does not advance past it.
+                draft.len = 1;
+                self.bits.set(bits::PROBED_WINDOW);
+                return true;
+            }
+            len = unsent.min(draft.full).min(usable);
+            if len == 0
+                || !(persist || self.worth_sending(len, draft.full, unsent))
+                || self.congestion_room() < len
+            {
+                return false;
+            }
         }
         let range = Range::new(self.snd_nxt, self.snd_nxt + len);
-        Some(Plan::Data {
-            range,
-            retransmission: false,
-        })
+        self.send_data(draft, range, false);
+        true
     }
 
     /// Sender's silly-window avoidance and Nagle's rule (RFC 9293 3.8.6.2.1 and 3.7.4).
@@ -315,11 +311,11 @@ impl<C: Congestion> Socket<'_, C> {
 
     /// After an idle time longer than the RTO the window no longer describes the path: back to the initial window
     /// (RFC 5681 4.1).
-    fn restart_after_idle(&mut self, now: Instant) {
-        if !self.local.config.idle_restart || !self.flight.is_empty() || self.unsent() == 0 {
+    fn restart_after_idle(&mut self) {
+        if !self.local.config.uses_idle_restart() || !self.flight.is_empty() || self.unsent() == 0 {
             return;
         }
-        let idle = u32::from(Stamp::of(now).coarse().wrapping_sub(self.sent_at)) << 14;
+        let idle = u32::from(self.stamp().coarse().wrapping_sub(self.sent_at)) << 14;
         let restart = self.initial_window();
         if idle > self.rtt.base_timeout(&self.local.config)
             && self.congestion.initial_window().is_none()
@@ -328,82 +324,48 @@ impl<C: Congestion> Socket<'_, C> {
         }
     }
 
-    /// Turns a plan into header fields, and records what is sent.
-    fn shape(&mut self, now: Instant, plan: Plan) -> Shape {
-        let mut shape = Shape {
-            // What carries no new data has SEG.SEQ = SND.NXT (RFC 9293 3.10.7.4).
-            seq: self.snd_nxt,
-            flags: Flags::ACK,
-            offset: 0,
-            len: 0,
-            ecn: Ecn::NotCapable,
-        };
-        match plan {
-            Plan::Reset => shape.flags = Flags::RST | Flags::ACK,
-            Plan::Syn => self.shape_syn(now, &mut shape),
-            Plan::Data {
-                range,
-                retransmission,
-            } => self.shape_data(now, range, retransmission, &mut shape),
-            Plan::WindowProbe => {
-                shape.offset = self.snd_nxt.since(self.flight.una());
-                shape.len = 1;
-                self.bits.set(bits::PROBED_WINDOW);
-            }
-            // One octet before SND.NXT, so that the peer must answer (RFC 9293 3.8.4).
-            Plan::KeepAlive => shape.seq = self.snd_nxt.back(1),
-            Plan::Ack => {}
-        }
-        let synchronised = !matches!(plan, Plan::Reset | Plan::Syn);
-        if synchronised && self.bits.has(bits::SEND_ECE) {
-            shape.flags = shape.flags | Flags::ECE;
-        }
-        shape
-    }
-
-    fn shape_syn(&mut self, now: Instant, shape: &mut Shape) {
+    fn send_syn(&mut self, draft: &mut Draft) {
         let retransmission = self.bits.has(bits::SYN_RETRANSMITTED);
-        shape.seq = self.flight.una();
-        shape.flags = match self.state {
-            State::SynSent => Flags::SYN,
-            _ => Flags::SYN | Flags::ACK,
-        };
+        let una = self.flight.una();
+        draft.segment.seq = una;
+        draft.add(Flags::SYN);
         if self.state == State::SynSent {
+            draft.segment.flags = Flags::SYN;
             // Some networks drop a SYN that asks for ECN, so a retransmitted SYN does not ask (RFC 3168 6.1.1.1).
             let offer = self.local.config.uses_ecn() && !retransmission;
             self.bits.put(bits::ECN_OFFERED, offer);
             if offer {
-                shape.flags = shape.flags | Flags::ECE | Flags::CWR;
+                draft.add(Flags::ECE | Flags::CWR);
             }
         } else if self.bits.has(bits::ECN) {
-            shape.flags = shape.flags | Flags::ECE;
+            draft.add(Flags::ECE);
         }
         if retransmission {
-            self.flight.retransmitted(shape.seq, Stamp::of(now));
+            self.flight.retransmitted(una, self.stamp());
         }
         if !self.timers.runs(Timer::Retransmit) {
-            self.start_retransmit(now);
+            self.start_retransmit();
         }
     }
 
-    fn shape_data(&mut self, now: Instant, range: Range, retransmission: bool, shape: &mut Shape) {
+    /// Data, and a FIN that follows it: `range` is sent, for the first time or `again`.
+    fn send_data(&mut self, draft: &mut Draft, range: Range, again: bool) {
         let una = self.flight.una();
         let data_end = una + self.send.len();
-        let stamp = Stamp::of(now);
+        let stamp = self.stamp();
         let mut end = range.end;
-        shape.seq = range.start;
-        shape.offset = range.start.since(una);
-        shape.len = end.earlier(data_end).saturating_since(range.start);
+        draft.segment.seq = range.start;
+        draft.len = end.earlier(data_end).saturating_since(range.start);
         if end.at_or_after(data_end) {
-            if shape.len > 0 {
-                shape.flags = shape.flags | Flags::PSH;
+            if draft.len > 0 {
+                draft.add(Flags::PSH);
             }
-            let fin = match retransmission {
+            let fin = match again {
                 true => end.after(data_end),
                 false => self.bits.has(bits::FIN_QUEUED),
             };
             if fin {
-                shape.flags = shape.flags | Flags::FIN;
+                draft.add(Flags::FIN);
                 end = data_end + 1;
                 self.bits.set(bits::FIN_SENT);
             }
@@ -413,32 +375,32 @@ impl<C: Congestion> Socket<'_, C> {
             // A FIN that joins the probe is part of what the probe's acknowledgement must cover.
             self.probe_end = end;
         }
-        if retransmission {
+        if again {
             self.flight.retransmitted(range.start, stamp);
-            self.note_retransmission(now);
+            self.note_retransmission();
         } else {
             self.flight.push(end, stamp);
-            self.note_wait(now);
+            self.note_wait();
             self.snd_nxt = end;
             // The probed octet is part of what is sent now.
             self.bits.clear(bits::PROBED_WINDOW);
             // Retransmissions and pure ACKs must not be ECN-capable (RFC 3168 6.1.4, 6.1.5).
-            if self.bits.has(bits::ECN) && shape.len > 0 {
-                shape.ecn = Ecn::Capable0;
+            if self.bits.has(bits::ECN) && draft.len > 0 {
+                draft.ecn = Ecn::Capable0;
                 if self.bits.take(bits::SEND_CWR) {
-                    shape.flags = shape.flags | Flags::CWR;
+                    draft.add(Flags::CWR);
                 }
             }
         }
         if self.recovery.phase == Phase::Fast {
-            self.recovery.sent = self.recovery.sent.saturating_add(shape.len);
+            self.recovery.sent = self.recovery.sent.saturating_add(draft.len);
         }
         self.sent_at = stamp.coarse();
-        if !self.timers.runs(Timer::Retransmit) || retransmission && range.start == una || probe {
-            self.start_retransmit(now);
+        if !self.timers.runs(Timer::Retransmit) || again && range.start == una || probe {
+            self.start_retransmit();
         }
-        if !retransmission {
-            self.schedule_probe(now);
+        if !again {
+            self.schedule_probe();
         }
     }
 
@@ -454,7 +416,7 @@ impl<C: Congestion> Socket<'_, C> {
     }
 
     /// Starts the probe timer (RFC 8985 7.2), or stops it if no probe may be sent.
-    pub(super) fn schedule_probe(&mut self, now: Instant) {
+    pub(super) fn schedule_probe(&mut self) {
         let may = self.local.config.uses_tail_loss_probe()
             && self.bits.has(bits::SACK)
             && self.recovery.phase == Phase::Open
@@ -468,42 +430,52 @@ impl<C: Congestion> Socket<'_, C> {
         let wait = self
             .rtt
             .probe_timeout(&self.local.config, self.flight.len() == 1);
-        let mut at = now + wait;
+        self.timers.start(Timer::TailLossProbe, wait);
         // RFC 8985 7.2: if the RTO would fire first, the probe takes its place.
-        if let Some(retransmit) = self.timers.deadline(Timer::Retransmit) {
-            at = at.min(retransmit);
-        }
-        self.timers.start(Timer::TailLossProbe, at);
+        self.timers.limit(Timer::TailLossProbe, Timer::Retransmit);
     }
 
     /// Nothing can be sent now. If data waits and nothing is in flight that an acknowledgement could answer, starts the
     /// persist timer: a lost window update would otherwise stall the connection forever (RFC 9293 3.8.6.1).
-    fn wait_for_window(&mut self, now: Instant) {
+    fn wait_for_window(&mut self) {
         let waiting = self.flight.is_empty() && self.unsent() > 0;
         if waiting && self.state != State::Closed && !self.timers.runs(Timer::Persist) {
             let wait = self.timeout().min(self.local.config.persist_max);
-            self.timers.start(Timer::Persist, now + wait);
-            self.note_wait(now);
+            self.timers.start(Timer::Persist, wait);
+            self.note_wait();
         }
     }
 
     /// Data begins to wait for an acknowledgement or a window, unless some waits already: the user timeout counts from here.
-    fn note_wait(&mut self, now: Instant) {
-        if self.flight.stalled_at == 0 {
-            self.flight.stalled_at = stall_clock(now);
+    fn note_wait(&mut self) {
+        if cfg!(feature = "user-timeout") && self.flight.stalled_at == 0 {
+            self.flight.stalled_at = stall_clock(self.now());
         }
     }
 
-    /// The options of a segment other than SYN and RST.
-    fn options(&self, now: Instant) -> Options {
+    /// The options of the next segment: a SYN's offer, or what both ends agreed on; a reset has none.
+    fn options(&self) -> Options {
         let mut options = Options::default();
+        if self.bits.has(bits::RST_NOW) {
+            return options;
+        }
         let mut blocks = SackBlocks::MAX;
         if self.bits.has(bits::TIMESTAMPS) {
-            options.timestamps = Some(self.timestamps(now));
+            options.timestamps = Some(Timestamps {
+                value: self.timestamp(),
+                echo: self.ts_recent,
+            });
             // 40 octets of options hold 12 of timestamps and three blocks (RFC 2018 3).
             blocks -= 1;
         }
-        if self.bits.has(bits::SACK) {
+        let sack = self.bits.has(bits::SACK);
+        if self.opening() && self.bits.has(bits::SYN_NOW) {
+            options.mss = Some(self.local.config.mss);
+            options.sack_permitted = sack;
+            if self.bits.has(bits::WINDOW_SCALE) {
+                options.window_scale = Some(self.scale_wanted());
+            }
+        } else if sack {
             let duplicate = (self.duplicate_len > 0).then_some(self.duplicate());
             // A D-SACK block goes first (RFC 2883 4).
             let ranges = duplicate.iter().chain(self.receive.ranges());
@@ -512,27 +484,6 @@ impl<C: Congestion> Socket<'_, C> {
                 .for_each(|range| options.sack.push(*range));
         }
         options
-    }
-
-    fn timestamps(&self, now: Instant) -> Timestamps {
-        Timestamps {
-            value: self.timestamp(now),
-            echo: self.ts_recent,
-        }
-    }
-
-    fn syn_options(&self, now: Instant) -> Options {
-        let first = self.state == State::SynSent;
-        let offer = |wanted: bool, agreed: u32| wanted && (first || self.bits.has(agreed));
-        Options {
-            mss: Some(self.local.config.mss),
-            window_scale: offer(self.local.config.uses_window_scale(), bits::WINDOW_SCALE)
-                .then_some(self.scale_wanted()),
-            sack_permitted: offer(self.local.config.uses_sack(), bits::SACK),
-            timestamps: offer(self.local.config.uses_timestamps(), bits::TIMESTAMPS)
-                .then(|| self.timestamps(now)),
-            sack: SackBlocks::default(),
-        }
     }
 
     /// An acknowledgement is sent: no other one is due.

@@ -119,6 +119,11 @@ impl Rack {
         (min_rtt / 4).saturating_mul(steps).min(srtt)
     }
 
+    /// How long after it was sent a segment is overdue, µs, if the reordering window is `window`.
+    pub(super) fn overdue_after(&self, window: u32) -> u32 {
+        self.rtt.saturating_add(window)
+    }
+
     /// Marks every entry lost that was sent before the newest delivered one and is overdue by `window`. Returns whether one
     /// was marked, and in how many µs the last of the remaining ones will be overdue, if there are any.
     pub(super) fn mark_lost(
@@ -131,7 +136,7 @@ impl Rack {
         if self.rtt == 0 {
             return (false, None);
         }
-        let overdue_after = self.rtt.saturating_add(window);
+        let overdue_after = self.overdue_after(window);
         flight.each(|piece, marks| {
             // What was sent after the newest delivered segment may still be on its way.
             let newer = self.sent_after(piece.at, piece.range.end)
@@ -148,18 +153,6 @@ impl Rack {
             }
         });
         (marked, wait)
-    }
-
-    /// At a retransmission timeout: the first entry is lost, and every other that is overdue (RFC 8985 6.3).
-    pub(super) fn mark_lost_on_timeout(&self, flight: &mut Flight<'_>, now: Stamp, window: u32) {
-        let overdue_after = self.rtt.saturating_add(window);
-        let una = flight.una();
-        flight.each(|piece, marks| {
-            let first = piece.range.start == una;
-            if !piece.is(SACKED) && (first || now.since(piece.at) >= overdue_after) {
-                *marks |= LOST;
-            }
-        });
     }
 }
 
@@ -185,7 +178,7 @@ mod tests {
             flight.push(Seq::new(n * 100), at(u64::from(n - 1) * 1000));
         }
         let mut rack = Rack::default();
-        flight.sack(Range::new(Seq::new(200), Seq::new(300)), |piece| {
+        flight.sack(&[Range::new(Seq::new(200), Seq::new(300))], |piece| {
             assert_eq!(
                 rack.delivered(piece, at(40_000), None, 38_000),
                 Some(38_000)

@@ -89,7 +89,7 @@ impl<'a> Reassembly<'a> {
     pub fn consume(&mut self, octets: u32) {
         let octets = octets.min(self.ready);
         self.ring.advance(octets);
-        self.ready -= octets;
+        self.ready = self.ready.wrapping_sub(octets);
     }
 
     /// Inserts `data` that starts at `seq`; `next` is RCV.NXT. The caller has cut the data to the window: it starts at or
@@ -100,23 +100,16 @@ impl<'a> Reassembly<'a> {
         if new.is_empty() || offset.saturating_add(new.len()) > self.free() {
             return Inserted::default();
         }
-        let duplicate = self.overlap(new);
-        if offset > 0 {
-            let stored = self.note(new);
-            if stored {
-                self.ring.put(self.ready + offset, data);
-            }
-            return Inserted {
-                advanced: 0,
-                gap: true,
-                duplicate,
-            };
+        let in_order = offset == 0;
+        let gap = !in_order || !self.ranges().is_empty();
+        // Empty, past the end of what is new.
+        let mut duplicate = Range::new(new.end, new.end);
+        let union = self.gather(new, &mut duplicate);
+        if in_order || self.keep(union) {
+            self.ring.put(self.ready.wrapping_add(offset), data);
         }
-        self.ring.put(self.ready, data);
-        let gap = !self.ranges().is_empty();
-        let end = self.absorb(new.end);
-        let advanced = end.since(next);
-        self.ready += advanced;
+        let advanced = if in_order { union.end.since(next) } else { 0 };
+        self.ready = self.ready.wrapping_add(advanced);
         Inserted {
             advanced,
             gap,
@@ -124,72 +117,41 @@ impl<'a> Reassembly<'a> {
         }
     }
 
-    /// The first part of `new` that is present already.
-    fn overlap(&self, new: Range) -> Range {
-        let mut first = Range::new(new.end, new.end);
-        for range in self.ranges() {
+    /// Removes the ranges that join `new`, and returns their union with it. Ranges in the list never join each other, so one pass
+    /// finds all. `duplicate` becomes the first part of `new` that is present already.
+    fn gather(&mut self, new: Range, duplicate: &mut Range) -> Range {
+        let (mut union, mut index) = (new, 0usize);
+        while let Some(&range) = self.ranges().get(index) {
+            if !range.joins(new) {
+                index = index.wrapping_add(1);
+                continue;
+            }
             let both = range.and(new);
-            if !both.is_empty() && both.start.before(first.start) {
-                first = both;
+            if !both.is_empty() && both.start.before(duplicate.start) {
+                *duplicate = both;
+            }
+            union.start = union.start.earlier(range.start);
+            union.end = union.end.later(range.end);
+            if let Some(list) = self.ranges.get_mut(index..) {
+                list.copy_within(1.., 0);
+            }
+            if let Some(last) = self.ranges.last_mut() {
+                *last = Range::default();
             }
         }
-        first
+        union
     }
 
-    /// Adds a range out of order at the front, merged with all ranges that it joins. False if the list is full.
-    fn note(&mut self, new: Range) -> bool {
-        let mut union = new;
-        let mut kept = 0;
-        let count = self.count();
-        if !self.ranges().iter().any(|range| range.joins(new)) && count >= self.ranges.len() {
+    /// Adds a range out of order at the front. False if the list is full.
+    fn keep(&mut self, range: Range) -> bool {
+        if self.ranges.last().is_none_or(|last| !last.is_empty()) {
             return false;
         }
-        // Ranges in the list never join each other, so one pass finds all that the new one joins.
-        for index in 0..count {
-            let Some(&range) = self.ranges.get(index) else {
-                break;
-            };
-            if range.joins(new) {
-                union.start = union.start.earlier(range.start);
-                union.end = union.end.later(range.end);
-            } else {
-                if let Some(slot) = self.ranges.get_mut(kept) {
-                    *slot = range;
-                }
-                kept += 1;
-            }
-        }
-        if let Some(list) = self.ranges.get_mut(..=kept) {
-            list.copy_within(..kept, 1);
-            if let Some(front) = list.first_mut() {
-                *front = union;
-            }
-        }
-        for rest in self.ranges.iter_mut().skip(kept + 1) {
-            *rest = Range::default();
+        self.ranges.rotate_right(1);
+        if let Some(front) = self.ranges.first_mut() {
+            *front = range;
         }
         true
-    }
-
-    /// Everything up to `end` is in order now: removes the ranges that this reaches, and returns the end including them.
-    fn absorb(&mut self, mut end: Seq) -> Seq {
-        let mut index = 0;
-        while let Some(&range) = self.ranges().get(index) {
-            if range.start.at_or_before(end) {
-                end = end.later(range.end);
-                if let Some(list) = self.ranges.get_mut(index..) {
-                    list.copy_within(1.., 0);
-                }
-                if let Some(last) = self.ranges.last_mut() {
-                    *last = Range::default();
-                }
-                // A range examined before may be reached now.
-                index = 0;
-            } else {
-                index += 1;
-            }
-        }
-        end
     }
 
     /// Empties the buffer and the list of ranges, for a new connection.
@@ -199,8 +161,9 @@ impl<'a> Reassembly<'a> {
         self.ranges.fill(Range::default());
     }
 
-    pub(super) fn release(self) -> (&'a mut [u8], &'a mut [Range]) {
-        (self.ring.release(), self.ranges)
+    /// Takes the memory out: of the ring, and of the list.
+    pub(super) fn take(&mut self) -> (&'a mut [u8], &'a mut [Range]) {
+        (self.ring.take(), core::mem::take(&mut self.ranges))
     }
 }
 

@@ -1,6 +1,7 @@
 //! A ring of octets in memory lent by the caller. Offsets count from the head and wrap around the end.
 
-/// The memory, and the index of its first octet in use.
+/// The memory, and the index of its first octet in use. Sums and differences of places cannot overflow: memory is shorter than half of
+/// the address space.
 #[derive(Debug)]
 pub(super) struct Ring<'a> {
     octets: &'a mut [u8],
@@ -12,8 +13,9 @@ impl<'a> Ring<'a> {
         Ring { octets, head: 0 }
     }
 
-    pub fn release(self) -> &'a mut [u8] {
-        self.octets
+    /// Takes the memory out.
+    pub fn take(&mut self) -> &'a mut [u8] {
+        core::mem::take(&mut self.octets)
     }
 
     /// The length of the memory in octets.
@@ -24,7 +26,7 @@ impl<'a> Ring<'a> {
     /// The `len` octets from `offset` on, in two parts where they wrap. Both together lie within the capacity.
     pub fn parts(&self, offset: u32, len: u32) -> [&[u8]; 2] {
         let (start, first, rest) = self.cut(offset, len as usize);
-        let part = |start: usize, len: usize| self.octets.get(start..start + len);
+        let part = |start: usize, len: usize| self.octets.get(start..start.wrapping_add(len));
         [
             part(start, first).unwrap_or_default(),
             part(0, rest).unwrap_or_default(),
@@ -64,12 +66,12 @@ impl<'a> Ring<'a> {
     fn cut(&self, offset: u32, len: usize) -> (usize, usize, usize) {
         let start = self.place(offset);
         let first = self.octets.len().saturating_sub(start).min(len);
-        (start, first, len - first)
+        (start, first, len.wrapping_sub(first))
     }
 
     /// The index of the octet at `offset`, which is at most the capacity.
     fn place(&self, offset: u32) -> usize {
-        let place = self.head as usize + offset as usize;
+        let place = (self.head as usize).wrapping_add(offset as usize);
         match place.checked_sub(self.octets.len()) {
             Some(wrapped) => wrapped,
             None => place,
@@ -79,7 +81,7 @@ impl<'a> Ring<'a> {
 
 /// Copies `data` into `memory` at `start`; nothing if it does not fit.
 pub(super) fn copy(memory: &mut [u8], start: usize, data: &[u8]) {
-    if let Some(target) = memory.get_mut(start..start + data.len()) {
+    if let Some(target) = memory.get_mut(start..start.wrapping_add(data.len())) {
         target.copy_from_slice(data);
     }
 }

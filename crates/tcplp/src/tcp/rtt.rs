@@ -39,8 +39,9 @@ impl Rtt {
         }
         let error = (self.srtt8 / 8).abs_diff(rtt);
         // var = 3/4 var + 1/4 |error|, kept times four; srtt = 7/8 srtt + 1/8 rtt, kept times eight.
-        self.var4 = self.var4 - self.var4 / 4 + error;
-        self.srtt8 = self.srtt8 - self.srtt8 / 8 + rtt;
+        // Neither overflows: no sample is above 2^28.
+        self.var4 = (self.var4 - self.var4 / 4).wrapping_add(error);
+        self.srtt8 = (self.srtt8 - self.srtt8 / 8).wrapping_add(rtt);
     }
 
     /// Smoothed round-trip time, µs; 0 if nothing was measured.

@@ -45,6 +45,11 @@ mod kind {
     pub const TIMESTAMPS: u8 = 8;
 }
 
+// Whether the crate is built with the mechanism; the option is neither read nor written without it.
+const SACK: bool = cfg!(feature = "sack");
+const TIMESTAMPS: bool = cfg!(feature = "timestamps");
+const WINDOW_SCALE: bool = cfg!(feature = "window-scale");
+
 /// The eight flags of the header.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Flags(u8);
@@ -139,6 +144,7 @@ impl SackBlocks {
     pub const MAX: usize = 4;
 
     /// Appends a block; a fifth is omitted.
+    #[inline(never)]
     pub fn push(&mut self, block: Range) {
         if let Some(slot) = self.blocks.get_mut(usize::from(self.count)) {
             *slot = block;
@@ -171,9 +177,14 @@ pub struct Options {
 
 impl Options {
     /// Parses the option area of a header. Stops at the first option with an invalid length and keeps those before it.
-    #[inline(never)]
-    pub fn parse(mut area: &[u8]) -> Options {
+    pub fn parse(area: &[u8]) -> Options {
         let mut options = Options::default();
+        options.take_all(area);
+        options
+    }
+
+    #[inline(never)]
+    fn take_all(&mut self, mut area: &[u8]) {
         // Ends: a kind without a length octet takes one octet, and `get(2..len)` refuses lengths below 2.
         while let [first, rest @ ..] = area {
             match *first {
@@ -186,26 +197,27 @@ impl Options {
                     let (Some(value), Some(next)) = (area.get(2..len), area.get(len..)) else {
                         break;
                     };
-                    options.take(kind, value);
+                    self.take(kind, value);
                     area = next;
                 }
             }
         }
-        options
     }
 
     fn take(&mut self, kind: u8, value: &[u8]) {
         match (kind, value) {
             (kind::MSS, &[high, low]) => self.mss = Some(u16::from_be_bytes([high, low])),
-            (kind::WINDOW_SCALE, &[shift]) => self.window_scale = Some(shift.min(14)),
-            (kind::SACK_PERMITTED, []) => self.sack_permitted = true,
-            (kind::TIMESTAMPS, &[a, b, c, d, e, f, g, h]) => {
+            (kind::WINDOW_SCALE, &[shift]) if WINDOW_SCALE => {
+                self.window_scale = Some(shift.min(14))
+            }
+            (kind::SACK_PERMITTED, []) if SACK => self.sack_permitted = true,
+            (kind::TIMESTAMPS, &[a, b, c, d, e, f, g, h]) if TIMESTAMPS => {
                 self.timestamps = Some(Timestamps {
                     value: u32::from_be_bytes([a, b, c, d]),
                     echo: u32::from_be_bytes([e, f, g, h]),
                 });
             }
-            (kind::SACK, blocks) if blocks.len() % 8 == 0 => {
+            (kind::SACK, blocks) if SACK && blocks.len() % 8 == 0 => {
                 for block in blocks.chunks_exact(8) {
                     if let &[a, b, c, d, e, f, g, h] = block {
                         let start = Seq::new(u32::from_be_bytes([a, b, c, d]));
@@ -221,14 +233,23 @@ impl Options {
     /// Octets that these options take in a header, padding included: a multiple of 4.
     pub fn len(&self) -> usize {
         let mss = if self.mss.is_some() { 4 } else { 0 };
-        let timestamps = if self.timestamps.is_some() { 12 } else { 0 };
-        let permitted = match (self.sack_permitted, self.timestamps) {
-            (true, None) => 4,
+        let timestamps = if TIMESTAMPS && self.timestamps.is_some() {
+            12
+        } else {
+            0
+        };
+        let permitted = match (SACK && self.sack_permitted, timestamps) {
+            (true, 0) => 4,
             _ => 0,
         };
-        let scale = if self.window_scale.is_some() { 4 } else { 0 };
+        let scale = if WINDOW_SCALE && self.window_scale.is_some() {
+            4
+        } else {
+            0
+        };
         let sack = match self.sack.as_slice().len() {
             0 => 0,
+            _ if !SACK => 0,
             count => 4 + 8 * count,
         };
         mss + timestamps + permitted + scale + sack
@@ -244,21 +265,21 @@ impl Options {
         if let Some(mss) = self.mss {
             words.put(word(kind::MSS, 4, 0, 0) | u32::from(mss));
         }
-        if let Some(timestamps) = self.timestamps {
+        if TIMESTAMPS && let Some(timestamps) = self.timestamps {
             words.put(match self.sack_permitted {
                 true => word(kind::SACK_PERMITTED, 2, kind::TIMESTAMPS, 10),
                 false => word(kind::NOP, kind::NOP, kind::TIMESTAMPS, 10),
             });
             words.put(timestamps.value);
             words.put(timestamps.echo);
-        } else if self.sack_permitted {
+        } else if self.sack_permitted && SACK {
             words.put(word(kind::NOP, kind::NOP, kind::SACK_PERMITTED, 2));
         }
-        if let Some(shift) = self.window_scale {
+        if WINDOW_SCALE && let Some(shift) = self.window_scale {
             words.put(word(kind::NOP, kind::WINDOW_SCALE, 3, shift));
         }
         let blocks = self.sack.as_slice();
-        if !blocks.is_empty() {
+        if SACK && !blocks.is_empty() {
             let len = 2 + 8 * blocks.len();
             words.put(word(kind::NOP, kind::NOP, kind::SACK, len as u8));
             for block in blocks {
@@ -283,7 +304,7 @@ impl Words<'_> {
     fn put(&mut self, word: u32) {
         if let Some(place) = self.area.get_mut(self.len) {
             *place = word.to_be_bytes();
-            self.len += 1;
+            self.len = self.len.wrapping_add(1);
         }
     }
 }
@@ -328,50 +349,33 @@ impl<'a> Segment<'a> {
     /// Parses a segment without checking its checksum.
     #[inline(never)]
     pub fn parse(bytes: &'a [u8]) -> Result<Segment<'a>, Malformed> {
-        let Some(&header) = bytes.first_chunk::<HEADER_MIN>() else {
+        let (words, _) = bytes.as_chunks::<4>();
+        let Some(&[ports, seq, ack, bits, urgent]) = words.first_chunk() else {
             return Err(Malformed::Truncated);
         };
-        let [
-            a,
-            b,
-            c,
-            d,
-            s0,
-            s1,
-            s2,
-            s3,
-            k0,
-            k1,
-            k2,
-            k3,
-            offset,
-            flags,
-            w0,
-            w1,
-            _,
-            _,
-            u0,
-            u1,
-        ] = header;
-        let offset = usize::from(offset >> 4) * 4;
+        let ports = u32::from_be_bytes(ports);
+        let bits = u32::from_be_bytes(bits);
+        let offset = (bits >> 28) as usize * 4;
         let (Some(area), Some(payload)) = (bytes.get(HEADER_MIN..offset), bytes.get(offset..))
         else {
             return Err(Malformed::Offset);
         };
-        let segment = Segment {
-            source_port: u16::from_be_bytes([a, b]),
-            destination_port: u16::from_be_bytes([c, d]),
-            seq: Seq::new(u32::from_be_bytes([s0, s1, s2, s3])),
-            ack: Seq::new(u32::from_be_bytes([k0, k1, k2, k3])),
-            flags: Flags::from_bits(flags),
-            window: u16::from_be_bytes([w0, w1]),
-            urgent: u16::from_be_bytes([u0, u1]),
-            options: Options::parse(area),
-            payload,
-        };
-        if segment.source_port == 0 || segment.destination_port == 0 {
+        let (source_port, destination_port) = ((ports >> 16) as u16, ports as u16);
+        if source_port == 0 || destination_port == 0 {
             return Err(Malformed::Port);
         }
+        let mut segment = Segment {
+            source_port,
+            destination_port,
+            seq: Seq::new(u32::from_be_bytes(seq)),
+            ack: Seq::new(u32::from_be_bytes(ack)),
+            flags: Flags::from_bits((bits >> 16) as u8),
+            window: bits as u16,
+            urgent: u32::from_be_bytes(urgent) as u16,
+            options: Options::default(),
+            payload,
+        };
+        segment.options.take_all(area);
         Ok(segment)
     }
 
@@ -405,12 +409,13 @@ impl<'a> Segment<'a> {
             words.put(u32::from(self.flags.bits()) << 16 | u32::from(self.window));
             words.put(u32::from(self.urgent));
             self.options.emit(&mut words);
-            words.len * 4
+            // At most 60.
+            words.len << 2
         };
         // The data offset in words, in the upper four bits: len / 4 << 4.
-        put(header, field::OFFSET, [(len * 4) as u8]);
-        let payload = parts[0].len() + parts[1].len();
-        let mut sum = flow.pseudo_header((len + payload) as u32);
+        put(header, field::OFFSET, [(len << 2) as u8]);
+        let payload = parts[0].len().wrapping_add(parts[1].len());
+        let mut sum = flow.pseudo_header(len.wrapping_add(payload) as u32);
         sum.add(header.get(..len).unwrap_or_default());
         sum.add(parts[0]);
         sum.add(parts[1]);
@@ -421,9 +426,10 @@ impl<'a> Segment<'a> {
     /// Writes header and payload and returns their length, or `None` if `buffer` is too small.
     pub fn emit(&self, flow: &Flow, buffer: &mut [u8]) -> Option<usize> {
         let header = HEADER_MIN + self.options.len();
-        let total = header + self.payload.len();
+        let total = header.wrapping_add(self.payload.len());
         buffer.get_mut(header..total)?.copy_from_slice(self.payload);
-        Some(self.emit_header(flow, [self.payload, &[]], buffer) + self.payload.len())
+        self.emit_header(flow, [self.payload, &[]], buffer);
+        Some(total)
     }
 
     /// The reset that answers a segment without a connection (RFC 9293 3.10.7.1); `None` if it is itself a reset.

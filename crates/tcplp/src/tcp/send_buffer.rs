@@ -44,7 +44,7 @@ impl<'a> SendBuffer<'a> {
 
     /// Declares `octets` at the front of [`vacant`](Self::vacant) as data; at most what is free.
     pub fn commit(&mut self, octets: u32) {
-        self.len += octets.min(self.free());
+        self.len = self.len.wrapping_add(octets.min(self.free()));
     }
 
     /// Copies in as much of `data` as fits and returns the number of octets.
@@ -59,14 +59,15 @@ impl<'a> SendBuffer<'a> {
     /// The octets from `offset` on, at most `len` of them, in up to two parts.
     pub(super) fn parts(&self, offset: u32, len: u32) -> [&[u8]; 2] {
         let offset = offset.min(self.len);
-        self.ring.parts(offset, len.min(self.len - offset))
+        self.ring
+            .parts(offset, len.min(self.len.wrapping_sub(offset)))
     }
 
     /// Drops the oldest `octets`, which were acknowledged.
     pub(super) fn consume(&mut self, octets: u32) {
         let octets = octets.min(self.len);
         self.ring.advance(octets);
-        self.len -= octets;
+        self.len = self.len.wrapping_sub(octets);
     }
 
     /// Empties the buffer, for a new connection.
@@ -75,8 +76,9 @@ impl<'a> SendBuffer<'a> {
         self.len = 0;
     }
 
-    pub(super) fn release(self) -> &'a mut [u8] {
-        self.ring.release()
+    /// Takes the memory out.
+    pub(super) fn take(&mut self) -> &'a mut [u8] {
+        self.ring.take()
     }
 }
 

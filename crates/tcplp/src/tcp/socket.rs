@@ -48,66 +48,70 @@ pub struct Memory<'a> {
 /// [`poll_segment`](Self::poll_segment) until it returns `None`, then read [`poll_timeout`](Self::poll_timeout).
 /// Calling [`handle_timeout`](Self::handle_timeout) early changes nothing.
 #[derive(Debug)]
+#[repr(C)]
 pub struct Socket<'a, C: Congestion = NewReno> {
-    pub(super) local: &'a Local,
-    pub(super) remote: Endpoint,
-    pub(super) send: SendBuffer<'a>,
-    pub(super) receive: Reassembly<'a>,
-    /// The segments in flight; also holds SND.UNA.
-    pub(super) flight: Flight<'a>,
-    pub(super) timers: Timers,
     pub(super) bits: Bits,
-
+    pub(super) state: State,
+    /// Consecutive timeouts or probes without an answer.
+    pub(super) retries: u8,
+    /// Timeouts since the last progress: each doubles the next. Progress ends the back-off. (RFC 6298 5.7 would keep
+    /// it until a new sample; on a lossy link that may never come, and the timeout would stay at its maximum.)
+    pub(super) backoff: u8,
+    pub(super) timers: Timers,
+    pub(super) local: &'a Local,
+    /// The smaller of the peer's MSS and ours, in octets of payload and options.
+    pub(super) mss: u16,
+    /// The largest payload received: the estimate of the peer's SMSS, by which delayed ACKs count segments.
+    pub(super) rcv_mss: u16,
+    /// SND.WND and the largest window ever offered (MAX.SND.WND), as in the header: not scaled.
+    pub(super) window_field: u16,
+    pub(super) window_field_max: u16,
+    pub(super) duplicate_len: u16,
+    /// Challenge ACKs: in the upper twelve bits the start of the interval, in units of 2^30 ns; in the low four the count.
+    pub(super) challenges: u16,
     /// SND.NXT: the next sequence number to send. Retransmissions do not move it back.
     pub(super) snd_nxt: Seq,
-    /// SND.WL1: the sequence number of the segment that last set the window. WL2 is not kept: an acknowledgement below SND.UNA never sets
-    /// the window (RFC 9293 3.10.7.4), and WL2 never lies above SND.UNA.
-    pub(super) snd_wl1: Seq,
     /// RCV.NXT: the next sequence number expected.
     pub(super) rcv_nxt: Seq,
     /// The right edge of the window offered: RCV.NXT + RCV.WND.
     pub(super) rcv_adv: Seq,
     /// Last.ACK.sent (RFC 7323 4.3).
     pub(super) last_ack: Seq,
+    /// SND.WL1: the sequence number of the segment that last set the window. WL2 is not kept: an acknowledgement below SND.UNA never sets
+    /// the window (RFC 9293 3.10.7.4), and WL2 never lies above SND.UNA.
+    pub(super) snd_wl1: Seq,
+    /// The segments in flight; also holds SND.UNA.
+    pub(super) flight: Flight<'a>,
+    pub(super) send: SendBuffer<'a>,
+    pub(super) receive: Reassembly<'a>,
+    pub(super) window: Window,
     /// The sequence number of the peer's FIN, while `bits::FIN_KNOWN` is set.
     pub(super) fin: Seq,
     /// Duplicate data not yet reported by a D-SACK (RFC 2883): its first octet and its length.
     pub(super) duplicate: Seq,
-    pub(super) duplicate_len: u16,
-
-    pub(super) window: Window,
-    pub(super) congestion: C,
-    pub(super) rtt: Rtt,
-    pub(super) rack: Rack,
-    pub(super) recovery: Recovery,
     /// TLP.end_seq (RFC 8985 7.1).
     pub(super) probe_end: Seq,
-
     /// TS.Recent and this connection's offset to the timestamp clock.
     pub(super) ts_recent: u32,
     pub(super) ts_offset: u32,
+    pub(super) recovery: Recovery,
+    pub(super) rtt: Rtt,
+    pub(super) rack: Rack,
+    pub(super) counters: Counters,
+    pub(super) congestion: C,
+    /// When data was last sent, in units of 2^14 us: an idle time is known modulo 18 minutes.
+    pub(super) sent_at: u16,
     /// When TS.Recent was set, in units of 2^45 ns.
     pub(super) ts_recent_at: u16,
     /// The local port; the address is in `local`.
     pub(super) port: u16,
-    /// The smaller of the peer's MSS and ours, in octets of payload and options.
-    pub(super) mss: u16,
-    /// The largest payload received: the estimate of the peer's SMSS, by which delayed ACKs count segments.
-    pub(super) rcv_mss: u16,
-    /// When data was last sent, in units of 2^14 us: an idle time is known modulo 18 minutes.
-    pub(super) sent_at: u16,
-    /// Challenge ACKs: in the upper twelve bits the start of the interval, in units of 2^30 ns; in the low four the count.
-    pub(super) challenges: u16,
-    /// SND.WND and the largest window ever offered (MAX.SND.WND), as in the header: not scaled.
-    pub(super) window_field: u16,
-    pub(super) window_field_max: u16,
-    /// Consecutive timeouts or probes without an answer.
-    pub(super) retries: u8,
-    /// Timeouts since the last progress: each doubles the next. Progress ends the back-off. (RFC 6298 5.7 would keep
-    /// it until a new sample; on a lossy link that may never come, and the timeout would stay at its maximum.)
-    pub(super) backoff: u8,
-    pub(super) state: State,
-    pub(super) counters: Counters,
+    pub(super) remote: Endpoint,
+}
+
+/// Counts one event more; stays at the largest number.
+#[inline(never)]
+pub(super) fn count(counter: &mut u16) {
+    *counter = counter.saturating_add(1);
 }
 
 /// Events on a connection so far. Counters saturate.
@@ -137,10 +141,16 @@ impl<'a, C: Congestion> Socket<'a, C> {
         if lens.iter().any(|&len| len > 1 << 30) || memory.flight.len() > usize::from(u16::MAX) {
             return Err(SocketError::TooLarge);
         }
+        Ok(Socket::closed(local, memory, congestion))
+    }
+
+    /// Everything as before a connection.
+    #[inline(never)]
+    fn closed(local: &'a Local, memory: Memory<'a>, congestion: C) -> Self {
         let zero = Seq::default();
-        Ok(Socket {
+        Socket {
             local,
-            remote: Endpoint::new(local.address, 0),
+            remote: Endpoint::NONE,
             port: 0,
             send: SendBuffer::new(memory.send),
             receive: Reassembly::new(memory.receive, memory.ranges),
@@ -178,18 +188,23 @@ impl<'a, C: Congestion> Socket<'a, C> {
             backoff: 0,
             state: State::Closed,
             counters: Counters::default(),
-        })
+        }
+    }
+
+    /// Takes the memory out; what was in the buffers is lost.
+    fn take_memory(&mut self) -> Memory<'a> {
+        let (receive, ranges) = self.receive.take();
+        Memory {
+            send: self.send.take(),
+            receive,
+            ranges,
+            flight: self.flight.take(),
+        }
     }
 
     /// Returns the memory; what was in the buffers is lost.
-    pub fn release(self) -> Memory<'a> {
-        let (receive, ranges) = self.receive.release();
-        Memory {
-            send: self.send.release(),
-            receive,
-            ranges,
-            flight: self.flight.release(),
-        }
+    pub fn release(mut self) -> Memory<'a> {
+        self.take_memory()
     }
 
     /// Opens a connection from `port` to `remote`: sends a SYN.
@@ -199,9 +214,16 @@ impl<'a, C: Congestion> Socket<'a, C> {
         port: u16,
         remote: Endpoint,
     ) -> Result<(), SocketError> {
-        self.begin(now, port, remote, None)?;
+        self.timers.turn(now);
+        self.begin(port, remote, None)?;
         self.state = State::SynSent;
         self.bits.set(bits::SYN_NOW);
+        // Offered; `synchronise` takes back what the peer does not want.
+        let config = &self.local.config;
+        self.bits.put(bits::SACK, config.uses_sack());
+        self.bits.put(bits::TIMESTAMPS, config.uses_timestamps());
+        self.bits
+            .put(bits::WINDOW_SCALE, config.uses_window_scale());
         Ok(())
     }
 
@@ -212,17 +234,17 @@ impl<'a, C: Congestion> Socket<'a, C> {
         remote: Endpoint,
         syn: &Segment<'_>,
     ) -> Result<(), SocketError> {
-        self.begin(now, syn.destination_port, remote, None)?;
+        self.timers.turn(now);
+        self.begin(syn.destination_port, remote, None)?;
         self.state = State::SynReceived;
         self.bits.set(bits::SYN_NOW | bits::PASSIVE);
-        self.synchronise(now, syn);
+        self.synchronise(syn);
         Ok(())
     }
 
     /// Resets everything for a new connection, with this initial sequence number or one by the clock (RFC 6528).
     pub(super) fn begin(
         &mut self,
-        now: Instant,
         port: u16,
         remote: Endpoint,
         iss: Option<Seq>,
@@ -230,38 +252,27 @@ impl<'a, C: Congestion> Socket<'a, C> {
         if self.state != State::Closed {
             return Err(SocketError::Busy);
         }
+        let now = self.now();
+        let (memory, congestion) = (self.take_memory(), core::mem::take(&mut self.congestion));
+        *self = Socket::closed(self.local, memory, congestion);
+        self.timers.turn(now);
         (self.port, self.remote) = (port, remote);
         let flow = self.flow();
         let secret = &self.local.secret;
         self.ts_offset = secret.timestamp_offset(&flow);
         let iss = iss.unwrap_or_else(|| secret.initial_sequence_number(now, &flow));
-        self.send.clear();
-        self.receive.clear();
         self.flight.restart(iss);
         // The SYN is the first entry of the flight: it occupies one sequence number and is retransmitted like data.
-        self.flight.push(iss + 1, Stamp::of(now));
-        self.timers.stop_all();
-        self.bits = Bits::default();
+        self.flight.push(iss + 1, self.stamp());
         self.snd_nxt = iss + 1;
-        (self.window_field, self.window_field_max) = (0, 0);
-        self.duplicate_len = 0;
-        self.rtt = Rtt::default();
-        self.rack = Rack::default();
         self.recovery = Recovery::new(iss);
-        self.sent_at = Stamp::of(now).coarse();
-        self.ts_recent = 0;
+        self.sent_at = self.stamp().coarse();
         // Ours, until the peer's option is known.
         self.mss = self.local.config.mss.max(MSS_MIN);
         self.rcv_mss = 1;
-        (self.challenges, self.retries, self.backoff) = (0, 0, 0);
         self.flight.stalled_at = stall_clock(now);
-        self.counters = Counters::default();
         self.congestion.started();
-        self.window = Window {
-            cwnd: u32::from(self.mss),
-            ssthresh: u32::MAX,
-            acked: 0,
-        };
+        self.window.cwnd = u32::from(self.mss);
         Ok(())
     }
 
@@ -272,7 +283,7 @@ impl<'a, C: Congestion> Socket<'a, C> {
     }
 
     /// Processes the peer's SYN: its sequence number (IRS), and the options it offers.
-    pub(super) fn synchronise(&mut self, now: Instant, syn: &Segment<'_>) {
+    pub(super) fn synchronise(&mut self, syn: &Segment<'_>) {
         let options: &Options = &syn.options;
         self.rcv_nxt = syn.seq + 1;
         self.rcv_adv = self.rcv_nxt;
@@ -280,17 +291,16 @@ impl<'a, C: Congestion> Socket<'a, C> {
         self.snd_wl1 = syn.seq;
         let peer = options.mss.unwrap_or(default_mss(&self.remote));
         self.mss = peer.min(self.local.config.mss).max(MSS_MIN);
-        if self.local.config.uses_sack() && options.sack_permitted {
-            self.bits.set(bits::SACK);
-        }
-        if let (true, Some(timestamps)) = (self.local.config.uses_timestamps(), options.timestamps)
-        {
-            self.bits.set(bits::TIMESTAMPS);
-            self.note_timestamp(now, timestamps.value);
-        }
-        if let (true, Some(shift)) = (self.local.config.uses_window_scale(), options.window_scale) {
-            self.bits.set(bits::WINDOW_SCALE);
-            self.bits.set_number(bits::SCALE, shift);
+        let config = &self.local.config;
+        let sack = config.uses_sack() && options.sack_permitted;
+        self.bits.put(bits::SACK, sack);
+        let timestamps = options.timestamps.filter(|_| config.uses_timestamps());
+        self.bits.put(bits::TIMESTAMPS, timestamps.is_some());
+        let shift = options.window_scale.filter(|_| config.uses_window_scale());
+        self.bits.put(bits::WINDOW_SCALE, shift.is_some());
+        self.bits.set_number(bits::SCALE, shift.unwrap_or(0));
+        if let Some(timestamps) = timestamps {
+            self.note_timestamp(timestamps.value);
         }
         // The window of a SYN is not scaled (RFC 7323 2.2).
         self.note_window(syn.window >> self.bits.number(bits::SCALE));
@@ -333,9 +343,9 @@ impl<'a, C: Congestion> Socket<'a, C> {
         self.duplicate_len = range.len().min(u32::from(u16::MAX)) as u16;
     }
 
-    pub(super) fn note_timestamp(&mut self, now: Instant, value: u32) {
+    pub(super) fn note_timestamp(&mut self, value: u32) {
         self.ts_recent = value;
-        self.ts_recent_at = super::clock::coarse_clock(now);
+        self.ts_recent_at = super::clock::coarse_clock(self.now());
     }
 
     /// Enters ESTABLISHED with the initial window of RFC 5681 3.1: one segment if the SYN was retransmitted.
@@ -378,9 +388,20 @@ impl<'a, C: Congestion> Socket<'a, C> {
         u32::from(self.mss).saturating_sub(timestamps)
     }
 
+    /// The time of the call that is being processed.
+    pub(super) fn now(&self) -> Instant {
+        self.timers.now()
+    }
+
+    /// The same in microseconds.
+    #[inline(never)]
+    pub(super) fn stamp(&self) -> Stamp {
+        Stamp::of(self.now())
+    }
+
     /// TSval of a segment sent now.
-    pub(super) fn timestamp(&self, now: Instant) -> u32 {
-        timestamp_clock(now).wrapping_add(self.ts_offset)
+    pub(super) fn timestamp(&self) -> u32 {
+        timestamp_clock(self.now()).wrapping_add(self.ts_offset)
     }
 
     /// Copies as much of `data` into the send buffer as fits and returns the number of octets: 0 after a close.
@@ -463,6 +484,7 @@ impl<'a, C: Congestion> Socket<'a, C> {
     /// Closes both directions: sends what was written, then a FIN; nothing more is read. With data unread, or if more data
     /// arrives, the peer gets a reset, so that it learns of the loss (RFC 9293 3.6.1).
     pub fn close(&mut self, now: Instant) {
+        self.timers.turn(now);
         // RFC 2525 2.17: a FIN would pretend that all data was read.
         if self.receive.ready() > 0 && self.state != State::Closed {
             self.abort();
@@ -473,7 +495,7 @@ impl<'a, C: Congestion> Socket<'a, C> {
         // Without a reader, FIN-WAIT-2 must not last forever.
         if self.state == State::FinWait2 && !self.timers.runs(Timer::TimeWait) {
             self.timers
-                .start(Timer::TimeWait, now + self.local.config.fin_wait_2);
+                .start(Timer::TimeWait, self.local.config.fin_wait_2);
         }
     }
 
@@ -511,10 +533,9 @@ impl<'a, C: Congestion> Socket<'a, C> {
 
     /// Why the connection ended; `None` if both ends closed it.
     pub fn failure(&self) -> Option<Failure> {
-        let code = self.bits.number(bits::FAILURE);
-        Failure::ALL
-            .into_iter()
-            .find(|failure| *failure as u8 == code)
+        // Codes begin at 1.
+        let code = usize::from(self.bits.number(bits::FAILURE));
+        Failure::ALL.get(code.wrapping_sub(1)).copied()
     }
 
     /// The four-tuple of the connection, or of the last one.
@@ -536,10 +557,7 @@ impl<'a, C: Congestion> Socket<'a, C> {
 
 /// The MSS of a peer that sent no MSS option (RFC 9293 3.7.1).
 pub(super) fn default_mss(remote: &Endpoint) -> u16 {
-    match remote.address() {
-        core::net::IpAddr::V4(_) => 536,
-        core::net::IpAddr::V6(_) => 1220,
-    }
+    if remote.is_v4() { 536 } else { 1220 }
 }
 
 /// The smallest MSS that is accepted from a peer: with a smaller one we would send mostly headers (CVE-2019-11479), and 40

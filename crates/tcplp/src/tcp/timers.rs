@@ -2,7 +2,7 @@
 //!
 //! Timers are one-shot. Timers that never run at the same time share a slot, so seven timers cost four deadlines.
 
-use chappe_core::{Instant, Wake};
+use chappe_core::{Duration, Instant, Wake};
 
 /// The timers of a connection. Two timers share a slot if their numbers differ only in the last bit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,133 +55,127 @@ impl Timer {
         self as usize >> 1
     }
 
-    /// Whether this is the second of the two timers of its slot.
-    const fn second(self) -> bool {
-        self as u8 & 1 != 0
-    }
-
-    const fn of(slot: usize, second: bool) -> Timer {
-        match (slot, second) {
-            (0, _) => Timer::DelayedAck,
-            (1, false) => Timer::Reordering,
-            (1, true) => Timer::TailLossProbe,
-            (2, false) => Timer::Retransmit,
-            (2, true) => Timer::Persist,
-            (_, false) => Timer::KeepAlive,
-            (_, true) => Timer::TimeWait,
-        }
+    const fn bit(self) -> u8 {
+        1 << self as u8
     }
 }
 
-/// A deadline in six octets: units of 2^14 ns (16 µs), rounded up, for clocks of up to 146 years. All ones means none.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Deadline([u8; 6]);
+/// Units of a deadline: 2^14 ns, 16 µs.
+const SHIFT: u32 = 14;
 
-impl Deadline {
-    const NEVER: Deadline = Deadline([0xff; 6]);
-    const SHIFT: u32 = 14;
-
-    fn at(instant: Instant) -> Deadline {
-        // Saturated, it lies beyond what six octets hold.
-        let units = instant.nanos().saturating_add((1 << Deadline::SHIFT) - 1) >> Deadline::SHIFT;
-        let [a, b, c, d, e, f, high @ ..] = units.to_le_bytes();
-        match high {
-            [0, 0] => Deadline([a, b, c, d, e, f]),
-            _ => Deadline::NEVER,
-        }
-    }
-
-    const fn units(self) -> u64 {
-        let [a, b, c, d, e, f] = self.0;
-        u64::from_le_bytes([a, b, c, d, e, f, 0, 0])
-    }
-
-    fn instant(self) -> Option<Instant> {
-        (self != Deadline::NEVER).then(|| Instant::from_nanos(self.units() << Deadline::SHIFT))
-    }
-}
-
-/// The deadlines of a connection's timers, by slot.
-#[derive(Clone, Copy, Debug)]
+/// The deadlines of a connection's timers, by slot, and the time that they are relative to.
+///
+/// A deadline is a whole unit, rounded up, modulo 2^32 (19 hours), and lies within half of that of `now`. Numbers are kept as
+/// octets, without alignment: 25 octets in all.
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Timers {
-    at: [Deadline; Timer::SLOTS],
-    /// A bit for each slot: which of its two timers runs.
-    second: u8,
-}
-
-impl Default for Timers {
-    fn default() -> Timers {
-        Timers {
-            at: [Deadline::NEVER; Timer::SLOTS],
-            second: 0,
-        }
-    }
+    /// The time of the call that is being processed, or of the last one: nanoseconds.
+    now: [u8; 8],
+    at: [[u8; 4]; Timer::SLOTS],
+    /// A bit for each timer: whether it runs.
+    running: u8,
 }
 
 impl Timers {
-    /// Starts or restarts a timer. The other timer of its slot stops.
-    pub fn start(&mut self, timer: Timer, at: Instant) {
-        if let Some(slot) = self.at.get_mut(timer.slot()) {
-            *slot = Deadline::at(at);
+    /// The longest wait, 9.7 hours: what is further away comes then.
+    const MAX: Duration = Duration::from_nanos((1 << 45) - (1 << 16));
+
+    /// The time of the call that is being processed.
+    pub fn now(&self) -> Instant {
+        Instant::from_nanos(u64::from_ne_bytes(self.now))
+    }
+
+    /// A call begins at `now`.
+    #[inline(never)]
+    pub fn turn(&mut self, now: Instant) {
+        let passed = now.nanos().wrapping_sub(self.now().nanos()) as i64;
+        if passed > Timers::MAX.nanos() as i64 {
+            // Whatever runs is due. It would be taken for what lies ahead.
+            self.at = [Timers::units(now).to_ne_bytes(); Timer::SLOTS];
         }
-        let bit = 1 << timer.slot();
-        self.second = self.second & !bit | if timer.second() { bit } else { 0 };
+        self.now = now.nanos().to_ne_bytes();
+    }
+
+    /// The unit that an instant lies in.
+    fn units(instant: Instant) -> u32 {
+        (instant.nanos() >> SHIFT) as u32
+    }
+
+    /// Units from now to the deadline in a slot; not above 0 if it is due.
+    fn left(&self, timer: Timer) -> i32 {
+        let at = self.at.get(timer.slot()).copied().unwrap_or_default();
+        u32::from_ne_bytes(at).wrapping_sub(Timers::units(self.now())) as i32
+    }
+
+    /// Starts or restarts a timer that fires in `wait`. The other timer of its slot stops.
+    #[inline(never)]
+    pub fn start(&mut self, timer: Timer, wait: Duration) {
+        let wait = wait.min(Timers::MAX).nanos();
+        let wait = wait.wrapping_add((1 << SHIFT) - 1);
+        let at = Instant::from_nanos(self.now().nanos().wrapping_add(wait));
+        if let Some(slot) = self.at.get_mut(timer.slot()) {
+            *slot = Timers::units(at).to_ne_bytes();
+        }
+        self.running = self.running & !(3 << (timer.slot() * 2)) | timer.bit();
     }
 
     /// Stops a timer, if it runs.
     pub fn stop(&mut self, timer: Timer) {
-        if self.runs(timer)
-            && let Some(slot) = self.at.get_mut(timer.slot())
-        {
-            *slot = Deadline::NEVER;
-        }
+        self.running &= !timer.bit();
     }
 
     /// Stops all timers, as on entering CLOSED.
     pub fn stop_all(&mut self) {
-        *self = Timers::default();
-    }
-
-    /// When a timer fires, if it runs.
-    pub fn deadline(&self, timer: Timer) -> Option<Instant> {
-        match self.runs(timer) {
-            true => self.at.get(timer.slot())?.instant(),
-            false => None,
-        }
+        self.running = 0;
     }
 
     /// Whether a timer runs.
     pub fn runs(&self, timer: Timer) -> bool {
-        let second = self.second & 1 << timer.slot() != 0;
-        let at = self.at.get(timer.slot());
-        second == timer.second() && at.is_some_and(|at| *at != Deadline::NEVER)
+        self.running & timer.bit() != 0
+    }
+
+    /// Moves the deadline of `timer` to that of `other`, if that runs and is earlier.
+    pub fn limit(&mut self, timer: Timer, other: Timer) {
+        if self.runs(other) && self.left(other) < self.left(timer) {
+            self.at
+                .copy_within(other.slot()..=other.slot(), timer.slot());
+        }
+    }
+
+    /// The timer that fires first, and the units until then.
+    #[inline(never)]
+    fn first(&self) -> Option<(Timer, i32)> {
+        let mut first = None;
+        // More than any timer has left.
+        let mut least = i32::MAX;
+        for timer in &Timer::ALL {
+            let left = self.left(*timer);
+            if self.runs(*timer) && left < least {
+                (first, least) = (Some(*timer), left);
+            }
+        }
+        first.map(|timer| (timer, least))
     }
 
     /// A timer that is due, stopped by this call.
-    pub fn expire(&mut self, now: Instant) -> Option<Timer> {
-        // Deadlines are whole units, rounded up: one is due if it is not after the unit that `now` lies in.
-        let unit = now.nanos() >> Deadline::SHIFT;
-        for (slot, at) in self.at.iter_mut().enumerate() {
-            // `now` reaches NEVER's 2^48 - 1 units only after 146 years.
-            if at.units() <= unit {
-                *at = Deadline::NEVER;
-                return Some(Timer::of(slot, self.second & 1 << slot != 0));
-            }
+    pub fn expire(&mut self) -> Option<Timer> {
+        // Deadlines are rounded up: one is due if it is not after the unit that `now` lies in.
+        let (timer, left) = self.first()?;
+        if left > 0 {
+            return None;
         }
-        None
+        self.stop(timer);
+        Some(timer)
     }
 
     /// The earliest deadline and its reason.
     pub fn next(&self) -> Option<Wake> {
-        let (mut units, mut first) = (Deadline::NEVER.units(), 0);
-        for (slot, at) in self.at.iter().enumerate() {
-            if at.units() < units {
-                (units, first) = (at.units(), slot);
-            }
-        }
-        let why = Timer::of(first, self.second & 1 << first != 0).why();
-        let at = Instant::from_nanos(units << Deadline::SHIFT);
-        (units != Deadline::NEVER.units()).then_some(Wake { at, why })
+        let (timer, left) = self.first()?;
+        let units = (self.now().nanos() >> SHIFT).wrapping_add_signed(left.into());
+        Some(Wake {
+            at: Instant::from_nanos(units << SHIFT),
+            why: timer.why(),
+        })
     }
 }
 
@@ -189,41 +183,97 @@ impl Timers {
 mod tests {
     use super::*;
 
+    fn micros(micros: u64) -> Duration {
+        Duration::from_micros(micros)
+    }
+
+    fn expire(timers: &mut Timers, now: Instant) -> Option<Timer> {
+        timers.turn(now);
+        timers.expire()
+    }
+
     #[test]
     fn timers_of_one_slot_replace_each_other() {
         let mut timers = Timers::default();
         assert_eq!(timers.next(), None);
-        timers.start(Timer::Retransmit, Instant::from_millis(5));
-        timers.start(Timer::Persist, Instant::from_nanos(7_000_000 - 1));
+        timers.start(Timer::Retransmit, micros(5_000));
+        timers.start(Timer::Persist, Duration::from_nanos(7_000_000 - 1));
         timers.stop(Timer::Retransmit);
-        assert_eq!(timers.next().map(|wake| wake.why), Some("window probe"));
-        assert_eq!(timers.expire(Instant::from_millis(6)), None);
-        let late = timers.deadline(Timer::Persist).map(Instant::nanos);
+        assert!(timers.runs(Timer::Persist) && !timers.runs(Timer::Retransmit));
+        let wake = timers.next();
+        assert_eq!(wake.map(|wake| wake.why), Some("window probe"));
+        let late = wake.map(|wake| wake.at.nanos());
         assert!(late.is_some_and(|at| (6_999_999..7_016_384).contains(&at)));
-        assert_eq!(timers.expire(Instant::from_millis(8)), Some(Timer::Persist));
+        assert_eq!(expire(&mut timers, Instant::from_millis(6)), None);
+        let persist = expire(&mut timers, Instant::from_millis(8));
+        assert_eq!(persist, Some(Timer::Persist));
         assert_eq!(timers.next(), None);
     }
 
+    /// At any time of the clock a deadline comes neither early nor more than a unit late; waits beyond 9.7 hours are cut.
     #[test]
-    fn deadlines_reach_a_hundred_years_and_never_come_early() {
+    fn deadlines_never_come_early_in_a_hundred_years() {
         let year = 31_557_600_000_000_000;
-        for nanos in [0, 1, 16_383, 16_384, 56 * year + 12_345, 140 * year] {
-            let at = Deadline::at(Instant::from_nanos(nanos)).instant();
-            assert!(at.is_some_and(|at| (nanos..nanos + 16_384).contains(&at.nanos())));
+        for now in [0, 1, 16_383, 16_384, 56 * year + 12_345, 140 * year] {
+            for wait in [
+                0,
+                1,
+                16_384,
+                7_200_000_000_000,
+                34_000_000_000_000,
+                u64::MAX,
+            ] {
+                let mut timers = Timers::default();
+                timers.turn(Instant::from_nanos(now));
+                timers.start(Timer::KeepAlive, Duration::from_nanos(wait));
+                let due = now + wait.min(Timers::MAX.nanos());
+                let at = timers.next().map(|wake| wake.at.nanos());
+                assert!(at.is_some_and(|at| (due..due + 16_384).contains(&at)));
+                if wait > 0 {
+                    let early = expire(&mut timers, Instant::from_nanos(due - 1));
+                    assert_eq!(early, None, "{now} {wait}");
+                }
+                let later = expire(&mut timers, Instant::from_nanos(due + 16_384));
+                assert_eq!(later, Some(Timer::KeepAlive));
+            }
         }
-        assert_eq!(Deadline::at(Instant::MAX).instant(), None);
+    }
+
+    /// A driver that did not call for longer than a deadline is known finds what ran due, and nothing else.
+    #[test]
+    fn after_a_year_without_a_call_what_runs_is_due() {
+        for hours in [10, 15, 20, 25, 100, 8_766] {
+            let mut timers = Timers::default();
+            timers.start(Timer::KeepAlive, micros(7_200_000_000));
+            let now = Instant::from_millis(hours * 3_600_000);
+            assert_eq!(expire(&mut timers, now), Some(Timer::KeepAlive));
+            assert_eq!(timers.expire(), None);
+        }
     }
 
     #[test]
     fn every_due_timer_fires_once() {
         let mut timers = Timers::default();
         for timer in [Timer::TimeWait, Timer::TailLossProbe, Timer::DelayedAck] {
-            timers.start(timer, Instant::from_millis(1));
+            timers.start(timer, micros(1_000));
         }
         let now = Instant::from_millis(2);
-        assert_eq!(timers.expire(now), Some(Timer::DelayedAck));
-        assert_eq!(timers.expire(now), Some(Timer::TailLossProbe));
-        assert_eq!(timers.expire(now), Some(Timer::TimeWait));
-        assert_eq!(timers.expire(now), None);
+        assert_eq!(expire(&mut timers, now), Some(Timer::DelayedAck));
+        assert_eq!(expire(&mut timers, now), Some(Timer::TailLossProbe));
+        assert_eq!(expire(&mut timers, now), Some(Timer::TimeWait));
+        assert_eq!(expire(&mut timers, now), None);
+    }
+
+    #[test]
+    fn a_probe_waits_no_longer_than_the_timeout() {
+        let mut timers = Timers::default();
+        timers.start(Timer::TailLossProbe, micros(9_000));
+        timers.limit(Timer::TailLossProbe, Timer::Retransmit);
+        let at = |timers: &Timers| timers.next().map(|wake| wake.at.nanos() / 1_000_000);
+        assert_eq!(at(&timers), Some(9));
+        timers.start(Timer::Retransmit, micros(5_000));
+        timers.limit(Timer::TailLossProbe, Timer::Retransmit);
+        timers.stop(Timer::Retransmit);
+        assert_eq!(at(&timers), Some(5));
     }
 }

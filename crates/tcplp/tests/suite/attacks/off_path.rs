@@ -62,16 +62,23 @@ fn settled() -> (Host, Seq) {
     (host, next + FLIGHT)
 }
 
-/// Everything that the socket holds, its buffers too, without its counters and the budget of challenges.
+/// Everything that the socket holds, its buffers too, without its counters, the budget of challenges and the time of the last call.
 fn image(host: &Host) -> String {
     let all = format!("{:?}", host.sockets[0]);
     let without = |text: String, field: &str| {
         let from = text.find(field).expect(field);
         let rest = &text[from + field.len()..];
-        let end = rest.find([',', '}']).expect("a field ends");
+        let ends: &[char] = if field.ends_with('[') {
+            &[']']
+        } else {
+            &[',', '}']
+        };
+        let end = rest.find(ends).expect("a field ends");
         format!("{}{}", &text[..from], &rest[end..])
     };
-    ["challenges: ", "dropped: "].into_iter().fold(all, without)
+    ["challenges: ", "dropped: ", " now: ["]
+        .into_iter()
+        .fold(all, without)
 }
 
 /// A sequence number: anything, or near the true one.

@@ -103,7 +103,6 @@ impl Stack for Ours {
             "prr" => config.prr = on()?,
             "undo" => config.undo = on()?,
             "idle_restart" => config.idle_restart = on()?,
-            "header_prediction" => config.header_prediction = on()?,
             "send_buffer" => self.sizes.send = count()?,
             "receive_buffer" => self.sizes.receive = count()?,
             "ranges" => self.sizes.ranges = count()?,
