@@ -85,12 +85,25 @@ fn control(seed: u64) {
     let mut shares: Vec<f64> = (0..200).map(sensed).collect();
     let known = |place: usize| radios.card(place).node.router().destinations().count();
     let routes: usize = (0..200).map(known).sum();
+    let reached = |place: usize| {
+        let router = radios.card(place).node.router();
+        let numbers = router.destinations();
+        numbers
+            .filter(|&known| router.distance(known).is_some())
+            .count()
+    };
+    let reached: usize = (0..200).map(reached).sum();
+    let frames: u64 = (radios.counters().nodes.iter().zip(&before.nodes))
+        .map(|(now, then)| now.frames - then.frames)
+        .sum();
     let mean = shares.iter().sum::<f64>() / 200.0;
     println!(
-        "200 nodes, {span} s without traffic: control takes {:.2} % of the air in the mean, {:.2} % at 95 % of the nodes, {:.2} % at most; {:.0} destinations known to each",
+        "200 nodes, {span} s without traffic: control takes {:.2} % of the air in the mean, {:.2} % at 95 % of the nodes, {:.2} % at most; {:.0} destinations known to each, {:.1} with a route; {:.2} frames a second from each",
         100.0 * mean,
         100.0 * quantile(&mut shares, 0.95),
         100.0 * quantile(&mut shares, 1.0),
-        routes as f64 / 200.0
+        routes as f64 / 200.0,
+        reached as f64 / 200.0,
+        frames as f64 / 200.0 / span
     );
 }

@@ -167,3 +167,46 @@ fn queues_for_the_unreachable_are_bounded() {
         router.losses
     );
 }
+
+/// Goal: a wormhole that passes what nodes say of themselves and drops packets is no black hole for long. Method: the ends of a line of
+/// five hear each other's frames below 200 octets, at once and without loss; the seal hides all but the length from the attacker. The
+/// direct link looks four times as good as the path.
+#[test]
+fn a_wormhole_that_drops_packets_is_left() {
+    for seed in 1..=3 {
+        let mut field = Field::new(Field::line(5, 0.9), seed);
+        field.tape = Some(Vec::new());
+        let (mut next, mut number, mut at) = (secs(6.0), 0, 0);
+        field.run(secs(66.0), |field| {
+            let lately: Vec<_> = field.tape.as_ref().unwrap()[at..].to_vec();
+            at += lately.len();
+            for (from, sdu) in lately.iter().filter(|(_, sdu)| sdu.len() < 200) {
+                match from {
+                    0 => field.inject(4, 1, sdu),
+                    4 => field.inject(0, 5, sdu),
+                    _ => {}
+                }
+            }
+            while field.now >= next {
+                field.offer(0, 4, number, 400);
+                number += 1;
+                next += Duration::from_millis(100);
+            }
+        });
+        let mut times: Vec<_> = field.received[4].iter().map(|(at, _)| *at).collect();
+        times.insert(0, secs(6.0));
+        times.push(field.now);
+        let gaps = times.windows(2).map(|two| two[1].saturating_since(two[0]));
+        let longest = gaps.max().unwrap();
+        let numbers = field.numbers(4);
+        let mut once = numbers.clone();
+        once.sort_unstable();
+        once.dedup();
+        println!(
+            "seed {seed}: {} of {number}, longest gap {longest}",
+            once.len()
+        );
+        assert_eq!(once.len(), numbers.len());
+        assert!(longest < Duration::from_secs(4), "seed {seed}: {longest}");
+    }
+}

@@ -32,6 +32,8 @@ pub enum Access {
         slots_s: u64,
         /// Whether nodes notify of contention. Without it every node may use every time slot at all times.
         notify: bool,
+        /// Tno, in back-off slots: a node that does not own the time slot draws fewer.
+        window: u16,
     },
 }
 
@@ -55,10 +57,15 @@ impl Mesh {
                 |_, _| {},
                 |address, random| Edca::edca(station, Category::DSSS, address, random),
             ),
-            Access::Zmac { slots_s, notify } => {
+            Access::Zmac {
+                slots_s,
+                notify,
+                window,
+            } => {
                 let usual = zmac::Config::dot11b(Rate::Dsss2);
                 let plus = zmac::Config {
                     station,
+                    window,
                     ecn: usual.ecn.filter(|_| notify),
                     ..usual
                 };
