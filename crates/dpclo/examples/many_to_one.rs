@@ -61,7 +61,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         if wanted.as_ref().is_some_and(|wanted| wanted != name) {
             continue;
         }
-        let mut times_s = TIMES_S;
+        let (mut times_s, mut random) = (TIMES_S, seed);
         for change in &changes {
             match change.split_once('=') {
                 // Seconds from the sources' begin to counting, and from there to the end.
@@ -69,6 +69,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                     times_s[1] = times_s[0] + seconds.parse::<u64>()?;
                     times_s[2] = times_s[2].max(times_s[1] + 1);
                 }
+                // The same network with other random numbers in nodes and channel.
+                Some(("random", other)) => random = other.parse()?,
                 Some(("for", seconds)) => times_s[2] = times_s[1] + seconds.parse::<u64>()?,
                 _ => set(&mut settings, change)?,
             }
@@ -84,7 +86,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                 .map(|&(node, _)| (node, scene.sink))
                 .collect(),
             times_s,
-            seed,
+            seed: random,
         };
         let played = mesh.over(access(&mac)?, config(&mac));
         let line = report(&scene, &played.flows, &played.routers);
