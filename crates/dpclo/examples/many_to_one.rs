@@ -1,7 +1,7 @@
 //! The paper's large network: 108 nodes on 1250 m by 1250 m, seven sources, one sink, over 802.11b.
 //!
 //! ```text
-//! cargo run --release -p chappe-dpclo --example many_to_one -- [SEED] [dcf|edca|edca-deaf|zmac|zmac-open|zmac-short|bound] [SCHEME|all] [SETTING=VALUE]...
+//! cargo run --release -p chappe-dpclo --example many_to_one -- [SEED] [dcf|edca|edca-deaf|zmac|zmac-open|zmac-short|zmac-lossy|bound] [SCHEME|all] [SETTING=VALUE]...
 //! ```
 //!
 //! Rates in packets of 200 octets a second and mean delays in seconds, sources ordered by distance, farthest first. Radios
@@ -9,7 +9,8 @@
 //! nodes find their time slots by DRAND in the first minute. Settings that can be changed: see `set`. `bound` instead of a MAC
 //! prints what the best routes and schedule carry: when links whose ends are within 550 m cannot be used at the same time, and
 //! when only senders that sense each other and data that would be destroyed exclude each other. `zmac-open` has no notification of
-//! contention; over `zmac-short` nodes wait for 8 to 16 back-off slots in the time slots of others, instead of 8 to 32.
+//! contention; over `zmac-short` nodes wait for 8 to 16 back-off slots in the time slots of others, instead of 8 to 32;
+//! over `zmac-lossy` nodes notify of losses, and not of long waits.
 
 #[path = "../tests/suite/common/loaded.rs"]
 mod loaded;
@@ -183,16 +184,17 @@ fn access(name: &str) -> Result<Access, String> {
     match name {
         "dcf" => Ok(Access::Dcf),
         "edca" | "edca-deaf" => Ok(Access::Edca),
-        "zmac" | "zmac-open" | "zmac-short" => Ok(Access::Zmac {
+        "zmac" | "zmac-open" | "zmac-short" | "zmac-lossy" => Ok(Access::Zmac {
             slots_s: SLOTS_S,
             notify: name != "zmac-open",
             window: match name {
                 "zmac-short" => 16,
                 _ => 32,
             },
+            notify_waits: name != "zmac-lossy",
         }),
         _ => Err(format!(
-            "no MAC '{name}': dcf, edca, edca-deaf, zmac, zmac-open, zmac-short"
+            "no MAC '{name}': dcf, edca, edca-deaf, zmac, zmac-open, zmac-short, zmac-lossy"
         )),
     }
 }

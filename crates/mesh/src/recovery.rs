@@ -12,9 +12,6 @@ use crate::frame::{ACKS_MAX, Ack};
 
 /// Bodies of so many octets ride in later frames, too: a TCP segment that only acknowledges, or a ping, in a frame of the router.
 const COPIED: usize = 128;
-/// Most copies of such a body. At 80 % delivery one of 125 stays lost with two, and waits for a turn of the channel at its hop; with four
-/// one of 3125, which halves how far the slowest pings of a line are behind (docs/mesh.md).
-const COPIES: u8 = 4;
 /// Most bodies that wait for an acknowledgement: fewer than the router has tokens for (32).
 const WINDOW: usize = 28;
 /// Transmissions of a frame before it is given up. At half of all frames lost, one in 4096 is (as dot11LongRetryLimit, three
@@ -270,11 +267,16 @@ impl Recovery {
     }
 
     /// A small body of at most `room` octets that is under way and has not left since `order`: a copy of it costs little in a
-    /// frame that leaves anyway.
-    pub fn copy(&mut self, burst: u8, room: usize, order: u64) -> Option<Repeat<'_>> {
+    /// frame that leaves anyway. It has at most so many copies.
+    pub fn copy(
+        &mut self,
+        burst: u8,
+        room: usize,
+        (order, copies): (u64, u8),
+    ) -> Option<Repeat<'_>> {
         let small = self.outstanding.iter_mut().filter(|frame| {
             let len = frame.body.len();
-            !frame.lost && frame.copies < COPIES && len <= room.min(COPIED) && frame.order <= order
+            !frame.lost && frame.copies < copies && len <= room.min(COPIED) && frame.order <= order
         });
         let frame = small.min_by_key(|frame| frame.order)?;
         self.order += 1;
@@ -853,13 +855,16 @@ mod tests {
         let mut recovery = sender(1);
         let large = [0; COPIED + 1];
         recovery.send(at(2), 7, (9, Class::Data), 1, &large);
-        for _ in 0..COPIES {
+        for _ in 0..2 {
             let order = recovery.order();
-            assert_eq!(recovery.copy(1, 2000, order).unwrap().number, 1);
-            assert!(recovery.copy(1, 2000, order).is_none(), "in this frame");
+            assert_eq!(recovery.copy(1, 2000, (order, 2)).unwrap().number, 1);
+            assert!(
+                recovery.copy(1, 2000, (order, 2)).is_none(),
+                "in this frame"
+            );
         }
         let order = recovery.order();
-        assert!(recovery.copy(1, 2000, order).is_none());
+        assert!(recovery.copy(1, 2000, (order, 2)).is_none());
     }
 
     #[test]

@@ -71,6 +71,7 @@ fn zmac(settings: Settings, ratios: [f64; 6], seed: u64) -> Run {
         slots_s: SLOTS_S,
         notify: true,
         window: 32,
+        notify_waits: true,
     };
     over(access, settings, ratios, seed)
 }
