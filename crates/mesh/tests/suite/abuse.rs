@@ -211,7 +211,7 @@ fn a_wormhole_that_drops_packets_is_left() {
     }
 }
 
-/// What the relay of a line says of itself in data frames that nobody needs: its queue, its room, its price, its path's cost.
+/// What the relay of a line says of itself in data frames that no node needs: its queue, its room, its price, its path's cost.
 fn boast(backlog: u16, room: u8, share: Share, cost: Cost) -> Vec<u8> {
     let data = Data {
         first: false,
