@@ -1,14 +1,16 @@
 //! The paper's large network: 108 nodes on 1250 m by 1250 m, seven sources, one sink, over 802.11b.
 //!
 //! ```text
-//! cargo run --release -p chappe-dpclo --example many_to_one -- [SEED] [dcf|edca|edca-deaf|zmac|zmac-open|bound] [SCHEME|all] [SETTING=VALUE]...
+//! cargo run --release -p chappe-dpclo --example many_to_one -- [SEED] [dcf|edca|edca-deaf|zmac|zmac-open|zmac-short|zmac-lossy|bound] [SCHEME|all] [SETTING=VALUE]...
 //! ```
 //!
 //! Rates in packets of 200 octets a second and mean delays in seconds, sources ordered by distance, farthest first. Radios
 //! are ns-2's: 250 m to be heard, 550 m to be sensed, 2 Mbit/s. Places are drawn until all nodes are connected. Over ZMAC+ the
 //! nodes find their time slots by DRAND in the first minute. Settings that can be changed: see `set`. `bound` instead of a MAC
 //! prints what the best routes and schedule carry: when links whose ends are within 550 m cannot be used at the same time, and
-//! when only senders that sense each other and data that would be destroyed exclude each other.
+//! when only senders that sense each other and data that would be destroyed exclude each other. `zmac-open` has no notification of
+//! contention; over `zmac-short` nodes wait for 8 to 16 back-off slots in the time slots of others, instead of 8 to 32;
+//! over `zmac-lossy` nodes notify of losses, and not of long waits.
 
 #[path = "../tests/suite/common/loaded.rs"]
 mod loaded;
@@ -60,7 +62,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         if wanted.as_ref().is_some_and(|wanted| wanted != name) {
             continue;
         }
-        let mut times_s = TIMES_S;
+        let (mut times_s, mut random) = (TIMES_S, seed);
         for change in &changes {
             match change.split_once('=') {
                 // Seconds from the sources' begin to counting, and from there to the end.
@@ -68,6 +70,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                     times_s[1] = times_s[0] + seconds.parse::<u64>()?;
                     times_s[2] = times_s[2].max(times_s[1] + 1);
                 }
+                // The same network with other random numbers in nodes and channel.
+                Some(("random", other)) => random = other.parse()?,
                 Some(("for", seconds)) => times_s[2] = times_s[1] + seconds.parse::<u64>()?,
                 _ => set(&mut settings, change)?,
             }
@@ -83,7 +87,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                 .map(|&(node, _)| (node, scene.sink))
                 .collect(),
             times_s,
-            seed,
+            seed: random,
         };
         let played = mesh.over(access(&mac)?, config(&mac));
         let line = report(&scene, &played.flows, &played.routers);
@@ -123,7 +127,8 @@ fn set(settings: &mut Settings, change: &str) -> Result<(), Box<dyn std::error::
                 interval: Duration::from_millis(100),
             });
         }
-        "load" | "rise" | "fall" | "queue" | "queue-gain" | "gain-of-load" | "floor" | "double" => {
+        "load" | "rise" | "fall" | "queue" | "queue-gain" | "gain-of-load" | "floor" | "double"
+        | "around" => {
             let RateLaw::Airtime(law) = &mut settings.rate else {
                 return Err("this scheme has no prices of airtime".into());
             };
@@ -135,6 +140,8 @@ fn set(settings: &mut Settings, change: &str) -> Result<(), Box<dyn std::error::
                 "queue" => law.queue = value,
                 "queue-gain" => law.queue_gain = value,
                 "floor" => law.floor = value,
+                // In microseconds.
+                "around" => law.around = Duration::from_secs_f64(value * 1e-6),
                 "double" => law.double = Duration::from_secs_f64(value),
                 _ => law.gain = value,
             }
@@ -177,12 +184,17 @@ fn access(name: &str) -> Result<Access, String> {
     match name {
         "dcf" => Ok(Access::Dcf),
         "edca" | "edca-deaf" => Ok(Access::Edca),
-        "zmac" | "zmac-open" => Ok(Access::Zmac {
+        "zmac" | "zmac-open" | "zmac-short" | "zmac-lossy" => Ok(Access::Zmac {
             slots_s: SLOTS_S,
-            notify: name == "zmac",
+            notify: name != "zmac-open",
+            window: match name {
+                "zmac-short" => 16,
+                _ => 32,
+            },
+            notify_waits: name != "zmac-lossy",
         }),
         _ => Err(format!(
-            "no MAC '{name}': dcf, edca, edca-deaf, zmac, zmac-open"
+            "no MAC '{name}': dcf, edca, edca-deaf, zmac, zmac-open, zmac-short, zmac-lossy"
         )),
     }
 }

@@ -26,6 +26,8 @@ const TIMES_S: [u64; 3] = [20, 50, 110];
 const ZMAC: Access = Access::Zmac {
     slots_s: 30,
     notify: true,
+    window: 32,
+    notify_waits: true,
 };
 /// Packets a second over a link alone: DIFS, 15.5 slots of back-off, 252 octets, SIFS, ACK.
 const LINK: f64 = 533.6;

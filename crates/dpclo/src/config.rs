@@ -129,6 +129,9 @@ pub struct Routing {
     /// Whether a destination that becomes reachable or unreachable is reported twice, since a neighbour that misses an update knows nothing
     /// of it until the next full one (RFC 8966, 3.7.2). Default no (DSDV).
     pub reach_twice: bool,
+    /// How long a request for a sequence number may wait for a frame to ride in, if no packet waits for its destination. Default 0: none
+    /// waits, since RFC 8966 sends all at once.
+    pub patience: Duration,
 }
 
 /// The upper limit of K.

@@ -3,7 +3,7 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use chappe_core::Instant;
+use chappe_core::{Duration, Instant};
 
 use crate::config::Probes;
 use crate::header::{Count, Metric};
@@ -36,6 +36,8 @@ pub(crate) struct Link {
     data: DataWindow,
     /// The first full window has passed: from here on eq. 6 damps.
     settled: bool,
+    /// Not used until then, and how often that was so since a frame was last acknowledged.
+    barred: (Instant, u8),
 }
 
 /// Transmissions of data frames since the last sample of ETX.
@@ -63,6 +65,12 @@ pub(crate) enum Change {
     /// The neighbour was silent for a whole window; its place is free again.
     Gone,
 }
+
+/// How long a neighbour that acknowledges nothing is not used, the first time (ours: so that it costs a part of the time only, and a
+/// link that was jammed comes back).
+const BARRED: Duration = Duration::from_secs(8);
+/// How often this time doubles.
+const BARRED_TWICE_MAX: u8 = 4;
 
 impl Links {
     pub fn new(settings: Probes, places: u8) -> Links {
@@ -172,6 +180,9 @@ impl Links {
             return Change::None;
         };
         let before = link.etx;
+        if now < link.barred.0 {
+            return Change::None;
+        }
         let (received, of) = link.received(now, &settings);
         if received == 0 && link.silent(now, &settings) >= u64::from(settings.window) {
             *slot = None;
@@ -211,6 +222,9 @@ impl Links {
         else {
             return;
         };
+        if acknowledged {
+            link.barred.1 = 0;
+        }
         if let Some(sample) = link.data.count(attempts, acknowledged, law.window) {
             let sample = sample.clamp(1.0, settings.etx_max);
             link.etx = link.etx.map(|old| damp(settings.damping, old, sample));
@@ -230,6 +244,15 @@ impl Links {
                 .etx
                 .map(|old| damp(settings.damping, old, settings.etx_max));
             self.set_metric(place);
+        }
+    }
+
+    /// A neighbour is heard and acknowledges nothing: its link is not used for a while, each time twice as long.
+    pub fn bar(&mut self, now: Instant, place: u8) {
+        if let Some(Some(link)) = self.links.get_mut(usize::from(place)) {
+            let times = link.barred.1.min(BARRED_TWICE_MAX);
+            link.barred = (now + BARRED * (1 << times), times + 1);
+            (link.etx, link.settled) = (None, false);
         }
     }
 
@@ -281,6 +304,7 @@ impl Link {
             etx: None,
             data: DataWindow::default(),
             settled: false,
+            barred: (now, 0),
         }
     }
 

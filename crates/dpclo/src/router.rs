@@ -76,6 +76,10 @@ pub struct Router {
     updated_at: Option<Instant>,
     /// Requests for sequence numbers that wait for the link.
     requests: Vec<Waiting>,
+    /// Whether one of them must leave now.
+    request_ready: bool,
+    /// When this node last wrote a frame, or a part of one.
+    wrote_at: Option<Instant>,
     /// Counts own requests: repetitions go to other neighbours.
     asked: u8,
     /// The application's offer was refused; the rate allows the next packet at this instant.
@@ -239,7 +243,9 @@ impl Router {
             seq: 0,
             update_ready: false,
             updated_at: None,
-            requests: Vec::with_capacity(request::WAITING_MAX),
+            requests: Vec::with_capacity(request::ALL_MAX),
+            request_ready: false,
+            wrote_at: None,
             asked: u8::MAX,
             refused_until: None,
             bits: CongestionBits::new(room.neighbours, settings.queues.backlog_life),
@@ -490,6 +496,19 @@ impl Router {
         self.choice = self.choose(now);
     }
 
+    /// A neighbour is heard and acknowledges nothing, as far as the application knows: packets take other ways for some seconds, each
+    /// time twice as long.
+    pub fn bar(&mut self, now: Instant, neighbour: u16) {
+        let Some(place) = self.links.find(neighbour) else {
+            return;
+        };
+        self.links.bar(now, place);
+        self.pins.retain(|pin| pin.neighbour != place);
+        self.rank_all(now);
+        self.ask(now);
+        self.choice = self.choose(now);
+    }
+
     /// The next hops in use for a destination, best route first.
     pub fn next_hops(&self, destination: u16) -> impl Iterator<Item = u16> + '_ {
         let place = self.routes.find(destination);
@@ -646,7 +665,7 @@ impl LinkNode for Router {
         let data = self.choice.map(|choice| choice.class);
         let rounds = self.rounds.as_ref();
         let pairing = rounds.is_some_and(|rounds| rounds.advertise || rounds.has_message());
-        let asks = !self.requests.is_empty();
+        let asks = self.request_ready;
         let control =
             self.probe_ready || self.update_ready || asks || pairing || self.reporter.is_due();
         let classes = Classes::NONE.with_if(Class::Control, control);
@@ -661,6 +680,7 @@ impl LinkNode for Router {
         let send = control.or_else(|| self.send_data(now, allowed, sdu));
         self.choice = self.choose(now);
         let send = send?;
+        self.wrote_at = Some(now);
         self.trace.push(TraceEvent::Sent {
             layer: Layer::Link,
             to: send.to,

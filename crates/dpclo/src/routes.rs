@@ -52,8 +52,8 @@ pub(crate) struct Destination {
     advertised: Distance,
     /// The sequence number that a neighbour requested by this node, until it arrives.
     awaited: Option<u16>,
-    /// The last request for a sequence number that left this node, and when.
-    requested: Option<(u16, Instant)>,
+    /// The last request for a sequence number that left this node, when, and whether it was idle.
+    requested: Option<(u16, Instant, bool)>,
     /// K: how many of them may be used.
     pub k: u8,
     /// Must be in the next update.
@@ -583,13 +583,14 @@ impl Destination {
         self.advertised.seq.wrapping_add(2)
     }
 
-    /// Records that a request leaves this node. False if the same one left less than `gap` before.
-    pub fn on_request(&mut self, now: Instant, seq: u16, gap: Duration) -> bool {
-        let repeated = self
-            .requested
-            .is_some_and(|(known, at)| !newer(seq, known) && now.saturating_since(at) < gap);
+    /// Records that a request leaves this node. False if the same one left less than `gap` before; an idle one does not stand for one
+    /// that is not.
+    pub fn on_request(&mut self, now: Instant, (seq, idle): (u16, bool), gap: Duration) -> bool {
+        let repeated = self.requested.is_some_and(|(known, at, was_idle)| {
+            !newer(seq, known) && now.saturating_since(at) < gap && (idle || !was_idle)
+        });
         if !repeated {
-            self.requested = Some((seq, now));
+            self.requested = Some((seq, now, idle));
         }
         !repeated
     }

@@ -5,8 +5,8 @@
 //! cargo run --release -p chappe-mesh --example beside_babeld -- [NETWORK...] [--seeds 10] [--from 1] [--seconds 10] [--cubic] [--bbr]
 //! ```
 //!
-//! Networks: `line`, `diamond`, `twelve`; `wire` is two daemons on a cable, four rates for five seconds each. The cells of a seed follow each other, so that routers meet the same load of the machine.
-//! babeld and ping are Debian packages (`babeld`, `iputils-ping`).
+//! Networks: `line`, `diamond`, `five` (by iperf3), `twelve`; `wire` is two daemons on a cable, four rates for five seconds each. The cells of a seed follow each other, so that routers meet the same load of the machine.
+//! babeld, iperf3 and ping are Debian packages (`babeld`, `iperf3`, `iputils-ping`).
 
 #[path = "../tests/suite/rivals/mod.rs"]
 mod rivals;

@@ -54,6 +54,8 @@ pub struct Node {
     burst: Burst,
     /// Whether the burst has small bodies only, since others hold the channel.
     express: bool,
+    /// When an urgent packet was last sent or heard.
+    urgent_at: Option<Instant>,
     /// Octets of the longest frame of the burst.
     longest: usize,
     /// When this node answers.
@@ -200,6 +202,7 @@ impl Node {
             data_open: true,
             burst: Burst::default(),
             express: false,
+            urgent_at: None,
             longest: 0,
             answer: Answer::default(),
             life,
@@ -375,6 +378,9 @@ impl Node {
         }
         while let Some(node) = self.recovery.poll_gone() {
             self.router.lose(now, node);
+        }
+        while let Some(node) = self.recovery.poll_deaf() {
+            self.router.bar(now, node);
         }
         self.answer.due = self.answer.next(now);
         self.host.hold_acks(self.answer.due);

@@ -12,8 +12,6 @@ use crate::frame::{ACKS_MAX, Ack};
 
 /// Bodies of so many octets ride in later frames, too: a TCP segment that only acknowledges, or a ping, in a frame of the router.
 const COPIED: usize = 128;
-/// Most copies of such a body: at half of all frames lost, one of eight stays lost.
-const COPIES: u8 = 2;
 /// Most bodies that wait for an acknowledgement: fewer than the router has tokens for (32).
 const WINDOW: usize = 28;
 /// Transmissions of a frame before it is given up. At half of all frames lost, one in 4096 is (as dot11LongRetryLimit, three
@@ -24,6 +22,9 @@ const ATTEMPTS: u8 = 12;
 const SILENCE: Duration = Duration::from_millis(500);
 /// At 80 % delivery six transmissions in a row are lost once in 15,625 times.
 const VAIN: u16 = 6;
+/// A neighbour that is heard, and acknowledged none of so many transmissions for so long, is deaf, or a wormhole passes what it says
+/// and nothing else. At half of all frames lost that happens once in 10^7 times.
+const DEAF: (u16, Duration) = (24, Duration::from_secs(1));
 /// Most neighbours that are remembered; the one unheard for longest makes room.
 const NEIGHBOURS_MAX: usize = 256;
 /// Every frame tells what has arrived of a neighbour until nothing has for this long: what a neighbour does not list was lost.
@@ -42,6 +43,7 @@ pub struct Recovery {
     order: u64,
     outcomes: Vec<(u32, Outcome)>,
     gone: Vec<u16>,
+    deaf: Vec<u16>,
     counters: RecoveryCounters,
 }
 
@@ -60,6 +62,8 @@ pub struct RecoveryCounters {
     pub given_up: u64,
     /// Neighbours that went silent.
     pub silent: u64,
+    /// Neighbours that were heard and acknowledged nothing.
+    pub deaf: u64,
     /// Frames that were received twice.
     pub copies: u64,
     /// Frames with nothing but acknowledgements.
@@ -78,6 +82,8 @@ struct Neighbour {
     round: Option<(f64, f64)>,
     /// Transmissions since it last acknowledged one.
     in_vain: u16,
+    /// When the first of them left.
+    vain_since: Instant,
     /// When its frames must be acknowledged, if nothing else leaves before.
     ack_at: Option<Instant>,
     /// Since when, and how many bodies have arrived since.
@@ -150,6 +156,7 @@ impl Recovery {
             order: 0,
             outcomes: Vec::new(),
             gone: Vec::new(),
+            deaf: Vec::new(),
             counters: RecoveryCounters::default(),
         }
     }
@@ -189,7 +196,7 @@ impl Recovery {
         let order = self.order;
         let neighbour = self.neighbour(now, to);
         neighbour.next = neighbour.next.wrapping_add(1);
-        neighbour.in_vain = neighbour.in_vain.saturating_add(1);
+        neighbour.count_vain(now);
         let number = neighbour.next;
         self.outstanding.push(Outstanding {
             to,
@@ -244,7 +251,7 @@ impl Recovery {
             .iter_mut()
             .find(|known| known.node == frame.to)
         {
-            known.in_vain = known.in_vain.saturating_add(1);
+            known.count_vain(now);
         }
         Some(Repeat {
             to: frame.to,
@@ -260,11 +267,16 @@ impl Recovery {
     }
 
     /// A small body of at most `room` octets that is under way and has not left since `order`: a copy of it costs little in a
-    /// frame that leaves anyway.
-    pub fn copy(&mut self, burst: u8, room: usize, order: u64) -> Option<Repeat<'_>> {
+    /// frame that leaves anyway. It has at most so many copies.
+    pub fn copy(
+        &mut self,
+        burst: u8,
+        room: usize,
+        (order, copies): (u64, u8),
+    ) -> Option<Repeat<'_>> {
         let small = self.outstanding.iter_mut().filter(|frame| {
             let len = frame.body.len();
-            !frame.lost && frame.copies < COPIES && len <= room.min(COPIED) && frame.order <= order
+            !frame.lost && frame.copies < copies && len <= room.min(COPIED) && frame.order <= order
         });
         let frame = small.min_by_key(|frame| frame.order)?;
         self.order += 1;
@@ -429,6 +441,12 @@ impl Recovery {
                 self.counters.silent += 1;
                 self.gone.push(node);
                 self.give_up(|frame| frame.to == node);
+            } else if known.in_vain >= DEAF.0 && now.saturating_since(known.vain_since) >= DEAF.1 {
+                known.in_vain = 0;
+                let node = known.node;
+                self.counters.deaf += 1;
+                self.deaf.push(node);
+                self.give_up(|frame| frame.to == node);
             }
         }
         let overdue = (0..self.outstanding.len()).filter(|&at| {
@@ -493,6 +511,11 @@ impl Recovery {
         (!self.outcomes.is_empty()).then(|| self.outcomes.remove(0))
     }
 
+    /// A neighbour that is heard and acknowledges nothing.
+    pub fn poll_deaf(&mut self) -> Option<u16> {
+        self.deaf.pop()
+    }
+
     /// The next neighbour that has gone.
     pub fn poll_gone(&mut self) -> Option<u16> {
         self.gone.pop()
@@ -516,6 +539,7 @@ impl Recovery {
                     next: 0,
                     round: None,
                     in_vain: 0,
+                    vain_since: now,
                     ack_at: None,
                     owed: Instant::ZERO,
                     unanswered: 0,
@@ -533,6 +557,14 @@ impl Recovery {
 }
 
 impl Neighbour {
+    /// A frame to it left that it may not answer.
+    fn count_vain(&mut self, now: Instant) {
+        if self.in_vain == 0 {
+            self.vain_since = now;
+        }
+        self.in_vain = self.in_vain.saturating_add(1);
+    }
+
     /// Notes a number; false if it was noted before, or is too old to know.
     fn on_number(&mut self, life: u8, number: u16) -> bool {
         let Some(received) = self
@@ -701,6 +733,25 @@ mod tests {
         assert_eq!(recovery.poll_gone(), None);
     }
 
+    /// Probes of a neighbour arrive, answers do not: it is given up with all that waits for it, and not before its time.
+    #[test]
+    fn a_neighbour_that_only_talks_is_given_up() {
+        let mut recovery = sender(6);
+        let (mut now, mut deaf, mut sent) = (at(2), None, 6);
+        while deaf.is_none() {
+            now = recovery.deadline().expect("frames wait");
+            recovery.heard(now, 7, 1, now);
+            recovery.on_time(now);
+            while recovery.repeat(now, 1, 2000).is_some() {
+                sent += 1;
+            }
+            deaf = recovery.poll_deaf();
+        }
+        assert_eq!((deaf, recovery.waiting()), (Some(7), 0));
+        assert!(sent >= DEAF.0 && now >= at(0) + DEAF.1, "{sent} {now}");
+        assert_eq!((recovery.counters().deaf, recovery.poll_gone()), (1, None));
+    }
+
     #[test]
     fn copies_are_recognised_in_any_order_and_across_lives() {
         let mut recovery = Recovery::new(Duration::from_millis(2));
@@ -804,13 +855,16 @@ mod tests {
         let mut recovery = sender(1);
         let large = [0; COPIED + 1];
         recovery.send(at(2), 7, (9, Class::Data), 1, &large);
-        for _ in 0..COPIES {
+        for _ in 0..2 {
             let order = recovery.order();
-            assert_eq!(recovery.copy(1, 2000, order).unwrap().number, 1);
-            assert!(recovery.copy(1, 2000, order).is_none(), "in this frame");
+            assert_eq!(recovery.copy(1, 2000, (order, 2)).unwrap().number, 1);
+            assert!(
+                recovery.copy(1, 2000, (order, 2)).is_none(),
+                "in this frame"
+            );
         }
         let order = recovery.order();
-        assert!(recovery.copy(1, 2000, order).is_none());
+        assert!(recovery.copy(1, 2000, (order, 2)).is_none());
     }
 
     #[test]

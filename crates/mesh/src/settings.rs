@@ -132,6 +132,8 @@ impl NodeConfig {
                 settle: self.update_gap() * 2,
                 // Updates of a larger mesh fill their share of the air already.
                 reach_twice: self.size <= AROUND_MAX,
+                // Longer than the longest time between two probes, in which it rides.
+                patience: self.probe_interval() * 2,
                 ..improved.routing
             },
             next_hops: NextHops {

@@ -540,6 +540,11 @@ fn counters(node: &Node, statistics: &Statistics) -> Vec<(&'static str, &'static
             recovery.silent,
         ),
         (
+            "neighbours_deaf",
+            "Neighbours that were heard and acknowledged nothing.",
+            recovery.deaf,
+        ),
+        (
             "routes_returned",
             "Next hops given up because a packet came back.",
             router.returned,

@@ -35,6 +35,7 @@ impl Settings {
                 lost_after: 3,
                 hop_limit: 32,
                 reach_twice: false,
+                patience: Duration::ZERO,
             },
             next_hops: NextHops {
                 limit: KMax::AtLeastTwo,

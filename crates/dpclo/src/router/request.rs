@@ -7,12 +7,16 @@
 use chappe_core::{Address, Class, Duration, Instant, LinkSend};
 
 use super::send::NO_TOKEN;
-use super::{Router, address};
+use super::{Queue, Router, address};
 use crate::distance::newer;
 use crate::header::Request;
 
 /// Requests that wait for the link. A starved node asks again, so that one that finds no room is only late.
-pub(super) const WAITING_MAX: usize = 8;
+const WAITING_MAX: usize = 8;
+/// Requests that wait for a frame to ride in.
+const RIDERS_MAX: usize = 32;
+/// All that wait.
+pub(super) const ALL_MAX: usize = WAITING_MAX + RIDERS_MAX;
 
 /// Time until an unanswered request is repeated, to the next best neighbour; and the time for which a node does not pass the
 /// same request on again. RFC 8966, appendix B, has an initial timeout of 2 s, doubled at each of three repetitions, and sends
@@ -24,6 +28,8 @@ const REPEAT: Duration = Duration::from_secs(2);
 pub(super) struct Waiting {
     pub to: u16,
     pub request: Request,
+    /// When it leaves, if no frame has left before in which it could ride.
+    pub due: Instant,
 }
 
 impl Router {
@@ -33,36 +39,67 @@ impl Router {
             let Some(&place) = self.routes.starved().get(at) else {
                 return;
             };
+            let queue = self.queues.get(usize::from(place));
+            let idle = self.settings.routing.patience > Duration::ZERO
+                && !queue.is_some_and(Queue::has_something);
+            let gap = self.repeat(idle);
             let Some(known) = self.routes.get_mut(place) else {
                 continue;
             };
             let seq = known.wanted();
-            if !known.on_request(now, seq, REPEAT) {
+            if !known.on_request(now, (seq, idle), gap) {
                 continue;
             }
             let request = Request {
                 hop_limit: self.settings.routing.hop_limit,
                 destination: known.node,
                 seq,
+                idle,
             };
             self.asked = self.asked.wrapping_add(1);
-            if self.pass(place, request, self.asked, None) {
+            if self.pass(now, place, request, (self.asked, None)) {
                 self.counters.requests_sent += 1;
             }
         }
     }
 
+    /// When an unanswered request is repeated.
+    fn repeat(&self, idle: bool) -> Duration {
+        match idle {
+            true => REPEAT.max(self.settings.routing.patience * 2),
+            false => REPEAT,
+        }
+    }
+
     /// Hands a request to the neighbour with the `n`-th best route. False if there is none.
-    fn pass(&mut self, place: u16, request: Request, n: u8, except: Option<u8>) -> bool {
+    fn pass(
+        &mut self,
+        now: Instant,
+        place: u16,
+        request: Request,
+        (n, except): (u8, Option<u8>),
+    ) -> bool {
         let neighbour = self.routes.nth_route(place, n, &self.links, except);
         let link = neighbour.and_then(|neighbour| self.links.get(neighbour));
         let Some(to) = link.map(|link| link.node) else {
             return false;
         };
-        if self.requests.len() >= WAITING_MAX {
+        let (wait, most) = match request.idle {
+            true => (self.settings.routing.patience, RIDERS_MAX),
+            false => (Duration::ZERO, WAITING_MAX),
+        };
+        let due = now + wait;
+        // An idle one that waits for the same destination is older.
+        let older = |waiting: &Waiting| {
+            waiting.request.idle && waiting.request.destination == request.destination
+        };
+        self.requests.retain(|waiting| !older(waiting));
+        let alike = |waiting: &&Waiting| waiting.request.idle == request.idle;
+        if self.requests.iter().filter(alike).count() >= most {
             return false;
         }
-        self.requests.push(Waiting { to, request });
+        self.requests.push(Waiting { to, request, due });
+        self.request_ready |= due <= now;
         true
     }
 
@@ -86,7 +123,11 @@ impl Router {
             known.changed = true;
             return self.request_update(now, Duration::ZERO);
         }
-        let fresh = known.on_request(now, request.seq, REPEAT);
+        let gap = self.repeat(request.idle);
+        let Some(known) = self.routes.get_mut(place) else {
+            return;
+        };
+        let fresh = known.on_request(now, (request.seq, request.idle), gap);
         if !fresh || request.hop_limit <= 1 {
             return;
         }
@@ -96,17 +137,30 @@ impl Router {
             ..request
         };
         let except = self.links.find(from);
-        if self.pass(place, request, 0, except) {
+        if self.pass(now, place, request, (0, except)) {
             self.counters.requests_sent += 1;
         }
     }
 
-    /// Writes the oldest waiting request.
-    pub(super) fn write_request(&mut self, sdu: &mut [u8]) -> Option<LinkSend> {
-        if self.requests.is_empty() {
-            return None;
-        }
-        let waiting = self.requests.remove(0);
+    /// Looks whether a request must leave now.
+    pub(super) fn look_at_requests(&mut self, now: Instant) {
+        self.request_ready = self.requests.iter().any(|waiting| waiting.due <= now);
+    }
+
+    /// When the first request must leave, if it finds no frame to ride in.
+    pub(super) fn request_due(&self) -> Option<Instant> {
+        let due = self.requests.iter().map(|waiting| waiting.due).min();
+        // Frames that are ready wait for the link and have no deadline.
+        due.filter(|_| !self.request_ready)
+    }
+
+    /// Writes the oldest request that is due, or if the frame has something else already, the oldest of all.
+    pub(super) fn write_request(&mut self, now: Instant, sdu: &mut [u8]) -> Option<LinkSend> {
+        let rides = self.wrote_at == Some(now);
+        let may = |waiting: &Waiting| rides || waiting.due <= now;
+        let at = self.requests.iter().position(may)?;
+        let waiting = self.requests.remove(at);
+        self.look_at_requests(now);
         let to: Address = address(waiting.to);
         let len = waiting.request.emit(sdu)?;
         Some(LinkSend {

@@ -13,7 +13,7 @@ pub(super) const NO_TOKEN: u32 = 0;
 impl Router {
     /// Writes the control frame that is due: request, probe, update, report or pairing message, in this order.
     pub(super) fn send_control(&mut self, now: Instant, sdu: &mut [u8]) -> Option<LinkSend> {
-        if let Some(send) = self.write_request(sdu) {
+        if let Some(send) = self.write_request(now, sdu) {
             self.counters.control_octets += send.len as u64;
             self.spend(1, send.len);
             return Some(send);
@@ -423,6 +423,11 @@ impl Router {
         }
         self.queue_changed(now, destination);
         self.review_soon(now);
+        let patient = self.settings.routing.patience > Duration::ZERO;
+        if patient && self.routes.starved().contains(&destination) {
+            // An idle request may be on its way.
+            self.ask(now);
+        }
         true
     }
 

@@ -28,6 +28,7 @@ const ROUND: &str = "round";
 const PROBE: &str = "probe";
 const PERIOD: &str = "full update";
 const UPDATE: &str = "update";
+const REQUEST: &str = "request found no frame";
 const REVIEW: &str = "queues reviewed";
 const PRICE: &str = "price updated";
 const LOOK: &str = "rate adapted";
@@ -62,6 +63,7 @@ impl Router {
             (Some(self.timers.probe), PROBE),
             (Some(self.timers.period), PERIOD),
             (self.timers.update, UPDATE),
+            (self.request_due(), REQUEST),
             (self.timers.review, REVIEW),
             (look, LOOK),
             (self.airtime.as_ref().map(Airtime::next_update), PRICE),
@@ -95,6 +97,10 @@ impl Router {
         if self.timers.update.is_some_and(|at| at <= now) {
             self.fired(UPDATE);
             (self.timers.update, self.update_ready) = (None, true);
+        }
+        if self.request_due().is_some_and(|at| at <= now) {
+            self.fired(REQUEST);
+            self.look_at_requests(now);
         }
         if self.timers.review.is_some_and(|at| at <= now) {
             self.fired(REVIEW);

@@ -70,6 +70,8 @@ fn zmac(settings: Settings, ratios: [f64; 6], seed: u64) -> Run {
     let access = Access::Zmac {
         slots_s: SLOTS_S,
         notify: true,
+        window: 32,
+        notify_waits: true,
     };
     over(access, settings, ratios, seed)
 }

@@ -4,7 +4,7 @@ use crate::common;
 
 use chappe_core::{Address, Class, Classes, Duration, LinkNode, Outcome};
 use chappe_dpclo::header::{
-    self, Backlog, Count, Data, Frame, Metric, Probe, Queue, Route, Routes,
+    self, Backlog, Count, Data, Frame, Metric, Probe, Queue, Request, Route, Routes,
 };
 use chappe_dpclo::{Refused, Settings};
 use common::bench::{Bench, packet};
@@ -293,5 +293,68 @@ fn flows_come_and_go_for_ever() {
             }
             bench.now += Duration::from_millis(1);
         }
+    }
+}
+
+/// What leaves at the present moment: requests, and how many other frames before them.
+fn requests(bench: &mut Bench) -> Vec<(Request, usize)> {
+    let (mut room, mut others, mut found) = ([0; 512], 0, Vec::new());
+    while bench.node.pending().contains(Class::Control) || others > 0 {
+        let control = Classes::only(Class::Control);
+        let Some(send) = bench.node.poll_link(bench.now, control, &mut room) else {
+            break;
+        };
+        match header::parse(&room[..send.len]) {
+            Ok(Frame::Request(request)) => found.push((request, others)),
+            _ => others += 1,
+        }
+    }
+    found
+}
+
+/// Goal: a request that no packet waits for rides with a probe or an update, and one that a packet waits for leaves at once. Method: a
+/// neighbour's route grows until it is not feasible; a packet comes never, before that, or after it.
+#[test]
+fn requests_that_no_packet_waits_for_ride() {
+    for comes in [None, Some(true), Some(false)] {
+        let mut settings = Settings::paper();
+        settings.routing.patience = Duration::from_secs(3);
+        let mut bench = Bench::new(settings, &[(1, 10, 2.0)]);
+        bench.wait(3000);
+        if comes == Some(true) {
+            bench.relay(1);
+        }
+        let farther = Route {
+            destination: 9,
+            seq: 2,
+            metric: Metric::from_etx(9.0),
+            via: 9,
+        };
+        bench.hear(1, |room| Routes::emit(&mut [farther].into_iter(), room));
+        assert_eq!(bench.node.distance(9), None, "not feasible");
+        if comes == Some(false) {
+            bench.relay(1);
+        }
+        let at_once = requests(&mut bench);
+        if comes.is_some() {
+            assert!(
+                matches!(at_once[..], [(Request { idle: false, .. }, 0)]),
+                "{at_once:?}"
+            );
+            continue;
+        }
+        let mut found = at_once;
+        for _ in 0..400 {
+            bench.now += Duration::from_millis(10);
+            bench.node.handle_timeout(bench.now);
+            found.extend(requests(&mut bench));
+        }
+        assert!(!found.is_empty());
+        assert!(
+            found
+                .iter()
+                .all(|(request, others)| request.idle && *others > 0),
+            "{found:?}"
+        );
     }
 }

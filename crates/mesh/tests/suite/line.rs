@@ -25,7 +25,8 @@ fn a_line_carries_most_of_what_its_links_can() {
     assert!(flood > 0.8 * most, "{flood} of {most} kbit/s");
     assert!(tcp > 0.55 * most, "{tcp} of {most} kbit/s");
     let late = mean(&all, |one| one.ping_s.1);
-    assert!(late < 0.25, "{late} s");
+    // Five seeds; the goal of 0.1 is met in the mean of 150 (docs/mesh.md). It was 0.167 with bursts of four.
+    assert!(late < 0.13, "{late} s");
     assert!(all.iter().all(|one| one.first_s < 4.0));
 }
 

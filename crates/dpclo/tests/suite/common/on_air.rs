@@ -1,7 +1,7 @@
 //! A mesh in the simulator: routers over a MAC, sources that always have something to send, packets counted where they end.
 #![allow(dead_code, reason = "each test and example takes of it what it needs")]
 
-use chappe_core::{Address, Caps, Instant, Mac, OverMac, Purpose, Rate, Seed, Stream};
+use chappe_core::{Address, Caps, Duration, Instant, Mac, OverMac, Purpose, Rate, Seed, Stream};
 use chappe_dpclo::{Router, Settings};
 use chappe_mac::dot11::{Category, Config, Dot11, Edca};
 use chappe_mac::zmac::{self, Schedule};
@@ -32,6 +32,10 @@ pub enum Access {
         slots_s: u64,
         /// Whether nodes notify of contention. Without it every node may use every time slot at all times.
         notify: bool,
+        /// Tno, in back-off slots: a node that does not own the time slot draws fewer.
+        window: u16,
+        /// Whether a long wait for the channel is a reason to notify, beside losses.
+        notify_waits: bool,
     },
 }
 
@@ -55,11 +59,23 @@ impl Mesh {
                 |_, _| {},
                 |address, random| Edca::edca(station, Category::DSSS, address, random),
             ),
-            Access::Zmac { slots_s, notify } => {
+            Access::Zmac {
+                slots_s,
+                notify,
+                window,
+                notify_waits,
+            } => {
                 let usual = zmac::Config::dot11b(Rate::Dsss2);
                 let plus = zmac::Config {
                     station,
-                    ecn: usual.ecn.filter(|_| notify),
+                    window,
+                    ecn: usual.ecn.filter(|_| notify).map(|ecn| zmac::Ecn {
+                        wait: match notify_waits {
+                            true => ecn.wait,
+                            false => Duration::from_secs(3600),
+                        },
+                        ..ecn
+                    }),
                     ..usual
                 };
                 self.play(slots_s, Dot11::set_schedule, |address, random| {

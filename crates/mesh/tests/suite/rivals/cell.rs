@@ -15,6 +15,7 @@ use chappe_scenario::idle::IDLE;
 use chappe_scenario::plan::NetworkPlan;
 use chappe_sys::namespace::NetworkNamespace;
 
+use super::iperf3::Iperf3;
 use super::routers::socket;
 use super::traffic::{Ping, Segments, Transfer, processor};
 use super::{Place, Router};
@@ -167,7 +168,17 @@ impl Cell {
             let way = (self.router.address(to), self.congestion.clone());
             Transfer::start((&hosts[from], &hosts[to]), way, number as u16)
         };
-        let transfers: Vec<Transfer> = flows.iter().enumerate().map(start).collect();
+        let by_iperf3 = self.place == Place::Five;
+        let own = flows.iter().enumerate().filter(|_| !by_iperf3);
+        let transfers: Vec<Transfer> = own.map(start).collect();
+        let programs: Vec<Iperf3> = flows
+            .iter()
+            .filter(|_| by_iperf3)
+            .map(|&(from, to)| {
+                let way = (&*self.router.address(to), &*self.congestion);
+                Iperf3::start((&hosts[from], &hosts[to]), way, (RISES, self.seconds))
+            })
+            .collect();
         thread::sleep(RISES);
         let octets = || -> Vec<u64> {
             transfers
@@ -181,7 +192,7 @@ impl Cell {
         let span = counted.elapsed().as_secs_f64();
         let counts = octets().into_iter().zip(at);
         let kbps = counts.map(|(now, then)| (now - then) as f64 * 8e-3 / span);
-        let kbps: Vec<f64> = kbps.collect();
+        let mut kbps: Vec<f64> = kbps.collect();
         let mut times: Vec<f64> = ping
             .since(counted)
             .into_iter()
@@ -194,6 +205,7 @@ impl Cell {
             .get(sent * 95 / 100)
             .or(times.last().filter(|_| times.len() + 2 > sent * 95 / 100));
         let spent = routers.processor() - spent;
+        kbps.extend(programs.into_iter().map(Iperf3::kbps));
         transfers.into_iter().for_each(Transfer::end);
         let mut segments = [0.0; 3];
         for (&(from, _), before) in flows.iter().zip(before) {

@@ -4,6 +4,7 @@
 #![allow(dead_code, reason = "each program uses a part")]
 
 mod cell;
+mod iperf3;
 mod routers;
 mod traffic;
 mod wire;
@@ -21,17 +22,20 @@ pub enum Place {
     Line,
     /// Two relays between two ends, 80 % each.
     Diamond,
+    /// Five nodes: the diamond and a hop, with iperf3 from one end to the other.
+    Five,
     /// Twelve nodes, four flows.
     Twelve,
 }
 
 impl Place {
-    pub const ALL: [Place; 3] = [Place::Line, Place::Diamond, Place::Twelve];
+    pub const ALL: [Place; 4] = [Place::Line, Place::Diamond, Place::Five, Place::Twelve];
 
     pub fn name(self) -> &'static str {
         match self {
             Place::Line => "line",
             Place::Diamond => "diamond",
+            Place::Five => "five",
             Place::Twelve => "twelve",
         }
     }
@@ -45,6 +49,7 @@ impl Place {
         match self {
             Place::Line => include_str!("../../../../../examples/mesh-line.toml"),
             Place::Diamond => include_str!("../../../../../examples/mesh-diamond.toml"),
+            Place::Five => include_str!("../../../../../examples/mesh-five.toml"),
             Place::Twelve => include_str!("../../../../../examples/mesh-12-flows.toml"),
         }
     }
@@ -53,6 +58,7 @@ impl Place {
     pub fn flows(self) -> &'static [(usize, usize)] {
         match self {
             Place::Line | Place::Diamond => &[(0, 3)],
+            Place::Five => &[(0, 4)],
             Place::Twelve => &[(0, 6), (1, 7), (2, 8), (3, 9)],
         }
     }
