@@ -9,9 +9,9 @@ mod keeper;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
 use std::path::Path;
 
+use litemap::LiteMap;
 use serde::Serialize;
 
 pub use account::Version;
@@ -173,13 +173,13 @@ pub struct Held {
 }
 
 /// What members have of the files of a manifest, by the receipts that `seat` has stored in a folder.
-pub(crate) fn held(folder: &Path, seat: &Seat, manifest: &Manifest) -> BTreeMap<u16, Held> {
+pub(crate) fn held(folder: &Path, seat: &Seat, manifest: &Manifest) -> LiteMap<u16, Held> {
     let text = keeper::read(&folder.join(account::file_name(seat.node, manifest)));
     let account = text
         .ok()
         .and_then(|text| Account::parse(&text, &seat.group));
     let Some(account) = account else {
-        return BTreeMap::new();
+        return LiteMap::new();
     };
     let contents = account::contents(manifest);
     let genuine = account.receipts.iter().filter(|(_, (_, receipt))| {
