@@ -1,20 +1,8 @@
 //! Tells the linker where each board's memory is, for the programs that run on it only.
 
+#[path = "../board/link.rs"]
+mod link;
+
 fn main() {
-    println!("cargo:rerun-if-changed=../../proof/board/memory.x");
-    println!("cargo:rerun-if-changed=../board/nrf52840.x");
-    let target = std::env::var("TARGET").unwrap_or_default();
-    if !target.starts_with("thumb") {
-        return;
-    }
-    let folder = std::env::var("CARGO_MANIFEST_DIR").unwrap_or_default();
-    println!("cargo:rustc-link-arg-bin=firmware=-T{folder}/../../proof/board/memory.x");
-    // cortex-m-rt's script includes a file of this name from the search path.
-    let out = std::env::var("OUT_DIR").unwrap_or_default();
-    let memory = format!("{out}/memory.x");
-    if let Err(why) = std::fs::copy(format!("{folder}/../board/nrf52840.x"), &memory) {
-        println!("cargo:warning=memory.x: {why}");
-    }
-    println!("cargo:rustc-link-search={out}");
-    println!("cargo:rustc-link-arg-bin=nrf52840=-Tlink.x");
+    link::link(&["nrf52840"]);
 }

@@ -4,6 +4,7 @@ use crate::error::Error;
 use crate::feasible::{carried_fps, cut};
 use crate::master::Master;
 use crate::network::Network;
+use crate::order;
 
 /// The rates of a protocol's transmissions with a perfect MAC, no collisions and infinite batches.
 #[derive(Clone, Debug, PartialEq)]
@@ -145,7 +146,7 @@ fn threshold_cuts<'a>(
     potential: &'a [f64],
 ) -> impl Iterator<Item = f64> + 'a {
     let mut levels = potential.to_vec();
-    levels.sort_by(f64::total_cmp);
+    order::rising(&mut levels, |&level| level);
     let most = levels.last().copied().unwrap_or(0.0);
     levels.retain(move |&level| level < most);
     levels.dedup();

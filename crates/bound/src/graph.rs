@@ -2,6 +2,8 @@
 //!
 //! The vertices are nodes here, but may as well be links: the functions know nothing of radio.
 
+use crate::order;
+
 /// An undirected graph without loops, as bit rows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Graph {
@@ -88,7 +90,7 @@ impl Graph {
     /// sensing graphs of 50 nodes it is microseconds to milliseconds.
     pub fn heaviest_independent_set(&self, weights: &[f64]) -> (Vec<usize>, f64) {
         let mut order: Vec<usize> = (0..self.vertices).filter(|&v| weights[v] > 0.0).collect();
-        order.sort_by(|&a, &b| weights[b].total_cmp(&weights[a]).then(a.cmp(&b)));
+        order::falling(&mut order, |&v| weights[v]);
         let mut best = (Vec::new(), 0.0);
         self.branch(&order, weights, &mut Vec::new(), 0.0, &mut best);
         best.0.sort_unstable();
@@ -105,7 +107,7 @@ impl Graph {
         let mut light: Vec<usize> = (0..self.vertices)
             .filter(|&v| weights[v] > 0.0 && weights[v] < least)
             .collect();
-        light.sort_by(|&a, &b| weights[b].total_cmp(&weights[a]).then(a.cmp(&b)));
+        order::falling(&mut light, |&v| weights[v]);
         let rest = self.cover_weights(&light, weights);
         let (set, weight) = self.heaviest_independent_set(&heavy);
         (set, weight + rest.first().copied().unwrap_or(0.0))

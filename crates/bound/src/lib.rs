@@ -72,6 +72,7 @@ pub mod medium;
 pub mod mesh;
 pub mod multicast;
 pub mod network;
+mod order;
 mod program;
 mod scout;
 pub mod sensing;

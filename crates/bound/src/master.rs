@@ -6,6 +6,7 @@ use crate::flows::{Flows, by_sender};
 use crate::hyperarc::{Share, most_violated_set};
 use crate::medium::Medium;
 use crate::network::Network;
+use crate::order;
 use crate::program::{Program, Row};
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -196,7 +197,7 @@ impl<'a> Master<'a> {
             .map(|&(_, to, column)| (to, column))
             .filter(|&(to, _)| potential[to] < potential[from])
             .collect();
-        members.sort_by(|a, b| potential[a.0].total_cmp(&potential[b.0]));
+        order::rising(&mut members, |&(to, _)| potential[to]);
         for length in 1..=members.len() {
             let next = members
                 .get(length)

@@ -8,6 +8,7 @@
 use crate::error::Error;
 use crate::multicast::{Bound, Options, multicast_above, single_receivers};
 use crate::network::Network;
+use crate::order;
 
 /// Most receivers for which [`mean_bound_exact`] looks at subsets.
 pub const RECEIVERS_MAX: usize = 16;
@@ -42,7 +43,7 @@ impl MeanBound {
 /// bound for all of them at once, if it is known, and tightens the last term.
 pub fn mean_bound_cheap(singles: &[Bound], worst: Option<&Bound>) -> MeanBound {
     let mut best_of_fps: Vec<f64> = singles.iter().map(|bound| bound.certified_fps).collect();
-    best_of_fps.sort_by(|a, b| b.total_cmp(a));
+    order::falling(&mut best_of_fps, |&fps| fps);
     if let (Some(last), Some(worst)) = (best_of_fps.last_mut(), worst) {
         *last = last.min(worst.certified_fps);
     }

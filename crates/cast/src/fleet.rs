@@ -9,9 +9,9 @@ mod keeper;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
 use std::path::Path;
 
+use litemap::LiteMap;
 use serde::Serialize;
 
 pub use account::Version;
@@ -142,7 +142,7 @@ impl Fleet {
             problems: Vec::new(),
         };
         // By the names, then by the sender.
-        let mut accounts: BTreeMap<(Vec<String>, u32), BTreeMap<u16, Account>> = BTreeMap::new();
+        let mut accounts: LiteMap<(Vec<String>, u32), LiteMap<u16, Account>> = LiteMap::new();
         for folder in folders {
             let folder = folder.as_ref();
             let files = keeper::files(folder).map_err(|error| unread(folder, &error))?;
@@ -201,13 +201,13 @@ pub struct Held {
 }
 
 /// What members have of the files of a manifest, by the receipts that `seat` has stored in a folder.
-pub(crate) fn held(folder: &Path, seat: &Seat, manifest: &Manifest) -> BTreeMap<u16, Held> {
+pub(crate) fn held(folder: &Path, seat: &Seat, manifest: &Manifest) -> LiteMap<u16, Held> {
     let text = keeper::read(&folder.join(account::file_name(seat.node, manifest)));
     let account = text
         .ok()
         .and_then(|text| Account::parse(&text, &seat.group));
     let Some(account) = account else {
-        return BTreeMap::new();
+        return LiteMap::new();
     };
     let contents = account::contents(manifest);
     let genuine = account.receipts.iter().filter(|(_, (_, receipt))| {
@@ -227,7 +227,7 @@ pub(crate) fn held(folder: &Path, seat: &Seat, manifest: &Manifest) -> BTreeMap<
 
 impl Set {
     /// The standing of all members of the group by the accounts of all senders of these files; `None` if none has a version.
-    fn of(accounts: &BTreeMap<u16, Account>, group: &Group) -> Option<Set> {
+    fn of(accounts: &LiteMap<u16, Account>, group: &Group) -> Option<Set> {
         let last = |account: &Account| account.versions.last().copied();
         let newest = accounts.values().filter_map(|of| Some((of, last(of)?)));
         let (account, newest) = newest.max_by_key(|(_, version)| version.signed_ms)?;
@@ -287,7 +287,7 @@ impl<'a> Given<'a> {
 }
 
 impl Member {
-    fn of(accounts: &BTreeMap<u16, Account>, newest: &Version, group: &Group, node: u16) -> Member {
+    fn of(accounts: &LiteMap<u16, Account>, newest: &Version, group: &Group, node: u16) -> Member {
         let stored = accounts.values().find(|of| of.receipts.contains_key(&node));
         let is_newest = |given: &Given<'_>| {
             let version = given.version;

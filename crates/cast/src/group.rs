@@ -13,7 +13,6 @@
 //! The list is not secret. Each change raises the serial and draws a new secret of the group, which the list holds once for each
 //! member, encrypted to that member's key. So a member that is left out of a list cannot learn its secret.
 
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
 use std::io;
@@ -22,6 +21,7 @@ use std::sync::Arc;
 
 use chappe_live::{GroupKey, Membership, Secret};
 use chappe_session::Cipher;
+use litemap::LiteMap;
 
 use crate::error::{Error, Result};
 use crate::key::{self, MemberKey, Public, SignKey, VerifyKey, hex, unhex};
@@ -61,7 +61,7 @@ pub struct Group {
     /// Which list it is. A later one has a higher serial.
     pub serial: u32,
     /// The members by their numbers.
-    pub members: BTreeMap<u16, Entry>,
+    pub members: LiteMap<u16, Entry>,
     wrap: [u8; 32],
     text: Arc<[u8]>,
 }
@@ -138,7 +138,7 @@ impl Group {
         if !owner.verifies(&[SIGNED, body.as_bytes()].concat(), &signature) || !is_name(name) {
             return None;
         }
-        let mut members = BTreeMap::new();
+        let mut members = LiteMap::new();
         for line in lines {
             let mut words = line.strip_prefix("member ")?.split(' ');
             let node: u16 = words

@@ -22,7 +22,6 @@ mod outbox;
 mod parts;
 mod plan;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use chappe_core::{
@@ -32,6 +31,7 @@ use chappe_core::{
 use chappe_live::Statistics;
 use chappe_pacifier::frame::group_of;
 use chappe_pacifier::{Counters, Links, Node};
+use litemap::LiteMap;
 
 pub use self::config::{DATA_STATES, eights, headers};
 use self::joined::Joined;
@@ -74,7 +74,7 @@ pub struct Member {
     linked: Instant,
     changed: bool,
     /// The transfer of each sender, by the sender's number, including this member.
-    transfers: BTreeMap<u16, Transfer>,
+    transfers: LiteMap<u16, Transfer>,
     outbox: Outbox,
     news_at: Instant,
     /// How many times news are still to be sent at the short interval.
@@ -98,7 +98,7 @@ struct Transfer {
     /// When this member learnt that the sender has taken the offer back.
     withdrawn: Option<Instant>,
     /// Receivers that others call complete and that deny it: the numbers of their records when this was first seen.
-    denials: BTreeMap<u16, u32>,
+    denials: LiteMap<u16, u32>,
 }
 
 impl Transfer {
@@ -152,7 +152,7 @@ impl Member {
             links: None,
             linked: Instant::ZERO,
             changed: true,
-            transfers: BTreeMap::new(),
+            transfers: LiteMap::new(),
             outbox: Outbox::default(),
             news_at: Instant::ZERO,
             urgent: URGENT_TIMES,
@@ -322,7 +322,7 @@ impl LinkNode for Member {
     }
 
     fn handle_timeout(&mut self, now: Instant) {
-        for transfer in self.transfers.values_mut() {
+        for (_, transfer) in &mut self.transfers {
             if let Some(node) = &mut transfer.node {
                 node.handle_timeout(now);
             }

@@ -1,12 +1,12 @@
 //! The receiver: stores offered files, checks them, and installs them. And the relay, which only forwards.
 
-use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;
 
 use chappe_core::{Duration, Instant};
 use chappe_live::Statistics;
+use litemap::LiteMap;
 
 use crate::disk::{self, Finished, Incoming, Policy, Put, unix_ms};
 use crate::error::{Error, Kind, Result};
@@ -74,9 +74,9 @@ pub fn receive(options: &Options, receiving: &Receiving, watch: &mut dyn Watch) 
         node: session.node(),
         frame_max: session.frame_max(),
         mtu: session.mtu(),
-        long: BTreeMap::new(),
-        opening: BTreeMap::new(),
-        active: BTreeMap::new(),
+        long: LiteMap::new(),
+        opening: LiteMap::new(),
+        active: LiteMap::new(),
         working: Vec::new(),
         ended: Vec::new(),
         cleaned: None,
@@ -119,10 +119,10 @@ struct Receiver<'a> {
     /// The largest packet of the link in octets.
     mtu: usize,
     /// Since when a sender has offered frames that are too long, by sender: the transfer, and the time.
-    long: BTreeMap<u16, (u64, Instant)>,
+    long: LiteMap<u16, (u64, Instant)>,
     /// Transfers whose stored data are being checked, by sender.
-    opening: BTreeMap<u16, Opening>,
-    active: BTreeMap<u16, Active>,
+    opening: LiteMap<u16, Opening>,
+    active: LiteMap<u16, Active>,
     /// Complete transfers whose command runs.
     working: Vec<(Ticket, JoinHandle<Command>)>,
     /// Complete and refused transfers: sender and identifier.
@@ -148,7 +148,7 @@ struct Opening {
 /// The result of that check.
 struct Opened {
     names: Vec<String>,
-    sizes: BTreeMap<PathBuf, u64>,
+    sizes: LiteMap<PathBuf, u64>,
     incoming: Incoming,
 }
 
@@ -158,7 +158,7 @@ struct Active {
     incoming: Option<Incoming>,
     finishing: Option<JoinHandle<Result<Finished>>>,
     /// Octets of each file, by its final path.
-    sizes: BTreeMap<PathBuf, u64>,
+    sizes: LiteMap<PathBuf, u64>,
     begun: Instant,
     flushed: Instant,
     told: Instant,
@@ -531,8 +531,13 @@ impl Receiver<'_> {
                 active.offered = now;
             }
         }
-        let gone = self.active.extract_if(.., |_, active| active.is_gone(now));
-        gone.for_each(|(source, _)| member.forget(source));
+        self.active.retain(|&source, active| {
+            let gone = active.is_gone(now);
+            if gone {
+                member.forget(source);
+            }
+            !gone
+        });
     }
 
     fn refuse(
@@ -699,7 +704,7 @@ mod tests {
             ),
             incoming: None,
             finishing: None,
-            sizes: BTreeMap::new(),
+            sizes: LiteMap::new(),
             begun: at(0),
             flushed: at(0),
             told: at(0),
@@ -754,9 +759,9 @@ mod tests {
             node: 1,
             frame_max: 1400,
             mtu: 1500,
-            long: BTreeMap::new(),
-            opening: BTreeMap::new(),
-            active: BTreeMap::from([(SENDER, active())]),
+            long: LiteMap::new(),
+            opening: LiteMap::new(),
+            active: LiteMap::from_iter([(SENDER, active())]),
             working: Vec::new(),
             ended: Vec::new(),
             cleaned: None,

@@ -1,6 +1,5 @@
 //! A dry run: what a sender would send, and to whom. It joins the group and measures the links, but offers nothing.
 
-use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -9,6 +8,7 @@ use std::thread::JoinHandle;
 use chappe_core::Instant;
 use chappe_live::Statistics;
 use chappe_pacifier::Links;
+use litemap::LiteMap;
 use serde::Serialize;
 
 use crate::disk::Sent;
@@ -98,7 +98,7 @@ pub fn rehearse(
         opening: Some(std::thread::spawn(move || Sent::open(&files, k, payload))),
         opened: None,
         enough: None,
-        held: BTreeMap::new(),
+        held: LiteMap::new(),
         found: Rehearsal::default(),
     };
     let ending = session.play(&mut looker, watch)?;
@@ -116,7 +116,7 @@ struct Looker<'a> {
     opened: Option<Instant>,
     /// Since when enough receivers are there.
     enough: Option<Instant>,
-    held: BTreeMap<u16, Held>,
+    held: LiteMap<u16, Held>,
     found: Rehearsal,
 }
 
@@ -168,7 +168,7 @@ impl Looker<'_> {
         let (manifest, cut) = (sent.manifest(), sent.cut());
         let octets = manifest.encode()?;
         let folder: Option<&PathBuf> = self.sending.fleet.as_ref();
-        self.held = folder.map_or_else(BTreeMap::new, |folder| {
+        self.held = folder.map_or_else(LiteMap::new, |folder| {
             fleet::held(folder, &self.seat, manifest)
         });
         let files = manifest.files().iter();

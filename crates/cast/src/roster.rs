@@ -6,10 +6,9 @@
 //! higher sequence number replaces a lower one, and a record that is not renewed expires. A restarted member that receives
 //! its own former record continues with a higher number (RFC 2328, 13.4).
 
-use std::collections::BTreeMap;
-
 use chappe_core::{Duration, Instant};
 use chappe_pacifier::Links;
+use litemap::LiteMap;
 
 pub use crate::group::MEMBER_MAX;
 use crate::group::Seat;
@@ -91,7 +90,7 @@ pub struct Received<'a> {
 pub struct Roster {
     own: Record,
     seat: Seat,
-    others: BTreeMap<u16, Known>,
+    others: LiteMap<u16, Known>,
     /// The member with which the next round of forwarding starts.
     next: u16,
     /// Records received under this member's number, of another life and with a higher sequence number.
@@ -137,7 +136,7 @@ impl Roster {
         Roster {
             own,
             seat,
-            others: BTreeMap::new(),
+            others: LiteMap::new(),
             next: 0,
             contested: 0,
             forged: 0,
@@ -295,13 +294,12 @@ impl Roster {
         let mut len = put(&self.sign_own(), Duration::ZERO, to).unwrap_or(0);
         self.others
             .retain(|_, known| now.saturating_since(known.born) < LIFETIME);
-        let after = self
-            .others
-            .range(self.next..)
-            .chain(self.others.range(..self.next));
-        let mut order: Vec<(bool, u16)> = after.map(|(&node, known)| (known.told, node)).collect();
-        order.sort_by_key(|(told, _)| *told);
-        for (_, node) in order {
+        let all = self.others.iter();
+        let mut order: Vec<(bool, bool, u16)> = all
+            .map(|(&node, known)| (known.told, node < self.next, node))
+            .collect();
+        order.sort_unstable();
+        for (_, _, node) in order {
             let Some(known) = self.others.get_mut(&node) else {
                 continue;
             };
@@ -331,16 +329,18 @@ impl Roster {
 
     /// The delivery ratios of all links, as their receivers report them.
     pub fn links(&self, now: Instant) -> Option<Links> {
-        let mut table = BTreeMap::new();
+        let mut table = Vec::new();
         let mut last = self.own.node;
         for record in self.others(now).chain([&self.own]) {
             last = last.max(record.node);
             for &(from, share) in &record.links {
                 if from <= MEMBER_MAX && share >= SHARE_MIN {
-                    table.insert((from, record.node), share);
+                    table.push(((from, record.node), share));
                 }
             }
         }
+        // Sorted once: a record's links come in no order of this table.
+        let table: LiteMap<(u16, u16), f64> = table.into_iter().collect();
         // A member may report a neighbour whose own record has not arrived yet. It has no incoming links then.
         let ratio = |from, to| table.get(&(from, to)).copied().unwrap_or(0.0);
         Links::measured(usize::from(last) + 1, ratio).ok()

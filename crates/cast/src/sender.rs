@@ -1,6 +1,5 @@
 //! The sender: announces files, waits for receivers and for link measurements, and sends until all receivers are complete.
 
-use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -8,6 +7,7 @@ use std::thread::JoinHandle;
 
 use chappe_core::{DropReason, Duration, Instant};
 use chappe_live::Statistics;
+use litemap::LiteMap;
 
 use crate::disk::{Sent, unix_ms};
 use crate::error::{Error, Result};
@@ -76,7 +76,7 @@ pub fn send(
         key: seat.key.sign().clone(),
         seat: seat.clone(),
         keeper: None,
-        receipts: BTreeMap::new(),
+        receipts: LiteMap::new(),
         node: session.node(),
         measured: Instant::ZERO + options.measuring,
         payload,
@@ -87,9 +87,9 @@ pub fn send(
         begun: None,
         finished: None,
         told: Instant::ZERO,
-        receivers: BTreeMap::new(),
-        held: BTreeMap::new(),
-        others: BTreeMap::new(),
+        receivers: LiteMap::new(),
+        held: LiteMap::new(),
+        others: LiteMap::new(),
         foreign: false,
         summary: Summary::default(),
     };
@@ -152,7 +152,7 @@ struct Sender<'a> {
     /// Stores the receipts, if that is wanted and possible.
     keeper: Option<Keeper>,
     /// The receipts that have arrived.
-    receipts: BTreeMap<u16, Receipt>,
+    receipts: LiteMap<u16, Receipt>,
     node: u16,
     measured: Instant,
     /// Octets of file data per packet.
@@ -165,11 +165,11 @@ struct Sender<'a> {
     begun: Option<Instant>,
     finished: Option<Instant>,
     told: Instant,
-    receivers: BTreeMap<u16, Progress>,
+    receivers: LiteMap<u16, Progress>,
     /// Batches that each receiver had when it was ready for data.
-    held: BTreeMap<u16, u32>,
+    held: LiteMap<u16, u32>,
     /// Of each other member and its life: how many broadcasts it had sent when this one began, and by now.
-    others: BTreeMap<(u16, u64), (u64, u64)>,
+    others: LiteMap<(u16, u64), (u64, u64)>,
     /// Whether a member of another version was reported.
     foreign: bool,
     summary: Summary,
@@ -278,7 +278,7 @@ impl Sender<'_> {
         });
         member.announce(now, ticket, manifest);
         // What receivers have said of files that were cut otherwise says nothing of these.
-        (self.receivers, self.held) = (BTreeMap::new(), BTreeMap::new());
+        (self.receivers, self.held) = (LiteMap::new(), LiteMap::new());
         self.first_asked = None;
         if let Some(folder) = &self.sending.fleet {
             let opened = Keeper::open(folder, &self.seat, &ticket, sent.manifest());
@@ -327,7 +327,7 @@ impl Sender<'_> {
     /// Updates the receivers' progress from their records and acknowledgements.
     fn count(&mut self, now: Instant, member: &Member, ticket: &Ticket) {
         let (id, batches) = (ticket.id(), ticket.cut.batches());
-        let acknowledged: BTreeMap<u16, u32> = member.receivers().into_iter().collect();
+        let acknowledged: LiteMap<u16, u32> = member.receivers().into_iter().collect();
         for record in member.roster().all(now) {
             let Some((state, done)) = record
                 .transfer(id)
@@ -362,7 +362,7 @@ impl Sender<'_> {
                 self.held.entry(record.node).or_insert(known.batches_done);
             }
         }
-        for known in self.receivers.values_mut() {
+        for (_, known) in &mut self.receivers {
             let gone = member.roster().get(now, known.node).is_none();
             if gone && !ENDED.contains(&known.state) {
                 known.state = GONE;

@@ -1,11 +1,11 @@
 //! A member on network interfaces, from opening the link to leaving the group.
 
-use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use chappe_core::{Address, Bitrate, Duration, Instant, Purpose, Seed};
 use chappe_live::{Carrier, Config, Group as Audience, Hellos, Live, Loss, Pace, Port, Statistics};
 use chappe_sys::wireless;
+use litemap::LiteMap;
 
 use crate::error::{Error, Result};
 use crate::event::{Event, Link};
@@ -121,7 +121,7 @@ pub struct Session {
     mtu: usize,
     channel: Channel,
     seat: Seat,
-    known: BTreeMap<u16, (u64, String)>,
+    known: LiteMap<u16, (u64, String)>,
     links_reported: Option<Instant>,
     looked: Instant,
     conflict: bool,
@@ -177,7 +177,7 @@ impl Session {
             mtu,
             channel,
             seat,
-            known: BTreeMap::new(),
+            known: LiteMap::new(),
             links_reported: None,
             looked: Instant::ZERO,
             conflict: false,
@@ -477,7 +477,7 @@ fn report_refused(
 fn report_members(
     now: Instant,
     member: &Member,
-    known: &mut BTreeMap<u16, (u64, String)>,
+    known: &mut LiteMap<u16, (u64, String)>,
     watch: &mut dyn Watch,
 ) {
     for record in member.roster().others(now) {
@@ -490,7 +490,7 @@ fn report_members(
     known.retain(|&node, (_, name)| {
         let here = member.roster().get(now, node).is_some();
         if !here {
-            let name = std::mem::take(name);
+            let name = name.clone();
             watch.event(Event::Left { node, name });
         }
         here

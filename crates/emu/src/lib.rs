@@ -18,36 +18,28 @@
 //! |---|---|
 //! | [`Bridge`] | a link node that carries a host's Ethernet frames over any MAC |
 //! | [`Station`] | a radio node with a bridge: a MAC under one, or a protocol that carries packets itself |
+//! | [`stations()`] | a simulator of stations that have the same MAC |
 //! | [`Network`] | the hosts: namespaces, interfaces, addresses, routes |
 //! | [`Emulator`] | the loop that keeps the simulated air in step with the clock |
 //! | [`Lateness`] | how late the loop was; a run that was too late is invalid |
 //! | [`Path`], [`Line`] | two hosts with a lossy path between them that is described by a few numbers instead of radios |
 //!
 //! ```no_run
-//! use chappe_core::{Address, Duration, OverMac, Purpose, Rate, Seed};
-//! use chappe_emu::{Bridge, Emulator, Host, Joint, Network, Shape};
+//! use chappe_core::{Duration, Rate, Seed};
+//! use chappe_emu::{Bridge, Emulator, Host, Joint, Network, Shape, stations};
 //! use chappe_mac::dot11::{Config, Dot11};
-//! use chappe_sim::{Matrix, Medium, Simulator, World};
+//! use chappe_sim::{Matrix, Medium};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! chappe_sys::namespace::isolate()?; // First thing in main: no root needed after it.
-//! let matrix = Matrix::silent(2).with_link(0, 1, 0.9);
+//! let medium = Medium::matrix(&Matrix::silent(2).with_link(0, 1, 0.9))?;
 //! let config = Config::dot11b(Rate::Cck11);
 //! let mtu = Bridge::mtu_of(config.caps().frame_max);
-//! let station = |node: u16| {
-//!     let address = Address::node(node);
-//!     let mac = Dot11::new(config, address, Seed(1).stream(Purpose::Node(node.into())));
-//!     Box::new(OverMac::new(mac, Bridge::new(address, mtu, 64)))
-//! };
-//! let world = World::new(Medium::matrix(&matrix)?);
-//! let simulator = Simulator::new(world, vec![station(0), station(1)], Seed(1), ())?;
-//! let host = |node: u16| Host {
-//!     address: Address::node(node),
-//!     ipv4: [10, 17, 0, node as u8 + 1].into(),
-//!     routes: Vec::new(),
-//! };
+//! let simulator = stations(medium, mtu, Seed(1), |address, random| {
+//!     Dot11::new(config, address, random)
+//! })?;
 //! let shape = Shape { prefix: 16, mtu, forwards: false, joint: Joint::Veth };
-//! let network = Network::make(&[host(0), host(1)], shape)?;
+//! let network = Network::make(&[Host::numbered(0), Host::numbered(1)], shape)?;
 //! let mut emulator = Emulator::new(simulator, network)?;
 //! let end = emulator.clock().now() + Duration::from_secs(10);
 //! emulator.run(Some(end))?; // Meanwhile: ping 10.17.0.2 in emulator.host(0).
@@ -75,6 +67,7 @@ mod network;
 mod path;
 mod port;
 mod ring;
+mod stations;
 
 pub use bridge::{Bridge, BridgeCounters, Lost, Station};
 pub use emulator::{Emulator, Ending};
@@ -84,3 +77,4 @@ pub use line::{ADDRESSES, Carried, Line};
 pub use network::{Host, Joint, Network, Shape};
 pub use path::{Confirm, Crossing, Fates, Path};
 pub use ring::Ring;
+pub use stations::stations;

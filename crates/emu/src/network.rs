@@ -34,6 +34,18 @@ pub struct Host {
     pub routes: Vec<(Ipv4Addr, Ipv4Addr)>,
 }
 
+impl Host {
+    /// Host number `node`, from 0, with the address 10.17.0.1 and up, without routes. A [`Shape::prefix`] of 16 has all of them.
+    pub fn numbered(node: u16) -> Host {
+        let [high, low] = node.wrapping_add(1).to_be_bytes();
+        Host {
+            address: Address::node(node),
+            ipv4: [10, 17, high, low].into(),
+            routes: Vec::new(),
+        }
+    }
+}
+
 /// Configuration that all hosts share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {

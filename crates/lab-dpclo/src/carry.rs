@@ -2,7 +2,7 @@
 
 use chappe_core::{Duration, Instant, OverMac, Seed};
 use chappe_dpclo::{Counters, Losses, Scheme};
-use chappe_lab::carry::{self, Limits, Receipt, Report, Watch};
+use chappe_lab::carry::{self, Limits, Receipt, Record, Report, Watch};
 use chappe_lab::run::{Meter, Outcome, RunError, WORK};
 use chappe_lab::system::{Job, settings};
 use chappe_results::{Bound, DATA_TRANSMISSIONS, Delay, Fairness, Flow};
@@ -42,12 +42,17 @@ pub(super) fn carry(with: &Dpclo, job: &Job<'_>, meter: &Meter) -> Result<Outcom
     world.faults = carry::faults(job.plan, &job.network, begin);
     let watch = Watch::new(job.spec(), medium, label)?;
     let seed = Seed(job.network.seed);
-    let mut simulator = streams.mesh.launch(world, &mut memory, true, seed, watch)?;
+    let record = Record::<()>::Scenario(watch);
+    let mut simulator = streams
+        .mesh
+        .launch(world, &mut memory, true, seed, record)?;
     revive(&mut simulator, with, &streams, job);
     drive(&mut simulator, &streams, meter)?;
     report_run(&mut report, &simulator, job, (&streams, optimum.as_ref()))?;
-    let (_, watch, _) = simulator.into_parts();
-    watch.finish(job.spec(), medium)?;
+    let (_, record, _) = simulator.into_parts();
+    if let Some(watch) = record.into_watch() {
+        watch.finish(job.spec(), medium)?;
+    }
     Ok(report.finish())
 }
 

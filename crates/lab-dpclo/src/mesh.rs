@@ -11,6 +11,7 @@ use super::access::{Access, Channel};
 use super::load::{Pace, STAMP, Sink, Source};
 use super::station::Station;
 use super::streams::{HostMemory, Incoming, Outgoing, Stack, Streams, TcpHost};
+use chappe_lab::carry::Record;
 use chappe_lab::run::RunError;
 
 /// A node of the mesh: channel access with a router on it.
@@ -372,7 +373,7 @@ pub fn run(
 ) -> Result<(Vec<StreamResult>, Vec<Counters>), RunError> {
     let mut memory = spec.host_memory(medium.nodes());
     let world = World::new(medium.clone());
-    let mut simulator = spec.launch(world, &mut memory, false, seed, ())?;
+    let mut simulator = spec.launch(world, &mut memory, false, seed, Record::Trial(()))?;
     simulator.run_until(AirTime::ZERO + Duration::from_secs(times.end));
     Ok((measure(spec, &simulator), router_counters(&simulator)))
 }

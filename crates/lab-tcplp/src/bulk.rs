@@ -1,13 +1,15 @@
 //! One bulk transfer, measured in its steady state.
 
 use chappe_core::{Duration, Instant, Seed};
+use chappe_lab::carry::Record;
 use chappe_lab::run::RunError;
 use chappe_results::statistics::mean;
-use chappe_tcplp::host::Bulk;
 use chappe_tcplp::tcp::State;
 
+use super::app::App;
 use super::experiment::Experiment;
 use super::lln::Counts;
+use super::times::Times;
 
 /// An endless transfer from one node to another, without the seed.
 #[derive(Clone, Debug)]
@@ -78,11 +80,11 @@ impl Trial {
     /// Runs the trial with one seed. Corrupt octets are a defect.
     pub fn run(&self, seed: Seed) -> Result<Measured, RunError> {
         let mut memory = self.experiment.memory();
-        let apps = |node| Bulk::sending(if node == self.from { u64::MAX } else { 0 });
+        let apps = |node| App::sending(if node == self.from { u64::MAX } else { 0 });
         let mut lln = self.experiment.start(&mut memory, seed, apps)?;
         lln.connect(self.from, self.to);
         lln.run(WARM_UP);
-        let (before, octets) = (lln.counts(), lln.app(self.to).received);
+        let (before, octets) = (lln.counts(), lln.bulk(self.to).received);
         let (mut trips, mut windows, mut flights) = (Vec::new(), Vec::new(), Vec::new());
         let end = Instant::ZERO + WARM_UP + self.time;
         while Instant::ZERO + lln.now() < end {
@@ -97,7 +99,7 @@ impl Trial {
             }
         }
         let counts = lln.counts().since(&before);
-        let app = lln.app(self.to);
+        let app = lln.bulk(self.to);
         if app.wrong > 0 {
             let message = format!("{} octets arrived corrupt", app.wrong);
             return Err(RunError::Defect(message));
@@ -116,4 +118,24 @@ impl Trial {
             counts,
         })
     }
+}
+
+/// Runs an endless transfer from node 1 to node 0 for `time` after `warm_up`. Returns the octets that arrived in that time, and
+/// all frames.
+pub fn timed(
+    experiment: &Experiment,
+    (warm_up, time): (Duration, Duration),
+    seed: Seed,
+) -> Result<(u64, Times), RunError> {
+    let mut memory = experiment.memory();
+    let apps = |node| App::sending(if node == 1 { u64::MAX } else { 0 });
+    let mut lln = experiment.record(&mut memory, seed, apps, Record::Trial(Times::wanted()))?;
+    lln.connect(1, 0);
+    lln.run(warm_up);
+    let before = lln.bulk(0).received;
+    lln.run(time);
+    let octets = lln.bulk(0).received - before;
+    let (_, record, _) = lln.simulator.into_parts();
+    let times = record.into_trial().unwrap_or_default();
+    Ok((octets, times))
 }

@@ -1,14 +1,15 @@
 //! One seed of a scenario: it opens the connections, carries the objects, compares the copies and reports the counters.
 
 use chappe_core::{Duration, Seed};
-use chappe_lab::carry::{self, Limits, Receipt, Report, Watch};
+use chappe_lab::carry::{self, Limits, Receipt, Record, Report, Watch};
 use chappe_lab::run::{Meter, Outcome, RunError, WORK};
 use chappe_lab::system::Job;
 use chappe_results::DATA_TRANSMISSIONS;
 use chappe_scenario::{Plan, Settings};
-use chappe_sim::{Reading, Recorder};
+use chappe_sim::Reading;
 use chappe_tcplp::tcp::{self, State};
 
+use super::app::App;
 use super::experiment::{Air, Experiment};
 use super::label::label;
 use super::lln::Lln;
@@ -65,7 +66,8 @@ pub fn carry(with: &Tcplp, job: &Job<'_>, meter: &Meter) -> Result<Outcome, RunE
     }
     let seed = Seed(job.network.seed);
     let mut memory = experiment.memory();
-    let mut lln = experiment.record(&mut memory, seed, |node| roles[node].clone(), watch)?;
+    let roles = |node: usize| App::Role(std::mem::take(&mut roles[node]));
+    let mut lln = experiment.record(&mut memory, seed, roles, Record::Scenario(watch))?;
     revive(&mut lln, &experiment, seed);
     for path in &paths {
         if !lln.connect(path.source, path.sink) {
@@ -91,13 +93,15 @@ pub fn carry(with: &Tcplp, job: &Job<'_>, meter: &Meter) -> Result<Outcome, RunE
         meter,
     )?;
     report_run(&mut report, &lln, with, job, (&paths, &parents))?;
-    let (_, watch, _) = lln.simulator.into_parts();
-    watch.finish(job.spec(), &job.network.medium)?;
+    let (_, record, _) = lln.simulator.into_parts();
+    if let Some(watch) = record.into_watch() {
+        watch.finish(job.spec(), &job.network.medium)?;
+    }
     Ok(report.finish())
 }
 
 /// What each connection of a node holds: octets, and times in milliseconds.
-fn observe(node: &Node<'_, Role>, show: &mut dyn FnMut(Reading)) {
+fn observe(node: &Node<'_>, show: &mut dyn FnMut(Reading)) {
     for (part, socket) in (0u32..).zip(node.link.host().host.sockets()) {
         let info = socket.info();
         if info.state == State::Closed {
@@ -179,7 +183,7 @@ fn between(a: usize, b: usize, parents: &[Option<usize>]) -> usize {
 }
 
 /// Lets nodes restart. A restarted node has lost its connections and its objects.
-fn revive<'a, R: Recorder>(lln: &mut Lln<'a, Role, R>, experiment: &Experiment, seed: Seed) {
+fn revive(lln: &mut Lln<'_>, experiment: &Experiment, seed: Seed) {
     let experiment = experiment.clone();
     let mut lives = 0;
     lln.simulator.set_reviver(move |node| {
@@ -190,7 +194,7 @@ fn revive<'a, R: Recorder>(lln: &mut Lln<'a, Role, R>, experiment: &Experiment, 
         let lent = memory.each().nth(node);
         let lent = lent.unwrap_or_else(|| unreachable!("the experiment has no node {node}"));
         // A seed for each life: the node does not repeat the back-offs of the life before.
-        Box::new(experiment.node(node, lent, seed.child(lives), Role::default()))
+        Box::new(experiment.node(node, lent, seed.child(lives), App::default()))
     });
 }
 
@@ -213,14 +217,17 @@ fn limits(with: &Tcplp, plan: &Plan, paths: &[Path]) -> Limits {
 }
 
 /// The object at the far end of a connection.
-fn received<'l, R: Recorder>(lln: &'l Lln<'_, Role, R>, path: &Path) -> Option<&'l Incoming> {
-    lln.app(path.sink).received(path.port)
+fn received<'l>(lln: &'l Lln<'_>, path: &Path) -> Option<&'l Incoming> {
+    match lln.app(path.sink) {
+        App::Role(role) => role.received(path.port),
+        _ => None,
+    }
 }
 
 /// Reports the run: its receipts, bounds, notes and counters.
-fn report_run<R: Recorder>(
+fn report_run(
     report: &mut Report,
-    lln: &Lln<'_, Role, R>,
+    lln: &Lln<'_>,
     with: &Tcplp,
     job: &Job<'_>,
     (paths, parents): (&[Path], &[Option<usize>]),
@@ -268,12 +275,7 @@ fn bound(with: &Tcplp, transfer: usize, paths: &[Path]) -> (String, f64) {
     (name, goodput_bps)
 }
 
-fn count<R: Recorder>(
-    report: &mut Report,
-    lln: &Lln<'_, Role, R>,
-    paths: &[Path],
-    parents: &[Option<usize>],
-) {
+fn count(report: &mut Report, lln: &Lln<'_>, paths: &[Path], parents: &[Option<usize>]) {
     let counts = lln.counts();
     for (node, own) in counts.nodes.iter().enumerate() {
         report.count(DATA_TRANSMISSIONS, own.data_sent);

@@ -2,27 +2,27 @@
 //!
 //! ```
 //! use chappe_core::{Duration, Seed};
+//! use chappe_lab_tcplp::app::App;
 //! use chappe_lab_tcplp::experiment::Experiment;
-//! use chappe_tcplp::host::Bulk;
 //!
 //! // Three perfect hops; node 3 sends to node 0 without end.
 //! let experiment = Experiment::row(3);
 //! let mut memory = experiment.memory();
-//! let apps = |node| Bulk::sending(if node == 3 { u64::MAX } else { 0 });
+//! let apps = |node| App::sending(if node == 3 { u64::MAX } else { 0 });
 //! let mut lln = experiment.start(&mut memory, Seed(1), apps)?;
 //! lln.connect(3, 0);
 //! lln.run(Duration::from_secs(2));
 //! let before = lln.counts();
 //! lln.run(Duration::from_secs(10));
 //! let counts = lln.counts().since(&before);
-//! assert!(lln.app(0).received > 10_000 && counts.frames() > 200);
+//! assert!(lln.bulk(0).received > 10_000 && counts.frames() > 200);
 //! # Ok::<(), chappe_lab::run::RunError>(())
 //! ```
 //!
 //! An [`Experiment`] is data: the links ([`Air`]), the tree of next hops, the link layer, TCP's buffers and options, the
 //! nodes that sleep, the losses that are injected. Its fields are public. [`Experiment::start`] makes the nodes
 //! ([`station`](super::station)) and puts them into a simulator; [`Experiment::memory`] makes the memory that their sockets
-//! borrow. The result is an [`Lln`]. All nodes run an application of the same type `A`, an enum if they differ.
+//! borrow. The result is an [`Lln`]. Each node runs an [`App`].
 //!
 //! **The cloud.** With a [`Wire`], node 0 is a border router. Its host is behind a cable with a delay, has the address
 //! [`CLOUD`], and has buffers and options that differ from the motes'. Without a wire, node 0 is a mote like the others.
@@ -35,19 +35,20 @@
 use std::net::Ipv6Addr;
 
 use chappe_core::{Address, Dbm, Duration, OverMac, Purpose, Seed};
+use chappe_lab::carry::Record;
 use chappe_lab::run::RunError;
 use chappe_mac::dot15d4::{self, Dot15d4, Sleep};
-use chappe_sim::{
-    AirTime, Fault, LinkLoss, Matrix, Medium, Position, Profile, Recorder, Simulator, World,
-};
-use chappe_tcplp::host::{Application, Host};
+use chappe_sim::{AirTime, Fault, LinkLoss, Matrix, Medium, Position, Profile, Simulator, World};
+use chappe_tcplp::host::Host;
 use chappe_tcplp::lowpan::red::Thresholds;
 use chappe_tcplp::lowpan::{Config, Interface, TcpHeaders};
 
 use super::addresses::{CLOUD, CONTEXTS, PORT, PREFIX};
+use super::app::App;
 use super::lln::Lln;
 use super::socket_memory::{HostMemory, SocketMemory};
 use super::station::{Gate, Node, Paths, QUEUE};
+use super::times::Times;
 use super::transport::{MSS, Transport, WINDOW};
 
 /// The links between nodes.
@@ -221,32 +222,43 @@ impl Experiment {
     }
 
     /// Makes the nodes, each with the application that `app` returns for it, at time zero.
-    pub fn start<'a, A: Application<'a>>(
+    pub fn start<'a>(
         &self,
         memory: &'a mut SocketMemory,
         seed: Seed,
-        app: impl FnMut(usize) -> A,
-    ) -> Result<Lln<'a, A>, RunError> {
-        self.record(memory, seed, app, ())
+        app: impl FnMut(usize) -> App,
+    ) -> Result<Lln<'a>, RunError> {
+        self.record(memory, seed, app, Record::Trial(Times::default()))
     }
 
     /// The same with a recorder of the frames on the air.
-    pub fn record<'a, A: Application<'a>, R: Recorder>(
+    pub fn record<'a>(
         &self,
         memory: &'a mut SocketMemory,
         seed: Seed,
-        mut app: impl FnMut(usize) -> A,
-        recorder: R,
-    ) -> Result<Lln<'a, A, R>, RunError> {
-        let nodes = memory.each().enumerate();
-        let nodes = nodes.map(|(node, memory)| Box::new(self.node(node, memory, seed, app(node))));
+        app: impl FnMut(usize) -> App,
+        record: Record<Times>,
+    ) -> Result<Lln<'a>, RunError> {
+        let apps = (0..self.nodes()).map(app).collect();
+        self.launch(memory, seed, apps, record)
+    }
+
+    fn launch<'a>(
+        &self,
+        memory: &'a mut SocketMemory,
+        seed: Seed,
+        apps: Vec<App>,
+        record: Record<Times>,
+    ) -> Result<Lln<'a>, RunError> {
+        let nodes = memory.each().zip(apps).enumerate();
+        let nodes = nodes.map(|(node, (memory, app))| Box::new(self.node(node, memory, seed, app)));
         let nodes = nodes.collect();
         let defect = |error: chappe_sim::Error| RunError::Defect(error.to_string());
         let mut world = World::new(self.medium(seed).map_err(defect)?);
         world.link_losses = self.link_losses.clone();
         world.faults = self.faults.clone();
         world.frame_max = chappe_wire::dot15d4::PSDU_MAX;
-        let simulator = Simulator::new(world, nodes, seed, recorder).map_err(defect)?;
+        let simulator = Simulator::new(world, nodes, seed, record).map_err(defect)?;
         let addresses = (0..self.nodes()).map(|node| self.address(node)).collect();
         Ok(Lln::new(simulator, addresses))
     }
@@ -283,13 +295,13 @@ impl Experiment {
     }
 
     /// One node with all its layers.
-    pub fn node<'a, A: Application<'a>>(
+    pub fn node<'a>(
         &self,
         number: usize,
         memory: &'a mut HostMemory,
         seed: Seed,
-        app: A,
-    ) -> Node<'a, A> {
+        app: App,
+    ) -> Node<'a> {
         let here = Address::node(number as u16);
         // MAC, 6LoWPAN and injected loss draw from streams of their own, so that a change of one does not move the others.
         let stream = |of: u32| seed.stream(Purpose::Node(number as u32 * 4 + of));

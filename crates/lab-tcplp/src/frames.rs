@@ -3,15 +3,20 @@
 use std::net::Ipv6Addr;
 
 use chappe_core::{
-    Address, Classes, HostNode, Instant, LinkEvent, LinkNode, Outcome, Purpose, Seed, Wake,
+    Address, Classes, Duration, Instant, LinkEvent, LinkNode, Outcome, Purpose, Seed,
 };
 use chappe_mac::dot15d4;
-use chappe_tcplp::lowpan::{Config, Interface, Leaf};
+use chappe_tcplp::host::Host;
+use chappe_tcplp::lowpan::Config;
 use chappe_tcplp::tcp::Ecn;
 use chappe_wire::ipv6::{Header, next};
 use chappe_wire::sixlowpan::Context;
 
 use super::addresses::PREFIX;
+use super::app::App;
+use super::socket_memory::SocketMemory;
+use super::station::{Gate, Paths, Stack};
+use super::transport::{MSS, Transport, WINDOW};
 
 /// The header formats of a mote.
 #[derive(Clone, Copy, Debug)]
@@ -36,22 +41,6 @@ const HEADER_SHORT: usize = 11;
 /// Octets of the first fragment header and of the others (RFC 4944, 5.3).
 const FIRST: usize = 4;
 const FURTHER: usize = 5;
-
-/// A host that sends one packet.
-struct Once(Option<Vec<u8>>);
-
-impl HostNode for Once {
-    fn handle_packet(&mut self, _: Instant, _: &[u8]) {}
-    fn poll_packet(&mut self, _: Instant, packet: &mut [u8]) -> Option<usize> {
-        let mine = self.0.take()?;
-        packet.get_mut(..mine.len())?.copy_from_slice(&mine);
-        Some(mine.len())
-    }
-    fn handle_timeout(&mut self, _: Instant) {}
-    fn poll_timeout(&self) -> Option<Wake> {
-        None
-    }
-}
 
 impl Form {
     /// TCPlp's: short link addresses, IPv6 addresses in line, ECN.
@@ -79,20 +68,22 @@ impl Form {
             false => config(node).global(),
         };
         let packet = packet(address(here), address(there), octets, self.ecn);
-        // A leaf sends every packet to its parent.
-        let routes = Leaf {
-            node: here,
-            parent: next,
-        };
+        // Node 1 sends every packet to its parent, node 2, and so does node 3.
+        let paths = Paths::new(1, &[0, 2, 0, 2], &[]);
         let config = Config {
             contexts: self.contexts,
             ..config(here)
         };
-        let random = Seed(1).stream(Purpose::Node(1));
-        let mut stack: Interface<Once, Leaf, 1, 1, 0, 1280> =
-            Interface::new(config, Once(None), routes, random);
+        let random = || Seed(1).stream(Purpose::Node(1));
+        // The host itself is silent: its cable holds the packet.
+        let tcp = (config.global(), Transport::tcplp(MSS, WINDOW));
+        let mut memory = SocketMemory::new(std::iter::once(tcp));
+        let (local, sockets) = memory.only();
+        let host = Host::new(local, config.link_local(), sockets, App::Nothing);
+        let gate = Gate::new(host, Duration::from_nanos(1), (0.0, 0.0), random());
+        let mut stack = Stack::with_headers(config, gate, paths, random(), None);
         let now = Instant::ZERO;
-        stack.with_host(now, |host| host.0 = Some(packet));
+        stack.with_host(now, |gate| gate.hold(now, &packet));
         let mut frames = Vec::new();
         let mut sdu = [0; chappe_wire::dot15d4::PSDU_MAX];
         while let Some(send) = stack.poll_link(now, Classes::ALL, &mut sdu) {

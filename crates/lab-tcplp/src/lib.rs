@@ -33,15 +33,17 @@
 //! | module | contents |
 //! |---|---|
 //! | [`plan`], `tree` | a scenario's keys and settings, and the tree of next hops |
-//! | `carry`, `role` | one seed of a scenario: objects or readings over TCP, and the bound |
+//! | `carry`, [`role`] | one seed of a scenario: objects or readings over TCP, and the bound |
 //! | [`experiment`], [`transport`], [`addresses`] | a network and its stacks as data |
 //! | [`lln`], [`station`], [`socket_memory`] | the running network: its nodes, their memory and their counters |
+//! | [`app`] | what nodes run, as one type |
 //! | `bulk`, [`study`] | trials: one bulk transfer, and the paper's applications |
 //! | [`frames`] | the frames of a segment, as the encoder writes them |
 //! | [`times`] | the time that each frame of a run takes |
 //! | [`live`] | what a border router reads from a scenario |
 
 pub mod addresses;
+pub mod app;
 pub mod bulk;
 mod carry;
 mod demo;
@@ -51,7 +53,7 @@ mod label;
 pub mod live;
 pub mod lln;
 pub mod plan;
-mod role;
+pub mod role;
 pub mod socket_memory;
 pub mod station;
 pub mod study;

@@ -3,21 +3,24 @@
 use std::net::{IpAddr, Ipv6Addr};
 
 use chappe_core::{Duration, Instant};
-use chappe_sim::{Recorder, Simulator};
-use chappe_tcplp::host::{Application, Host};
+use chappe_lab::carry::Record;
+use chappe_sim::Simulator;
+use chappe_tcplp::host::{Bulk, Host};
 use chappe_tcplp::lowpan::Losses;
 use chappe_tcplp::tcp::{Endpoint, TcpInfo};
 
 use super::addresses::PORT;
+use super::app::App;
 use super::station::{Node, SOCKETS};
+use super::times::Times;
 
 /// First of the ports that connections are opened from (RFC 6056: the dynamic ports).
 const PORTS: u16 = 49_152;
 
 /// A low-power and lossy network (RFC 7102) that runs: motes, and a border router with a host if there is a wire.
-pub struct Lln<'a, A: Application<'a>, R: Recorder = ()> {
+pub struct Lln<'a> {
     /// The simulator, for what [`Lln`] does not offer.
-    pub simulator: Simulator<Node<'a, A>, R>,
+    pub simulator: Simulator<Node<'a>, Record<Times>>,
     addresses: Vec<Ipv6Addr>,
     opened: u16,
 }
@@ -148,8 +151,11 @@ impl Counts {
     }
 }
 
-impl<'a, A: Application<'a>, R: Recorder> Lln<'a, A, R> {
-    pub(super) fn new(simulator: Simulator<Node<'a, A>, R>, addresses: Vec<Ipv6Addr>) -> Self {
+impl<'a> Lln<'a> {
+    pub(super) fn new(
+        simulator: Simulator<Node<'a>, Record<Times>>,
+        addresses: Vec<Ipv6Addr>,
+    ) -> Self {
         Lln {
             simulator,
             addresses,
@@ -191,12 +197,17 @@ impl<'a, A: Application<'a>, R: Recorder> Lln<'a, A, R> {
     }
 
     /// The application of a node's host.
-    pub fn app(&self, node: usize) -> &A {
+    pub fn app(&self, node: usize) -> &App {
         self.host(node).app()
     }
 
+    /// What a node's [`App::Bulk`] has sent and received; zeros if it runs another application.
+    pub fn bulk(&self, node: usize) -> Bulk {
+        self.app(node).bulk().cloned().unwrap_or_default()
+    }
+
     /// The host of a node, with its sockets.
-    pub fn host(&self, node: usize) -> &Host<'a, A, SOCKETS> {
+    pub fn host(&self, node: usize) -> &Host<'a, App, SOCKETS> {
         &self.simulator.node(node).link.host().host
     }
 
@@ -204,7 +215,7 @@ impl<'a, A: Application<'a>, R: Recorder> Lln<'a, A, R> {
     pub fn with_host<T>(
         &mut self,
         node: usize,
-        f: impl FnOnce(&mut Host<'a, A, SOCKETS>, Instant) -> T,
+        f: impl FnOnce(&mut Host<'a, App, SOCKETS>, Instant) -> T,
     ) -> T {
         self.simulator.with_node(node, |node, now| {
             node.link.with_host(now, |gate| {
@@ -250,11 +261,7 @@ impl<'a, A: Application<'a>, R: Recorder> Lln<'a, A, R> {
     }
 }
 
-fn count<'a, A: Application<'a>>(
-    node: &Node<'a, A>,
-    radio: &chappe_sim::NodeCounters,
-    now: Instant,
-) -> NodeCounts {
+fn count(node: &Node<'_>, radio: &chappe_sim::NodeCounters, now: Instant) -> NodeCounts {
     let (mac, lowpan, gate) = (node.mac.counters(), node.link.counters(), node.link.host());
     let host = gate.host.counters();
     let mut counts = NodeCounts {
@@ -294,7 +301,6 @@ fn count<'a, A: Application<'a>>(
 #[cfg(test)]
 mod tests {
     use chappe_core::Seed;
-    use chappe_tcplp::host::Bulk;
 
     use super::super::experiment::{Experiment, Wire};
     use super::*;
@@ -312,13 +318,13 @@ mod tests {
         };
         let run = || {
             let mut memory = experiment.memory();
-            let apps = |node| Bulk::sending(if node == 2 { 20_000 } else { 0 });
+            let apps = |node| App::sending(if node == 2 { 20_000 } else { 0 });
             let mut lln = experiment.start(&mut memory, Seed(1), apps).unwrap();
             assert!(lln.connect(2, 0));
-            let done = |lln: &mut Lln<Bulk>| lln.app(0).received == 20_000;
+            let done = |lln: &mut Lln| lln.bulk(0).received == 20_000;
             let step = Duration::from_millis(10);
             assert!(lln.run_until(Duration::from_secs(30), step, done));
-            assert_eq!(lln.app(0).wrong, 0);
+            assert_eq!(lln.bulk(0).wrong, 0);
             assert!(lln.info(2, 0).min_rtt >= Duration::from_millis(100));
             (lln.counts(), lln.simulator.digest())
         };
@@ -336,13 +342,13 @@ mod tests {
             ..Experiment::row(1)
         };
         let mut memory = experiment.memory();
-        let apps = |node| Bulk::sending(if node == 1 { u64::MAX } else { 0 });
+        let apps = |node| App::sending(if node == 1 { u64::MAX } else { 0 });
         let mut lln = experiment.start(&mut memory, Seed(1), apps).unwrap();
         lln.connect(1, 0);
         lln.run(Duration::from_secs(60));
         let counts = lln.counts();
         let loss = counts.segment_loss(1, 0);
         assert!((0.1..0.3).contains(&loss), "{loss}");
-        assert!(counts.nodes[1].retransmits > 20 && lln.app(0).wrong == 0);
+        assert!(counts.nodes[1].retransmits > 20 && lln.bulk(0).wrong == 0);
     }
 }

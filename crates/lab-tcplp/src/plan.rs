@@ -23,6 +23,7 @@ use serde::{Deserialize, Serialize};
 
 use super::addresses::CONTEXTS;
 use super::frames::Form;
+use super::role::Sensing;
 use super::station::SOCKETS;
 use super::transport::{MSS, Transport, WINDOW};
 
@@ -121,17 +122,6 @@ pub enum Variant {
 impl Variants for Variant {
     const SYSTEM: &'static System = &SYSTEM;
     const ALL: &'static [Variant] = &[Variant::Paper, Variant::OneSegment, Variant::Improved];
-}
-
-/// Readings that the source makes during the run, instead of an object that exists from the start.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Sensing {
-    /// Octets of a reading.
-    pub octets: usize,
-    /// Time from one reading to the next.
-    pub every: Duration,
-    /// Readings that are sent together.
-    pub batch: usize,
 }
 
 /// The settings of TCPlp in one scenario.

@@ -1,4 +1,4 @@
-//! The application of a scenario's node: it sends objects, receives them, or does nothing.
+//! The application of a scenario's node, which sends objects and receives them.
 
 use std::sync::Arc;
 
@@ -6,7 +6,16 @@ use chappe_core::{Duration, Instant, Wake};
 use chappe_tcplp::host::Application;
 use chappe_tcplp::tcp::{Socket, State};
 
-use super::plan::Sensing;
+/// Readings that the source makes during the run, instead of an object that exists from the start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sensing {
+    /// Octets of a reading.
+    pub octets: usize,
+    /// Time from one reading to the next.
+    pub every: Duration,
+    /// Readings that are sent together.
+    pub batch: usize,
+}
 
 /// The objects that a node sends and receives.
 #[derive(Clone, Debug, Default)]

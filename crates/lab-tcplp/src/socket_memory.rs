@@ -35,6 +35,11 @@ impl SocketMemory {
         SocketMemory(hosts.enumerate().map(host).collect())
     }
 
+    /// The sockets of the first host, for what needs no network.
+    pub(super) fn only(&mut self) -> (&Local, [Socket<'_>; SOCKETS]) {
+        self.0[0].sockets()
+    }
+
     pub(super) fn each(&mut self) -> impl Iterator<Item = &mut HostMemory> {
         self.0.iter_mut()
     }

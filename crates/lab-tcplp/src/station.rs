@@ -5,10 +5,11 @@ use std::net::Ipv6Addr;
 
 use chappe_core::{Address, Duration, Expect, HostNode, Instant, OverMac, Stream, Wake};
 use chappe_mac::dot15d4::Dot15d4;
-use chappe_tcplp::host::{Application, Host};
+use chappe_tcplp::host::Host;
 use chappe_tcplp::lowpan::{Interface, Route, Routes, TcpHeaders, node_of};
 
 use super::addresses::PREFIX;
+use super::app::App;
 
 /// Sockets of each host: the paper's server has four flows (8.3).
 pub const SOCKETS: usize = 4;
@@ -22,16 +23,15 @@ const PACKETS: usize = 64;
 const MTU: usize = 1280;
 
 /// The layers above the MAC: two datagrams being sent, four being reassembled.
-pub type Stack<'a, A> =
-    Interface<Gate<'a, A>, Paths, 2, 4, QUEUE, MTU, Option<TcpHeaders<SOCKETS>>>;
+pub type Stack<'a> = Interface<Gate<'a>, Paths, 2, 4, QUEUE, MTU, Option<TcpHeaders<SOCKETS>>>;
 /// A node: the 802.15.4 MAC below 6LoWPAN and the host.
-pub type Node<'a, A> = OverMac<Dot15d4<HELD>, Stack<'a, A>>;
+pub type Node<'a> = OverMac<Dot15d4<HELD>, Stack<'a>>;
 
 /// A host, and the cable or the injected loss between it and the mesh.
 #[derive(Debug)]
-pub struct Gate<'a, A> {
+pub struct Gate<'a> {
     /// The host, with its sockets and application.
-    pub host: Host<'a, A, SOCKETS>,
+    pub host: Host<'a, App, SOCKETS>,
     delay: Duration,
     lose: (f64, f64),
     random: Stream,
@@ -77,11 +77,11 @@ impl Cable {
     }
 }
 
-impl<'a, A: Application<'a>> Gate<'a, A> {
+impl<'a> Gate<'a> {
     /// `host` behind a cable with this one-way delay, zero for none. `lose` are the shares of packets to the host and from
     /// it that are dropped.
     pub fn new(
-        host: Host<'a, A, SOCKETS>,
+        host: Host<'a, App, SOCKETS>,
         delay: Duration,
         lose: (f64, f64),
         random: Stream,
@@ -96,6 +96,11 @@ impl<'a, A: Application<'a>> Gate<'a, A> {
             now: Instant::ZERO,
             lost: (0, 0),
         }
+    }
+
+    /// Puts a packet at the end of a cable that has a delay, as if it came from the host; it leaves at `at`.
+    pub fn hold(&mut self, at: Instant, packet: &[u8]) {
+        self.outward.push(at, packet);
     }
 
     /// Moves packets from the host into the cable.
@@ -134,7 +139,7 @@ impl<'a, A: Application<'a>> Gate<'a, A> {
     }
 }
 
-impl<'a, A: Application<'a>> HostNode for Gate<'a, A> {
+impl HostNode for Gate<'_> {
     fn handle_packet(&mut self, now: Instant, packet: &[u8]) {
         if self.random.chance(self.lose.0) {
             self.lost.0 += 1;

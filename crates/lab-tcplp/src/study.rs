@@ -12,7 +12,6 @@
 //!
 //! [`sense`] is sense-and-send (8.2), [`event`] four flows at once (8.3), [`web`] the page on a mote (8.1).
 
-pub mod app;
 pub mod cost;
 pub mod event;
 pub mod sense;
@@ -23,7 +22,7 @@ use chappe_mac::dot15d4::Sleep;
 use chappe_sim::{Gilbert, LinkLoss, LossLaw};
 use chappe_tcplp::coap::{self, Client, Cocoa, Standard};
 
-use self::app::Timer;
+use super::app::Timer;
 use super::experiment::{Air, Experiment, Wire};
 use super::transport::Transport;
 

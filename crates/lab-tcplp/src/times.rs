@@ -1,13 +1,9 @@
-//! One bulk transfer with a recorder of its frames, and the time that they took.
+//! A recorder of the time that each frame takes.
 
-use chappe_core::{Duration, Seed};
-use chappe_lab::run::RunError;
+use chappe_core::Duration;
 use chappe_mac::dot15d4;
 use chappe_sim::{Recorder, Sent};
-use chappe_tcplp::host::Bulk;
 use chappe_wire::dot15d4::{FCS_LEN, Header, Kind};
-
-use super::experiment::Experiment;
 
 /// A frame on the air.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,16 +18,22 @@ pub struct Frame {
     pub ack: bool,
 }
 
-/// All frames of a run, by their start.
+/// All frames of a run, by their start; none by default.
 #[derive(Clone, Debug, Default)]
-pub struct Times(pub Vec<Frame>);
+pub struct Times {
+    /// Empty unless the recorder was [`Times::wanted`].
+    pub frames: Vec<Frame>,
+    wanted: bool,
+}
 
 impl Recorder for Times {
-    const NODES: bool = false;
+    fn wants_frames(&self) -> bool {
+        self.wanted
+    }
 
     fn sent(&mut self, frame: &Sent<'_>) {
         let ack = Header::parse(frame.psdu).is_ok_and(|(header, _)| header.kind == Kind::Ack);
-        self.0.push(Frame {
+        self.frames.push(Frame {
             at: frame.at.nanos(),
             node: frame.node,
             octets: frame.psdu.len() + FCS_LEN,
@@ -48,9 +50,17 @@ impl Frame {
 }
 
 impl Times {
+    /// A recorder that keeps every frame.
+    pub fn wanted() -> Times {
+        Times {
+            wanted: true,
+            ..Times::default()
+        }
+    }
+
     /// The airtime in seconds of the `wanted` frames after `from`.
     pub fn air_s(&self, from: Duration, wanted: impl Fn(&Frame) -> bool) -> f64 {
-        let frames = self.0.iter().filter(|frame| frame.at >= from.nanos());
+        let frames = self.frames.iter().filter(|frame| frame.at >= from.nanos());
         let wanted = frames.filter(|frame| wanted(frame));
         wanted.map(|frame| frame.air().as_secs_f64()).sum()
     }
@@ -58,7 +68,7 @@ impl Times {
     /// Seconds from the start of a frame to the start of its sender's next one, for pairs with only the acknowledgement in
     /// between. Each is corrected to the airtime of a frame of `octets`.
     pub fn cycles(&self, octets: usize) -> Vec<f64> {
-        let three = self.0.windows(3).filter(|three| {
+        let three = self.frames.windows(3).filter(|three| {
             let data = !three[0].ack && three[1].ack && !three[2].ack;
             data && three[0].node == three[2].node && three[0].node != three[1].node
         });
@@ -70,23 +80,4 @@ impl Times {
             })
             .collect()
     }
-}
-
-/// Runs an endless transfer from node 1 to node 0 for `time` after `warm_up`. Returns the octets that arrived in that time, and
-/// all frames.
-pub fn run(
-    experiment: &Experiment,
-    (warm_up, time): (Duration, Duration),
-    seed: Seed,
-) -> Result<(u64, Times), RunError> {
-    let mut memory = experiment.memory();
-    let apps = |node| Bulk::sending(if node == 1 { u64::MAX } else { 0 });
-    let mut lln = experiment.record(&mut memory, seed, apps, Times::default())?;
-    lln.connect(1, 0);
-    lln.run(warm_up);
-    let before = lln.app(0).received;
-    lln.run(time);
-    let octets = lln.app(0).received - before;
-    let (_, times, _) = lln.simulator.into_parts();
-    Ok((octets, times))
 }

@@ -1,7 +1,7 @@
 //! One seed of a scenario: TCP carries objects along the line, copies are compared, counters collected.
 
 use chappe_core::{DropReason, Duration, Seed};
-use chappe_lab::carry::{self, Limits, Receipt, Report, Watch};
+use chappe_lab::carry::{self, Limits, Receipt, Record, Report, Watch};
 use chappe_lab::run::{Meter, Outcome, RunError, WORK};
 use chappe_lab::system::{Job, settings};
 use chappe_results::{Bound, DATA_TRANSMISSIONS};
@@ -13,6 +13,7 @@ use crate::faults::{LineFaults, mast, radios};
 use crate::hosts::{BulkApp, HostMemory};
 use crate::label::label;
 use crate::masts::Masts;
+use crate::measure::Errors;
 use crate::plan::{SYSTEM, WildNet};
 use crate::running_line::RunningLine;
 use crate::station::{Station, TunedStation};
@@ -70,7 +71,8 @@ pub fn carry(with: &WildNet, job: &Job<'_>, meter: &Meter) -> Result<Outcome, Ru
     };
     let watch = Watch::new(job.spec(), &medium, labeller)?;
     let mut memory = HostMemory::new(masts.radios(), masts.tcp);
-    let mut line = RunningLine::launch(&masts, &mut memory, seed, app, watch)?;
+    let record = Record::<Errors>::Scenario(watch);
+    let mut line = RunningLine::launch(&masts, &mut memory, seed, app, record)?;
     let octets = octets(transfers);
     let total: usize = octets.iter().sum();
     let least_s = total as f64 * 8.0 / with.bound_bps(&octets);
@@ -89,8 +91,10 @@ pub fn carry(with: &WildNet, job: &Job<'_>, meter: &Meter) -> Result<Outcome, Ru
         meter,
     )?;
     report_run(&mut report, &line, with, (job, &masts, &ends))?;
-    let (_, watch, _) = line.simulator.into_parts();
-    watch.finish(job.spec(), &medium)?;
+    let (_, record, _) = line.simulator.into_parts();
+    if let Some(watch) = record.into_watch() {
+        watch.finish(job.spec(), &medium)?;
+    }
     Ok(report.finish())
 }
 

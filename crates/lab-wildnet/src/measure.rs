@@ -1,6 +1,7 @@
 //! Runs a trial over a line of masts, and reads its measurements at the end.
 
 use chappe_core::{Duration, Seed};
+use chappe_lab::carry::Record;
 use chappe_lab::run::RunError;
 use chappe_results::statistics::{mean, quantile};
 use chappe_sim::{AirTime, Loss, Recorder};
@@ -18,12 +19,14 @@ use crate::traffic::Traffic;
 const WIND_DOWN: Duration = Duration::from_secs(1);
 
 impl Masts {
-    fn read(&self, run: &mut RunningLine<'_, Errors>, octets: f64) -> Measured {
+    fn read(&self, run: &mut RunningLine<'_, Record<Errors>>, octets: f64) -> Measured {
+        let errors = run.simulator.recorder_mut().trial_mut().copied();
+        let errors = errors.unwrap_or_default();
         let mut measured = Measured {
             bps: octets * 8.0 / self.time.as_secs_f64(),
             idle: run.idle,
-            hidden: run.simulator.recorder_mut().hidden,
-            destroyed: run.simulator.recorder_mut().destroyed,
+            hidden: errors.hidden,
+            destroyed: errors.destroyed,
             ..Measured::default()
         };
         let deadline = match self.scheme {
@@ -98,14 +101,15 @@ impl Experiment for Masts {
             to_send: if self.sends(radio) { u64::MAX } else { 0 },
             ..BulkApp::default()
         };
-        let mut run = RunningLine::launch(self, &mut memory, seed, endless, errors)?;
+        let mut run = RunningLine::launch(self, &mut memory, seed, endless, Record::Trial(errors))?;
         let begin = AirTime::from_nanos(WARM_UP.nanos());
         run.advance_to(begin);
         let before = run.received();
         run.idle = 0.0;
         // The warm-up must not count, in `idle` and in lost frames as in octets.
-        let recorder = run.simulator.recorder_mut();
-        (recorder.hidden, recorder.destroyed) = (0, 0);
+        if let Some(errors) = run.simulator.recorder_mut().trial_mut() {
+            (errors.hidden, errors.destroyed) = (0, 0);
+        }
         run.advance_to(begin + self.time);
         let octets = run.received() - before;
         if let Load::Steady(_) | Load::Ping { .. } = self.load {
@@ -117,7 +121,7 @@ impl Experiment for Masts {
 
 /// Counts frames of one link that an interferer hid or destroyed.
 #[derive(Clone, Copy, Debug, Default)]
-struct Errors {
+pub(crate) struct Errors {
     from: usize,
     to: usize,
     hidden: u64,
@@ -125,8 +129,6 @@ struct Errors {
 }
 
 impl Recorder for Errors {
-    const NODES: bool = false;
-
     fn heard(&mut self, frame: &chappe_sim::Heard<'_>) {
         if (frame.from, frame.node) != (self.from, self.to) {
             return;

@@ -12,6 +12,7 @@ mod energy;
 mod limits;
 mod missed;
 mod progress;
+mod record;
 mod report;
 mod watch;
 
@@ -32,6 +33,7 @@ pub use crate::job::RunSpec;
 pub use energy::RADIO_ENERGY;
 pub use limits::Limits;
 pub use progress::Progress;
+pub use record::Record;
 pub use report::{Receipt, Report, Stream};
 pub use watch::Watch;
 

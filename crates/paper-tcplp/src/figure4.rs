@@ -8,9 +8,9 @@ use chappe_results::statistics::{Summary, mean};
 
 use crate::bounds::{self, HAMILTON};
 use crate::context::{FigureContext, beside, summary};
+use chappe_lab_tcplp::bulk;
 use chappe_lab_tcplp::experiment::Experiment;
 use chappe_lab_tcplp::frames::Form;
-use chappe_lab_tcplp::times;
 use chappe_lab_tcplp::transport::MSS;
 
 /// Octets of the largest frame.
@@ -160,13 +160,13 @@ fn steps() -> Vec<(&'static str, f64)> {
 fn run(time: Duration, seed: Seed) -> Result<Budget, RunError> {
     let mut experiment = Experiment::row(1);
     experiment.mac.retry_delay = Duration::ZERO;
-    let (octets, times) = times::run(&experiment, (WARM_UP, time), seed)?;
+    let (octets, times) = bulk::timed(&experiment, (WARM_UP, time), seed)?;
     let octets = octets as f64;
     let segments = octets / 462.0;
     let share = |seconds: f64| seconds / segments;
     let data = |node: usize| {
         times
-            .0
+            .frames
             .iter()
             .filter(move |frame| frame.node == node && !frame.ack && frame.at >= WARM_UP.nanos())
             .count() as f64

@@ -4,6 +4,7 @@ use super::Interference;
 use super::search::{Heaviest, Values};
 use crate::error::Error;
 use crate::maxflow::Arcs;
+use crate::order;
 use crate::program::{Program, Row};
 use std::collections::BTreeMap;
 
@@ -478,7 +479,7 @@ fn worth(vertex: &[(usize, f64)], row: &[f64], from: usize) -> f64 {
 /// Nodes by falling value.
 fn falling(row: &[f64]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..row.len()).collect();
-    order.sort_by(|&a, &b| row[b].total_cmp(&row[a]));
+    order::falling(&mut order, |&node| row[node]);
     order
 }
 

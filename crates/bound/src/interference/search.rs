@@ -1,6 +1,7 @@
 //! The set of senders that earns most under given values of packets at nodes: by local search, and by a search that proves.
 
 use super::Interference;
+use crate::order;
 
 /// Values of a packet for each receiver at each node: none at the source, most at the receiver itself.
 pub(super) struct Values {
@@ -38,7 +39,7 @@ impl Values {
         let order = |values: &Vec<f64>| {
             let mut order: Vec<(usize, f64)> = values.iter().copied().enumerate().collect();
             order.retain(|&(_, value)| value > 0.0);
-            order.sort_by(|a, b| b.1.total_cmp(&a.1));
+            order::falling(&mut order, |&(_, value)| value);
             order
         };
         Values {
@@ -90,7 +91,7 @@ impl Interference {
                 found.push((set, weight));
             }
         }
-        found.sort_by(|a, b| b.1.total_cmp(&a.1));
+        order::falling(&mut found, |&(_, weight)| weight);
         found
     }
 
@@ -213,7 +214,7 @@ impl<'a> Search<'a> {
         }
         // With a newcomer in the set, those inside keep at most what that newcomer leaves them. Sets are divided by the newcomer
         // that leaves least, so all other members of the set leave at least as much.
-        offers.sort_by(|a, b| a.leaves.total_cmp(&b.leaves));
+        order::rising(&mut offers, |offer| offer.leaves);
         for first in 0..offers.len() {
             let Offer {
                 node,
@@ -272,7 +273,7 @@ fn grouped(model: &Interference, values: &Values) -> Vec<Group> {
         .map(|node| model.weight(&[node], values))
         .collect();
     let mut open: Vec<usize> = (0..model.nodes).filter(|&node| alone[node] > 0.0).collect();
-    open.sort_by(|&a, &b| alone[b].total_cmp(&alone[a]));
+    order::falling(&mut open, |&node| alone[node]);
     let mut groups = Vec::new();
     while !open.is_empty() {
         let mut members = vec![open.remove(0)];

@@ -3,6 +3,7 @@
 use super::{Answer, Master, Row};
 use crate::anypath::priced;
 use crate::hyperarc::Share;
+use crate::order;
 use crate::scout::scout;
 
 impl Master<'_> {
@@ -36,7 +37,7 @@ impl Master<'_> {
                     .filter(|&&(i, j)| i == from && j != self.source)
                     .map(|&(_, to)| to)
                     .collect();
-                heads.sort_by(|&a, &b| scouted.potential[a].total_cmp(&scouted.potential[b]));
+                order::rising(&mut heads, |&head| scouted.potential[head]);
                 self.add_nested(index, from, &heads);
             }
         }
@@ -86,7 +87,7 @@ impl Master<'_> {
         mut levels: Vec<(usize, Share)>,
         worth: f64,
     ) {
-        levels.sort_by(|a, b| b.1.value.total_cmp(&a.1.value));
+        order::falling(&mut levels, |(_, share)| share.value);
         let mut missed = 1.0;
         for (to, Share { p, value }) in levels {
             let known = self.flows[index]

@@ -4,6 +4,7 @@ use super::{Master, Transmissions};
 use crate::certificate::Prices;
 use crate::medium::Medium;
 use crate::network::Network;
+use crate::order;
 use crate::program::Row;
 use crate::sensing::{SensedSet, overfull_sets};
 
@@ -187,7 +188,7 @@ impl Master<'_> {
             .map(|index| (pool[index].load(transmissions), index))
             .filter(|&(load, _)| load > 1.0 + 1e-9)
             .collect();
-        violated.sort_by(|a, b| b.0.total_cmp(&a.0));
+        order::falling(&mut violated, |&(load, _)| load);
         violated.truncate(FIRST_SETS / 4);
         for (_, index) in violated {
             self.add_set_row(index);
@@ -246,7 +247,7 @@ impl Master<'_> {
         let mut chosen: Vec<usize> = (0..pool.len()).collect();
         if chosen.len() > FIRST_SETS {
             // The largest first, and then whatever is needed to charge every node.
-            chosen.sort_by_key(|&index| std::cmp::Reverse(pool[index].set.nodes.len()));
+            order::falling(&mut chosen, |&index| pool[index].set.nodes.len() as f64);
             let mut charged = vec![false; nodes];
             let mut place = 0;
             chosen.retain(|&index| {

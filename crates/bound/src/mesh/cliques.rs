@@ -1,5 +1,6 @@
 //! The clique bound, which is cheap: links that all exclude each other share one channel.
 
+use crate::order;
 use std::collections::BTreeSet;
 
 use super::certificate::ceiling;
@@ -61,7 +62,7 @@ pub(super) fn busiest(graph: &Graph, weights: &[f64]) -> Vec<usize> {
 
 fn by_weight(weights: &[f64]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..weights.len()).filter(|&v| weights[v] > 1e-9).collect();
-    order.sort_by(|&a, &b| weights[b].total_cmp(&weights[a]).then(a.cmp(&b)));
+    order::falling(&mut order, |&v| weights[v]);
     order
 }
 
@@ -181,7 +182,7 @@ impl<'a> Relaxed<'a> {
             .zip(prices)
             .filter(|&(_, price)| price > dear)
             .collect();
-        cliques.sort_by(|a, b| b.1.total_cmp(&a.1));
+        order::falling(&mut cliques, |&(_, price)| price);
         CliqueBound {
             objective: routing.objective,
             bound: ceiling(routing.objective, &worth, most),

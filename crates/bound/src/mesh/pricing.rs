@@ -1,6 +1,7 @@
 //! The search for independent sets with a positive reduced cost: greedy here; the exact one is used when it fails.
 
 use crate::graph::Graph;
+use crate::order;
 
 /// How many of the heaviest links a greedy search starts from.
 const STARTS: usize = 120;
@@ -13,18 +14,16 @@ pub(super) const LIGHT: f64 = 2e-4;
 /// links that still fit, in the order of their weight and in that of their weight for each conflict.
 pub(super) fn greedy(graph: &Graph, weights: &[f64], worth: f64) -> Vec<Vec<usize>> {
     let mut order: Vec<usize> = (0..weights.len()).filter(|&v| weights[v] > 0.0).collect();
-    order.sort_by(|&a, &b| weights[b].total_cmp(&weights[a]).then(a.cmp(&b)));
+    order::falling(&mut order, |&v| weights[v]);
     let open = order.clone();
     let crowding = |v: usize| {
         let rivals = open.iter().filter(|&&other| graph.adjacent(v, other));
         rivals.map(|&other| weights[other]).sum::<f64>() + weights[v]
     };
-    let mut sparse: Vec<(usize, f64)> = order
-        .iter()
-        .map(|&v| (v, weights[v] / crowding(v)))
-        .collect();
-    sparse.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
-    let sparse: Vec<usize> = sparse.into_iter().map(|(v, _)| v).collect();
+    // Of equal ones, the one with the lower number comes first.
+    let mut sparse = order.clone();
+    sparse.sort_unstable();
+    order::falling(&mut sparse, |&v| weights[v] / crowding(v));
     let mut found: Vec<(f64, Vec<usize>)> = Vec::new();
     for &start in order.iter().take(STARTS) {
         for order in [&order, &sparse] {

@@ -9,6 +9,7 @@ use crate::error::Error;
 use crate::fluid::max_flow;
 use crate::medium::Medium;
 use crate::network::Network;
+use crate::order;
 
 /// Up to this number all receivers are in the program from the start.
 const ALL_AT_ONCE: usize = 12;
@@ -70,7 +71,7 @@ pub(super) fn multicast(
             bound.certified_fps = bound.certificate.bound_fps(network);
             return Ok(bound);
         }
-        behind.sort_by(|a, b| a.0.total_cmp(&b.0));
+        order::rising(&mut behind, |&(flow, _)| flow);
         behind.truncate(STEP);
         waiting.retain(|place| !behind.iter().any(|(_, other)| other == place));
         taken.extend(behind.into_iter().map(|(_, place)| place));
@@ -82,7 +83,7 @@ fn farthest_first(network: &Network, source: usize, receivers: &[usize]) -> Vec<
     let mut places: Vec<(f64, usize)> = (receivers.iter().enumerate())
         .map(|(place, &receiver)| (anypath(network, receiver).airtime_s[source], place))
         .collect();
-    places.sort_by(|a, b| b.0.total_cmp(&a.0));
+    order::falling(&mut places, |&(airtime, _)| airtime);
     places.into_iter().map(|(_, place)| place).collect()
 }
 

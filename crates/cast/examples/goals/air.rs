@@ -3,10 +3,10 @@
 use std::os::fd::AsFd;
 use std::process::Child;
 
-use chappe_core::{Address, Duration, OverMac, Purpose, Rate, Seed};
-use chappe_emu::{Bridge, Emulator, Ending, Host, Joint, Network, Shape};
+use chappe_core::{Duration, OverMac, Rate, Seed};
+use chappe_emu::{Bridge, Emulator, Ending, Host, Joint, Network, Shape, stations};
 use chappe_mac::dot11::{Config, Dot11};
-use chappe_sim::{Matrix, Medium, Simulator, World};
+use chappe_sim::{Matrix, Medium};
 use chappe_sys::namespace::NetworkNamespace;
 use chappe_sys::process;
 
@@ -16,9 +16,9 @@ pub struct Air(Emulator<OverMac<Dot11, Bridge>>);
 impl Air {
     /// This many hosts; each frame is lost at each listener with this probability.
     pub fn new(hosts: u16, loss: f64) -> Air {
-        let hosts = usize::from(hosts);
-        let mut matrix = Matrix::silent(hosts);
-        for node in 0..hosts {
+        let nodes = usize::from(hosts);
+        let mut matrix = Matrix::silent(nodes);
+        for node in 0..nodes {
             for other in 0..node {
                 matrix = matrix.with_link(node, other, 1.0 - loss);
             }
@@ -28,23 +28,11 @@ impl Air {
             ..Config::dot11b(Rate::Cck11)
         };
         let mtu = Bridge::mtu_of(config.caps().frame_max);
-        let station = |node: usize| {
-            let own = Address::node(node as u16);
-            let random = Seed(1).stream(Purpose::Node(node as u32));
-            Box::new(OverMac::new(
-                Dot11::new(config, own, random),
-                Bridge::new(own, mtu, 64),
-            ))
-        };
-        let world = World::new(Medium::matrix(&matrix).unwrap());
-        let stations = (0..hosts).map(station).collect();
-        let simulator = Simulator::new(world, stations, Seed(1), ()).unwrap();
-        let host = |node: usize| Host {
-            address: Address::node(node as u16),
-            ipv4: [10, 17, 0, node as u8 + 1].into(),
-            routes: Vec::new(),
-        };
-        let hosts: Vec<Host> = (0..hosts).map(host).collect();
+        let medium = Medium::matrix(&matrix).unwrap();
+        let simulator = stations(medium, mtu, Seed(1), |own, random| {
+            Dot11::new(config, own, random)
+        });
+        let hosts: Vec<Host> = (0..hosts).map(Host::numbered).collect();
         let shape = Shape {
             prefix: 16,
             mtu,
@@ -52,7 +40,7 @@ impl Air {
             joint: Joint::Veth,
         };
         let network = Network::make(&hosts, shape).unwrap();
-        Air(Emulator::new(simulator, network).unwrap())
+        Air(Emulator::new(simulator.unwrap(), network).unwrap())
     }
 
     /// The namespace of a host.

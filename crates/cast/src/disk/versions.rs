@@ -5,7 +5,7 @@
 //! digits, milliseconds since 1970, the first 8 octets of the manifest's digest, and the name. The file is replaced as a
 //! whole.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -16,6 +16,7 @@ use crate::error::{Error, Result};
 use crate::key::{VerifyKey, hex};
 use crate::manifest::{FOLDER, Manifest, Ticket};
 use crate::reason::Reason;
+use litemap::LiteMap;
 
 /// The name of the file in our folder.
 const VERSIONS: &str = "versions";
@@ -29,7 +30,7 @@ pub(super) struct Versions {
     /// The lock lasts as long as this handle.
     _lock: File,
     /// The installed version of each name, by signer and name.
-    known: BTreeMap<(String, String), Version>,
+    known: LiteMap<(String, String), Version>,
 }
 
 /// An installed version of a name.

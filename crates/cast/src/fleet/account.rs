@@ -15,13 +15,14 @@
 //! Times are milliseconds since 1970. The versions are in the order in which they were sent. Each member has one line `receipt`, of
 //! the last receipt that arrived, and one line `seen`, of the last version for which it was there.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use crate::group::{Group, Seat};
 use crate::key::{hex, unhex};
 use crate::manifest::{Digest, Entry, Kind, Manifest, NAME_MAX, Ticket};
 use crate::receipt::{RECEIPT, Receipt};
+use litemap::LiteMap;
 
 /// Largest number of names in an account; further ones are counted.
 pub const NAMES_MAX: usize = 20;
@@ -86,9 +87,9 @@ pub struct Account {
     /// The versions in the order in which they were sent.
     pub versions: Vec<Version>,
     /// By receiver: when the last receipt arrived, and the receipt, whose signature is not checked yet.
-    pub receipts: BTreeMap<u16, (u64, Receipt)>,
+    pub receipts: LiteMap<u16, (u64, Receipt)>,
     /// By receiver: how it was seen last.
-    pub seen: BTreeMap<u16, Seen>,
+    pub seen: LiteMap<u16, Seen>,
 }
 
 impl Version {
@@ -152,8 +153,8 @@ impl Account {
                 .map(str::to_owned)
                 .collect(),
             versions: Vec::new(),
-            receipts: BTreeMap::new(),
-            seen: BTreeMap::new(),
+            receipts: LiteMap::new(),
+            seen: LiteMap::new(),
         }
     }
 
@@ -254,8 +255,8 @@ impl Account {
             count: field("names")?.parse().ok()?,
             names: Vec::new(),
             versions: Vec::new(),
-            receipts: BTreeMap::new(),
-            seen: BTreeMap::new(),
+            receipts: LiteMap::new(),
+            seen: LiteMap::new(),
         };
         let signed = group.verifies(
             account.sender,

@@ -1,8 +1,7 @@
 //! Received control frames: records, tickets, pieces of manifests, and reports of batches.
 
-use std::collections::BTreeMap;
-
 use chappe_core::{Address, Duration, Instant};
+use litemap::LiteMap;
 
 use super::{Member, TRANSFERS_MAX, Transfer, URGENT};
 use crate::fetch::{Fetch, POLITENESS};
@@ -38,7 +37,7 @@ impl Member {
                 }
             }
             Frame::Piece { id, piece, octets } => {
-                for transfer in self.transfers.values_mut() {
+                for (_, transfer) in &mut self.transfers {
                     if transfer.ticket.id() == id {
                         transfer.fetch.put(now, piece, octets);
                     }
@@ -185,7 +184,7 @@ impl Member {
                     offer: None,
                     receipt: None,
                     withdrawn: None,
-                    denials: BTreeMap::new(),
+                    denials: LiteMap::new(),
                 };
                 self.transfers.insert(source, transfer);
             }

@@ -1,10 +1,11 @@
 //! The sender's side of a member: its transfer, the receivers that asked for it, and the batches each has.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use chappe_core::Instant;
 use chappe_pacifier::{Object, OfferError};
+use litemap::LiteMap;
 
 use super::parts::Wanted;
 use super::{Member, Transfer};
@@ -27,11 +28,11 @@ pub(super) struct Offer {
     /// Whether Pacifier has accepted the data.
     pub begun: bool,
     /// The receivers that have asked for the transfer.
-    pub receivers: BTreeMap<u16, Receiver>,
+    pub receivers: LiteMap<u16, Receiver>,
     /// The receivers that the present plan serves.
     pub served: Vec<u16>,
     /// The receipts that have arrived, by receiver.
-    pub receipts: BTreeMap<u16, Receipt>,
+    pub receipts: LiteMap<u16, Receipt>,
     /// Parts of polluted batches to be sent; one batch of each receiver at most.
     pub wanted: VecDeque<Wanted>,
     /// Why the transfer can never be sent.
@@ -56,7 +57,7 @@ impl Member {
             offer: Some(Offer::default()),
             receipt: None,
             withdrawn: None,
-            denials: BTreeMap::new(),
+            denials: LiteMap::new(),
         };
         self.transfers.insert(self.node, transfer);
         // If the links settled while the files were read, no further change would trigger this.

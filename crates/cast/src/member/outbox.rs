@@ -1,7 +1,6 @@
 //! Sent frames: queued control frames, news, pieces of manifests, and the frames of the Pacifier nodes in turn.
 
 use std::collections::VecDeque;
-use std::ops::Bound;
 
 use chappe_core::{
     Address, Class, Classes, Duration, Instant, LinkEvent, LinkNode, LinkSend, Outcome,
@@ -140,7 +139,7 @@ impl Member {
 
     /// Requests missing pieces of manifests, and answers requests.
     pub(super) fn exchange_manifests(&mut self, now: Instant) {
-        for transfer in self.transfers.values_mut() {
+        for (_, transfer) in &mut self.transfers {
             let id = transfer.ticket.id();
             if transfer.fetch.ask_at().is_some_and(|at| at <= now) {
                 let jitter = Duration::from_nanos(self.random.below(ASK_JITTER.nanos()));
@@ -169,9 +168,11 @@ impl Member {
     ) -> Option<LinkSend> {
         let mut source = self.outbox.turn;
         for _ in 0..self.transfers.len() {
-            let behind = (Bound::Excluded(source), Bound::Unbounded);
-            let mut order = self.transfers.range(behind).chain(&self.transfers);
-            source = order.next().map_or(source, |(&next, _)| next);
+            let mut behind = self.transfers.keys().filter(|&&next| next > source);
+            let next = behind
+                .next()
+                .or(self.transfers.first().map(|(next, _)| next));
+            source = next.map_or(source, |&next| next);
             let Some(node) = self.node_of(source) else {
                 continue;
             };

@@ -28,7 +28,7 @@ impl Member {
             return;
         }
         let links = Arc::new(links);
-        for transfer in self.transfers.values_mut() {
+        for (_, transfer) in &mut self.transfers {
             if let Some(node) = &mut transfer.node {
                 node.relink(links.clone());
             }

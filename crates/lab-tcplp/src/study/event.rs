@@ -6,9 +6,9 @@ use chappe_tcplp::baseline::Report;
 use chappe_tcplp::host::{Collect, Readings, Sense};
 
 use super::super::addresses::CLOUD;
+use super::super::app::App;
 use super::super::lln::Lln;
 use super::super::transport::WINDOW;
-use super::app::App;
 use super::{Frames, LEAVES, Protocol, READING, Sleeping, experiment};
 
 /// The interval over which goodput is averaged (8.3).
@@ -99,7 +99,7 @@ impl Trial {
     }
 }
 
-fn delivered(lln: &Lln<'_, App>, leaf: usize) -> u64 {
+fn delivered(lln: &Lln<'_>, leaf: usize) -> u64 {
     match lln.app(0) {
         App::Collect(server) => server.tally(lln.address(leaf)).octets,
         _ => 0,

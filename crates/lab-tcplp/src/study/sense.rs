@@ -6,9 +6,9 @@ use chappe_tcplp::baseline::Report;
 use chappe_tcplp::host::{Collect, Readings, Sense};
 
 use super::super::addresses::CLOUD;
+use super::super::app::App;
 use super::super::lln::{Counts, Lln};
 use super::super::transport::WINDOW;
-use super::app::App;
 use super::{
     Frames, Interference, LEAVES, Protocol, READING, Sleeping, cost, disturb, experiment, improve,
 };
@@ -131,7 +131,7 @@ impl Trial {
 
     /// Each leaf opens its connection when its first batch is due. A connection that opens long before may fail: if the
     /// handshake's last ACK is lost, the server retransmits its SYN-ACK for two minutes, which a sleeping leaf does not hear.
-    fn open(&self, lln: &mut Lln<'_, App>, seed: Seed) {
+    fn open(&self, lln: &mut Lln<'_>, seed: Seed) {
         let wait = Duration::from_secs(u64::from(self.batch));
         let mut due = LEAVES.map(|leaf| (first(leaf, seed) + wait, leaf));
         due.sort();
@@ -169,14 +169,14 @@ impl Trial {
     }
 
     /// Runs until all readings are delivered or lost.
-    fn finish(&self, lln: &mut Lln<'_, App>) {
+    fn finish(&self, lln: &mut Lln<'_>) {
         let phase = Duration::from_secs(u64::from(4 * BATCH));
         let limit = PATIENCE + phase;
-        let done = |lln: &mut Lln<'_, App>| LEAVES.iter().all(|&leaf| self.is_done(lln, leaf));
+        let done = |lln: &mut Lln<'_>| LEAVES.iter().all(|&leaf| self.is_done(lln, leaf));
         lln.run_until(limit, Duration::from_secs(1), done);
     }
 
-    fn is_done(&self, lln: &Lln<'_, App>, leaf: usize) -> bool {
+    fn is_done(&self, lln: &Lln<'_>, leaf: usize) -> bool {
         match lln.app(leaf) {
             App::Sense(sense) => {
                 let waits = sense.readings.waiting() > 0 || lln.info(leaf, 0).unacknowledged > 0;
@@ -190,7 +190,7 @@ impl Trial {
         }
     }
 
-    fn measure(&self, lln: &Lln<'_, App>, counts: &Counts, awake: &[f64]) -> Measured {
+    fn measure(&self, lln: &Lln<'_>, counts: &Counts, awake: &[f64]) -> Measured {
         let time = counts.time;
         let minutes = time.as_secs_f64() / 60.0;
         let mut sum = Measured::default();
@@ -258,7 +258,7 @@ fn first(leaf: usize, seed: Seed) -> Duration {
 }
 
 /// How long each leaf's radio has been awake, in seconds.
-fn awake(lln: &Lln<'_, App>) -> [f64; LEAVES.len()] {
+fn awake(lln: &Lln<'_>) -> [f64; LEAVES.len()] {
     let now = Instant::ZERO + lln.now();
     LEAVES.map(|leaf| lln.simulator.node(leaf).mac.radio_awake(now).as_secs_f64())
 }

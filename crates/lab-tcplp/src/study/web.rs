@@ -6,8 +6,8 @@ use chappe_tcplp::baseline::Fetch;
 use chappe_tcplp::coap::{self, Client, Outcome, Standard};
 use chappe_tcplp::host::{Page, Visit};
 
+use super::super::app::{App, Timer};
 use super::super::lln::Lln;
-use super::app::{App, Timer};
 use super::{Frames, Protocol, Sleeping, experiment};
 
 /// Time before the request, in which the network settles.
@@ -88,7 +88,7 @@ impl Trial {
         })
     }
 
-    fn ask(&self, lln: &mut Lln<'_, App>, seed: Seed) {
+    fn ask(&self, lln: &mut Lln<'_>, seed: Seed) {
         match self.by {
             By::Http => {
                 lln.with_host(0, |host, _| *host.app_mut() = App::Visit(Visit::default()));
@@ -106,14 +106,14 @@ impl Trial {
         }
     }
 
-    fn awake(&self, lln: &Lln<'_, App>) -> Duration {
+    fn awake(&self, lln: &Lln<'_>) -> Duration {
         let now = Instant::ZERO + lln.now();
         lln.simulator.node(self.leaf).mac.radio_awake(now)
     }
 }
 
 /// When the page was complete and correct.
-fn done(lln: &Lln<'_, App>) -> Option<Instant> {
+fn done(lln: &Lln<'_>) -> Option<Instant> {
     match lln.app(0) {
         App::Visit(visit) if visit.wrong == 0 => visit.done,
         App::Fetch(fetch) if fetch.wrong == 0 => fetch

@@ -55,23 +55,29 @@ fn of_runs(path: &Path) -> Result<Vec<Input>, Failure> {
     let name = path.display().to_string();
     if sweep::is_sweep(path) {
         let cells = sweep::read(path, |_| true).map_err(unreadable)?;
-        let mut inputs: Vec<Input> = cells
+        let grid = grid(path);
+        let mut inputs: Vec<(usize, Input)> = cells
             .into_iter()
             .map(|cell| {
+                let values = cell.swept.iter().map(|swept| swept.shown.clone());
+                let values: Vec<String> = values.collect();
+                let place = grid.iter().position(|known| *known == values);
                 let words: Vec<String> = cell
                     .swept
                     .iter()
                     .map(|swept| format!("{} = {}", swept.key, swept.shown))
                     .collect();
                 let swept = cell.swept.into_iter().map(|swept| swept.key).collect();
-                Input {
+                let input = Input {
                     name: format!("{name}: {}", words.join(", ")),
                     document: cell.document,
                     swept,
-                }
+                };
+                (place.unwrap_or(usize::MAX), input)
             })
             .collect();
-        inputs.sort_by(|a, b| a.name.cmp(&b.name));
+        inputs.sort_by(|a, b| (a.0, &a.1.name).cmp(&(b.0, &b.1.name)));
+        let inputs: Vec<Input> = inputs.into_iter().map(|(_, input)| input).collect();
         if inputs.is_empty() {
             return Err(InputError::new("", format!("{name} holds no finished cell")).into());
         }
@@ -83,6 +89,19 @@ fn of_runs(path: &Path) -> Result<Vec<Input>, Failure> {
         document,
         swept: Vec::new(),
     }])
+}
+
+/// The values of a finished sweep's cells in the order of its grid. Its table compares with the first of them, and so does `compare`.
+/// Without the summary of the sweep there is no such order.
+fn grid(folder: &Path) -> Vec<Vec<String>> {
+    let text = std::fs::read_to_string(folder.join("sweep.json")).unwrap_or_default();
+    let summary: Value = serde_json::from_str(&text).unwrap_or_default();
+    let cells = summary["cells"].as_array().into_iter().flatten();
+    let values = cells.filter_map(|cell| cell["values"].as_array());
+    let shown = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    values
+        .map(|values| values.iter().map(shown).collect())
+        .collect()
 }
 
 fn unreadable(error: StoreError) -> Failure {

@@ -1,10 +1,14 @@
-//! The applications of the study as one type, since all nodes of an experiment have an application of the same type.
+//! All applications of this crate's nodes as one type.
+//!
+//! A simulator's nodes have one type, and each further type would compile the whole stack of a mote again, which takes seconds.
 
 use chappe_core::{Duration, Expect, Instant, Stream, Wake};
 use chappe_tcplp::baseline::{Fetch, Report};
 use chappe_tcplp::coap::{Cocoa, Standard, Timeout};
-use chappe_tcplp::host::{Application, Collect, Datagram, Outgoing, Page, Sense, Visit};
+use chappe_tcplp::host::{Application, Bulk, Collect, Datagram, Outgoing, Page, Sense, Visit};
 use chappe_tcplp::tcp::{NewReno, Socket};
+
+use super::role::Role;
 
 /// The number of motes that a server distinguishes.
 pub const PEERS: usize = 4;
@@ -16,6 +20,10 @@ pub enum App {
     /// No application: the node is a router.
     #[default]
     Nothing,
+    /// Objects of a scenario, sent and received.
+    Role(Role),
+    /// One end of a transfer of made-up octets.
+    Bulk(Bulk),
     /// A source of readings over TCP.
     Sense(Sense),
     /// A source of readings over CoAP.
@@ -60,6 +68,21 @@ impl Timeout for Timer {
     }
 }
 
+impl App {
+    /// One end of a transfer of `octets`, endless if it is `u64::MAX`; 0 for the end that receives.
+    pub fn sending(octets: u64) -> App {
+        App::Bulk(Bulk::sending(octets))
+    }
+
+    /// The end of a made-up transfer that this is; `None` for other applications.
+    pub fn bulk(&self) -> Option<&Bulk> {
+        match self {
+            App::Bulk(bulk) => Some(bulk),
+            _ => None,
+        }
+    }
+}
+
 macro_rules! each {
     ($self:ident, $app:ident => $call:expr) => {
         match $self {
@@ -67,6 +90,8 @@ macro_rules! each {
                 let $app = &mut ();
                 $call
             }
+            App::Role($app) => $call,
+            App::Bulk($app) => $call,
             App::Sense($app) => $call,
             App::Report($app) => $call,
             App::Collect($app) => $call,
@@ -84,6 +109,8 @@ macro_rules! look {
                 let $app = &();
                 $call
             }
+            App::Role($app) => $call,
+            App::Bulk($app) => $call,
             App::Sense($app) => $call,
             App::Report($app) => $call,
             App::Collect($app) => $call,
