@@ -148,6 +148,7 @@ impl Tunnel {
         let udp = matches!(config.carrier, Carrier::Udp(_));
         // Coalesced datagrams fill an IP packet. Otherwise a datagram has at most the interface's MTU, 9000 octets.
         let joins = config.offloads && socket.join_received();
+        socket.stamp_received();
         let slot = if joins { 1 << 16 } else { 1 << 14 };
         let gate = Gate::new(
             crate::PROTOCOL,
@@ -423,8 +424,8 @@ impl Tunnel {
         }
         let now = self.clock.now();
         let mut reply = [0; HANDSHAKE_MAX];
-        for heard in self.received.iter() {
-            let Some((from, octets)) = heard else {
+        for heard in self.received.iter_aged() {
+            let Some((from, octets, age)) = heard else {
                 self.unmatched.datagrams += 1;
                 continue;
             };
@@ -468,7 +469,8 @@ impl Tunnel {
                     continue;
                 };
                 copy.copy_from_slice(octets);
-                if !peer.take_datagram(now, from, copy) {
+                let arrived = now.saturating_before(Duration::from_nanos(age.as_nanos() as u64));
+                if !peer.take_datagram((now, arrived), from, copy) {
                     continue;
                 }
                 self.turns.touch(number);

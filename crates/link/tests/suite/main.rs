@@ -2,6 +2,7 @@
 
 mod air;
 mod bonding;
+mod busy;
 mod paths;
 mod peers;
 mod share;
