@@ -1,7 +1,7 @@
 //! The goodput of a transfer through the link on many paths, in virtual time: nothing depends on the machine but how long it takes.
 //!
 //! `cargo run --release -p chappe-link --example matrix [WORD...]` measures the cells whose names contain all words, for example
-//! `matrix 300ms 5%` or `matrix jitter`, and judges each; `matrix short` takes the twelve that the tests run. `matrix seeds=3` measures
+//! `matrix 300ms 5%` or `matrix -100Mbit/s` (a `-` leaves out), and judges each; `matrix short` takes the twelve that the tests run. `matrix seeds=3` measures
 //! each cell with three seeds, and judges the mean. `matrix table` prints all as one table, and the worst cells. A cell is met if the
 //! transfer gets 95 % of (1 - p) C for the losses that there were, and 97 % of the better of plain cubic and plain BBR
 //! (`tests/suite/air/cells.rs` says how both are computed). Cells are measured on all processors.
@@ -31,7 +31,12 @@ fn main() {
     let quick = take(&|word| word == "short").is_some();
     let table = take(&|word| word == "table").is_some();
     let cells = if quick { short() } else { all() };
-    let named = |cell: &Cell| words.iter().all(|word| cell.name.contains(word.as_str()));
+    let named = |cell: &Cell| {
+        words.iter().all(|word| match word.strip_prefix('-') {
+            Some(word) => !cell.name.contains(word),
+            None => cell.name.contains(word.as_str()),
+        })
+    };
     let cells: Vec<Cell> = cells.into_iter().filter(named).collect();
     let seeds = seeds.unwrap_or(1u64).max(1);
     let begun = Instant::now();
@@ -166,7 +171,9 @@ fn print_table(judged: &[Judged]) {
     };
     let columns = [1, 6, 100].map(|rate| [2, 20, 100, 300, 600].map(|trip| (rate, trip)));
     let columns = columns.as_flattened();
-    let heads = columns.iter().map(|(rate, trip)| format!(" {rate}, {trip} |"));
+    let heads = columns
+        .iter()
+        .map(|(rate, trip)| format!(" {rate}, {trip} |"));
     println!("| losses, % |{}", heads.collect::<String>());
     println!("|---|{}", "---|".repeat(columns.len()));
     for kind in KINDS {

@@ -1,6 +1,7 @@
 //! One peer: sessions, recovery, queues and pace. It does no I/O: datagrams and time go in, datagrams come out.
 
 mod choice;
+mod introduced;
 mod path;
 mod sessions;
 mod traffic;
@@ -143,6 +144,7 @@ pub struct Peer {
     counters: PeerCounters,
     /// The last problem, with what to do.
     trouble: Option<String>,
+    introduced: introduced::Introduced,
 }
 
 /// Interval between empty frames while packets came lately. They let each side notice the other's silence.
@@ -206,6 +208,7 @@ impl Peer {
             expired: (0, None),
             counters: PeerCounters::default(),
             trouble: None,
+            introduced: introduced::Introduced::default(),
             config,
         };
         for path in peer.config.all_paths() {
@@ -534,6 +537,7 @@ impl Peer {
         let new = self.new_at(now, path).filter(|_| room).map(paced);
         let report = self.link.report_at_of(path).map(paced);
         let kept = Some(paced(own.sent_at + self.keepalive(now, path)));
+        let says = self.says(now, path).then(|| own.pace.free_at());
         let twin = self.link.twin_at(path).filter(|_| room && self.is_bonded());
         let others = [
             kept,
@@ -544,6 +548,7 @@ impl Peer {
             self.link.probe_at_of(path),
             self.link.settle_at_of(path),
             twin.map(paced),
+            says,
             again,
             new,
             report,
@@ -564,7 +569,11 @@ impl Peer {
         }
         // Seldom, so that a host which is always late measures in most of its round trips. Stamps of what waited here do not tell
         // whether frames of this end were held up as well.
-        let seldom = self.link.report().rtt.map_or(Duration::ZERO, |rtt| rtt.0 * 4);
+        let seldom = self
+            .link
+            .report()
+            .rtt
+            .map_or(Duration::ZERO, |rtt| rtt.0 * 4);
         let seldom = seldom.max(Duration::from_secs(1));
         if late > PAUSE && now.saturating_since(self.resumed_at) > seldom {
             self.resumed_at = now;

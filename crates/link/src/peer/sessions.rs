@@ -5,6 +5,7 @@ use chappe_session::{Begun, Gate, HEAD, Initiation, Reason, Stamp, Verdict};
 use chappe_sys::Endpoint;
 
 use super::{IDLE, KEEPALIVE, OVERDUE, PROVE_EVERY, PathConfig, Peer, State, of_place};
+use crate::introduction::Said;
 use crate::path_mtu::Tail;
 
 /// Unanswered calls from which on a message says what to check.
@@ -235,12 +236,14 @@ impl Peer {
             // The link counts malformed frames itself.
             self.link.select(path);
             let _ = self.link.handle_late(now, arrived, frame);
-            let tail = chappe_wildnet::header::note_tail(frame).and_then(Tail::read);
-            if let Some(tail) = tail {
+            let tail = chappe_wildnet::header::note_tail(frame);
+            if let Some(said) = tail.and_then(Said::read) {
+                self.hear(said);
+            } else if let Some(tail) = tail.and_then(Tail::read) {
                 self.paths[path].path_mtu.take(now, tail);
             }
             // A frame with a body or a repair: the link is in use.
-            if chappe_wildnet::header::note_tail(frame).is_none() {
+            if tail.is_none() {
                 self.busy_at = now;
             }
         }

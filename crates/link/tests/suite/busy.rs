@@ -9,7 +9,12 @@ use crate::air::{Air, run_after};
 /// never grew; and reports that were read late looked like a queue. A given rate brought 7 to 32 %.
 #[test]
 fn late_turns_cost_little() {
-    for (rate, round_trip, loss) in [(1, 20, 0.0), (6, 100, 0.02), (10, 20, 0.02), (10, 540, 0.02)] {
+    for (rate, round_trip, loss) in [
+        (1, 20, 0.0),
+        (6, 100, 0.02),
+        (10, 20, 0.02),
+        (10, 540, 0.02),
+    ] {
         for told in [true, false] {
             for seed in 1..=2 {
                 let air = Air {
@@ -23,7 +28,10 @@ fn late_turns_cost_little() {
                 };
                 let share = run_after(air, seed, 10_000, 10).share;
                 println!("{rate} Mbit/s {round_trip} ms {loss} {told} {seed}: {share:.3}");
-                assert!(share >= 0.88, "{rate} {round_trip} {loss} {told} {seed}: {share}");
+                assert!(
+                    share >= 0.88,
+                    "{rate} {round_trip} {loss} {told} {seed}: {share}"
+                );
             }
         }
     }

@@ -3,6 +3,7 @@
 mod air;
 mod bonding;
 mod busy;
+mod introduction;
 mod paths;
 mod peers;
 mod share;

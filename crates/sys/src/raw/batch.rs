@@ -122,6 +122,7 @@ fn control(header: &libc::msghdr) -> (Option<usize>, Option<Duration>) {
 }
 
 /// The value of a control message, if it is long enough for one.
+#[allow(clippy::unnecessary_cast, reason = "the length is `u32` in musl")]
 fn value<T: Copy>(message: &libc::cmsghdr) -> Option<T> {
     // SAFETY: this only computes a length.
     let room = unsafe { libc::CMSG_LEN(mem::size_of::<T>() as u32) } as usize;

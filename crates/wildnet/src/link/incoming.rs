@@ -7,11 +7,7 @@ use crate::header::{Ack, Frame, Kind, several, unpack};
 
 impl Link {
     /// Takes a frame that is read `now` and arrived then or earlier.
-    pub(super) fn take(
-        &mut self,
-        (now, arrived): (Instant, Instant),
-        frame: &Frame<'_>,
-    ) -> Heard {
+    pub(super) fn take(&mut self, (now, arrived): (Instant, Instant), frame: &Frame<'_>) -> Heard {
         self.know(frame);
         self.receiver.on_frame(arrived, frame.number);
         self.hear(now);

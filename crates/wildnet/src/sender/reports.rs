@@ -73,7 +73,9 @@ impl Sender {
         self.window.advance();
         if let Some(sample) = sample {
             // What a report waits for at the peer beyond what it may, and here.
-            let held = ack.held().saturating_sub(self.conditions.config().ack_delay);
+            let held = ack
+                .held()
+                .saturating_sub(self.conditions.config().ack_delay);
             let rtt = self.loss.rtt_mut();
             rtt.note_hosts(held + now.saturating_since(arrived));
             self.measure(now, sample);

@@ -485,7 +485,10 @@ impl Run {
         let Some((least, most)) = self.air.late else {
             return true;
         };
-        let arrives = self.media.iter().filter_map(|medium| medium.arrives_at(1 - host));
+        let arrives = self
+            .media
+            .iter()
+            .filter_map(|medium| medium.arrives_at(1 - host));
         let wanted = self.due_at(host).into_iter().chain(arrives).min();
         if self.turn_at[host].is_none() && wanted.is_some_and(|at| at <= self.now) {
             let late = least + most.saturating_sub(least).mul_f64(self.lateness.fraction());
