@@ -197,7 +197,7 @@ impl Net {
 
 /// Goal: two hosts behind translators meet within five seconds of their sessions with the third one, and stay together over two minutes of
 /// silence, and when a translator gives one of them another port. Without an introducer, or one that refuses, or whom only one of them
-/// names, they do not, and nobody is called where another host says.
+/// names, they do not, and no host is called where another one says.
 #[test]
 fn hosts_behind_translators_are_introduced() {
     let mut net = Net::new(true, [Some(0), Some(0)]);

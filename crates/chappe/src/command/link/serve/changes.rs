@@ -136,8 +136,10 @@ fn change(tunnel: &mut Tunnel, old: &Entry, new: &Entry, said: &mut String) {
         }
     }
     if old.introducer != new.introducer {
-        let by = new.introducer.as_deref().unwrap_or("nobody");
-        let _ = writeln!(said, "{name}: introduced by {by}");
+        let _ = match &new.introducer {
+            Some(by) => writeln!(said, "{name}: introduced by {by}"),
+            None => writeln!(said, "{name}: no introducer any more"),
+        };
     }
     if old.hooks != new.hooks {
         let _ = writeln!(said, "{name}: other hooks");
