@@ -1,68 +1,215 @@
-//! The goodput of a transfer through the link on many paths, in virtual time: nothing depends on the machine, and no cell
-//! takes longer than some seconds.
+//! The goodput of a transfer through the link on many paths, in virtual time: nothing depends on the machine but how long it takes.
 //!
-//! `cargo run --release -p chappe-link --example matrix [WORD...]` prints the cells whose names contain all words, for example
-//! `matrix 300ms 5%` or `matrix jitter`; `matrix short` prints the twelve that the tests run. `matrix seeds=3` measures each cell
-//! with three seeds, and judges the mean. A cell is met if the transfer
-//! gets 95 % of (1 - p) C for the losses that there were, and 97 % of the better of plain cubic and plain BBR (`tests/suite/air/cells.rs` says how both are
-//! computed).
+//! `cargo run --release -p chappe-link --example matrix [WORD...]` measures the cells whose names contain all words, for example
+//! `matrix 300ms 5%` or `matrix -100Mbit/s` (a `-` leaves out), and judges each; `matrix short` takes the twelve that the tests run. `matrix seeds=3` measures
+//! each cell with three seeds, and judges the mean. `matrix table` prints all as one table, and the worst cells. A cell is met if the
+//! transfer gets 95 % of (1 - p) C for the losses that there were, and 97 % of the better of plain cubic and plain BBR
+//! (`tests/suite/air/cells.rs` says how both are computed). Cells are measured on all processors.
 
 #[path = "../tests/suite/air/mod.rs"]
 mod air;
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::Instant;
+
+use air::Air;
 use air::cells::{Cell, Row, all, short};
+
+/// Cells of the list of the worst ones.
+const WORST: usize = 20;
 
 fn main() {
     let mut words: Vec<String> = std::env::args().skip(1).collect();
-    let seeds =
-        (words.iter().position(|word| word.starts_with("seeds="))).map(|at| words.remove(at));
-    let seeds = seeds.and_then(|word| word["seeds=".len()..].parse().ok());
-    let quick = words.iter().position(|word| word == "short");
-    let cells = match quick {
-        Some(at) => {
-            words.remove(at);
-            short()
-        }
-        None => all(),
+    let mut take = |chosen: &dyn Fn(&str) -> bool| {
+        let at = words.iter().position(|word| chosen(word.as_str()));
+        at.map(|at| words.remove(at))
     };
-    let named = |cell: &Cell| words.iter().all(|word| cell.name.contains(word.as_str()));
+    let seeds = take(&|word| word.starts_with("seeds="));
+    let seeds = seeds.and_then(|word| word["seeds=".len()..].parse().ok());
+    let quick = take(&|word| word == "short").is_some();
+    let table = take(&|word| word == "table").is_some();
+    let cells = if quick { short() } else { all() };
+    let named = |cell: &Cell| {
+        words.iter().all(|word| match word.strip_prefix('-') {
+            Some(word) => !cell.name.contains(word),
+            None => cell.name.contains(word.as_str()),
+        })
+    };
     let cells: Vec<Cell> = cells.into_iter().filter(named).collect();
-    if let Some(seeds) = seeds {
-        return judge_means(&cells, seeds);
+    let seeds = seeds.unwrap_or(1u64).max(1);
+    let begun = Instant::now();
+    let judged = measure(&cells, seeds);
+    if table {
+        print_table(&judged);
+    } else {
+        print_list(&judged);
     }
+    let met = judged.iter().filter(|judged| judged.is_met()).count();
     println!(
-        "{:36} | Mbit/s  of (1-p)C |  cubic    BBR | frames for a new one (least): again repair fill |  pace | ping ms mean, 95 %, lost | verdict",
-        "path"
+        "{met} of {} cells met with {seeds} seed{}; it took {:.0} s",
+        judged.len(),
+        if seeds == 1 { "" } else { "s" },
+        begun.elapsed().as_secs_f64()
     );
-    let mut met = 0;
-    for cell in &cells {
-        let row = cell.measure(1);
-        met += usize::from(row.is_met());
-        println!("{row}");
-    }
-    println!("{met} of {} cells met", cells.len());
 }
 
-/// Prints the mean and the least share of each cell over some seeds, and whether the mean meets the goal.
-fn judge_means(cells: &[Cell], seeds: u64) {
-    println!("{:36} | of (1-p)C: mean, least | verdict", "path");
-    let mut met = 0;
-    for cell in cells {
-        let rows: Vec<Row> = (1..=seeds).map(|seed| cell.measure(seed)).collect();
-        let mean = |of: fn(&Row) -> f64| rows.iter().map(of).sum::<f64>() / seeds as f64;
-        let least = rows.iter().map(Row::share).fold(f64::MAX, f64::min);
-        let is_met = mean(Row::of_goal) >= 1.0;
-        met += usize::from(is_met);
+/// A cell with a row for each seed.
+struct Judged {
+    rows: Vec<Row>,
+}
+
+impl Judged {
+    fn mean(&self, of: fn(&Row) -> f64) -> f64 {
+        self.rows.iter().map(of).sum::<f64>() / self.rows.len() as f64
+    }
+
+    fn least(&self) -> f64 {
+        self.rows.iter().map(Row::share).fold(f64::MAX, f64::min)
+    }
+
+    fn is_met(&self) -> bool {
+        self.mean(Row::of_goal) >= 1.0
+    }
+
+    fn name(&self) -> &str {
+        &self.rows[0].cell.name
+    }
+}
+
+/// Measures all cells, the longest first, on as many threads as there are processors.
+fn measure(cells: &[Cell], seeds: u64) -> Vec<Judged> {
+    let mut order: Vec<usize> = (0..cells.len()).collect();
+    order.sort_by_key(|&at| {
+        let cell = &cells[at];
+        std::cmp::Reverse(cell.air.rate.0 * cell.secs)
+    });
+    let (next, done) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+    let work = || {
+        while let Some(&at) = order.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let rows: Vec<Row> = (1..=seeds).map(|seed| cells[at].measure(seed)).collect();
+            let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
+            done.push((at, Judged { rows }));
+            eprint!("\r{} of {} ", done.len(), cells.len());
+        }
+    };
+    let threads = thread::available_parallelism().map_or(1, |count| count.get());
+    thread::scope(|scope| (0..threads).for_each(|_| drop(scope.spawn(work))));
+    eprintln!();
+    let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
+    done.sort_by_key(|done| done.0);
+    done.into_iter().map(|done| done.1).collect()
+}
+
+/// Prints a row for each cell, or the mean and the least share where there are several seeds.
+fn print_list(judged: &[Judged]) {
+    let several = judged.first().is_some_and(|judged| judged.rows.len() > 1);
+    match several {
+        true => println!("{:36} | of (1-p)C: mean, least | verdict", "path"),
+        false => println!(
+            "{:36} | Mbit/s  of (1-p)C |  cubic    BBR | frames for a new one (least): again repair fill |  pace | ping ms mean, 95 %, lost | verdict",
+            "path"
+        ),
+    }
+    for judged in judged {
+        match several {
+            true => println!(
+                "{:36} | {:14.1} {:6.1} % | {}",
+                judged.name(),
+                judged.mean(Row::share) * 100.0,
+                judged.least() * 100.0,
+                if judged.is_met() { "met" } else { "NOT MET" }
+            ),
+            false => println!("{}", judged.rows[0]),
+        }
+    }
+}
+
+/// What differs between the lines of the table.
+struct Kind {
+    what: &'static str,
+    is: fn(&Air) -> bool,
+}
+
+const KINDS: [Kind; 5] = [
+    Kind {
+        what: "independent",
+        is: |air| air.told && air.burst == 0.0 && air.jitter.nanos() == 0,
+    },
+    Kind {
+        what: "in bursts of 4",
+        is: |air| air.told && air.burst > 0.0,
+    },
+    Kind {
+        what: "jitter 10 ms",
+        is: |air| air.told && air.jitter.nanos() == 10_000_000,
+    },
+    Kind {
+        what: "jitter 30 ms",
+        is: |air| air.told && air.jitter.nanos() == 30_000_000,
+    },
+    Kind {
+        what: "rate not given",
+        is: |air| !air.told,
+    },
+];
+
+/// Prints the shares in per cent as a table in Markdown, a cell that is missed in bold; then the paths that have no place in it, and
+/// the worst cells.
+fn print_table(judged: &[Judged]) {
+    let plain = |judged: &&Judged| {
+        let air = &judged.rows[0].cell.air;
+        air.back == Some(air.rate) && air.steps.is_empty() && air.stall.is_none()
+    };
+    let said = |judged: &Judged| {
+        let share = format!("{:.0}", judged.mean(Row::share) * 100.0);
+        match judged.is_met() {
+            true => share,
+            false => format!("**{share}**"),
+        }
+    };
+    let columns = [1, 6, 100].map(|rate| [2, 20, 100, 300, 600].map(|trip| (rate, trip)));
+    let columns = columns.as_flattened();
+    let heads = columns
+        .iter()
+        .map(|(rate, trip)| format!(" {rate}, {trip} |"));
+    println!("| losses, % |{}", heads.collect::<String>());
+    println!("|---|{}", "---|".repeat(columns.len()));
+    for kind in KINDS {
+        for loss in [0, 1, 5, 15, 30] {
+            let cell = |&(rate, trip): &(u64, u64)| {
+                let at = judged.iter().filter(plain).find(|judged| {
+                    let air = &judged.rows[0].cell.air;
+                    let place = (
+                        air.rate.0 / 1_000_000,
+                        air.delay.nanos() / 500_000,
+                        (air.loss * 100.0).round() as u64,
+                    );
+                    (kind.is)(air) && place == (rate, trip, loss)
+                });
+                at.map(said)
+            };
+            let row: Vec<Option<String>> = columns.iter().map(cell).collect();
+            if row.iter().any(Option::is_some) {
+                let row = row.into_iter().map(Option::unwrap_or_default);
+                let row: String = row.map(|cell| format!(" {cell} |")).collect();
+                println!("| {loss} {} |{row}", kind.what);
+            }
+        }
+    }
+    println!();
+    for judged in judged.iter().filter(|judged| !plain(judged)) {
+        println!("| {} | {} |", judged.name(), said(judged));
+    }
+    let mut missed: Vec<&Judged> = judged.iter().filter(|judged| !judged.is_met()).collect();
+    missed.sort_by(|a, b| a.mean(Row::of_goal).total_cmp(&b.mean(Row::of_goal)));
+    println!();
+    for judged in missed.into_iter().take(WORST) {
         println!(
-            "{:36} | {:14.1} {:6.1} % | {}",
-            cell.name,
-            mean(Row::share) * 100.0,
-            least * 100.0,
-            if is_met { "met" } else { "NOT MET" }
+            "| {} | {:.1} |",
+            judged.name(),
+            judged.mean(Row::share) * 100.0
         );
     }
-    println!(
-        "{met} of {} cells met by the mean of {seeds} seeds",
-        cells.len()
-    );
 }

@@ -61,6 +61,7 @@
 //! | [`Secret`], [`Public`], [`Psk`], [`Gate`] | keys, and which datagrams are worth more than a hash (`chappe-session`) |
 //! | [`classify`] | class, flow and addresses of a packet |
 //! | [`Judgement`] | whether the 802.11 card towards a peer waits long enough for the distance |
+//! | [`introduction`] | how a third host brings two together that are both behind address translators |
 //! | [`Status`] | the state of each peer as text, JSON or Prometheus metrics |
 //!
 //! **Architecture invariant:** a datagram that is not authentic changes nothing but a counter.
@@ -71,6 +72,7 @@ mod carrier;
 pub mod classify;
 mod coverage;
 mod hints;
+pub mod introduction;
 mod pace;
 mod packing;
 mod path_mtu;

@@ -24,8 +24,13 @@ pub(crate) use found::Sight;
 /// empties within the step, so it does not raise the least round trip. Up to 12 Mbit/s one frame takes a step, so each
 /// leaves alone.
 const STEP: Duration = Duration::from_millis(1);
-/// The burst that may follow a late wake-up: a busy machine delays a program by one or two slices of its scheduler.
+/// The burst that may follow a wake-up that is hardly late.
 const BURST: Duration = Duration::from_millis(4);
+/// The longest lateness of a turn that a burst makes good: a queue that is kept short lets a burst of so long pass (RFC 8289, 4.3:
+/// CoDel's interval of 100 ms). Others that use the processor delay a turn by tens of milliseconds.
+const LATE_MOST: Duration = Duration::from_millis(100);
+/// What a round trip leaves of the length of a burst, as of the smoothed round trip (RFC 6298, 2).
+const BUNCH_KEPT: f64 = 0.875;
 /// Slack of the limit in flight: reports come every 10 ms, and some are lost.
 const SLACK: Duration = Duration::from_millis(20);
 /// Frames of standing queue at which the share of a given rate stays the same. One frame bridges most of a round's
@@ -59,6 +64,10 @@ pub(crate) struct Pace {
     step_until: Instant,
     /// Octets of a full frame, headers below included.
     frame: usize,
+    /// When the present turn should have begun: what could have left since then makes no burst too long.
+    due_at: Instant,
+    /// The longest recent burst of a late turn: the last of its frames waits for the first ones, on a path that it fills.
+    bunch: Duration,
     judged_at: Instant,
     /// By how much longer than the least a round trip may be though nothing queues, and how long frames may be overtaken.
     spread: Duration,
@@ -81,6 +90,8 @@ impl Pace {
             free_at: Instant::ZERO,
             step_until: Instant::ZERO,
             frame,
+            due_at: Instant::MAX,
+            bunch: Duration::ZERO,
             judged_at: Instant::ZERO,
             spread: Duration::ZERO,
             used: false,
@@ -125,8 +136,31 @@ impl Pace {
             self.step_until = now + STEP;
         }
         let time = self.rate().time_of(octets as u64 * 8);
-        self.free_at = self.free_at.max(now.saturating_before(BURST)) + time;
+        self.free_at = self.free_at.max(self.since(now));
+        let behind = now.saturating_since(self.free_at);
+        if behind > BURST {
+            self.bunch = self.bunch.max(behind);
+        }
+        self.free_at += time;
         self.used |= self.free_at > now;
+    }
+
+    /// Since when a pace that has not been used may be used now.
+    fn since(&self, now: Instant) -> Instant {
+        let usual = now.saturating_before(BURST);
+        match now.saturating_since(self.due_at) <= LATE_MOST {
+            true => self.due_at.min(usual),
+            // The host stood still, and what was under way has gone: it begins gently.
+            false => usual,
+        }
+    }
+
+    /// A turn begins that was due then; `Instant::MAX` once it is over.
+    pub fn turn(&mut self, due_at: Instant) {
+        self.due_at = self.due_at.min(due_at);
+        if due_at == Instant::MAX {
+            self.due_at = due_at;
+        }
     }
 
     /// Whether the path has no room for more octets in flight.
@@ -143,10 +177,14 @@ impl Pace {
 
     /// Adjusts the pace, once per round trip, to what a report says. `reordering`: how long frames may be overtaken.
     pub fn judge(&mut self, now: Instant, sight: &Sight, reordering: Duration) {
-        // Frames that are overtaken count as in flight until they must have come.
+        // Frames that are overtaken count as in flight until they must have come, and all until a report is read.
         self.spread = match reordering > Duration::ZERO {
             true => sight.smoothed.saturating_sub(sight.lately) + reordering,
             false => Duration::ZERO,
+        } + sight.host_delay;
+        let sight = &Sight {
+            jitter: sight.jitter + self.bunch,
+            ..*sight
         };
         if self.given.is_none() {
             // Reports count the link's frames; on the medium a frame has more octets.
@@ -156,6 +194,7 @@ impl Pace {
                 .judge(now, sight, (self.sent.0, self.held), share)
             {
                 self.held = false;
+                self.bunch = self.bunch.mul_f64(BUNCH_KEPT);
             }
             return;
         }
@@ -163,6 +202,7 @@ impl Pace {
             return;
         }
         self.judged_at = now;
+        self.bunch = self.bunch.mul_f64(BUNCH_KEPT);
         let standing = sight.lately.saturating_sub(sight.least + sight.jitter);
         self.judge_share(standing, sight.right);
     }
@@ -207,6 +247,7 @@ mod tests {
             passed: (0, Instant::ZERO),
             frames: (0, 0),
             jitter: Duration::ZERO,
+            host_delay: Duration::ZERO,
             right,
         }
     }

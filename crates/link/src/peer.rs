@@ -1,6 +1,7 @@
 //! One peer: sessions, recovery, queues and pace. It does no I/O: datagrams and time go in, datagrams come out.
 
 mod choice;
+mod introduced;
 mod path;
 mod sessions;
 mod traffic;
@@ -143,6 +144,7 @@ pub struct Peer {
     counters: PeerCounters,
     /// The last problem, with what to do.
     trouble: Option<String>,
+    introduced: introduced::Introduced,
 }
 
 /// Interval between empty frames while packets came lately. They let each side notice the other's silence.
@@ -206,6 +208,7 @@ impl Peer {
             expired: (0, None),
             counters: PeerCounters::default(),
             trouble: None,
+            introduced: introduced::Introduced::default(),
             config,
         };
         for path in peer.config.all_paths() {
@@ -475,11 +478,15 @@ impl Peer {
         now: Instant,
         datagram: &mut [u8],
     ) -> Option<(usize, Endpoint, usize)> {
-        self.notice_pause(now);
+        self.notice_turn(now, now);
         let next = self.poll_next(now, datagram);
         self.due_at = match next {
             Some(_) => Some(now),
-            None => self.deadline(now).map(|at| at.max(now)),
+            None => {
+                let paths = self.paths.iter_mut();
+                paths.for_each(|path| path.pace.turn(Instant::MAX));
+                self.deadline(now).map(|at| at.max(now))
+            }
         };
         next
     }
@@ -530,6 +537,7 @@ impl Peer {
         let new = self.new_at(now, path).filter(|_| room).map(paced);
         let report = self.link.report_at_of(path).map(paced);
         let kept = Some(paced(own.sent_at + self.keepalive(now, path)));
+        let says = self.says(now, path).then(|| own.pace.free_at());
         let twin = self.link.twin_at(path).filter(|_| room && self.is_bonded());
         let others = [
             kept,
@@ -540,6 +548,7 @@ impl Peer {
             self.link.probe_at_of(path),
             self.link.settle_at_of(path),
             twin.map(paced),
+            says,
             again,
             new,
             report,
@@ -550,12 +559,23 @@ impl Peer {
 
 /// Pauses and pace.
 impl Peer {
-    /// Notices that this end got its turn far later than it wanted: the host stood still, or the process did.
-    fn notice_pause(&mut self, now: Instant) {
-        let due = self.due_at.take();
-        let late = due.map_or(Duration::ZERO, |at| now.saturating_since(at));
-        // At most one a second, so that a host which is always late still measures something.
-        if late > PAUSE && now.saturating_since(self.resumed_at) > Duration::from_secs(1) {
+    /// Notices that this end gets its turn later than it wanted, or than something arrived for it: others use the processor, the host
+    /// stood still, or the process did.
+    fn notice_turn(&mut self, now: Instant, arrived: Instant) {
+        let due = self.due_at.take().map_or(arrived, |at| at.min(arrived));
+        let late = now.saturating_since(due);
+        for path in &mut self.paths {
+            path.pace.turn(due);
+        }
+        // Seldom, so that a host which is always late measures in most of its round trips. Stamps of what waited here do not tell
+        // whether frames of this end were held up as well.
+        let seldom = self
+            .link
+            .report()
+            .rtt
+            .map_or(Duration::ZERO, |rtt| rtt.0 * 4);
+        let seldom = seldom.max(Duration::from_secs(1));
+        if late > PAUSE && now.saturating_since(self.resumed_at) > seldom {
             self.resumed_at = now;
             self.link.resume(now);
         }
@@ -582,6 +602,7 @@ impl Peer {
             // Of twenty round trips that differ by up to this in each direction, the least lies about a quarter of it above the
             // least of thousands.
             jitter: report.reordering / 4,
+            host_delay: report.host_delay,
             // A queue much shorter than that cannot be seen.
             right: (own.pace.queued(report.channel.loss, frame)).max(report.reordering / 4),
         };

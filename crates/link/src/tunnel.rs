@@ -19,6 +19,7 @@ use crate::carrier::Carrier;
 use crate::classify::facts;
 use crate::coverage::{Coverage, Judgement, LIGHT};
 use crate::hints::Hints;
+use crate::introduction;
 use crate::packing::JOINED_MAX;
 use crate::peer::{Peer, PeerConfig, of_place};
 use routes::Routes;
@@ -95,6 +96,7 @@ pub struct Tunnel {
     installs: bool,
     turns: Turns,
     tick_at: Instant,
+    introduces: bool,
     asked_to_reload: bool,
     carrier: Carrier,
     hints: Hints,
@@ -148,6 +150,7 @@ impl Tunnel {
         let udp = matches!(config.carrier, Carrier::Udp(_));
         // Coalesced datagrams fill an IP packet. Otherwise a datagram has at most the interface's MTU, 9000 octets.
         let joins = config.offloads && socket.join_received();
+        socket.stamp_received();
         let slot = if joins { 1 << 16 } else { 1 << 14 };
         let gate = Gate::new(
             crate::PROTOCOL,
@@ -195,6 +198,7 @@ impl Tunnel {
             installs: config.routes,
             turns: Turns::default(),
             tick_at: Instant::ZERO,
+            introduces: false,
             asked_to_reload: false,
             carrier: config.carrier.clone(),
             events,
@@ -311,6 +315,16 @@ impl Tunnel {
             let to = place.peer.endpoint();
             place.coverage.look(now, share, here, to);
         }
+        let introduced = |place: &Option<Place>| {
+            let place = place.as_ref();
+            place.is_some_and(|place| place.peer.introducer().is_some())
+        };
+        // Only these, since asking gives a turn.
+        for number in 0..self.places.len() {
+            if introduced(&self.places[number]) {
+                introduction::ask(self, now, number);
+            }
+        }
         self.join_or_cut()
     }
 
@@ -423,8 +437,9 @@ impl Tunnel {
         }
         let now = self.clock.now();
         let mut reply = [0; HANDSHAKE_MAX];
-        for heard in self.received.iter() {
-            let Some((from, octets)) = heard else {
+        let mut told = Vec::new();
+        for heard in self.received.iter_aged() {
+            let Some((from, octets, age)) = heard else {
                 self.unmatched.datagrams += 1;
                 continue;
             };
@@ -468,8 +483,12 @@ impl Tunnel {
                     continue;
                 };
                 copy.copy_from_slice(octets);
-                if !peer.take_datagram(now, from, copy) {
+                let arrived = now.saturating_before(Duration::from_nanos(age.as_nanos() as u64));
+                if !peer.take_datagram((now, arrived), from, copy) {
                     continue;
+                }
+                if peer.has_said() {
+                    told.push(number);
                 }
                 self.turns.touch(number);
                 while let Some((len, joined)) = peer.deliver_joined(packet) {
@@ -482,6 +501,9 @@ impl Tunnel {
             };
             peer.take_call(now, &self.gate, from, call);
             self.turns.touch(number);
+        }
+        for number in told {
+            introduction::act(self, now, number, self.introduces);
         }
         Ok(())
     }

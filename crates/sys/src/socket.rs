@@ -3,6 +3,7 @@
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use chappe_core::Class;
 
@@ -43,7 +44,13 @@ pub struct Received {
     buffer: Vec<u8>,
     slot: usize,
     heard: Vec<Option<raw::Heard>>,
+    /// When they were read, as time since 1970.
+    read_at: Duration,
 }
+
+/// The longest age of a frame that is believed: a queue of [`RECEIVE_BUFFER`] octets holds little more at some Mbit/s. What looks older
+/// arrived before the system's clock was set.
+const AGE_MOST: Duration = Duration::from_secs(2);
 
 impl Received {
     /// Buffers for [`BATCH`] frames of up to `frame_max` octets.
@@ -52,22 +59,32 @@ impl Received {
             buffer: vec![0; BATCH * frame_max.max(1)],
             slot: frame_max.max(1),
             heard: Vec::with_capacity(BATCH),
+            read_at: Duration::ZERO,
         }
     }
 
     /// Sender and octets of the frames of the latest call, in order of arrival; `None` for a frame longer than
     /// `frame_max`.
     pub fn iter(&self) -> impl Iterator<Item = Option<(Endpoint, &[u8])>> {
+        let aged = self.iter_aged();
+        aged.map(|heard| heard.map(|(from, octets, _)| (from, octets)))
+    }
+
+    /// The same with the time for which each frame had waited to be read: nothing unless the socket has stamps
+    /// ([`Socket::stamp_received`]). Of frames that the kernel has coalesced, the age of one.
+    pub fn iter_aged(&self) -> impl Iterator<Item = Option<(Endpoint, &[u8], Duration)>> {
         let slots = self.buffer.chunks_exact(self.slot);
         self.heard.iter().zip(slots).flat_map(|(heard, slot)| {
             let (len, segment) = heard.map_or((0, 0), |heard| (heard.len, heard.segment));
             let octets = slot.get(..len).unwrap_or_default();
             // An empty frame and a frame that did not fit are one entry each.
             let count = len.div_ceil(segment.max(1)).max(1);
+            let age = heard.and_then(|heard| self.read_at.checked_sub(heard.stamp?));
+            let age = age.filter(|age| *age <= AGE_MOST).unwrap_or_default();
             (0..count).map(move |place| {
                 let from = (*heard)?.from;
                 let rest = octets.get(place * segment..)?;
-                Some((from, rest.get(..segment).unwrap_or(rest)))
+                Some((from, rest.get(..segment).unwrap_or(rest), age))
             })
         })
     }
@@ -79,7 +96,11 @@ impl Socket {
         into.heard.clear();
         let (slot, heard) = (into.slot, &mut into.heard);
         match raw::receive_many(self.fd.as_fd(), &mut into.buffer, slot, heard) {
-            Ok(()) => Ok(into.heard.len()),
+            Ok(()) => {
+                let read_at = SystemTime::now().duration_since(UNIX_EPOCH);
+                into.read_at = read_at.unwrap_or_default();
+                Ok(into.heard.len())
+            }
             Err(error) if retry(&error) => Ok(0),
             Err(error) => Err(self.failed("receive", error)),
         }
@@ -125,6 +146,14 @@ impl Socket {
         let on = 1i32.to_ne_bytes();
         self.kind != Kind::Packet
             && raw::set_option(self.fd.as_fd(), libc::SOL_UDP, libc::UDP_GRO, &on).is_ok()
+    }
+
+    /// Asks the kernel to stamp frames on arrival (SO_TIMESTAMPNS), for [`Received::iter_aged`]. Returns false if it cannot, which
+    /// changes nothing else.
+    pub fn stamp_received(&self) -> bool {
+        let on = 1i32.to_ne_bytes();
+        let name = libc::SO_TIMESTAMPNS;
+        raw::set_option(self.fd.as_fd(), libc::SOL_SOCKET, name, &on).is_ok()
     }
 
     /// The number of frames that a full receive queue has lost since the last call. Always 0 for UDP sockets, whose losses
@@ -227,6 +256,36 @@ fn retry(error: &io::Error) -> bool {
 #[cfg(test)]
 mod tests {
     use std::net::{SocketAddr, UdpSocket};
+    use std::time::{Duration, Instant};
+
+    /// Goal: a frame's age is the time since it arrived, also beside the size of coalesced ones, and nothing without stamps.
+    #[test]
+    fn frames_have_the_age_since_they_arrived() {
+        for stamped in [true, false] {
+            let socket = crate::udp::bind("127.0.0.1:0".parse().unwrap()).unwrap();
+            let address = rustix::net::getsockname(&socket.fd).unwrap();
+            let address = SocketAddr::try_from(address).unwrap();
+            assert!(!stamped || socket.stamp_received() && socket.join_received());
+            let sender = UdpSocket::bind("127.0.0.1:0").unwrap();
+            let mut received = super::Received::new(1 << 16);
+            let earliest = Instant::now();
+            sender.send_to(&[7; 100], address).unwrap();
+            let latest = Instant::now();
+            std::thread::sleep(Duration::from_millis(30));
+            let least = latest.elapsed();
+            assert_eq!(socket.receive(&mut received).unwrap(), 1);
+            let most = earliest.elapsed();
+            let (_, octets, age) = received.iter_aged().next().unwrap().unwrap();
+            assert_eq!(octets.len(), 100);
+            // The system's clock may be slewed meanwhile.
+            let slewed = Duration::from_millis(1);
+            let expected = match stamped {
+                true => least.saturating_sub(slewed)..=most + slewed,
+                false => Duration::ZERO..=Duration::ZERO,
+            };
+            assert!(expected.contains(&age), "{age:?} {expected:?}");
+        }
+    }
 
     /// Goal: the kernel's count of frames lost in a full receive queue is read right. Method: more datagrams than any queue holds,
     /// and the difference to those that can be read.

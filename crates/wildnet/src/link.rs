@@ -127,6 +127,8 @@ pub struct Report {
     pub totals: Totals,
     /// Smoothed round trip, and the least of the latest 10 to 20 s; `None` before the first sample.
     pub rtt: Option<(Duration, Duration)>,
+    /// How long reports are on their way at most, as far as is likely, because the hosts at both ends got their turns late.
+    pub host_delay: Duration,
     /// The least round trip of the latest 100 to 200 ms with samples. What exceeds the long-term minimum is a standing queue,
     /// not jitter.
     pub rtt_lately: Option<Duration>,
@@ -258,11 +260,22 @@ impl Link {
 
     /// Processes a frame from the peer; an error if it is malformed. Drain [`deliver`](Self::deliver) afterwards.
     pub fn handle(&mut self, now: Instant, octets: &[u8]) -> Result<Heard, DropReason> {
+        self.handle_late(now, now, octets)
+    }
+
+    /// The same for a frame that `arrived` some time before this end got its turn, `now`. What the path takes is measured up to the
+    /// arrival.
+    pub fn handle_late(
+        &mut self,
+        now: Instant,
+        arrived: Instant,
+        octets: &[u8],
+    ) -> Result<Heard, DropReason> {
         let Ok(frame) = Frame::parse(octets) else {
             self.sender.counters.drops.count(DropReason::Malformed);
             return Err(DropReason::Malformed);
         };
-        let heard = self.take(now, &frame);
+        let heard = self.take((now, arrived.min(now)), &frame);
         match heard.dropped {
             None => self.sender.counters.frames_received += 1,
             Some(why) => self.sender.counters.drops.count(why),
@@ -514,6 +527,7 @@ impl Link {
             incoming: self.receiver.frames.of(path).channel(),
             totals: sender.estimate_of(path).totals(),
             rtt: rtt.least().map(|least| (rtt.smoothed, least)),
+            host_delay: rtt.host_delay(),
             rtt_lately: rtt.lately(),
             rtt_latest: rtt.latest(),
             passed: loss.passed(),

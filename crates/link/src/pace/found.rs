@@ -51,6 +51,8 @@ pub(crate) struct Sight {
     pub frames: (u64, u64),
     /// By how much the least of the latest round trips exceeds the least of all although nothing queues.
     pub jitter: Duration,
+    /// How long reports wait at the hosts at both ends, as far as is likely.
+    pub host_delay: Duration,
     /// The queue to keep.
     pub right: Duration,
 }
@@ -154,7 +156,8 @@ impl Found {
             Phase::Start(..) => sight.least / LOOKS,
             _ => sight.least,
         };
-        round.max(ROUND_LEAST)
+        // Two reports at least, which hosts that get their turns late send and read less often.
+        round.max(ROUND_LEAST + sight.host_delay)
     }
 
     /// Begins a round anew.

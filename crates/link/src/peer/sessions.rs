@@ -5,6 +5,7 @@ use chappe_session::{Begun, Gate, HEAD, Initiation, Reason, Stamp, Verdict};
 use chappe_sys::Endpoint;
 
 use super::{IDLE, KEEPALIVE, OVERDUE, PROVE_EVERY, PathConfig, Peer, State, of_place};
+use crate::introduction::Said;
 use crate::path_mtu::Tail;
 
 /// Unanswered calls from which on a message says what to check.
@@ -29,6 +30,18 @@ impl Peer {
         datagram: &mut [u8],
         reply: &mut [u8],
     ) -> Result<Option<usize>, Reason> {
+        self.handle_late((now, now), gate, from, datagram, reply)
+    }
+
+    /// The same for a datagram that is read `now` and `arrived` earlier, since the host was busy.
+    pub fn handle_late(
+        &mut self,
+        (now, arrived): (Instant, Instant),
+        gate: &mut Gate,
+        from: Endpoint,
+        datagram: &mut [u8],
+        reply: &mut [u8],
+    ) -> Result<Option<usize>, Reason> {
         let (source, len) = crate::carrier::source(from);
         match gate.judge(now, source.get(..len).unwrap_or_default(), datagram, reply) {
             Verdict::Initiation(call) if call.public == self.config.public => {
@@ -36,7 +49,7 @@ impl Peer {
             }
             Verdict::Initiation(_) => return Err(Reason::Forged),
             Verdict::Sessions(_) => {
-                self.take_datagram(now, from, datagram);
+                self.take_datagram((now, arrived), from, datagram);
             }
             Verdict::Reply(len) => return Ok(Some(len)),
             Verdict::Dropped(reason) => return Err(reason),
@@ -46,7 +59,7 @@ impl Peer {
 
     /// Takes a call of this peer that the host's gate has opened.
     pub fn take_call(&mut self, now: Instant, gate: &Gate, from: Endpoint, call: Initiation) {
-        self.notice_pause(now);
+        self.notice_turn(now, now);
         self.counters.datagrams_received += 1;
         let path = usize::from(call.said().get(12).copied().unwrap_or_default());
         while self.paths.len() <= path {
@@ -66,10 +79,16 @@ impl Peer {
         self.count(taken.err());
     }
 
-    /// Handles a datagram that is addressed to one of this peer's sessions or calls. Returns whether it was authentic and new:
-    /// then drain [`deliver`](Self::deliver) and [`poll`](Self::poll).
-    pub fn take_datagram(&mut self, now: Instant, from: Endpoint, datagram: &mut [u8]) -> bool {
-        self.notice_pause(now);
+    /// Handles a datagram that is addressed to one of this peer's sessions or calls, and `arrived` before it was read, `now`. Returns
+    /// whether it was authentic and new: then drain [`deliver`](Self::deliver) and [`poll`](Self::poll).
+    pub fn take_datagram(
+        &mut self,
+        (now, arrived): (Instant, Instant),
+        from: Endpoint,
+        datagram: &mut [u8],
+    ) -> bool {
+        let arrived = arrived.min(now);
+        self.notice_turn(now, arrived);
         self.counters.datagrams_received += 1;
         let place = chappe_session::addressed(datagram).map(chappe_session::place_of);
         let (_, path) = of_place(place.unwrap_or_default() as usize);
@@ -84,7 +103,7 @@ impl Peer {
                 self.move_to(path, from);
             }),
             Some(4) => own.sessions.take_cookie(now, datagram),
-            _ => self.take_frame(now, (path, from), datagram),
+            _ => self.take_frame((now, arrived), (path, from), datagram),
         };
         self.count(taken.err());
         taken.is_ok()
@@ -198,7 +217,7 @@ impl Peer {
 
     fn take_frame(
         &mut self,
-        now: Instant,
+        (now, arrived): (Instant, Instant),
         (path, from): (usize, Endpoint),
         datagram: &mut [u8],
     ) -> Result<(), Reason> {
@@ -216,13 +235,15 @@ impl Peer {
         if let Some(frame) = datagram.get(HEAD..HEAD + opened.len) {
             // The link counts malformed frames itself.
             self.link.select(path);
-            let _ = self.link.handle(now, frame);
-            let tail = chappe_wildnet::header::note_tail(frame).and_then(Tail::read);
-            if let Some(tail) = tail {
+            let _ = self.link.handle_late(now, arrived, frame);
+            let tail = chappe_wildnet::header::note_tail(frame);
+            if let Some(said) = tail.and_then(Said::read) {
+                self.hear(said);
+            } else if let Some(tail) = tail.and_then(Tail::read) {
                 self.paths[path].path_mtu.take(now, tail);
             }
             // A frame with a body or a repair: the link is in use.
-            if chappe_wildnet::header::note_tail(frame).is_none() {
+            if tail.is_none() {
                 self.busy_at = now;
             }
         }

@@ -365,6 +365,9 @@ impl Peer {
         if let Some(len) = self.probe_path(now, path, datagram) {
             return self.seal(now, path, datagram, len);
         }
+        if let Some(len) = self.say_on(now, path, datagram) {
+            return self.seal(now, path, datagram, len);
+        }
         let limit = self.paths[path].path_mtu.limit();
         let space = datagram.get_mut(chappe_session::HEAD..limit)?;
         let space_len = space.len() + chappe_session::HEAD - chappe_session::OVERHEAD;

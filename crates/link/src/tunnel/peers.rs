@@ -1,6 +1,6 @@
 //! The peers of a tunnel, which may change while it runs.
 
-use chappe_session::Gate;
+use chappe_session::{Gate, Public};
 use chappe_sys::{Endpoint, Error, Links};
 
 use super::{Coverage, Place, Routes, Tunnel};
@@ -19,6 +19,18 @@ impl Place {
             coverage: Coverage::default(),
             sockets: Vec::new(),
         })
+    }
+}
+
+impl crate::introduction::Peers for Tunnel {
+    fn place_of_key(&self, key: &Public) -> Option<usize> {
+        self.keys.get(key).copied()
+    }
+
+    fn peer_at(&mut self, place: usize) -> Option<&mut Peer> {
+        let peer = &mut self.places.get_mut(place)?.as_mut()?.peer;
+        self.turns.touch(place);
+        Some(peer)
     }
 }
 
@@ -100,6 +112,19 @@ impl Tunnel {
             .and_then(|number| self.places.get_mut(number));
         if let Some(Some(place)) = place {
             place.coverage.distance = metres;
+        }
+    }
+
+    /// Whether this host tells its peers of each other when they ask.
+    pub fn set_introduces(&mut self, on: bool) {
+        self.introduces = on;
+    }
+
+    /// Sets the peer `by` that is asked where the peer `name` is, while that does not answer.
+    pub fn set_introducer(&mut self, name: &str, by: Option<&str>) {
+        let by = by.and_then(|by| Some(self.peer_mut(by)?.config().public));
+        if let Some(peer) = self.peer_mut(name) {
+            peer.set_introducer(by);
         }
     }
 

@@ -91,6 +91,7 @@ impl Sockets {
                     if self.joins {
                         let _ = socket.join_received();
                     }
+                    socket.stamp_received();
                     events.add(&socket, SOCKET + number as u64)?;
                     (way.socket, *index) = (Some(socket), found.index);
                 }

@@ -2,6 +2,8 @@
 
 mod air;
 mod bonding;
+mod busy;
+mod introduction;
 mod paths;
 mod peers;
 mod share;

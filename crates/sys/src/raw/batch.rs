@@ -5,6 +5,7 @@ use std::mem;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::ptr;
+use std::time::Duration;
 
 use super::check;
 use super::options::link_address;
@@ -18,7 +19,7 @@ type Flags = u32;
 #[cfg(not(target_env = "musl"))]
 type Flags = i32;
 
-/// Room for control messages in octets: the segment size (4) and the headers.
+/// Room for control messages in octets: the segment size (4), a stamp (16) and the headers.
 const CONTROL: usize = 64;
 
 /// Room for control messages, aligned as their headers must be.
@@ -33,6 +34,8 @@ pub(crate) struct Heard {
     pub len: usize,
     pub segment: usize,
     pub from: Endpoint,
+    /// When it arrived, as time since 1970, if the socket has stamps.
+    pub stamp: Option<Duration>,
 }
 
 /// Receives up to [`BATCH`] frames without waiting. Frame `i` goes to `buffer[i * slot..]`. `heard` gets its length
@@ -75,26 +78,59 @@ pub(crate) fn receive_many(
         let whole = header.msg_hdr.msg_flags & libc::MSG_TRUNC == 0;
         let from = endpoint(name).filter(|_| whole);
         let len = header.msg_len as usize;
-        let segment = joined(&header.msg_hdr).unwrap_or(len);
-        heard.push(from.map(|from| Heard { len, segment, from }));
+        let (segment, stamp) = control(&header.msg_hdr);
+        let segment = segment.unwrap_or(len);
+        heard.push(from.map(|from| Heard {
+            len,
+            segment,
+            from,
+            stamp,
+        }));
     }
     Ok(())
 }
 
-/// The size of coalesced datagrams (udp(7), UDP_GRO), if the kernel has coalesced any.
-fn joined(header: &libc::msghdr) -> Option<usize> {
+/// What the kernel says of a frame besides its sender: the size of coalesced datagrams, if it has coalesced any (udp(7), UDP_GRO),
+/// and when it arrived (socket(7), SO_TIMESTAMPNS).
+fn control(header: &libc::msghdr) -> (Option<usize>, Option<Duration>) {
+    let (mut segment, mut stamp) = (None, None);
     // SAFETY: the header is one that recvmmsg has filled: msg_control points to msg_controllen octets of whole control
     // messages in a room that is still there; CMSG_FIRSTHDR gives the first of them or null.
-    let first = unsafe { libc::CMSG_FIRSTHDR(header).as_ref() }?;
-    let known = first.cmsg_level == libc::SOL_UDP && first.cmsg_type == libc::UDP_GRO;
-    // SAFETY: as above.
-    let room = unsafe { libc::CMSG_LEN(mem::size_of::<libc::c_int>() as u32) } as usize;
-    if !known || (first.cmsg_len as usize) < room {
+    let mut next = unsafe { libc::CMSG_FIRSTHDR(header) };
+    // SAFETY: not null, so a whole control message of that room.
+    while let Some(message) = unsafe { next.as_ref() } {
+        match (message.cmsg_level, message.cmsg_type) {
+            (libc::SOL_UDP, libc::UDP_GRO) => {
+                let size: Option<libc::c_int> = value(message);
+                segment = size.and_then(|size| usize::try_from(size).ok());
+            }
+            (libc::SOL_SOCKET, libc::SO_TIMESTAMPNS) => {
+                // struct timespec, whose fields have 32 bits with some kernels and libraries.
+                let short = || value(message).map(|time: [i32; 2]| time.map(i64::from));
+                let time: Option<[i64; 2]> = value(message).or_else(short);
+                stamp = time.and_then(|[seconds, nanos]| {
+                    let seconds = u64::try_from(seconds).ok()?;
+                    Some(Duration::new(seconds, u32::try_from(nanos).ok()?))
+                });
+            }
+            _ => {}
+        }
+        // SAFETY: as for the first; the next message or null.
+        next = unsafe { libc::CMSG_NXTHDR(header, message) };
+    }
+    (segment.filter(|&size| size > 0), stamp)
+}
+
+/// The value of a control message, if it is long enough for one.
+#[allow(clippy::unnecessary_cast, reason = "the length is `u32` in musl")]
+fn value<T: Copy>(message: &libc::cmsghdr) -> Option<T> {
+    // SAFETY: this only computes a length.
+    let room = unsafe { libc::CMSG_LEN(mem::size_of::<T>() as u32) } as usize;
+    if (message.cmsg_len as usize) < room {
         return None;
     }
-    // SAFETY: the message is long enough for an int, which may stand at any address.
-    let size = unsafe { ptr::read_unaligned(libc::CMSG_DATA(first).cast::<libc::c_int>()) };
-    usize::try_from(size).ok().filter(|&size| size > 0)
+    // SAFETY: the message is long enough for the value, which may stand at any address, and callers ask for integers only.
+    Some(unsafe { ptr::read_unaligned(libc::CMSG_DATA(message).cast::<T>()) })
 }
 
 /// Sends up to [`BATCH`] runs without waiting and returns how many the kernel took. A run of several datagrams passes its layers

@@ -6,9 +6,10 @@ use super::{BIN, Heard, Link, first_number};
 use crate::header::{Ack, Frame, Kind, several, unpack};
 
 impl Link {
-    pub(super) fn take(&mut self, now: Instant, frame: &Frame<'_>) -> Heard {
+    /// Takes a frame that is read `now` and arrived then or earlier.
+    pub(super) fn take(&mut self, (now, arrived): (Instant, Instant), frame: &Frame<'_>) -> Heard {
         self.know(frame);
-        self.receiver.on_frame(now, frame.number);
+        self.receiver.on_frame(arrived, frame.number);
         self.hear(now);
         let mut heard = Heard {
             slot: frame.slot,
@@ -16,7 +17,7 @@ impl Link {
             dropped: None,
         };
         if let Some(ack) = &frame.ack {
-            heard.progress = self.take_report(now, *ack);
+            heard.progress = self.take_report((now, arrived), *ack);
             (self.contact.heard, self.contact.heard_at) = (true, now);
             if heard.progress && !self.turns() {
                 self.progress(now);
@@ -49,16 +50,16 @@ impl Link {
         };
         self.receiver.frames.owed = self.receiver.frames.owed.saturating_add(1);
         // The wait of a report counts from the first frame that it covers.
-        self.receiver.frames.owed_since.get_or_insert(now);
+        self.receiver.frames.owed_since.get_or_insert(arrived);
         self.contact.hurried |= frame.last;
         heard.dropped = taken.err();
         heard
     }
 
-    fn take_report(&mut self, now: Instant, ack: Ack<'_>) -> bool {
+    fn take_report(&mut self, at: (Instant, Instant), ack: Ack<'_>) -> bool {
         let turns = self.turns();
         let Some(octets) = ack.packed else {
-            return self.sender.on_ack(now, &ack, turns);
+            return self.sender.on_ack(at, &ack, turns);
         };
         let used = unpack(ack.bitmap, &mut self.bitmap);
         let whole = Ack {
@@ -67,7 +68,7 @@ impl Link {
             bitmap: self.bitmap.get(..used).unwrap_or_default(),
             ..ack
         };
-        self.sender.on_ack(now, &whole, turns)
+        self.sender.on_ack(at, &whole, turns)
     }
 
     /// Whether a frame with this number has been sent since this end started.

@@ -16,34 +16,41 @@ use crate::paths::FrameId;
 
 impl Sender {
     /// Takes a report; whether it settles anything new. `turns`: the peer speaks only when we have ended, so all frames
-    /// are settled by it.
-    pub fn on_ack(&mut self, now: Instant, ack: &Ack<'_>, turns: bool) -> bool {
+    /// are settled by it. It is read `now` and has `arrived` then or earlier.
+    pub fn on_ack(
+        &mut self,
+        (now, arrived): (Instant, Instant),
+        ack: &Ack<'_>,
+        turns: bool,
+    ) -> bool {
         if !self.loss.covers(ack) {
             self.counters.strange_reports += 1;
             return false;
         }
         // Before any frame is settled: only a report that is news measures a round trip.
-        let sample = self.loss.rtt_sample(now, ack).filter(|_| !turns);
+        let sample = self.loss.rtt_sample(arrived, ack).filter(|_| !turns);
         let first = self.loss.first_number();
         self.conditions.estimate_mut().on_ack(ack, first);
-        self.loss.hear(now, ack);
+        self.loss.hear(arrived, ack);
         let until = match turns {
             true => self.loss.newest(),
-            false => self.loss.overtaken(now, ack.highest),
+            false => self.loss.overtaken(arrived, ack.highest),
         };
         // Arrivals before losses: a body that is reported is not lost, whatever became of its latest frame.
-        self.resolve_doubts(now, ack);
+        self.resolve_doubts((now, arrived), ack);
         let mut unseen = false;
         for seq in self.window.open() {
             match ack.has(seq) {
-                Some(true) if self.window.is_missing(seq) => self.arrived(now, seq, ack),
+                Some(true) if self.window.is_missing(seq) => {
+                    self.arrived((now, arrived), seq, ack);
+                }
                 Some(true) => {}
                 // Settled by a report that was cut before it.
                 Some(false) => unseen |= !turns && self.is_overlooked(seq),
                 None => {}
             }
         }
-        self.loss.on_report(now, ack);
+        self.loss.on_report(arrived, ack);
         let lost = self.window.lost_count();
         let mut progress = false;
         if unseen {
@@ -65,6 +72,12 @@ impl Sender {
         }
         self.window.advance();
         if let Some(sample) = sample {
+            // What a report waits for at the peer beyond what it may, and here.
+            let held = ack
+                .held()
+                .saturating_sub(self.conditions.config().ack_delay);
+            let rtt = self.loss.rtt_mut();
+            rtt.note_hosts(held + now.saturating_since(arrived));
             self.measure(now, sample);
         }
         self.judge_paths(now, ack);
@@ -91,7 +104,8 @@ impl Sender {
     fn measure(&mut self, now: Instant, sample: Duration) {
         self.loss.rtt_mut().note(now, sample);
         let rtt = self.loss.rtt();
-        let expected = rtt.smoothed + rtt.variation + self.conditions.config().ack_delay;
+        let waits = self.conditions.config().ack_delay + rtt.host_delay();
+        let expected = rtt.smoothed + rtt.variation + waits;
         // Twice at most: what lasted longer had no frame after it that could tell, as while hosts are silent. Planned as if
         // rounds were that long, each acknowledgement of TCP took twenty repairs once the hosts went on.
         let known = self.loss.loss_delay().min(expected * 2);
@@ -237,7 +251,7 @@ impl Sender {
     }
 
     /// Takes from a report what it says about bodies in doubt.
-    fn resolve_doubts(&mut self, now: Instant, ack: &Ack<'_>) {
+    fn resolve_doubts(&mut self, at: (Instant, Instant), ack: &Ack<'_>) {
         for seq in self.window.placed() {
             let Some(State::InDoubt { newest }) = self.window.state(seq) else {
                 continue;
@@ -245,7 +259,7 @@ impl Sender {
             match ack.has(seq) {
                 Some(true) => {
                     self.counters.given_up = self.counters.given_up.saturating_sub(1);
-                    self.arrived(now, seq, ack);
+                    self.arrived(at, seq, ack);
                 }
                 Some(false) if self.is_past(ack.highest, newest) => self.window.give_up(seq, None),
                 _ => {}
@@ -258,16 +272,16 @@ impl Sender {
         usize::from(frame.path) == self.loss.at() && !before(highest, frame.number)
     }
 
-    /// A body is reported.
-    fn arrived(&mut self, now: Instant, seq: u32, ack: &Ack<'_>) {
+    /// A body is reported, in a report that came then.
+    fn arrived(&mut self, (now, came): (Instant, Instant), seq: u32, ack: &Ack<'_>) {
         let Some(&entry) = self.window.entry(seq) else {
             return;
         };
-        self.note_order(now, &entry, ack);
+        self.note_order(came, &entry, ack);
         if entry.state == State::InFlight && entry.transmissions == 1 && !entry.copied {
             self.note_shown(now, entry.frame);
         }
-        let took = self.arrival(now, &entry, ack);
+        let took = self.arrival(came, &entry, ack);
         let took = took.saturating_since(entry.offered);
         let service = self.conditions.service(entry.service.into());
         let deadline = self.conditions.allowed(&service);

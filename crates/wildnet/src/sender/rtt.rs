@@ -15,6 +15,8 @@ pub(crate) struct Rtt {
     pub smoothed: Duration,
     pub variation: Duration,
     latest: Option<(Duration, Instant)>,
+    /// What hosts add to it, since they get their turns late: smoothed, and its variation.
+    hosts: (Duration, Duration),
     lately: Stretches,
     long: Stretches,
 }
@@ -33,6 +35,18 @@ impl Rtt {
     /// The latest sample, and when it came.
     pub fn latest(&self) -> Option<(Duration, Instant)> {
         self.latest
+    }
+
+    /// Notes how long a report was kept waiting at both hosts. That is no part of the round trip, which the path makes.
+    pub fn note_hosts(&mut self, waited: Duration) {
+        let (smoothed, variation) = self.hosts;
+        let off = waited.max(smoothed).saturating_sub(waited.min(smoothed));
+        self.hosts = ((smoothed * 7 + waited) / 8, (variation * 3 + off) / 4);
+    }
+
+    /// The longest likely wait at both hosts, by the same rule as the probe timeout's.
+    pub fn host_delay(&self) -> Duration {
+        self.hosts.0 + self.hosts.1 * 4
     }
 
     pub fn note(&mut self, now: Instant, sample: Duration) {
@@ -55,7 +69,10 @@ impl Rtt {
     /// timer granularity of 1 ms).
     pub fn pto(&self, delay: Duration) -> Duration {
         match self.least() {
-            Some(_) => self.smoothed + self.variation * 4 + delay + Duration::from_millis(1),
+            Some(_) => {
+                let hosts = delay + self.host_delay();
+                self.smoothed + self.variation * 4 + hosts + Duration::from_millis(1)
+            }
             None => INITIAL,
         }
     }

@@ -41,6 +41,8 @@ pub struct Configuration {
     pub status: Option<PathBuf>,
     /// What to run once the device is up, and before it goes.
     pub hooks: Hooks,
+    /// Whether this host introduces its peers to each other.
+    pub introduces: bool,
     /// Settings that are valid but probably not intended.
     pub warnings: Vec<String>,
 }
@@ -55,6 +57,8 @@ pub struct Entry {
     pub path_hosts: Vec<Option<(String, u16)>>,
     /// Its distance in metres, if the file has it.
     pub distance: Option<f64>,
+    /// The peer that is asked where this one is while it does not answer.
+    pub introducer: Option<String>,
     /// What to run when it comes up, and when it is lost.
     pub hooks: Hooks,
 }
@@ -125,6 +129,7 @@ pub fn read(path: &Path) -> Result<Configuration, InputError> {
             .as_ref()
             .map(|folder| source.folder.join(folder.get_ref())),
         hooks: link.hooks(),
+        introduces: link.introduce,
         warnings,
     })
 }
@@ -225,6 +230,9 @@ fn peers(
             }
         }
         peers.push(peer);
+    }
+    for (source, table) in tables {
+        table.check_introducer(&peers, carrier, source)?;
     }
     Ok(peers)
 }

@@ -118,6 +118,7 @@ impl Service {
             for peer in &self.now.peers {
                 tunnel.set_distance(&peer.config.name, peer.distance);
             }
+            changes::introduce(tunnel, &self.now);
         }
         self.look_at = now + LOOK;
         let newest = modified(&self.path, &self.now);

@@ -141,9 +141,15 @@ impl Medium {
         flights.map(|key| key.0).chain(queued).min()
     }
 
-    /// The next frame of host `from` that has arrived.
-    pub fn land(&mut self, from: usize, now: Instant) -> Option<Vec<u8>> {
+    /// When the next frame of host `from` arrives, or did.
+    pub fn arrives_at(&self, from: usize) -> Option<Instant> {
+        self.flying[from].keys().next().map(|key| key.0)
+    }
+
+    /// The next frame of host `from` that has arrived, and when it did.
+    pub fn land(&mut self, from: usize, now: Instant) -> Option<(Instant, Vec<u8>)> {
         let entry = self.flying[from].first_entry()?;
-        (entry.key().0 <= now).then(|| entry.remove())
+        let arrived = entry.key().0;
+        (arrived <= now).then(|| (arrived, entry.remove()))
     }
 }

@@ -16,7 +16,7 @@ pub mod starts;
 use bbr::Bbr;
 use medium::Medium;
 
-use chappe_core::{Bitrate, Duration, Instant, Purpose, Seed};
+use chappe_core::{Bitrate, Duration, Instant, Purpose, Seed, Stream};
 use chappe_link::{BULK, Gate, IDLE_KEEPALIVE, PROTOCOL, PathConfig, Peer, PeerConfig, Secret};
 use chappe_sys::Endpoint;
 use chappe_wildnet::Service;
@@ -53,6 +53,11 @@ pub struct Air {
     pub queue: usize,
     /// How often both hosts stand still, and for how long.
     pub stall: Option<(Duration, Duration)>,
+    /// By how much each turn of a host comes late at least and at most, uniformly: others use its processor. A turn begins when
+    /// something arrives or is due, and ends when nothing more is.
+    pub late: Option<(Duration, Duration)>,
+    /// Whether the hosts know when a datagram arrived that they read later.
+    pub stamped: bool,
     /// How often a small packet of each class is sent beside the transfer.
     pub ping_every: Duration,
     /// Octets of the largest frame that passes, with the headers below.
@@ -88,6 +93,8 @@ impl Air {
             steps: &[],
             queue: QUEUE,
             stall: None,
+            late: None,
+            stamped: true,
             ping_every: Duration::from_millis(100),
             largest: usize::MAX,
             narrower: None,
@@ -227,6 +234,9 @@ pub struct Run {
     /// The end of the present pause of the hosts, and the next one.
     still_until: Instant,
     still_at: Instant,
+    /// The turn that each host waits for, where turns are late, and how late.
+    turn_at: [Option<Instant>; 2],
+    lateness: Stream,
     /// TCP: next to send, acknowledged, received in order; segments since the last acknowledgement.
     next: u32,
     acked: u32,
@@ -323,6 +333,8 @@ impl Run {
             still_at: air
                 .stall
                 .map_or(Instant::MAX, |(every, _)| Instant::ZERO + every),
+            turn_at: [None; 2],
+            lateness: Seed(seed).stream(Purpose::Node(2)),
             next: 0,
             acked: 0,
             received: 0,
@@ -340,8 +352,13 @@ impl Run {
 
     /// Gives a datagram to a host. Its gate may drop it; what it would reply is lost.
     pub fn hear(&mut self, host: usize, from: Endpoint, datagram: &mut [u8]) {
+        self.hear_late(host, self.now, from, datagram);
+    }
+
+    /// The same for one that arrived earlier.
+    fn hear_late(&mut self, host: usize, arrived: Instant, from: Endpoint, datagram: &mut [u8]) {
         let (peer, gate) = (&mut self.peers[host], &mut self.gates[host]);
-        let _ = peer.handle(self.now, gate, from, datagram, &mut [0; 256]);
+        let _ = peer.handle_late((self.now, arrived), gate, from, datagram, &mut [0; 256]);
     }
 
     fn probe(&self, class: usize) -> Probe {
@@ -432,43 +449,70 @@ impl Run {
                 self.still_at = self.still_until + every;
             }
             let still = self.now < self.still_until;
-            if !still {
-                self.act();
+            let turns = [0, 1].map(|host| !still && self.takes_turn(host));
+            let late = self.air.late.is_some();
+            for host in (0..2).filter(|host| late && turns[*host]) {
+                self.land_at(host);
             }
+            self.act(turns);
             let now = self.now;
             self.media.iter_mut().for_each(|medium| medium.serve(now));
-            let awake = (!still).then_some(&self.peers);
-            let peers = awake.into_iter().flatten();
-            let next = peers
-                .filter_map(|peer| peer.deadline(self.now))
+            let hosts = (0..2).filter(|_| !still);
+            let next = hosts
+                .filter_map(|host| self.turn_at[host].or(self.due_at(host)))
                 .chain((self.media.iter().filter_map(Medium::next_at)).filter(|_| !still))
-                .chain([if still {
-                    self.still_until
-                } else {
-                    self.probe_at
-                }])
+                .chain(still.then_some(self.still_until))
                 .min();
             // A wake-up takes some time on any machine.
             let soon = self.now + Duration::from_micros(20);
-            let source = self.source_at().filter(|_| !still);
-            let next = next.into_iter().chain(source).min();
             self.now = next.map_or(soon, |next| next.max(soon)).min(end);
-            if self.now >= self.still_until {
-                self.land();
+            if self.now >= self.still_until && self.air.late.is_none() {
+                (0..2).rev().for_each(|host| self.land_at(host));
             }
         }
     }
 
-    /// What programs and peers do at a moment.
-    fn act(&mut self) {
-        let mut datagram = vec![0; 2048];
-        self.source();
-        if self.now >= self.probe_at {
-            self.probe_at += self.air.ping_every;
-            self.probes_sent += 1;
-            self.ping();
+    /// When something is next due on a host, whatever arrives.
+    fn due_at(&self, host: usize) -> Option<Instant> {
+        let own = (host == 0).then_some(self.probe_at);
+        let source = self.source_at().filter(|_| host == 0);
+        let peer = self.peers[host].deadline(self.now);
+        [peer, own, source].into_iter().flatten().min()
+    }
+
+    /// Whether a host has its turn now. Where turns are late, one begins some time after there was a reason.
+    fn takes_turn(&mut self, host: usize) -> bool {
+        let Some((least, most)) = self.air.late else {
+            return true;
+        };
+        let arrives = self
+            .media
+            .iter()
+            .filter_map(|medium| medium.arrives_at(1 - host));
+        let wanted = self.due_at(host).into_iter().chain(arrives).min();
+        if self.turn_at[host].is_none() && wanted.is_some_and(|at| at <= self.now) {
+            let late = least + most.saturating_sub(least).mul_f64(self.lateness.fraction());
+            self.turn_at[host] = Some(self.now + late);
         }
-        for from in 0..2 {
+        let has = self.turn_at[host].is_some_and(|at| at <= self.now);
+        if has {
+            self.turn_at[host] = None;
+        }
+        has
+    }
+
+    /// What programs and peers do at a moment, on the hosts that have their turn.
+    fn act(&mut self, turns: [bool; 2]) {
+        let mut datagram = vec![0; 2048];
+        if turns[0] {
+            self.source();
+            if self.now >= self.probe_at {
+                self.probe_at += self.air.ping_every;
+                self.probes_sent += 1;
+                self.ping();
+            }
+        }
+        for from in (0..2).filter(|host| turns[*host]) {
             while let Some((len, _, path)) = self.peers[from].poll_path(self.now, &mut datagram) {
                 let mut frame = datagram[..len].to_vec();
                 frame.resize(len + self.below[path], 0);
@@ -490,16 +534,17 @@ impl Run {
         }
     }
 
-    fn land(&mut self) {
-        for from in 0..2 {
-            for path in 0..self.media.len() {
-                while let Some(mut frame) = self.media[path].land(from, self.now) {
-                    frame.truncate(frame.len() - self.below[path]);
-                    self.hear(1 - from, at(from, path), &mut frame);
-                }
+    /// A host reads what has arrived.
+    fn land_at(&mut self, host: usize) {
+        let from = 1 - host;
+        for path in 0..self.media.len() {
+            while let Some((arrived, mut frame)) = self.media[path].land(from, self.now) {
+                frame.truncate(frame.len() - self.below[path]);
+                let arrived = if self.air.stamped { arrived } else { self.now };
+                self.hear_late(host, arrived, at(from, path), &mut frame);
             }
-            self.hand_up(from);
         }
+        self.hand_up(from);
     }
 
     /// Takes what peer `from` has sent and the other one hands up.

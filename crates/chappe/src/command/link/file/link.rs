@@ -25,6 +25,8 @@ pub(super) struct LinkTable {
     path_mtu: Option<Spanned<usize>>,
     #[serde(default = "yes")]
     pub routes: bool,
+    #[serde(default)]
+    pub introduce: bool,
     pub peers: Option<Spanned<PathBuf>>,
     pub metrics: Option<PathBuf>,
     pub status: Option<PathBuf>,

@@ -26,6 +26,7 @@ pub(super) struct PeerTable {
     key_file: Option<Spanned<PathBuf>>,
     endpoint: Option<Spanned<String>>,
     networks: Vec<Spanned<String>>,
+    introducer: Option<Spanned<String>>,
     keepalive: Option<Spanned<Time>>,
     rate: Option<Spanned<Rate>>,
     distance: Option<Length>,
@@ -146,12 +147,37 @@ impl PeerTable {
             host,
             path_hosts: paths.hosts,
             distance: self.distance.as_ref().map(|distance| distance.value()),
+            introducer: self.introducer.as_ref().map(|by| by.get_ref().clone()),
             hooks: Hooks {
                 up: self.on_up.clone(),
                 down: self.on_down.clone(),
                 limit: limit(&self.hook_limit),
             },
         })
+    }
+
+    /// Refuses an introducer that is no other peer, or where there is none: on Ethernet.
+    pub fn check_introducer(
+        &self,
+        peers: &[Entry],
+        carrier: &Carrier,
+        source: &Source,
+    ) -> Result<(), InputError> {
+        let Some(by) = &self.introducer else {
+            return Ok(());
+        };
+        let own = self.name.as_ref().map(|name| name.get_ref());
+        let known = |peer: &Entry| peer.config.name == *by.get_ref();
+        if own == Some(by.get_ref()) || !peers.iter().any(known) {
+            let message = format!("the introducer `{}` is no other peer", by.get_ref());
+            let help = "the name of a peer that both hosts have, and whose file has `introduce = true` in [link]";
+            return Err(source.wrong(by.span(), message, help));
+        }
+        if !matches!(carrier, Carrier::Udp(_)) {
+            let message = "an introducer for a link without addresses".to_owned();
+            return Err(source.wrong(by.span(), message, "leave it out, or `listen` on UDP"));
+        }
+        Ok(())
     }
 
     fn public(&self, source: &Source) -> Result<Public, InputError> {

@@ -41,7 +41,9 @@ fn the_template_can_be_read_whole() {
         .replacen("\nSeveral paths", "\n# Several paths", 1)
         // Paths have their own.
         .replacen("endpoint = \"192.0.2.7:1795\"       #", "# ", 1)
-        .replacen("rate = \"6 Mbit/s\"", "", 1);
+        .replacen("rate = \"6 Mbit/s\"", "", 1)
+        // There is no such peer.
+        .replacen("introducer = \"server\"", "", 1);
     for (name, text) in [("as-is", &template), ("all", &all)] {
         let read = read_text(name, text).unwrap();
         assert_eq!(read.peers[0].config.services[1], BULK);
@@ -101,6 +103,12 @@ fn mistakes_are_reported_with_their_place() {
             "# keepalive = \"25 s\"",
             "keepalive = \"0.1 s\"",
             "1 s to 1 h",
+        ),
+        (
+            "introducer",
+            "# introducer =",
+            "introducer =",
+            "no other peer",
         ),
         ("key", "\"host.key\"", "\"other.key\"", "key new"),
         ("public", &key(4), "abc", "key public"),

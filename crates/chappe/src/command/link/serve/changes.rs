@@ -27,9 +27,18 @@ pub fn apply(tunnel: &mut Tunnel, before: &Configuration, after: &Configuration)
         }
         tunnel.set_distance(&peer.config.name, peer.distance);
     }
+    introduce(tunnel, after);
     match said.is_empty() {
         true => "nothing has changed\n".into(),
         false => said,
+    }
+}
+
+/// Tells the tunnel who introduces whom.
+pub fn introduce(tunnel: &mut Tunnel, now: &Configuration) {
+    tunnel.set_introduces(now.introduces);
+    for peer in &now.peers {
+        tunnel.set_introducer(&peer.config.name, peer.introducer.as_deref());
     }
 }
 
@@ -125,6 +134,12 @@ fn change(tunnel: &mut Tunnel, old: &Entry, new: &Entry, said: &mut String) {
             }
             peer.set_service(class, service);
         }
+    }
+    if old.introducer != new.introducer {
+        let _ = match &new.introducer {
+            Some(by) => writeln!(said, "{name}: introduced by {by}"),
+            None => writeln!(said, "{name}: no introducer any more"),
+        };
     }
     if old.hooks != new.hooks {
         let _ = writeln!(said, "{name}: other hooks");
