@@ -37,4 +37,7 @@ await measure("panning close up", 120, "view.timeline.pan(0.02)");
 await measure("zooming out", 120, "view.timeline.zoom(1.07)");
 await page.keyboard.press(" ");
 await measure("playing", 180, "");
+await page.keyboard.press(" ");
+await page.selectOption("#mode", "moment");
+await measure("all nodes at a moment", 120, "view.move(view.model.end * step / 120)");
 await browser.close();

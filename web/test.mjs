@@ -181,6 +181,8 @@ for (const choice of ["png", "map", "panel"]) assert.equal((await download(choic
 // Figures.
 if (await page.locator("#tab-figures").isEnabled()) {
   await page.keyboard.press("3");
+  // What was said of the runs does not stand over the figures.
+  assert.doesNotMatch(await message(), /First difference|Lost at/);
   await shot("figures-dark");
   await clean("the figures in dark colours");
   await page.keyboard.press("d");

@@ -111,9 +111,9 @@ function frame(model: Model, row: number): string {
 export function held(model: Model, node: number, at: number): string {
   const { readings, links } = model.run;
   const [values, words] = [readings.column("value"), readings.column("word")];
-  const own = model.names().flatMap((name) => model.named(name, node));
+  const own = model.readings.names.flatMap((name) => model.readings.of(name, node));
   const lines = own.map((series) => {
-    const row = model.rowAt(series, at);
+    const row = model.readings.rowAt(series, at);
     const value = row < 0 ? "" : Number.isNaN(values.at(row)) ? plain(words.word(row)) : number(values.at(row));
     const several = own.some((other) => other.name === series.name && other.part !== series.part);
     return `<tr><td>${escape(plain(series.name))}${several ? ` (${series.part})` : ""}</td><td>${escape(value)}</td></tr>`;

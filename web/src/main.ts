@@ -155,8 +155,7 @@ class Page {
     this.panels = new Panels(element<HTMLCanvasElement>("panel"), model);
     [this.cursor, this.node, this.selected] = [0, 0, null];
     const first = this.fillReadings();
-    const reading = model.named(first)[0];
-    if (reading) this.node = reading.node;
+    this.node = Math.max(0, model.readings.firstWith(first));
     this.say(this.summary());
     if (this.contents.live) this.cursor = model.end;
     const { dropped } = model.run.about;
@@ -240,6 +239,9 @@ class Page {
     element("other-label").hidden = view !== "compare";
     if (view === "compare") this.openOther(Number(element<HTMLSelectElement>("other").value));
     else this.second = null;
+    // What was said of another view would stand over this one.
+    if (view === "figures") this.say(figuresSaid(this.contents.figures));
+    else if (view === "run" && this.contents.runs.length > 0) this.say(this.summary());
     this.dirty = true;
   }
 
@@ -592,12 +594,23 @@ class Page {
     const mode: Mode = reading === "packets" ? "packets" : (element<HTMLSelectElement>("mode").value as Mode);
     this.panels.draw(mode, reading, this.node, this.cursor, this.timeline.window);
     element<HTMLSelectElement>("mode").disabled = reading === "packets";
-    element("meaning").textContent = reading === "packets" ? "Each frame by its packet number; the colour is the stage or the node." : reading ? `${this.panels.meaning(reading)} ${mode === "time" ? `Of ${this.model.name(this.node)}.` : ""}` : "This system shows no readings.";
+    const meaning = reading === "packets" ? "Each frame by its packet number; the colour is the stage or the node." : reading ? `${this.panels.meaning(reading)} ${mode === "time" ? `Of ${this.model.name(this.node)}.` : ""}` : "This system shows no readings.";
+    const meant = element("meaning");
+    // Setting a text lays the page out anew, also if it is the same.
+    if (meant.textContent !== meaning) meant.textContent = meaning;
     if (this.contents.live && !this.selected) this.tell(held(this.model, this.node, this.cursor));
     const step = (this.timeline.window.end - this.timeline.window.begin) / 1000;
     element("clock").textContent = time(this.cursor, step);
     element("timeline").setAttribute("aria-label", `A lane for each of ${this.model.nodes} nodes, from ${time(this.timeline.window.begin, step)} to ${time(this.timeline.window.end, step)}; ${this.model.name(this.node)} is chosen`);
   }
+}
+
+/** What the figures are, in a sentence. */
+function figuresSaid(figures: Contents["figures"]): string {
+  const claims = figures.flatMap((figure) => figure.claims.filter((one) => !one.claim.goal));
+  const held = claims.filter((one) => one.claim.holds).length;
+  const titles = figures.length === 1 ? figures[0].title : `${figures.length} figures`;
+  return claims.length > 0 ? `${titles}; ${held} of ${claims.length} claims of the paper hold` : titles;
 }
 
 declare global {

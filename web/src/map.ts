@@ -1,12 +1,14 @@
 // The network: nodes where they stand, or in rings around node 0, links by quality, and what is on the air at a moment.
 
-import { bound, Model } from "./model";
+import { bound, Model, offAt } from "./model";
 import { colours } from "./theme";
 
 export class NetworkMap {
   node = 0;
   at = 0;
   private places: [number, number][];
+  /** The canvas's width and height in the page's pixels, as last drawn: to ask for them lays the page out. */
+  private size: [number, number] = [0, 0];
   private network: { key: string; canvas: HTMLCanvasElement } | null = null;
 
   constructor(readonly canvas: HTMLCanvasElement, readonly model: Model) {
@@ -26,15 +28,15 @@ export class NetworkMap {
 
   private point(node: number): [number, number] {
     const margin = 26;
-    const [width, height] = [this.canvas.clientWidth - 2 * margin, this.canvas.clientHeight - 2 * margin];
     const [x, y] = this.places[node];
-    return [margin + x * width, margin + y * height];
+    return [margin + x * (this.size[0] - 2 * margin), margin + y * (this.size[1] - 2 * margin)];
   }
 
   draw(): void {
     const { canvas } = this;
     const ratio = window.devicePixelRatio || 1;
-    const [width, height] = [Math.round(canvas.clientWidth * ratio), Math.round(canvas.clientHeight * ratio)];
+    this.size = [canvas.clientWidth, canvas.clientHeight];
+    const [width, height] = this.size.map((length) => Math.round(length * ratio));
     if (width < 2 || height < 2) return;
     if (canvas.width !== width || canvas.height !== height) [canvas.width, canvas.height] = [width, height];
     const context = canvas.getContext("2d", { alpha: false })!;
@@ -140,12 +142,10 @@ export class NetworkMap {
       context.globalAlpha = 1;
     }
     for (let place = 0; place < model.nodes; place++) {
-      const { off, down } = model.lanes[place];
-      let pair = 0;
-      while (pair < off.length && off[pair + 1] < at) pair += 2;
-      if (pair >= off.length || off[pair] > at) continue;
+      const pair = offAt(model.lanes[place], at);
+      if (pair < 0) continue;
       const [x, y] = this.point(place);
-      context.fillStyle = down[pair / 2] ? palette.down : palette.asleep;
+      context.fillStyle = model.lanes[place].down[pair / 2] ? palette.down : palette.asleep;
       context.beginPath();
       context.arc(x, y, 6, 0, 7);
       context.fill();
@@ -153,7 +153,7 @@ export class NetworkMap {
   }
 }
 
-/** Places within the unit square, with the map's proportions kept. */
+/** Places within the unit square, which is stretched to the map's size. */
 function layout(model: Model): [number, number][] {
   const given = model.run.about.positions_m;
   if (given.length >= model.nodes && model.nodes > 0) {

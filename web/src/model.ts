@@ -1,6 +1,9 @@
 // A run prepared for drawing: for each node its events in order of time, and a coarse picture of them at every scale.
 
-import type { Run } from "./data";
+import type { Column, Run } from "./data";
+import { bound, Readings } from "./readings";
+
+export { bound };
 
 /** What a radio does, as bits: a coarse picture ORs them together. */
 export const State = { asleep: 1, overhears: 2, receives: 4, sends: 8, lost: 16, down: 32 } as const;
@@ -16,17 +19,13 @@ export interface Lane {
   coarse: Uint8Array[];
 }
 
-export interface Series {
-  name: string;
-  node: number;
-  part: number;
-  rows: Uint32Array;
-}
-
 /** Stretches of the finest coarse picture at least: more than a screen has columns. */
 const FINEST = 8192;
 /** Octets of all finest pictures together at most: long runs of many events get finer ones, since closer up each event is drawn. */
 const PICTURES = 48e6;
+
+/** Outcomes of signals too weak to be heard, or of receivers that were not there. */
+const UNHEARD = new Set(["too_weak", "asleep", "other_channel", "down"]);
 
 export class Model {
   /** Nodes, and interferers after them. */
@@ -34,32 +33,46 @@ export class Model {
   readonly end: number;
   readonly lanes: Lane[] = [];
   readonly byFrame: { from: Uint32Array; rows: Uint32Array };
-  readonly series: Series[];
+  readonly readings: Readings;
   readonly lostRows: Uint32Array;
-  private readonly seriesOf = new Map<string, Series>();
-  private readonly seriesNamed = new Map<string, Series[]>();
-  private readonly seriesHeld = new Map<string, Series[]>();
-  private readonly received: number;
   private readonly finest: number;
+  /** The state bits of each reception. */
+  private readonly states: Uint8Array;
+  /** Codes of outcomes that say something. */
+  private readonly notable: boolean[];
+  private readonly received: number;
+  private readonly outcome: Column;
+  private readonly start: Column;
+  private readonly known: Column;
+  private readonly frame: Column;
+  private readonly airtime: Column;
+  private readonly to: Column;
+  private readonly at: Column;
 
   constructor(readonly run: Run) {
     const { frames, receptions } = run;
     this.nodes = run.about.nodes + run.about.interferers;
     this.end = Math.max(run.about.end_ns, 1);
-    this.received = receptions.column("outcome").words.indexOf("received");
+    // A look-up by name for each of a million rows would take longer than all else.
+    [this.outcome, this.start, this.known] = [receptions.column("outcome"), receptions.column("start_ns"), receptions.column("known_ns")];
+    [this.frame, this.at] = [receptions.column("frame"), receptions.column("node")];
+    [this.airtime, this.to] = [frames.column("airtime_ns"), frames.column("to")];
+    this.received = this.outcome.words.indexOf("received");
+    this.notable = this.outcome.words.map((why) => !UNHEARD.has(why) && why !== "received");
+    this.states = this.judge();
     const [events, room] = [receptions.rows / 16, PICTURES / Math.max(1, this.nodes)];
     this.finest = Math.max(FINEST, 2 ** Math.floor(Math.log2(Math.max(1, Math.min(events, room, 1 << 17)))));
     const sent = group(frames.column("node").values, this.nodes);
-    const heard = group(receptions.column("node").values, this.nodes);
+    const heard = group(this.at.values, this.nodes);
     const away = this.away();
     for (let node = 0; node < this.nodes; node++) {
       const { off, down } = away[node];
       const lane: Lane = { sent: sent[node], heard: heard[node], off, down, coarse: [] };
       this.lanes.push(lane);
     }
-    this.lanes.forEach((lane, node) => this.coarsen(lane, node));
+    this.lanes.forEach((lane) => this.coarsen(lane));
     this.byFrame = this.indexFrames();
-    this.series = this.indexReadings();
+    this.readings = new Readings(run.readings, this.nodes);
     this.lostRows = this.findLosses();
   }
 
@@ -71,11 +84,7 @@ export class Model {
 
   /** How many nodes are there at a moment: not switched off, and met before it. */
   presentAt(at: number): number {
-    const gone = this.lanes.filter(({ off }) => {
-      const pair = off.findIndex((begin, place) => place % 2 === 0 && begin <= at && off[place + 1] >= at);
-      return pair >= 0;
-    });
-    return this.nodes - gone.length;
+    return this.nodes - this.lanes.filter((lane) => offAt(lane, at) >= 0).length;
   }
 
   isInterferer(node: number): boolean {
@@ -83,41 +92,38 @@ export class Model {
   }
 
   isReceived(row: number): boolean {
-    return this.run.receptions.column("outcome").values[row] === this.received;
+    return this.outcome.values[row] === this.received;
   }
 
-  /** Losses that say something: the receiver was there and heard it. Signals too weak to be heard are left out. */
+  /** Losses that say something: the receiver was there and heard it. */
   isNotable(row: number): boolean {
-    const why = this.run.receptions.column("outcome").word(row);
-    return why !== "received" && why !== "too_weak" && why !== "asleep" && why !== "other_channel" && why !== "down";
+    return this.notable[this.outcome.values[row]] ?? false;
   }
 
   startOf(row: number): number {
-    return this.run.receptions.column("start_ns").at(row);
+    return this.start.values[row];
   }
 
   /** The end of a reception: where its frame ended, or where it was given up. */
   endOf(row: number): number {
-    const { frames, receptions } = this.run;
-    const frame = receptions.column("frame").at(row);
-    const start = receptions.column("start_ns").at(row);
-    const known = receptions.column("known_ns").at(row);
+    const frame = this.frame.at(row);
+    const start = this.start.values[row];
+    const known = this.known.values[row];
     if (known > start || frame < 0) return Math.max(known, start + 1);
-    return start + frames.column("airtime_ns").at(frame);
+    return start + this.airtime.values[frame];
   }
 
   /** Whether a reception's frame was meant for its receiver. */
   isAddressed(row: number): boolean {
-    const frame = this.run.receptions.column("frame").at(row);
+    const frame = this.frame.at(row);
     if (frame < 0) return true;
-    const to = this.run.frames.column("to").at(frame);
-    return to < 0 || to === this.run.receptions.column("node").at(row);
+    const to = this.to.at(frame);
+    return to < 0 || to === this.at.at(row);
   }
 
   /** The state bits of a reception. */
   stateOf(row: number): number {
-    if (this.isReceived(row)) return this.isAddressed(row) ? State.receives : State.overhears;
-    return this.isNotable(row) ? State.lost : 0;
+    return this.states[row];
   }
 
   /** The receptions of a frame. */
@@ -126,25 +132,13 @@ export class Model {
     return rows.subarray(from[frame], from[frame + 1]);
   }
 
-  find(name: string, node: number, part: number): Series | undefined {
-    return this.seriesOf.get(`${name} ${node} ${part}`);
-  }
-
-  /** The series of this name: of all nodes, or of one. A thousand nodes may have a million. */
-  named(name: string, node?: number): Series[] {
-    return (node === undefined ? this.seriesNamed.get(name) : this.seriesHeld.get(`${name} ${node}`)) ?? [];
-  }
-
-  /** The names of all series. */
-  names(): string[] {
-    return [...this.seriesNamed.keys()];
-  }
-
-  /** The row of a series that holds at a moment; -1 before the first. */
-  rowAt(series: Series, at: number): number {
-    const times = this.run.readings.column("at_ns").values;
-    const next = bound(series.rows, (row) => times[row] <= at);
-    return next === 0 ? -1 : series.rows[next - 1];
+  private judge(): Uint8Array {
+    const states = new Uint8Array(this.run.receptions.rows);
+    for (let row = 0; row < states.length; row++) {
+      if (this.isReceived(row)) states[row] = this.isAddressed(row) ? State.receives : State.overhears;
+      else if (this.isNotable(row)) states[row] = State.lost;
+    }
+    return states;
   }
 
   private away(): { off: Float64Array; down: Uint8Array }[] {
@@ -168,7 +162,7 @@ export class Model {
     });
   }
 
-  private coarsen(lane: Lane, _node: number): void {
+  private coarsen(lane: Lane): void {
     const finest = new Uint8Array(this.finest);
     const scale = finest.length / this.end;
     const mark = (begin: number, end: number, bits: number) => {
@@ -182,7 +176,7 @@ export class Model {
       mark(lane.off[pair], lane.off[pair + 1], lane.down[pair / 2] ? State.down : State.asleep);
     }
     for (const row of lane.heard) {
-      const bits = this.stateOf(row);
+      const bits = this.states[row];
       if (bits !== 0) mark(this.startOf(row), this.endOf(row), bits);
     }
     for (const row of lane.sent) mark(start.at(row), start.at(row) + airtime.at(row), State.sends);
@@ -213,37 +207,12 @@ export class Model {
     return { from, rows };
   }
 
-  private indexReadings(): Series[] {
-    const table = this.run.readings;
-    const [name, node, part] = ["name", "node", "part"].map((column) => table.column(column));
-    const rows = new Map<string, number[]>();
-    for (let row = 0; row < table.rows; row++) {
-      const key = `${name.word(row)} ${node.at(row)} ${part.at(row)}`;
-      const own = rows.get(key);
-      if (own) own.push(row);
-      else rows.set(key, [row]);
-    }
-    for (const [key, own] of rows) {
-      const [word, at, of] = key.split(" ");
-      this.seriesOf.set(key, { name: word, node: Number(at), part: Number(of), rows: Uint32Array.from(own) });
-    }
-    const all = [...this.seriesOf.values()].sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : a.node - b.node || a.part - b.part));
-    const add = (to: Map<string, Series[]>, key: string, series: Series) => {
-      const own = to.get(key);
-      if (own) own.push(series);
-      else to.set(key, [series]);
-    };
-    for (const series of all) {
-      add(this.seriesNamed, series.name, series);
-      add(this.seriesHeld, `${series.name} ${series.node}`, series);
-    }
-    return all;
-  }
-
   private findLosses(): Uint32Array {
-    const found: number[] = [];
-    for (let row = 0; row < this.run.receptions.rows; row++) if (this.isNotable(row)) found.push(row);
-    return Uint32Array.from(found);
+    let count = 0;
+    for (const state of this.states) if (state === State.lost) count++;
+    const found = new Uint32Array(count);
+    for (let row = 0, place = 0; row < this.states.length; row++) if (this.states[row] === State.lost) found[place++] = row;
+    return found;
   }
 }
 
@@ -260,15 +229,21 @@ function group(nodes: ArrayLike<number>, count: number): Uint32Array[] {
   return groups;
 }
 
-/** The first place whose row does not satisfy `before`, in a list where those that do come first. */
-export function bound(rows: Uint32Array, before: (row: number) => boolean): number {
-  let [low, high] = [0, rows.length];
+/** The stretch during which a node's radio is off at a moment, as a place in `off`; -1 if it is on. */
+export function offAt({ off }: Lane, at: number): number {
+  const pair = offFrom(off, at);
+  return pair < off.length && off[pair] <= at ? pair : -1;
+}
+
+/** The first stretch that ends at a moment or after it, as a place in `off`. */
+export function offFrom(off: Float64Array, at: number): number {
+  let [low, high] = [0, off.length / 2];
   while (low < high) {
     const middle = (low + high) >> 1;
-    if (before(rows[middle])) low = middle + 1;
+    if (off[2 * middle + 1] < at) low = middle + 1;
     else high = middle;
   }
-  return low;
+  return 2 * low;
 }
 
 /** The first moment at which two runs differ in what was sent; `null` if they are equal. */

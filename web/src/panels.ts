@@ -1,7 +1,8 @@
 // What nodes held: lines over time for one node, or all nodes at one moment; and the packets of a pipeline.
 
-import { bound, Model, type Series } from "./model";
-import { colours } from "./theme";
+import { bound, Model } from "./model";
+import type { Moment, Series } from "./readings";
+import { colours, pixel } from "./theme";
 import { fit, niceStep, type Window } from "./timeline";
 import { number, plain, time } from "./words";
 
@@ -27,15 +28,25 @@ const NUMBERED = new Set(["data", "coded", "repair"]);
 export type Mode = "time" | "moment" | "packets";
 
 export class Panels {
-  constructor(readonly canvas: HTMLCanvasElement, readonly model: Model) {}
+  private painted: { key: string; image: ImageData } | null = null;
+  private moment: { name: string; of: Moment } | null = null;
+  private readonly numbered: boolean;
+
+  constructor(readonly canvas: HTMLCanvasElement, readonly model: Model) {
+    this.numbered = this.hasNumbered();
+  }
 
   /** The readings that there are. */
   names(): string[] {
-    return this.model.names();
+    return this.model.readings.names;
   }
 
   /** Whether frames have packet numbers to draw. */
   hasPackets(): boolean {
+    return this.numbered;
+  }
+
+  private hasNumbered(): boolean {
     const { frames } = this.model.run;
     const [packet, kind] = [frames.column("packet"), frames.column("kind")];
     for (let row = 0; row < frames.rows; row++) if (packet.at(row) > 0 && NUMBERED.has(kind.word(row))) return true;
@@ -61,15 +72,9 @@ export class Panels {
     else this.drawPackets(context, at, shown);
   }
 
-  /** The value of a series at a moment, or NaN. */
-  private valueAt(series: Series, at: number): number {
-    const row = this.model.rowAt(series, at);
-    return row < 0 ? NaN : this.model.run.readings.column("value").at(row);
-  }
-
   private drawLines(context: CanvasRenderingContext2D, name: string, node: number, at: number, shown: Window): void {
     const palette = colours();
-    const own = this.model.named(name, node);
+    const own = this.model.readings.of(name, node);
     if (own.length === 0) {
       this.say(context, `${this.model.name(node)} has no ${plain(name)}. Choose another node, or all nodes (m).`);
       return;
@@ -155,24 +160,21 @@ export class Panels {
   /** Nodes down, parts across, the value as a shade. */
   private drawMoment(context: CanvasRenderingContext2D, name: string, node: number, at: number): void {
     const palette = colours();
-    const all = this.model.named(name);
-    const nodes = [...new Set(all.map((series) => series.node))];
-    const parts = [...new Set(all.map((series) => series.part))].sort((a, b) => a - b);
-    const values = all.map((series) => this.valueAt(series, at));
-    let high = 0;
-    const column = this.model.run.readings.column("value").values;
-    for (const series of all) for (const row of series.rows) if (column[row] > high) high = column[row];
+    if (this.moment?.name !== name) this.moment = { name, of: this.model.readings.moment(name) };
+    const grid = this.moment.of;
+    grid.seek(at);
+    const { nodes, parts } = grid;
     const [left, top] = [64, 24];
     const [width, height] = [this.canvas.clientWidth - left - 8, this.canvas.clientHeight - top - 8];
     const [cellX, cellY] = [width / Math.max(1, parts.length), Math.min(26, height / Math.max(1, nodes.length))];
     context.font = "11px system-ui, sans-serif";
     context.textBaseline = "middle";
     context.textAlign = "right";
+    const each = Math.max(1, Math.ceil(11 / cellY));
     nodes.forEach((which, row) => {
+      if (row % each !== 0) return;
       context.fillStyle = which === node ? palette.text : palette.quiet;
-      if (cellY >= 11 || row % Math.ceil(11 / cellY) === 0) {
-        context.fillText(fit(context, this.model.name(which), left - 10), left - 8, top + (row + 0.5) * cellY);
-      }
+      context.fillText(fit(context, this.model.name(which), left - 10), left - 8, top + (row + 0.5) * cellY);
     });
     context.textAlign = "center";
     context.fillStyle = palette.quiet;
@@ -180,19 +182,37 @@ export class Panels {
     parts.forEach((part, place) => {
       if (place % every === 0) context.fillText(String(part), left + (place + 0.5) * cellX, top / 2);
     });
-    all.forEach((series, place) => {
-      const [x, y] = [left + parts.indexOf(series.part) * cellX, top + nodes.indexOf(series.node) * cellY];
+    if (cellX < 3 || cellY < 3) this.showCells(context, grid, { left, top, width, height: nodes.length * cellY });
+    else this.drawCells(context, grid, { left, top, cellX, cellY });
+  }
+
+  /** Many small cells, painted anew when one has changed. */
+  private showCells(context: CanvasRenderingContext2D, grid: Moment, at: { left: number; top: number; width: number; height: number }): void {
+    const ratio = window.devicePixelRatio || 1;
+    const [width, height] = [at.width, at.height].map((length) => Math.max(1, Math.round(length * ratio)));
+    const key = `${this.moment?.name} ${grid.applied} ${width} ${height} ${colours().ground}`;
+    if (this.painted?.key !== key) this.painted = { key, image: paintCells(grid, width, height) };
+    // Without regard to the scale of the drawing.
+    context.putImageData(this.painted.image, Math.round(at.left * ratio), Math.round(at.top * ratio));
+  }
+
+  private drawCells(context: CanvasRenderingContext2D, grid: Moment, at: { left: number; top: number; cellX: number; cellY: number }): void {
+    const palette = colours();
+    const { cellX, cellY } = at;
+    grid.values.forEach((value, cell) => {
+      if (grid.known[cell] === 0) return;
+      const [x, y] = [at.left + (cell % grid.parts.length) * cellX, at.top + Math.floor(cell / grid.parts.length) * cellY];
       context.globalAlpha = 0.12;
       context.fillStyle = palette.quiet;
-      context.fillRect(x + 0.5, y + 0.5, Math.max(1, cellX - 1), Math.max(1, cellY - 1));
-      if (Number.isNaN(values[place]) || values[place] <= 0) return;
-      context.globalAlpha = 0.15 + (0.85 * values[place]) / Math.max(high, 1e-9);
+      context.fillRect(x + 0.5, y + 0.5, cellX - 1, cellY - 1);
+      if (Number.isNaN(value) || value <= 0) return;
+      context.globalAlpha = 0.15 + (0.85 * value) / Math.max(grid.high, 1e-9);
       context.fillStyle = palette.accent;
-      context.fillRect(x + 0.5, y + 0.5, Math.max(1, cellX - 1), Math.max(1, cellY - 1));
+      context.fillRect(x + 0.5, y + 0.5, cellX - 1, cellY - 1);
       if (cellX > 34 && cellY > 13) {
         context.globalAlpha = 1;
-        context.fillStyle = values[place] > 0.5 * high ? palette.ground : palette.text;
-        context.fillText(number(values[place]), x + cellX / 2, y + cellY / 2);
+        context.fillStyle = value > 0.5 * grid.high ? palette.ground : palette.text;
+        context.fillText(number(value), x + cellX / 2, y + cellY / 2);
       }
     });
     context.globalAlpha = 1;
@@ -205,7 +225,9 @@ export class Panels {
     const [start, packet, node, part, kind] = ["start_ns", "packet", "node", "part", "kind"].map((name) => frames.column(name));
     let [low, high] = [Infinity, -Infinity];
     const rows: number[] = [];
-    for (let row = 0; row < frames.rows; row++) {
+    for (let row = firstAfter(start.values, frames.rows, shown.begin); row < frames.rows; row++) {
+      // Bursts of interferers may stand a little out of order.
+      if (start.at(row) > shown.end + 1e9) break;
       if (start.at(row) < shown.begin || start.at(row) > shown.end || packet.at(row) < 0) continue;
       if (!NUMBERED.has(kind.word(row))) continue;
       rows.push(row);
@@ -218,10 +240,18 @@ export class Panels {
     }
     const frame = this.axes(context, shown, low, Math.max(high, low + 1));
     const size = Math.max(1.5, Math.min(5, 1500 / rows.length));
+    // More frames than there is room for: one for each place.
+    const [across, taken] = [this.canvas.clientWidth, new Uint8Array(rows.length > 5000 ? this.canvas.clientWidth * this.canvas.clientHeight : 0)];
     for (const row of rows) {
       const stage = part.at(row) >= 0 ? part.at(row) : node.at(row);
+      const [x, y] = [frame.x(start.at(row)), frame.y(packet.at(row))];
+      if (taken.length > 0) {
+        const place = Math.floor(y) * across + Math.floor(x);
+        if (taken[place] === 1) continue;
+        taken[place] = 1;
+      }
       context.fillStyle = palette.series[stage % palette.series.length];
-      context.fillRect(frame.x(start.at(row)) - size / 2, frame.y(packet.at(row)) - size / 2, size, size);
+      context.fillRect(x - size / 2, y - size / 2, size, size);
     }
     this.drawCursor(context, frame.x(at));
   }
@@ -275,4 +305,58 @@ export class Panels {
     context.textBaseline = "middle";
     context.fillText(text, this.canvas.clientWidth / 2, this.canvas.clientHeight / 2);
   }
+}
+
+/** A grid with more cells than pixels: each pixel shows the largest value that falls into it. */
+function paintCells(grid: Moment, width: number, height: number): ImageData {
+  const palette = colours();
+  const most = new Float32Array(width * height).fill(-1);
+  const across = grid.parts.length;
+  const edges = (count: number, pixels: number) => Uint32Array.from({ length: count + 1 }, (_, place) => Math.floor((place * pixels) / Math.max(1, count)));
+  const [down, right] = [edges(grid.nodes.length, height), edges(across, width)];
+  const { values, known } = grid;
+  for (let row = 0, cell = 0; row < grid.nodes.length; row++) {
+    const line = most.subarray(down[row] * width, Math.max(down[row] + 1, down[row + 1]) * width);
+    for (let column = 0; column < across; column++, cell++) {
+      if (known[cell] === 0) continue;
+      // NaN is no value yet.
+      const value = values[cell] > 0 ? values[cell] : 0;
+      const end = Math.max(right[column] + 1, right[column + 1]);
+      for (let x = right[column]; x < end; x++) if (value > line[x]) line[x] = value;
+    }
+    // A row of more than one pixel.
+    for (let y = width; y < line.length; y += width) line.copyWithin(y, 0, width);
+  }
+  const shades = ramp(palette.ground, palette.quiet, palette.accent);
+  const image = new ImageData(width, height);
+  const pixels = new Uint32Array(image.data.buffer);
+  const ground = pixel(palette.ground);
+  const scale = 254 / Math.max(grid.high, 1e-9);
+  for (let place = 0; place < most.length; place++) {
+    const value = most[place];
+    pixels[place] = value < 0 ? ground : shades[value === 0 ? 0 : 1 + Math.min(254, Math.floor(value * scale))];
+  }
+  return image;
+}
+
+/** 256 shades: first that of no value, then from little to the most. */
+function ramp(ground: string, quiet: string, accent: string): Uint32Array {
+  const parts = (colour: string) => [1, 3, 5].map((from) => parseInt(colour.slice(from, from + 2), 16));
+  const mix = (below: number[], above: number[], share: number) => below.map((value, place) => value + (above[place] - value) * share);
+  const none = mix(parts(ground), parts(quiet), 0.12);
+  return Uint32Array.from({ length: 256 }, (_, place) => {
+    const [red, green, blue] = place === 0 ? none : mix(none, parts(accent), 0.15 + (0.85 * (place - 1)) / 254);
+    return (0xff000000 | (Math.round(blue) << 16) | (Math.round(green) << 8) | Math.round(red)) >>> 0;
+  });
+}
+
+/** The first row whose time may lie at or after a moment, in a table in order of time but for a second. */
+function firstAfter(times: ArrayLike<number>, rows: number, at: number): number {
+  let [low, high] = [0, rows];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (times[middle] < at - 1e9) low = middle + 1;
+    else high = middle;
+  }
+  return low;
 }

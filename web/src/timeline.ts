@@ -1,7 +1,7 @@
 // The timeline: a lane for each node. Lanes are painted pixel by pixel into one image, so that a million events cost no more
 // than a screen has columns: far out from the coarse picture, close up from the events themselves.
 
-import { bound, Model, State } from "./model";
+import { bound, Model, offFrom, State } from "./model";
 import { colours, pixel } from "./theme";
 import { time } from "./words";
 
@@ -27,6 +27,8 @@ export class Timeline {
   private image: ImageData | null = null;
   private row = new Uint32Array(0);
   private lossRow = new Uint32Array(0);
+  /** The colour for each combination of state bits; 0 for none. */
+  private readonly shades = new Uint32Array(64);
 
   constructor(readonly canvas: HTMLCanvasElement, readonly model: Model) {
     this.window = { begin: 0, end: model.end };
@@ -156,6 +158,7 @@ export class Timeline {
     const ground = pixel(palette.ground);
     const chosen = pixel(palette.raised);
     pixels.fill(ground);
+    this.shade();
     const lane = this.laneHeight * ratio;
     const first = Math.floor(this.top);
     for (let node = first; node < this.model.nodes; node++) {
@@ -174,20 +177,29 @@ export class Timeline {
     context.putImageData(this.image, left, top);
   }
 
+  /** What is painted where several states fall into one column: the last of these. */
+  private shade(): void {
+    const palette = colours();
+    const order: [number, string][] = [
+      [State.lost, palette.lost],
+      [State.asleep, palette.asleep],
+      [State.down, palette.down],
+      [State.overhears, palette.overhears],
+      [State.receives, palette.receives],
+      [State.sends, palette.sends],
+    ];
+    for (const [state, colour] of order) {
+      const word = pixel(colour);
+      for (let bits = 0; bits < this.shades.length; bits++) if (bits & state) this.shades[bits] = word;
+    }
+  }
+
   /** The colours of one lane, column by column: what the radio does, and below it what it lost. */
   private fillLane(node: number, columns: number): void {
     const { begin, end } = this.window;
     const { model } = this;
     const lane = model.lanes[node];
-    const palette = colours();
-    const paint = [
-      [State.asleep, pixel(palette.asleep)],
-      [State.down, pixel(palette.down)],
-      [State.overhears, pixel(palette.overhears)],
-      [State.receives, pixel(palette.receives)],
-      [State.sends, pixel(palette.sends)],
-    ];
-    const lost = pixel(palette.lost);
+    const lost = this.shades[State.lost];
     const perColumn = (end - begin) / columns;
     const finest = lane.coarse[0].length;
     if (perColumn >= model.end / finest) {
@@ -196,13 +208,15 @@ export class Timeline {
       while (level + 1 < lane.coarse.length && model.end / lane.coarse[level + 1].length <= perColumn) level++;
       const picture = lane.coarse[level];
       const scale = picture.length / model.end;
+      const { row, lossRow, shades } = this;
       for (let x = 0; x < columns; x++) {
         const from = Math.floor((begin + x * perColumn) * scale);
         const to = Math.min(picture.length - 1, Math.floor((begin + (x + 1) * perColumn) * scale));
         let bits = 0;
         for (let place = from; place <= to; place++) bits |= picture[place];
-        for (const [state, colour] of paint) if (bits & state) this.row[x] = colour;
-        if (bits & State.lost) this.lossRow[x] = lost;
+        const shade = shades[bits & ~State.lost];
+        if (shade !== 0) row[x] = shade;
+        if (bits & State.lost) lossRow[x] = lost;
       }
       return;
     }
@@ -211,9 +225,8 @@ export class Timeline {
       const x1 = Math.min(columns - 1, Math.floor((to - begin) / perColumn));
       for (let x = x0; x <= x1; x++) row[x] = colour;
     };
-    for (let pair = 0; pair < lane.off.length; pair += 2) {
-      if (lane.off[pair + 1] < begin || lane.off[pair] > end) continue;
-      mark(this.row, lane.off[pair], lane.off[pair + 1], paint[lane.down[pair / 2]][1]);
+    for (let pair = offFrom(lane.off, begin); pair < lane.off.length && lane.off[pair] <= end; pair += 2) {
+      mark(this.row, lane.off[pair], lane.off[pair + 1], this.shades[lane.down[pair / 2] ? State.down : State.asleep]);
     }
     const early = bound(lane.heard, (row) => model.startOf(row) < begin - 2e8);
     for (let place = early; place < lane.heard.length; place++) {
@@ -224,15 +237,14 @@ export class Timeline {
       if (bits === 0) continue;
       const until = model.endOf(row);
       if (until < begin) continue;
-      if (bits === State.lost) mark(this.lossRow, start, until, lost);
-      else mark(this.row, start, until, bits === State.receives ? paint[3][1] : paint[2][1]);
+      mark(bits === State.lost ? this.lossRow : this.row, start, until, this.shades[bits]);
     }
     const { frames } = model.run;
     const [start, airtime] = [frames.column("start_ns"), frames.column("airtime_ns")];
     const own = bound(lane.sent, (row) => start.at(row) + airtime.at(row) < begin);
     for (let place = own; place < lane.sent.length && start.at(lane.sent[place]) <= end; place++) {
       const row = lane.sent[place];
-      mark(this.row, start.at(row), start.at(row) + airtime.at(row), paint[4][1]);
+      mark(this.row, start.at(row), start.at(row) + airtime.at(row), this.shades[State.sends]);
     }
   }
 

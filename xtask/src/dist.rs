@@ -17,18 +17,23 @@ use crate::targets;
 use crate::workspace::Workspace;
 
 /// The processors that programs are built for. rustc links all of them with its own linker and C library.
-const TARGETS: [&str; 3] = [
+const TARGETS: [&str; 4] = [
     "x86_64-unknown-linux-musl",
     "aarch64-unknown-linux-musl",
     "armv7-unknown-linux-musleabihf",
+    MIPS,
 ];
 
+/// Its standard library comes from no server: whoever has built one puts it beside the compiler's others.
+const MIPS: &str = "mipsel-unknown-linux-musl";
+
 /// The C compiler for a processor: `ring` has some C. Debian's packages are gcc, gcc-aarch64-linux-gnu and gcc-arm-linux-gnueabihf.
-/// `CC_<target>` names another one.
+/// `gcc-mipsel-linux-gnu` is for MIPS. `CC_<target>` names another one.
 fn compiler(target: &str) -> &'static str {
     match target.split('-').next() {
         Some("aarch64") => "aarch64-linux-gnu-gcc",
         Some("armv7") => "arm-linux-gnueabihf-gcc",
+        Some("mipsel") => "mipsel-linux-gnu-gcc",
         _ => "cc",
     }
 }
@@ -64,10 +69,13 @@ const PROGRAMS: [Program; 3] = [
     Program {
         name: "chappe-cast",
         feature: "cast",
-        most: 3_000_000,
+        most: 2_500_000,
         goal: 2_500_000,
     },
 ];
+
+/// Where Cargo builds. In `target` itself it would keep its own files in `target/dist`, by the profile's name.
+const FOLDER: &str = "target/static";
 
 /// A build of everything with whole-program optimisation, on a slow machine.
 const LIMIT: Duration = Duration::from_secs(3600);
@@ -80,8 +88,69 @@ struct Dist<'a> {
     version: String,
 }
 
-/// Makes everything. Without `twice`, the comparison of two builds is left out.
-pub fn run(twice: bool) -> Result<(), String> {
+/// What `cargo xtask dist PART...` makes alone.
+const PARTS: [&str; 8] = [
+    "programs",
+    "bill",
+    "deb",
+    "wheel",
+    "libraries",
+    "dependencies",
+    "twice",
+    "checksums",
+];
+
+/// The parts that are asked for: one of [`PARTS`], or one program for one processor, as in `chappe-link-aarch64`.
+struct Asked<'a>(&'a [String]);
+
+impl Asked<'_> {
+    /// Whether a part is made. Without arguments all are; with `--once`, all but the comparison of two builds.
+    fn part(&self, part: &str) -> bool {
+        match self.0 {
+            [] => true,
+            [flag] if flag == "--once" => part != "twice",
+            parts => parts.iter().any(|asked| asked == part),
+        }
+    }
+
+    fn program(&self, program: &str, target: &str) -> bool {
+        self.part("programs") || self.part(&one(program, target))
+    }
+
+    /// Whether an earlier call's files stay.
+    fn keeps_others(&self) -> bool {
+        !(self.0.is_empty() || self.0 == ["--once"])
+    }
+
+    fn check(&self) -> Result<(), String> {
+        let mut ones = PROGRAMS
+            .iter()
+            .flat_map(|program| TARGETS.map(|target| one(program.name, target)));
+        let unknown = self.0.iter().find(|asked| {
+            let part = PARTS.contains(&asked.as_str()) || ones.clone().any(|one| one == **asked);
+            !part && self.keeps_others()
+        });
+        match unknown {
+            Some(asked) => Err(format!(
+                "dist has no part `{asked}`; it has {} and programs such as {}",
+                PARTS.join(", "),
+                ones.next().unwrap_or_default()
+            )),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The name of one program for one processor as an argument.
+fn one(program: &str, target: &str) -> String {
+    let processor = target.split('-').next().unwrap_or(target);
+    format!("{program}-{processor}")
+}
+
+/// Makes everything, or the parts that are named.
+pub fn run(asked: &[String]) -> Result<(), String> {
+    let asked = Asked(asked);
+    asked.check()?;
     let workspace = Workspace::load()?;
     let version = workspace
         .member("chappe")
@@ -91,30 +160,63 @@ pub fn run(twice: bool) -> Result<(), String> {
         version: version.ok_or("there is no package `chappe`")?,
         workspace: &workspace,
     };
-    let _ = fs::remove_dir_all(&dist.out);
+    if !asked.keeps_others() {
+        let _ = fs::remove_dir_all(&dist.out);
+    }
     fs::create_dir_all(&dist.out).map_err(|error| format!("{}: {error}", dist.out.display()))?;
     let mut report = Report::new();
-    report.step("targets", || targets::add(&workspace.root, &TARGETS));
-    for target in TARGETS {
-        for program in &PROGRAMS {
-            let name = format!("{} for {target}", program.name);
-            report.step(&name, || dist.program(program, target));
-        }
-    }
-    report.step("bill of materials", || sbom::write(&dist));
-    report.step("Debian package", || deb::make(&dist, &dist.version));
-    report.step("package, tried", || chroot::try_package(&dist));
-    report.step("wheel", || dist.wheel());
-    report.step("libraries as packages", || dist.libraries());
-    report.step("dependencies", || deny::check(&workspace.root));
-    if twice {
-        report.step("two builds are equal", || dist.is_reproducible());
-    }
-    report.step("checksums", || dist.checksums());
+    dist.programs(&asked, &mut report);
+    dist.packages(&asked, &mut report);
     report.close()
 }
 
 impl Dist<'_> {
+    fn programs(&self, asked: &Asked<'_>, report: &mut Report) {
+        let root = &self.workspace.root;
+        let any = |target| {
+            let mut programs = PROGRAMS.iter();
+            programs.any(|program| asked.program(program.name, target))
+        };
+        let targets = TARGETS.into_iter().filter(|target| *target != MIPS);
+        let targets: Vec<&str> = targets.filter(|target| any(target)).collect();
+        if !targets.is_empty() {
+            report.step("targets", || targets::add(root, &targets));
+        }
+        for target in TARGETS {
+            for program in &PROGRAMS {
+                if asked.program(program.name, target) {
+                    let name = format!("{} for {target}", program.name);
+                    report.step(&name, || self.program(program, target));
+                }
+            }
+        }
+    }
+
+    fn packages(&self, asked: &Asked<'_>, report: &mut Report) {
+        if asked.part("bill") {
+            report.step("bill of materials", || sbom::write(self));
+        }
+        if asked.part("deb") {
+            report.step("Debian package", || deb::make(self, &self.version));
+            report.step("package, tried", || chroot::try_package(self));
+        }
+        if asked.part("wheel") {
+            report.step("wheel", || self.wheel());
+        }
+        if asked.part("libraries") {
+            report.step("libraries as packages", || self.libraries());
+        }
+        if asked.part("dependencies") {
+            report.step("dependencies", || deny::check(&self.workspace.root));
+        }
+        if asked.part("twice") {
+            report.step("two builds are equal", || self.is_reproducible());
+        }
+        if asked.part("checksums") {
+            report.step("checksums", || self.checksums());
+        }
+    }
+
     /// Where a program is put.
     fn path_of(&self, program: &str, target: &str) -> PathBuf {
         self.out
@@ -134,6 +236,11 @@ impl Dist<'_> {
             // The linker that rustc brings, for every processor the same.
             "-Clinker=rust-lld".to_owned(),
             "-Clinker-flavor=ld.lld".to_owned(),
+            // Functions of equal code become one; addresses that are moved at the start take two octets instead of 24.
+            "-Clink-arg=--icf=all".to_owned(),
+            "-Clink-arg=--pack-dyn-relocs=relr".to_owned(),
+            // A panic ends the program (`panic = "abort"`), so nothing looks these up.
+            "-Cforce-unwind-tables=no".to_owned(),
         ];
         let args = [
             "build",
@@ -163,14 +270,20 @@ impl Dist<'_> {
     fn program(&self, program: &Program, target: &str) -> Outcome {
         let root = &self.workspace.root;
         if !targets::is_installed(target, root) {
-            return Outcome::Skipped(format!("needs `rustup target add {target}`"));
+            return Outcome::Skipped(match target {
+                MIPS => {
+                    "rustup has no standard library for it; packaging/openwrt builds one".into()
+                }
+                _ => format!("needs `rustup target add {target}`"),
+            });
         }
         let given = std::env::var_os(compiler_variable(target)).is_some();
         if !given && !process::exists(compiler(target)) {
-            return Outcome::Skipped(format!("needs {}", compiler(target)));
+            let why = "a C compiler for this processor; apt-get install gcc-aarch64-linux-gnu gcc-arm-linux-gnueabihf";
+            return Outcome::Skipped(format!("needs {}, {why}", compiler(target)));
         }
         let done = || -> Result<String, String> {
-            let built = self.build(program, target, &root.join("target"))?;
+            let built = self.build(program, target, &root.join(FOLDER))?;
             let path = self.path_of(program.name, target);
             fs::copy(&built, &path).map_err(|error| format!("{}: {error}", built.display()))?;
             let size = fs::metadata(&path)
@@ -196,6 +309,10 @@ impl Dist<'_> {
         if !targets::is_installed(target, &self.workspace.root) {
             return Outcome::Skipped(format!("needs `rustup target add {target}`"));
         }
+        let first = self.path_of(link.name, target);
+        if !first.is_file() {
+            return Outcome::Skipped(format!("there is no {} for {target}", link.name));
+        }
         let done = || -> Result<String, String> {
             let folder = self.workspace.root.join("target/again");
             let _ = fs::remove_dir_all(&folder);
@@ -203,7 +320,7 @@ impl Dist<'_> {
             let read = |path: &Path| {
                 fs::read(path).map_err(|error| format!("{}: {error}", path.display()))
             };
-            let same = read(&again)? == read(&self.path_of(link.name, target))?;
+            let same = read(&again)? == read(&first)?;
             let _ = fs::remove_dir_all(&folder);
             match same {
                 true => Ok(format!("{} for {target}, octet for octet", link.name)),
@@ -250,8 +367,10 @@ impl Dist<'_> {
     fn checksums(&self) -> Outcome {
         let done = || -> Result<String, String> {
             let entries = fs::read_dir(&self.out).map_err(|error| error.to_string())?;
-            let mut names: Vec<String> = entries
+            let files = entries
                 .flatten()
+                .filter(|entry| entry.path().is_file() && entry.file_name() != "SHA256SUMS");
+            let mut names: Vec<String> = files
                 .filter_map(|entry| entry.file_name().into_string().ok())
                 .collect();
             names.sort();
@@ -262,5 +381,30 @@ impl Dist<'_> {
             Ok(format!("{} files in {}", names.len(), self.out.display()))
         };
         Outcome::from(done())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_are_made_alone() {
+        let words =
+            |line: &str| -> Vec<String> { line.split_whitespace().map(str::to_owned).collect() };
+        let all = words("");
+        assert!(Asked(&all).part("twice") && Asked(&all).program("chappe", TARGETS[1]));
+        assert!(!Asked(&all).keeps_others());
+        let once = words("--once");
+        assert!(!Asked(&once).part("twice") && Asked(&once).part("deb"));
+        let some = words("chappe-link-armv7 deb");
+        let some = Asked(&some);
+        assert!(some.program("chappe-link", TARGETS[2]) && some.part("deb"));
+        assert!(!some.program("chappe-link", TARGETS[0]) && !some.part("bill"));
+        assert!(some.keeps_others() && some.check() == Ok(()));
+        for wrong in ["chappe-link-6502", "debs", "deb --once"] {
+            let why = Asked(&words(wrong)).check().unwrap_err();
+            assert!(why.contains("dist has no part"), "{why}");
+        }
     }
 }

@@ -48,9 +48,10 @@ Usage: cargo xtask COMMAND
   bench [PACKAGE...]  Run the benchmarks and record the results under docs/benchmarks
   peers [SEEDS]       Compare Chappe with ns-3 on the same networks (12 seeds: some five minutes) and record the table under
                       docs/benchmarks. Installs ns-3 from Debian (as root) or PyPI
-  dist [--once]       Make what is shipped, under target/dist: static programs, a Debian package that is installed and
-                      removed in a copy of this system, a bill of materials, checksums. Half an hour on two cores;
-                      --once leaves out the comparison of two builds
+  dist [PART...]      Make what is shipped, under target/dist: static programs, a Debian package that is installed and
+                      removed in a copy of this system, a wheel, a bill of materials, checksums. Half an hour on two
+                      cores. Parts: programs, bill, deb, wheel, libraries, dependencies, twice, checksums, or one
+                      program such as chappe-link-aarch64; --once makes all but `twice`, the comparison of two builds
   storm [OPTIONS]     Run random scenarios with faults through every system and shrink those that fail; see
                       `cargo xtask storm --help`
   page [--check]      Build the page of `chappe view` from web/ (needs Node 20), or compare it
@@ -76,8 +77,7 @@ fn main() -> ExitCode {
         ("rules", []) => test::rules(),
         ("firmware", []) => firmware::alone(),
         ("sizes", []) => sizes::alone(),
-        ("dist", []) => dist::run(true),
-        ("dist", [flag]) if flag == "--once" => dist::run(false),
+        ("dist", parts) => dist::run(parts),
         ("storm", options) => storm::alone(options),
         ("bench", packages) => bench::run(packages),
         ("peers", arguments) => peers::alone(arguments),

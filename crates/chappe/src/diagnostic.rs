@@ -1,5 +1,7 @@
 //! How a failure or a panic is reported on standard error.
 
+#[cfg(panic = "abort")]
+use chappe::failure;
 use chappe::failure::Failure;
 use chappe::message::{self, Layout};
 
@@ -35,5 +37,8 @@ pub fn report_panics() {
             .or_else(|| payload.downcast_ref::<String>().cloned())
             .unwrap_or_else(|| "no message".into());
         terminal::tell(&message::of_defect(&format!("{words}{place}"), &command()));
+        // In programs that are shipped a panic ends the program at once (Cargo.toml, profile `dist`): with this code, not with a signal.
+        #[cfg(panic = "abort")]
+        std::process::exit(failure::DEFECT.into());
     }));
 }

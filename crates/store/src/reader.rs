@@ -90,6 +90,28 @@ fn append(reader: ColumnReader, data: &mut Option<Data>) -> Result<(), ParquetEr
             };
             all!(reader, NONE, |more: Vec<i64>| values.extend(more));
         }
+        ColumnReader::Int32ColumnReader(mut reader) => {
+            let Data::Whole(values) = data.get_or_insert(Data::Whole(Vec::new())) else {
+                return Err(wrong("a column of two types"));
+            };
+            loop {
+                let (mut levels, mut given) = (Vec::new(), Vec::new());
+                let (rows, _, _) =
+                    reader.read_records(ROWS, Some(&mut levels), None, &mut given)?;
+                if rows == 0 {
+                    break;
+                }
+                let given: Vec<i64> = given.into_iter().map(i64::from).collect();
+                values.extend(spread(&levels, given, NONE));
+            }
+        }
+        ColumnReader::FloatColumnReader(mut reader) => {
+            let Data::Real(values) = data.get_or_insert(Data::Real(Vec::new())) else {
+                return Err(wrong("a column of two types"));
+            };
+            all!(reader, f32::NAN, |more: Vec<f32>| values
+                .extend(more.into_iter().map(f64::from)));
+        }
         ColumnReader::BoolColumnReader(mut reader) => {
             let Data::Whole(values) = data.get_or_insert(Data::Whole(Vec::new())) else {
                 return Err(wrong("a column of two types"));

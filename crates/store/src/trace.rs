@@ -86,16 +86,46 @@ fn wrong(why: impl Into<String>) -> ParquetError {
     ParquetError::General(why.into())
 }
 
-fn schema(table: &Table) -> Result<TypePtr, ParquetError> {
-    let mut fields = Vec::new();
-    for column in &table.columns {
-        let (physical, text) = match column.data {
-            Data::Whole(_) => (Physical::INT64, None),
-            Data::Real(_) => (Physical::DOUBLE, None),
-            Data::Word { .. } => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
+/// How a column stands in a file.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Form {
+    physical: Physical,
+    gaps: bool,
+}
+
+impl Form {
+    /// The narrowest type that holds every value as it is: half the octets take half the time to write.
+    fn of(data: &Data) -> Form {
+        let physical = match data {
+            Data::Whole(values) => {
+                let short = |value: &i64| *value == NONE || i32::try_from(*value).is_ok();
+                match values.iter().all(short) {
+                    true => Physical::INT32,
+                    false => Physical::INT64,
+                }
+            }
+            Data::Real(values) => {
+                let short = |value: &f64| value.is_nan() || f64::from(*value as f32) == *value;
+                match values.iter().all(short) {
+                    true => Physical::FLOAT,
+                    false => Physical::DOUBLE,
+                }
+            }
+            Data::Word { .. } => Physical::BYTE_ARRAY,
         };
-        let field = Type::primitive_type_builder(&column.name, physical)
-            .with_repetition(match column.data.has_gaps() {
+        Form {
+            physical,
+            gaps: data.has_gaps(),
+        }
+    }
+}
+
+fn schema(table: &Table, forms: &[Form]) -> Result<TypePtr, ParquetError> {
+    let mut fields = Vec::new();
+    for (column, form) in table.columns.iter().zip(forms) {
+        let text = (form.physical == Physical::BYTE_ARRAY).then_some(LogicalType::String);
+        let field = Type::primitive_type_builder(&column.name, form.physical)
+            .with_repetition(match form.gaps {
                 true => Repetition::OPTIONAL,
                 false => Repetition::REQUIRED,
             })
@@ -121,39 +151,60 @@ fn encode(file: &File, about: &About, table: &Table) -> Result<(), ParquetError>
             properties = properties.set_column_dictionary_enabled(path, true);
         }
     }
-    let properties = properties.build();
-    let mut writer = SerializedFileWriter::new(file, schema(table)?, Arc::new(properties))?;
+    let forms: Vec<Form> = (table.columns.iter())
+        .map(|column| Form::of(&column.data))
+        .collect();
+    let schema = schema(table, &forms)?;
+    let mut writer = SerializedFileWriter::new(file, schema, Arc::new(properties.build()))?;
     let mut group = writer.next_row_group()?;
-    for column in &table.columns {
+    for (column, form) in table.columns.iter().zip(forms) {
         let mut out = group
             .next_column()?
             .ok_or_else(|| wrong("a column too many"))?;
-        write_column(out.untyped(), &column.data)?;
+        write_column(out.untyped(), &column.data, form)?;
         out.close()?;
     }
     group.close()?;
     writer.close().map(|_| ())
 }
 
-fn write_column(out: &mut ColumnWriter<'_>, data: &Data) -> Result<(), ParquetError> {
+/// The values that are there, and for a column with gaps where they are.
+fn given<T: Copy, U>(
+    values: &[T],
+    form: Form,
+    there: impl Fn(T) -> bool,
+    as_written: impl Fn(T) -> U,
+) -> (Vec<U>, Option<Vec<i16>>) {
+    if !form.gaps {
+        return (
+            values.iter().map(|&value| as_written(value)).collect(),
+            None,
+        );
+    }
+    let levels = values.iter().map(|&value| there(value).into()).collect();
+    let given = values.iter().copied().filter(|&value| there(value));
+    (given.map(as_written).collect(), Some(levels))
+}
+
+fn write_column(out: &mut ColumnWriter<'_>, data: &Data, form: Form) -> Result<(), ParquetError> {
+    let whole = |value: i64| value != NONE;
+    let real = |value: f64| !value.is_nan();
     match (out, data) {
-        (ColumnWriter::Int64ColumnWriter(out), Data::Whole(values)) if !data.has_gaps() => {
-            out.write_batch(values, None, None)?;
+        (ColumnWriter::Int32ColumnWriter(out), Data::Whole(values)) => {
+            let (given, levels) = given(values, form, whole, |value| value as i32);
+            out.write_batch(&given, levels.as_deref(), None)?;
         }
         (ColumnWriter::Int64ColumnWriter(out), Data::Whole(values)) => {
-            let there = |value: &i64| *value != NONE;
-            let levels: Vec<i16> = values.iter().map(|value| there(value).into()).collect();
-            let given: Vec<i64> = values.iter().copied().filter(there).collect();
-            out.write_batch(&given, Some(&levels), None)?;
+            let (given, levels) = given(values, form, whole, |value| value);
+            out.write_batch(&given, levels.as_deref(), None)?;
         }
-        (ColumnWriter::DoubleColumnWriter(out), Data::Real(values)) if !data.has_gaps() => {
-            out.write_batch(values, None, None)?;
+        (ColumnWriter::FloatColumnWriter(out), Data::Real(values)) => {
+            let (given, levels) = given(values, form, real, |value| value as f32);
+            out.write_batch(&given, levels.as_deref(), None)?;
         }
         (ColumnWriter::DoubleColumnWriter(out), Data::Real(values)) => {
-            let there = |value: &f64| !value.is_nan();
-            let levels: Vec<i16> = values.iter().map(|value| there(value).into()).collect();
-            let given: Vec<f64> = values.iter().copied().filter(there).collect();
-            out.write_batch(&given, Some(&levels), None)?;
+            let (given, levels) = given(values, form, real, |value| value);
+            out.write_batch(&given, levels.as_deref(), None)?;
         }
         (ColumnWriter::ByteArrayColumnWriter(out), Data::Word { codes, words }) => {
             let words: Vec<ByteArray> = words.iter().map(|word| word.as_str().into()).collect();
@@ -253,7 +304,10 @@ mod tests {
             name: name.into(),
             columns: vec![
                 column("whole", Data::Whole(vec![1, NONE, -3])),
+                column("long", Data::Whole(vec![1 << 40, NONE, i64::MAX])),
+                column("time", Data::Whole(vec![0, 7, 1 << 33])),
                 column("real", Data::Real(vec![f64::NAN, 0.5, f64::INFINITY])),
+                column("fine", Data::Real(vec![0.1, 0.5, -0.0])),
                 column("word", Data::of_words(["data", "ack", "data"].into_iter())),
             ],
         };

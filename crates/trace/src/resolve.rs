@@ -29,8 +29,8 @@ pub(crate) struct Recorded<'a> {
     pub(crate) unheard: Option<&'a Unheard<'a>>,
 }
 
-/// Findings in the order of `meetings` at nodes below `nodes`; frames come from `senders`, which are nodes and then interferers.
-/// `noise` is in zeptowatts; `None` without powers.
+/// Findings in the order of `meetings`, which must be that of their starts, at nodes below `nodes`; frames come from `senders`, which are
+/// nodes and then interferers. `noise` is in zeptowatts; `None` without powers.
 pub(crate) fn resolve(
     (nodes, senders): (usize, usize),
     recorded: &Recorded<'_>,
@@ -80,12 +80,16 @@ pub(crate) fn resolve(
     }
     let mut findings = vec![Finding::NONE; meetings.len()];
     let mut hostile = Vec::new();
-    for signals in &mut by_node {
-        signals.sort();
-        for i in 0..signals.heard.len() {
-            let place = signals.heard[i].place;
-            findings[place] = signals.finding(i, &meetings[place], (noise, unheard), &mut hostile);
-        }
+    by_node.iter_mut().for_each(Signals::sort);
+    // In the order of time, in which all nodes' signals lie as well: node by node, every step would wait for the memory.
+    let mut next = vec![0; nodes];
+    for (meeting, finding) in meetings.iter().zip(&mut findings) {
+        let node = meeting.node as usize;
+        let Some((signals, i)) = by_node.get(node).zip(next.get_mut(node)) else {
+            continue;
+        };
+        *finding = signals.finding(*i, meeting, (noise, unheard), &mut hostile);
+        *i += 1;
     }
     findings
 }
@@ -163,9 +167,8 @@ impl Signals {
         }
     }
 
+    /// Puts own frames and bursts into the order of their starts; frames of others came in it.
     fn sort(&mut self) {
-        self.heard
-            .sort_by_key(|signal| (signal.start, signal.place));
         self.own.sort_by_key(|own| own.1);
         for (_, group) in &mut self.bursts {
             group.sort_by_key(|signal| signal.start);
@@ -379,11 +382,11 @@ mod tests {
     fn interference_is_the_largest_sum_at_one_moment() {
         let sent = [sending(0, 100, 0), sending(1, 10, 0), sending(2, 150, 0)];
         let met = [
-            meeting(0, 100, 200, 1000, Err(Loss::Collision)),
             meeting(1, 10, 110, 90, Err(Loss::TooWeak)),
+            meeting(0, 100, 200, 1000, Err(Loss::Collision)),
             meeting(2, 150, 150, 90, Err(Loss::PreambleMissed)),
         ];
-        assert_eq!(findings(&sent, &met)[0].2, 10);
+        assert_eq!(findings(&sent, &met)[1].2, 10);
     }
 
     #[test]

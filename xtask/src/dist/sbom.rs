@@ -10,7 +10,7 @@ use super::Dist;
 use crate::process;
 use crate::report::Outcome;
 
-const LIMIT: Duration = Duration::from_secs(120);
+const LIMIT: Duration = Duration::from_secs(1800);
 
 pub fn write(dist: &Dist<'_>) -> Outcome {
     Outcome::from(make(dist))

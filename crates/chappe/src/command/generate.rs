@@ -96,10 +96,27 @@ fn man(folder: &Path, mut command: Command) -> Result<usize, Failure> {
         let name = command.get_display_name().unwrap_or(command.get_name());
         let path = folder.join(format!("{name}.1"));
         let page = clap_mangen::Man::new(command);
-        chappe_store::write_whole(&path, |file| page.render(file))?;
+        chappe_store::write_whole(&path, |file| {
+            let mut text = Vec::new();
+            page.render(&mut text)?;
+            file.write_all(with_notes(&String::from_utf8_lossy(&text)).as_bytes())
+        })?;
         pages += 1;
     }
     Ok(pages)
+}
+
+/// A page whose text after the options keeps its lines: `clap_mangen` calls it EXTRA and lets the reader's program fill them.
+fn with_notes(page: &str) -> String {
+    let Some((before, after)) = page.split_once(".SH EXTRA\n") else {
+        return page.to_owned();
+    };
+    let (text, rest) = match after.find("\n.SH ") {
+        Some(end) => after.split_at(end + 1),
+        None => (after, ""),
+    };
+    let close = if text.ends_with('\n') { "" } else { "\n" };
+    format!("{before}.SH NOTES\n.nf\n{text}{close}.fi\n{rest}")
 }
 
 #[cfg(test)]
@@ -119,6 +136,11 @@ mod tests {
         }
         assert!(read("chappe-link-run.1").contains("chappe\\-link\\-run"));
         assert!(read("chappe-sim.1").contains("\\-\\-seeds"));
+        // Examples keep their lines.
+        let view = read("chappe-view.1");
+        assert!(!view.contains("EXTRA"));
+        assert!(view.contains(".SH NOTES\n.nf\nExamples:\n  chappe sim "));
+        assert!(read("chappe.1").contains("\n.fi\n.SH VERSION"));
         std::fs::remove_dir_all(folder).unwrap();
     }
 
