@@ -68,6 +68,7 @@ mod tests {
         };
         assert_eq!(named(&room[..len]), ("data", Some(7), Some(99)));
         let request = Request {
+            idle: false,
             hop_limit: 3,
             destination: 5,
             seq: 8,
