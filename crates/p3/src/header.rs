@@ -29,7 +29,7 @@
 
 use core::fmt;
 
-use crate::sizes::{HEADER_LEN, SHORT_HEADER_LEN};
+use crate::sizes::{CTRL_FIELDS, HEADER_LEN, SHORT_HEADER_LEN};
 
 mod field {
     use core::ops::Range;
@@ -267,10 +267,8 @@ impl fmt::Display for Header {
     }
 }
 
-/// Octets of a CTRL's body before the padding.
-pub(crate) const CTRL_FIELDS: usize = 9;
-
-/// The body of a CTRL frame: object length (4 octets), end (4), copies still to come (1), padding.
+/// The body of a CTRL frame: object length (4 octets), end (4), copies still to come (1), the tags of
+/// the segment's blocks where frames carry none, padding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ctrl {
     /// Length of the object in octets.

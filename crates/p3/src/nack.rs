@@ -77,7 +77,7 @@ pub(crate) fn write(
     let len = frames
         .len_of(Kind::Nack, NACK_FIELDS + told)
         .max(shape.len_min);
-    let body = frames.begin(out, &header, len);
+    let body = frames.begin(out, plan, &header, len);
     let Some((fields, told)) = body.split_at_mut_checked(NACK_FIELDS) else {
         return;
     };

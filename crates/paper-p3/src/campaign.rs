@@ -12,6 +12,7 @@ use chappe_core::{Purpose, Seed};
 use chappe_lab::carry::RunSpec;
 use chappe_lab::run::{Meter, RunError, WORK};
 use chappe_lab::seeds;
+use chappe_p3::Tagging;
 use chappe_p3::config::LINK_THRESHOLD;
 use chappe_results::Run;
 use chappe_scenario::Plan;
@@ -95,11 +96,19 @@ impl Workload {
     }
 
     fn p3(self) -> P3 {
-        let mut p3 = P3::paper(self.variant);
+        let mut p3 = best(self.variant);
         if self.payload > 0 {
             p3.payload = self.payload;
         }
         p3
+    }
+}
+
+/// A variant with its default parameters; the improved one with the tags of packets in the CTRL, as its goals need.
+pub fn best(variant: Variant) -> P3 {
+    match variant {
+        Variant::Improved => P3::paper(variant).tagged_by(Tagging::Segments),
+        _ => P3::paper(variant),
     }
 }
 

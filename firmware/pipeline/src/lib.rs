@@ -9,6 +9,7 @@ pub mod room;
 
 pub use object::Numbers;
 pub use roles::{
-    DESTINATION, Fixed, Links, PACKETS, RELAYS_MAX, Role, SOURCE, ahead, config, gateway, given,
+    DESTINATION, Fixed, Links, MEMORY, OBJECT, RELAYS_MAX, Role, SOURCE, ahead, config, gateway,
+    given,
     prepare, relay, source, surveyor,
 };
