@@ -384,6 +384,7 @@ impl Plan {
     }
 
     /// Whether packets are authenticated by blocks, with tags in the CTRL, and not each by itself.
+    #[inline]
     pub fn tags_segments(&self) -> bool {
         matches!(self.terms, Terms::Improved(terms) if terms.by_segment)
     }

@@ -188,7 +188,7 @@ fn figure(kinds: &[Kind], cells: &[Cell], scale: &Scale) -> Figure {
                 scale.goals, scale.seed
             ),
             "a claim's value is that of the worst kind of network; a CC2420's gap of 192 us leaves 219.4 kbit/s, 16 us leave 228.5".into(),
-            "speed is by this machine's clock, and less on a busy one".into(),
+            "speed is by the time for which a processor worked on planning and simulating; on a busy machine it is less".into(),
         ],
     }
 }
