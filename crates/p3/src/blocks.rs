@@ -65,7 +65,9 @@ impl Tags {
     /// Takes in a packet, or takes it out again.
     pub fn toggle(&mut self, packet: u32, tag: Tag) {
         let count = self.count as u32;
-        let block = packet.checked_sub(self.first).and_then(|at| at.checked_rem(count));
+        let block = packet
+            .checked_sub(self.first)
+            .and_then(|at| at.checked_rem(count));
         let place = block.and_then(|block| self.tags.get_mut(block as usize));
         for (ours, octet) in place.into_iter().flatten().zip(tag) {
             *ours ^= octet;
@@ -98,9 +100,13 @@ impl Tags {
     }
 
     /// The blocks before packet `end` that are whole at the destination and have another tag than the CTRL's `told`; what
-    /// the destination has of them no longer counts. `has` says whether it has a packet.
+    /// the destination has of them no longer counts. `has` is true for a packet that it has.
     pub fn failed(&mut self, told: &Tags, end: u32, has: impl Fn(u32) -> bool) -> Failed {
-        let mut failed = Failed { bits: 0, first: self.first, count: self.count as u32 };
+        let mut failed = Failed {
+            bits: 0,
+            first: self.first,
+            count: self.count as u32,
+        };
         for block in 0..self.count {
             let whole = failed.packets_of(block as u32, end).all(&has);
             if whole && self.tags.get(block) != told.tags.get(block) {
@@ -155,12 +161,18 @@ mod tests {
 
     /// A tag that no exclusive or of a few others equals.
     fn of(packet: u32) -> Tag {
-        packet.wrapping_mul(0x9e37_79b1).rotate_left(packet % 31).to_le_bytes()
+        packet
+            .wrapping_mul(0x9e37_79b1)
+            .rotate_left(packet % 31)
+            .to_le_bytes()
     }
 
     #[test]
     fn a_ctrl_has_room_for_25_tags_and_a_block_at_most_36_packets() {
-        assert_eq!([12, 24, 25, 60, 121, 122].map(blocks_of), [0, 0, 1, 9, 25, 25]);
+        assert_eq!(
+            [12, 24, 25, 60, 121, 122].map(blocks_of),
+            [0, 0, 1, 9, 25, 25]
+        );
         assert_eq!(880usize.div_ceil(BLOCKS_MAX), BLOCK_MAX);
     }
 
@@ -178,7 +190,10 @@ mod tests {
             let mut ours = tags(count);
             for packet in (1000..end).rev() {
                 let flip = u32::from(Some(packet) == wrong);
-                ours.toggle(packet, (u32::from_le_bytes(of(packet)) ^ flip).to_le_bytes());
+                ours.toggle(
+                    packet,
+                    (u32::from_le_bytes(of(packet)) ^ flip).to_le_bytes(),
+                );
             }
             let failed = ours.failed(&told, end, |_| true);
             let expected: Vec<u32> = (1000..end)
@@ -187,13 +202,17 @@ mod tests {
             let packets: Vec<u32> = failed.packets(end).collect();
             assert_eq!((packets, failed.is_empty()), (expected, wrong.is_none()));
             // What failed is forgotten, and the right packets make it whole again.
-            failed.packets(end).for_each(|packet| ours.toggle(packet, of(packet)));
+            failed
+                .packets(end)
+                .for_each(|packet| ours.toggle(packet, of(packet)));
             assert!(ours.failed(&told, end, |_| true).is_empty());
         }
         for missing in 1000..end {
             let mut ours = tags(count);
             let has = |packet: u32| packet != missing;
-            (1000..end).filter(|packet| has(*packet)).for_each(|packet| ours.toggle(packet, of(packet)));
+            (1000..end)
+                .filter(|packet| has(*packet))
+                .for_each(|packet| ours.toggle(packet, of(packet)));
             assert!(ours.failed(&told, end, has).is_empty());
         }
     }

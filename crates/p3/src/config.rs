@@ -166,7 +166,11 @@ impl Config {
             Variant::Paper => HEADER_LEN,
             Variant::Improved(_) => SHORT_HEADER_LEN,
         };
-        let tag = if self.tags_segments() { 0 } else { self.tag_len() };
+        let tag = if self.tags_segments() {
+            0
+        } else {
+            self.tag_len()
+        };
         header + tag
     }
 

@@ -1,7 +1,7 @@
 //! How a node of one variant reads and writes frames: which header, and where the tag is.
 
-use crate::config::{Config, Variant};
 use crate::blocks::{Tag, Tags};
+use crate::config::{Config, Variant};
 use crate::header::{Ctrl, Header, Kind, Malformed, NACK_FIELDS, Nack, is_short};
 use crate::outbox::Outbox;
 use crate::plan::Plan;
@@ -160,7 +160,9 @@ impl Frames {
 
     /// Encrypts the payload of a DATA or CODED frame in `out`, which has no tag, and returns the payload's tag.
     pub fn mask(&self, out: &mut Outbox, nonce: &Nonce) -> Tag {
-        let Frames::Improved(seal) = self else { return Tag::default() };
+        let Frames::Improved(seal) = self else {
+            return Tag::default();
+        };
         let payload = out.frame_mut().get_mut(self.header_len(nonce.kind)..);
         let tag = payload.and_then(|payload| seal.mask(nonce, payload));
         tag.unwrap_or_default()
@@ -200,7 +202,11 @@ impl Frames {
         let front = HEADER_LEN + CTRL_FIELDS + tags.len();
         let place = out.frame_mut().get_mut(..front + TAG_LEN);
         if let Some(place) = place.filter(|_| !tags.is_empty()) {
-            tags.emit(place.get_mut(HEADER_LEN + CTRL_FIELDS..front).unwrap_or_default());
+            tags.emit(
+                place
+                    .get_mut(HEADER_LEN + CTRL_FIELDS..front)
+                    .unwrap_or_default(),
+            );
             // There is room: the number of blocks follows from the payload.
             let _ = seal.sign(nonce.of_tags().octets(), front, place);
         }
@@ -208,7 +214,9 @@ impl Frames {
 
     /// The tags of blocks in a CTRL; `None` if they are not its source's. `blocks` says how many there are.
     pub fn read_tags(&self, nonce: &Nonce, psdu: &[u8], blocks: &Tags) -> Option<Tags> {
-        let Frames::Improved(seal) = self else { return None };
+        let Frames::Improved(seal) = self else {
+            return None;
+        };
         let front = HEADER_LEN + CTRL_FIELDS + blocks.len();
         let place = psdu.get(..front + TAG_LEN)?;
         let genuine = seal.verify(nonce.of_tags().octets(), front, place);

@@ -33,8 +33,8 @@ pub use crate::sizes::{
     GROUPS_MAX, HOPS_MAX, IMPROVED_RELAYS_MAX, PACKETS_MAX, PAPER_HOPS_MAX, RELAYS_MAX,
 };
 use crate::sizes::{
-    HEADER_LEN, IMPROVED_PAYLOAD_MAX, PAYLOAD_MAX, PAYLOAD_MIN, SHORT_HEADER_LEN, SUMS_MAX, TAG_LEN,
-    blocks_of,
+    HEADER_LEN, IMPROVED_PAYLOAD_MAX, PAYLOAD_MAX, PAYLOAD_MIN, SHORT_HEADER_LEN, SUMS_MAX,
+    TAG_LEN, blocks_of,
 };
 use crate::timing::Profile;
 
@@ -55,6 +55,8 @@ pub struct Plan {
     channels: ChannelOrder,
     groups: u8,
     resumed: bool,
+    /// Tags of packets are in the CTRL.
+    by_segment: bool,
     terms: Terms,
     relays: [Place; IMPROVED_RELAYS_MAX],
     len: u8,
@@ -79,8 +81,6 @@ struct ImprovedTerms {
     answerers: Marks,
     repair: u8,
     session: u32,
-    /// Tags of packets are in the CTRL.
-    by_segment: bool,
 }
 
 /// The fields of a transfer that its caller chooses; the relays come from the planner.
@@ -252,8 +252,8 @@ impl Plan {
             answerers,
             repair,
             session,
-            by_segment: config.tags_segments(),
         });
+        plan.by_segment = config.tags_segments();
         if plan.encoded_len() > wire::BODY_MAX {
             return Err(PlanError::TooManyRelays(parts.len()));
         }
@@ -273,6 +273,7 @@ impl Plan {
             channels: wanted.channels,
             groups,
             resumed: false,
+            by_segment: false,
             terms: Terms::Paper(PaperTerms::default()),
             relays: [Place::default(); IMPROVED_RELAYS_MAX],
             len: 0,
@@ -375,9 +376,7 @@ impl Plan {
 
     /// The same plan with a tag in each frame: packets are shorter by it, and frames as long as before.
     pub fn tagged_by_packet(mut self) -> Plan {
-        if let Terms::Improved(terms) = &mut self.terms
-            && core::mem::replace(&mut terms.by_segment, false)
-        {
+        if core::mem::take(&mut self.by_segment) {
             self.payload = self.payload.saturating_sub(TAG_LEN as u8);
         }
         self
@@ -386,7 +385,7 @@ impl Plan {
     /// Whether packets are authenticated by blocks, with tags in the CTRL, and not each by itself.
     #[inline]
     pub fn tags_segments(&self) -> bool {
-        matches!(self.terms, Terms::Improved(terms) if terms.by_segment)
+        self.by_segment
     }
 
     /// Blocks of a segment that the CTRL carries tags of; none where each frame carries its own.
@@ -502,7 +501,11 @@ impl Plan {
 
     /// From a frame at one stage to its repetition at the next.
     pub fn hop_time(&self, config: &Config) -> Duration {
-        let tag = if self.tags_segments() { 0 } else { config.tag_len() };
+        let tag = if self.tags_segments() {
+            0
+        } else {
+            config.tag_len()
+        };
         let header = match self.terms {
             Terms::Paper(_) => HEADER_LEN,
             Terms::Improved(_) => SHORT_HEADER_LEN,

@@ -24,7 +24,11 @@ pub(crate) const fn blocks_of(payload: usize) -> usize {
     // Beside the tags there are header, fields, their tag at the end, and the tag of the tags.
     let room = (SHORT_HEADER_LEN + payload).saturating_sub(HEADER_LEN + CTRL_FIELDS + 2 * TAG_LEN);
     let count = room / TAG_LEN;
-    if count < BLOCKS_MAX { count } else { BLOCKS_MAX }
+    if count < BLOCKS_MAX {
+        count
+    } else {
+        BLOCKS_MAX
+    }
 }
 /// Largest payload of a DATA frame of the paper: its best size, and all that a frame has room for.
 pub const PAYLOAD_MAX: usize = FRAME_MAX - HEADER_LEN;
@@ -54,4 +58,5 @@ pub const SUMS_MAX: usize = 8;
 /// The four channels that stand clear of Wi-Fi (paper, III-B).
 pub const CHANNELS: [Channel; 4] = [Channel(15), Channel(20), Channel(25), Channel(26)];
 
-const _: () = assert!(blocks_of(SEGMENT_PAYLOAD_MIN) == 1 && blocks_of(SEGMENT_PAYLOAD_MIN - 1) == 0);
+const _: () =
+    assert!(blocks_of(SEGMENT_PAYLOAD_MIN) == 1 && blocks_of(SEGMENT_PAYLOAD_MIN - 1) == 0);

@@ -30,7 +30,7 @@ const RECEIVERS: [&str; 3] = ["cc2420-indoor", "cc2420-chips", "nrf52840-chips"]
 /// Place of the receiver whose radio can send at the needed gap.
 const READY: usize = 2;
 
-/// Whether a network is one of those on which a megabyte is sent, and the speed is told.
+/// Whether a network is one of those on which a megabyte is sent, and speed is measured.
 fn is_large(kind: &Kind) -> bool {
     kind.name.contains("139")
 }

@@ -40,16 +40,8 @@ pub fn make(measured: &Measured, scale: &Scale) -> Result<Figure, RunError> {
         .iter()
         .zip(&all)
         .map(|(workload, values)| Series::with_mean(workload.variant.label(), values, None));
-    let bound = vec![
-        Some(
-            scale
-                .receiver
-                .with(&best(Variant::Improved))
-                .ceiling_bps()
-                / 1e3
-        );
-        places.len()
-    ];
+    let bound =
+        vec![Some(scale.receiver.with(&best(Variant::Improved)).ceiling_bps() / 1e3); places.len()];
     let panel = Panel::bars(
         "large",
         "goodput of 1 MB",

@@ -70,7 +70,7 @@ impl Plan {
             Terms::Improved(terms) => {
                 let [s0, s1, s2, s3] = terms.session.to_le_bytes();
                 let width = self.width() as u8;
-                let groups = self.groups | u8::from(terms.by_segment) << 7;
+                let groups = self.groups | u8::from(self.by_segment) << 7;
                 more.copy_from_slice(&[groups, terms.repair, s0, s1, s2, s3, width]);
                 (IMPROVED, terms.answerers)
             }
@@ -140,6 +140,7 @@ impl Plan {
             count,
         } = listed;
         let single = order >> 7 == 1;
+        let mut by_segment = false;
         let (terms, groups) = if improved {
             let [groups, repair, ..] = *more else {
                 return Err(Malformed);
@@ -148,8 +149,8 @@ impl Plan {
                 answerers: marks,
                 repair,
                 session: u32_at(more, 2).ok_or(Malformed)?,
-                by_segment: groups & BY_SEGMENT != 0,
             };
+            by_segment = groups & BY_SEGMENT != 0;
             (Terms::Improved(terms), groups & !BY_SEGMENT)
         } else {
             let groups = if single { 1 } else { 2 };
@@ -171,6 +172,7 @@ impl Plan {
             channels: ChannelOrder::new(order & 0x1f).ok_or(Malformed)?,
             groups,
             resumed: order >> 6 & 1 == 1,
+            by_segment,
             terms,
             relays,
             len: count as u8,

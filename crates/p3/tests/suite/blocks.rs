@@ -27,9 +27,10 @@ fn setting(groups: u8) -> Setting {
 
 #[test]
 fn a_lossless_transfer_takes_the_predicted_time() {
-    for (octets, packets, rounds, least) in
-        [(59_000, 484, 1, 218_000.0), (1_000_000, 8197, 10, 224_500.0)]
-    {
+    for (octets, packets, rounds, least) in [
+        (59_000, 484, 1, 218_000.0),
+        (1_000_000, 8197, 10, 224_500.0),
+    ] {
         let object = object(octets, 1);
         for hops in [2, 4, 6] {
             let setting = Setting { hops, ..setting(3) };
@@ -105,7 +106,9 @@ fn lost_questions_are_repeated_and_nothing_is_complete_before() {
             starts <= k
         });
         start(&mut net, setting.plan(1), None);
-        net.run(Duration::from_secs(5), |net| net.source(SOURCE).state() == "waiting");
+        net.run(Duration::from_secs(5), |net| {
+            net.source(SOURCE).state() == "waiting"
+        });
         let progress = net.destination(DESTINATION).progress();
         assert_eq!((progress.packets, progress.first_missing), (164, 0));
         let progress = finish(&mut net, Duration::from_secs(30));
@@ -187,7 +190,10 @@ fn one_forged_packet_costs_a_block() {
         assert_eq!(gateway.attempts(), 1, "{which}");
         assert!(gateway.destination().store().bytes == object, "{which}");
         // 164 packets in 25 blocks of seven at most; with the block, 6 that a wrong combination solved.
-        assert!(counts.data <= 164 && counts.coded <= 2 + 16, "{which}: {counts:?}");
+        assert!(
+            counts.data <= 164 && counts.coded <= 2 + 16,
+            "{which}: {counts:?}"
+        );
         rounds[counts.rounds.min(3) as usize] += 1;
     }
     println!("rounds: {rounds:?}");
@@ -274,7 +280,12 @@ fn replayed_packets_are_no_part_of_the_object() {
     let mut net = setting.net(old);
     start(&mut net, setting.plan(1), None);
     finish(&mut net, Duration::from_secs(20));
-    let frames: Vec<_> = net.log.borrow().iter().map(|one| one.psdu.clone()).collect();
+    let frames: Vec<_> = net
+        .log
+        .borrow()
+        .iter()
+        .map(|one| one.psdu.clone())
+        .collect();
     let mut net = with_gateway(&setting, setting.plan(5), new);
     let mut random = Seed(1).stream(Purpose::Interference);
     net.tamper = Box::new(move |flight, _| {
@@ -302,7 +313,10 @@ fn plans_that_cannot_be_proven_are_refused() {
     let plan = setting.plan(1);
     let wary = plan.tagged_by_packet();
     assert_eq!((plan.payload(), wary.payload()), (122, 118));
-    assert_eq!(plan.hop_time(&setting.config), wary.hop_time(&setting.config));
+    assert_eq!(
+        plan.hop_time(&setting.config),
+        wary.hop_time(&setting.config)
+    );
     assert_eq!(wary.tagged_by_packet(), wary);
     let mut body = [0; 125];
     for plan in [plan, wary] {

@@ -48,7 +48,7 @@ pub struct Transfer {
     pub kilobytes: f64,
     /// Joules of the nodes on the way, and of all nodes during the measurement.
     pub joules: f64,
-    /// Simulated seconds.
+    /// Seconds of the simulated network's time.
     pub simulated: f64,
     /// Seconds of a processor that planning and simulating took.
     pub took: f64,

@@ -66,7 +66,8 @@ fn negative_quantities_are_refused() {
 fn jammers_send_without_a_pause_or_in_bursts() {
     let places = "positions = [[\"0 m\", \"0 m\"], [\"9 m\", \"0 m\"]]";
     let of = |more: &str| {
-        let jammer = "at = \"1 s\"\nkind = \"jammer\"\nnode = 1\npower = \"10 dBm\"\nlasts = \"9 s\"";
+        let jammer =
+            "at = \"1 s\"\nkind = \"jammer\"\nnode = 1\npower = \"10 dBm\"\nlasts = \"9 s\"";
         let text = format!("[network]\n{places}\n[[fault]]\n{jammer}\n{more}\n");
         let plan = NetworkPlan::parse(&[&idle::IDLE], "test", &text);
         plan.map(|plan| match plan.faults[0].1.strike(None) {
