@@ -16,7 +16,9 @@ mod program {
     use chappe_nrf52840::{Driver, Station};
     use chappe_p3::survey::Surveyor;
     use chappe_p3::{Gateway, Lent};
-    use pipeline::{Fixed, Links, MEMORY, Numbers, OBJECT, RELAYS_MAX, config, gateway, given, surveyor};
+    use pipeline::{
+        Fixed, Links, MEMORY, Numbers, OBJECT, RELAYS_MAX, config, gateway, given, surveyor,
+    };
     use static_cell::StaticCell;
 
     use crate::board::{Chip, aes, radio, turn_until};

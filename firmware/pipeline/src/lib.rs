@@ -10,6 +10,5 @@ pub mod room;
 pub use object::Numbers;
 pub use roles::{
     DESTINATION, Fixed, Links, MEMORY, OBJECT, RELAYS_MAX, Role, SOURCE, ahead, config, gateway,
-    given,
-    prepare, relay, source, surveyor,
+    given, prepare, relay, source, surveyor,
 };
