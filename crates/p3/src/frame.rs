@@ -300,7 +300,11 @@ impl Nonce {
             kind: Kind::Nack,
             number: nack.base.into(),
             round: header.round,
-            extra: nack.missing | u16::from(header.flags.both) << 15,
+            // A NACK tells of fewer than 2^12 packets.
+            extra: nack.missing
+                | u16::from(header.flags.both) << 15
+                | u16::from(header.flags.by_group) << 14
+                | u16::from(header.flags.group) << 12,
             ..Nonce::of_plan(plan)
         }
     }

@@ -27,7 +27,7 @@
 //! | 1 | kind of frame |
 //! | 3 | packet; CODED: first of its segment; CTRL: end; NACK: base |
 //! | 1 | round |
-//! | 2 | CODED: its number; CTRL: flags and copies to come, and the top bit for the tag of its tags; NACK: missing |
+//! | 2 | CODED: its number; CTRL: flags and copies to come, and the top bit for the tag of its tags; NACK: missing, who repeats it |
 
 use core::fmt;
 

@@ -139,7 +139,7 @@ impl Tail {
     }
 
     /// The form of the NACK that answers a CTRL.
-    pub fn nack(&self, frames: &Frames, plan: &Plan, ctrl: &Header) -> Shape {
+    pub fn nack(&mut self, frames: &Frames, plan: &Plan, ctrl: &Header) -> Shape {
         match self {
             // As long as DATA, or longer if it must: the paper gives no length of its own.
             Tail::Plain => Shape {
@@ -147,6 +147,7 @@ impl Tail {
                 shortest: false,
                 deficit: None,
                 both: false,
+                group: None,
             },
             Tail::Coded(tail) => Shape {
                 len_min: 0,
@@ -154,6 +155,7 @@ impl Tail {
                 deficit: tail.deficit(),
                 // The source asks all relays together where their groups have not brought it an answer.
                 both: ctrl.flags.both,
+                group: tail.answering(plan, ctrl),
             },
         }
     }
@@ -191,6 +193,10 @@ pub(crate) struct CodedTail {
     round: u8,
     /// The round of the last answer.
     answered: Option<u8>,
+    /// Whether its question came again.
+    again: bool,
+    /// The group whose relays answer, once those that answer first have failed.
+    voice: Option<u8>,
     /// Whether a frame of the round after the last answer has come.
     begun: bool,
 }
@@ -210,6 +216,8 @@ impl CodedTail {
             segment: plan.first(),
             round: 0,
             answered: None,
+            again: false,
+            voice: None,
             begun: false,
         }
     }
@@ -350,9 +358,10 @@ impl CodedTail {
     ) {
         let Settled { round, end, .. } = ctrl;
         if self.answered == Some(round) {
+            self.again = true;
             return;
         }
-        self.told = Some(ctrl);
+        (self.told, self.again) = (Some(ctrl), false);
         self.check(stored);
         // A wrong packet is in the sums as well, so these then say nothing of the missing ones.
         if self.unknowns.is_empty() && !self.spoiled {
@@ -382,6 +391,20 @@ impl CodedTail {
             self.tags = Tags::new(plan.blocks(), end);
             self.told = None;
         }
+    }
+
+    /// The group that answers, where a question came again. The relays that answer first may be deaf since the flood, and where
+    /// all answer at once those of a stage can drown each other. The group that brought the question works, so it is first; the
+    /// one whose answer was heard stays.
+    fn answering(&mut self, plan: &Plan, ctrl: &Header) -> Option<u8> {
+        if ctrl.flags.both {
+            return None;
+        }
+        if self.again {
+            let next = |failed: u8| (failed + 1) % plan.groups().max(1);
+            self.voice = Some(self.voice.map_or(ctrl.flags.group, next));
+        }
+        self.voice
     }
 
     fn deficit(&self) -> Option<u16> {
