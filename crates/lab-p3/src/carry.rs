@@ -334,7 +334,7 @@ impl Carry for P3Run {
         };
         let progress = node.progress();
         Receipt {
-            octets: progress.packets as usize * self.route.plan.payload(),
+            octets: progress.packets as usize * node.plan().unwrap_or(&self.route.plan).payload(),
             completed_s: progress.completed.map(|at| at.as_secs_f64()),
             copy: node.store().object(),
             delay: None,

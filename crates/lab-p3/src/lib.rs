@@ -56,7 +56,7 @@ use chappe_lab::system::RunsOn;
 
 pub use carry::{RADIO_WATTS, carry, check, watched};
 pub use demo::DEMO;
-pub use plan::{P3, SYSTEM, Variant, radio_bound_bps};
+pub use plan::{P3, SYSTEM, Tags, Variant, radio_bound_bps};
 pub use prepare::{Knowledge, Prepared, Ratios, prepare};
 pub use route::{Route, route};
 

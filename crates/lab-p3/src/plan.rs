@@ -6,7 +6,7 @@ use chappe_core::{Caps, Duration, Mode};
 use chappe_lab::run::RunError;
 use chappe_lab::system::settings;
 use chappe_p3::planner::Measurement;
-use chappe_p3::{Config, Key, config, timing};
+use chappe_p3::{Config, Key, Tagging, config, timing};
 use chappe_scenario::format::{LinkKnowledge, Located, Receivers};
 use chappe_scenario::quantity::Size;
 use chappe_scenario::system::span_of;
@@ -60,9 +60,32 @@ pub struct P3Keys {
     /// Whether unused nodes with links to the stages before and after one join it; the paper's evaluation had none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub extra_nodes: Option<Located<bool>>,
+    /// Where the tags of the improved variant's packets are; in each frame if omitted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tags: Option<Located<Tags>>,
     /// New packets of a long object in one round; small devices need fewer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub segment: Option<Located<u16>>,
+}
+
+/// Where the tags of packets are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Tags {
+    /// At the end of each frame.
+    #[default]
+    Packets,
+    /// In the frame that ends a segment, each over a block of its packets: four octets more for each packet.
+    Segments,
+}
+
+impl From<Tags> for Tagging {
+    fn from(tags: Tags) -> Tagging {
+        match tags {
+            Tags::Packets => Tagging::Packets,
+            Tags::Segments => Tagging::Segments,
+        }
+    }
 }
 
 /// The forms of P³ and its baseline.
@@ -143,17 +166,36 @@ impl P3 {
         }
     }
 
+    /// The same with the tags of packets elsewhere, and as long packets as frames then have room for.
+    pub fn tagged_by(mut self, tagging: Tagging) -> P3 {
+        self.config = self.config.tagged_by(tagging);
+        self.payload = self.config.payload_max() as u8;
+        self
+    }
+
     fn new(checked: &CheckedScenario<'_>) -> Result<P3, InputError> {
         let (protocol, check) = (checked.keys::<P3Keys>(), checked.check);
         one_transfer(checked)?;
         let mut p3 = P3::paper(Variant::of(checked.variant));
         p3.config.flood_channel = checked.profile.channel;
+        if let Some(tags) = &protocol.tags {
+            if p3.variant != Variant::Improved {
+                let message = format!("the variant {} has no tags", checked.variant.name);
+                let help = "only the variant \"improved\" authenticates packets";
+                return Err(check.at(tags, "no use here", message).help(help));
+            }
+            p3 = p3.tagged_by((**tags).into());
+        }
         if let Some(payload) = &protocol.payload {
             let most = p3.config.payload_max();
+            let least = match protocol.tags.as_deref() {
+                Some(Tags::Segments) => config::SEGMENT_PAYLOAD_MIN,
+                _ => config::PAYLOAD_MIN,
+            };
             let octets = payload.value();
-            if !(config::PAYLOAD_MIN as f64..=most as f64).contains(&octets) {
+            if !(least as f64..=most as f64).contains(&octets) {
                 let message = format!("a payload of {} does not fit a frame", **payload);
-                let help = format!("{} B to {most} B", config::PAYLOAD_MIN);
+                let help = format!("{least} B to {most} B");
                 return Err(check.at(payload, "out of range", message).help(help));
             }
             p3.payload = octets as u8;

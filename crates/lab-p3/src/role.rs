@@ -127,6 +127,11 @@ impl Store for Memory {
         true
     }
 
+    fn read(&self, offset: u32, to: &mut [u8]) -> bool {
+        let from = self.octets.get(offset as usize..offset as usize + to.len());
+        from.map(|from| to.copy_from_slice(from)).is_some()
+    }
+
     fn finish(&mut self, len: u32) {
         self.octets.truncate(len as usize);
         self.whole = self.octets.len() == len as usize;

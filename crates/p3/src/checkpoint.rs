@@ -20,6 +20,19 @@ impl Checkpoint {
         self.have.base()
     }
 
+    /// The same for packets of another length, of which those count that lie before the first missing one. What came behind it
+    /// is asked for again, and perhaps was never checked.
+    pub(crate) fn in_packets_of(&self, from: usize, to: usize) -> Checkpoint {
+        let octets = u64::from(self.have.base()) * from as u64;
+        let whole = octets / to.max(1) as u64;
+        let whole = u32::try_from(whole).unwrap_or(u32::MAX);
+        Checkpoint {
+            have: Window::new(whole),
+            received: whole,
+            object_len: self.object_len,
+        }
+    }
+
     /// The checkpoint as octets, to be kept in flash.
     pub fn to_octets(&self) -> [u8; Self::LEN] {
         let fixed = self

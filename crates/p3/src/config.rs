@@ -7,7 +7,7 @@ use chappe_core::{Caps, Channel, Duration, Missing};
 use crate::seal::Key;
 pub use crate::sizes::{
     CHANNELS, FCS_LEN, FRAME_MAX, HEADER_LEN, IMPROVED_PAYLOAD_MAX, NACK_BITS, PAYLOAD_MAX,
-    PAYLOAD_MIN,
+    PAYLOAD_MIN, SEGMENT_PAYLOAD_MIN,
 };
 use crate::sizes::{SHORT_HEADER_LEN, TAG_LEN};
 use crate::timing::{Profile, airtime};
@@ -29,6 +29,18 @@ pub enum Variant {
     Improved(Improved),
 }
 
+/// Where the tags of packets are, in an improved network with a key.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Tagging {
+    /// At the end of each frame: a forged one costs its slot.
+    #[default]
+    Packets,
+    /// In the CTRL that ends a segment, each over a block of its packets: four octets more for each packet. A forged frame
+    /// is noticed at the CTRL only and costs its block. A [`Gateway`](crate::Gateway) that meets forgers goes on with tags in
+    /// each frame.
+    Segments,
+}
+
 /// Parameters that only the improved variant has.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Improved {
@@ -37,6 +49,8 @@ pub struct Improved {
     /// Combinations sent beyond those that the destination lacks, since some are lost as well. 2: a round that falls
     /// short costs a turn of the pipeline, some ten frames' time.
     pub repair_margin: u8,
+    /// Where a gateway's plans put the tags of packets. Other nodes do as the plan says.
+    pub tagging: Tagging,
 }
 
 /// The parameters of a node. Those of timing must be the same in all nodes.
@@ -109,6 +123,7 @@ impl Config {
             variant: Variant::Improved(Improved {
                 key,
                 repair_margin: 2,
+                tagging: Tagging::Packets,
             }),
             profile: Profile::IMPROVED,
             linger: Duration::from_millis(200),
@@ -119,7 +134,25 @@ impl Config {
         }
     }
 
-    /// Octets of the tag that ends each frame; 0 without authentication.
+    /// The same with the tags of packets elsewhere. The paper's variant has none.
+    pub fn tagged_by(mut self, tagging: Tagging) -> Config {
+        if let Variant::Improved(improved) = &mut self.variant {
+            improved.tagging = tagging;
+        }
+        self
+    }
+
+    /// Whether plans of this node put the tags of packets into the CTRL.
+    pub(crate) const fn tags_segments(&self) -> bool {
+        match &self.variant {
+            Variant::Improved(improved) => {
+                improved.key.is_some() && matches!(improved.tagging, Tagging::Segments)
+            }
+            Variant::Paper => false,
+        }
+    }
+
+    /// Octets of the tag that ends each frame; 0 without authentication. Frames of packets have none where the CTRL has them.
     pub const fn tag_len(&self) -> usize {
         match &self.variant {
             Variant::Improved(Improved { key: Some(_), .. }) => TAG_LEN,
@@ -133,10 +166,15 @@ impl Config {
             Variant::Paper => HEADER_LEN,
             Variant::Improved(_) => SHORT_HEADER_LEN,
         };
-        header + self.tag_len()
+        let tag = if self.tags_segments() {
+            0
+        } else {
+            self.tag_len()
+        };
+        header + tag
     }
 
-    /// The largest payload of a DATA frame: 118 octets in the paper's frames and with authentication, otherwise 122.
+    /// The largest payload of a DATA frame: 118 octets in the paper's frames and with a tag in each frame, otherwise 122.
     pub const fn payload_max(&self) -> usize {
         FRAME_MAX - self.overhead()
     }
@@ -298,6 +336,7 @@ mod tests {
         improved.variant = Variant::Improved(Improved {
             key,
             repair_margin: 17,
+            tagging: Tagging::Packets,
         });
         assert!(matches!(
             improved.check(&RADIO),

@@ -6,6 +6,7 @@
 //! | collecting | DATA of the last stage | stores it |
 //! | collecting | CODED of the last stage | solves for the missing packets when it has enough of them |
 //! | collecting, complete | CTRL | sends a NACK after the last copy of the CTRL |
+//! | collecting | the second CTRL with tags of blocks that do not fit what came | incomplete: someone forges packets |
 //! | collecting | nothing for its patience ([`Config::idle`]) | incomplete; what arrived stays |
 //! | complete | nothing for [`Config::linger`] | idle |
 
@@ -16,6 +17,7 @@ use chappe_core::{
     TraceEvent, Wake,
 };
 
+use crate::blocks::Tags;
 use crate::checkpoint::Checkpoint;
 use crate::config::{Config, ConfigError};
 use crate::ear::{Ear, first_turn, patience, round_due};
@@ -30,7 +32,7 @@ use crate::plan::Plan;
 use crate::seal::Nonce;
 use crate::sizes::FRAME_MAX;
 use crate::stored::Stored;
-use crate::tail::{Gain, Tail};
+use crate::tail::{Gain, Settled, Tail};
 use crate::timing::airtime;
 use crate::window::Window;
 
@@ -148,8 +150,7 @@ impl<S: Store> Destination<S> {
         if plan.destination() != self.number {
             return Err(StartError::NotOurs);
         }
-        let fits = plan.payload() <= self.config.payload_max();
-        if !self.frames.fit(&plan) || !fits {
+        if !self.frames.fit(&plan) {
             return Err(StartError::Variant);
         }
         // The source then asks first, and sends only what is missing.
@@ -170,10 +171,11 @@ impl<S: Store> Destination<S> {
             round: 0,
         };
         self.tail = Tail::new(&plan);
+        self.tail.recall(&mut self.stored, &self.frames, &plan);
         self.heard = PerGroup::default();
         let len = self.frames.len_of(Kind::Plan, plan.encoded_len());
         // A sound plan fits a frame, so there is room.
-        let _ = plan.emit(self.frames.begin(&mut self.out, &header, len));
+        let _ = plan.emit(self.frames.begin(&mut self.out, &plan, &header, len));
         self.frames.seal(&mut self.out, &Nonce::of_plan(&plan));
         self.ear.open(&mut self.out);
         self.out.tune(self.config.flood_channel);
@@ -209,6 +211,12 @@ impl<S: Store> Destination<S> {
     /// dead.
     pub fn heard(&self) -> PerGroup {
         self.heard
+    }
+
+    /// Whether it gave up the last transfer because blocks of packets were forged, again and again. The next one's frames
+    /// should carry tags of their own ([`Plan::tagged_by_packet`]); its packets are shorter, so this object begins anew.
+    pub fn meets_forgers(&self) -> bool {
+        self.completed.is_none() && self.tail.is_forged()
     }
 
     /// What [`start`](Self::start) needs to resume this object later. Keep it with the store.
@@ -287,7 +295,14 @@ impl<S: Store> Destination<S> {
                         if !self.frames.is_genuine(&nonce, heard.psdu) {
                             return Err(DropReason::Unauthentic);
                         }
-                        self.reply(now, &plan, header, ctrl)
+                        let tags = match self.tail.blocks() {
+                            Some(blocks) => {
+                                let tags = self.frames.read_tags(&nonce, heard.psdu, blocks);
+                                Some(tags.ok_or(DropReason::Unauthentic)?)
+                            }
+                            None => None,
+                        };
+                        self.reply(now, &plan, header, ctrl, tags)
                     }
                 };
                 // Only frames that were of use: a forged one must not hide that a group is dead.
@@ -336,7 +351,7 @@ impl<S: Store> Destination<S> {
         if self.object_len.is_some_and(beyond) {
             return Err(DropReason::Malformed);
         }
-        if !self.tail.takes_packets() {
+        if !self.tail.takes_packet(packet) {
             return Err(DropReason::Stale);
         }
         // Opening decrypts in place, and the frame that was heard is the radio's.
@@ -344,13 +359,13 @@ impl<S: Store> Destination<S> {
         let frame = frame.get_mut(..psdu.len()).ok_or(DropReason::Malformed)?;
         frame.copy_from_slice(psdu);
         let nonce = Nonce::of_data(plan, packet);
-        let payload = self.frames.open(&nonce, frame);
+        let payload = self.frames.open(plan, &nonce, frame);
         let payload = payload.ok_or(DropReason::Unauthentic)?;
         if !self.stored.put(plan, packet, payload) {
             return Err(DropReason::QueueFull);
         }
-        self.tail.add(plan, packet, payload);
-        self.stored.have.skip_members();
+        let (stored, frames) = (&mut self.stored, &self.frames);
+        self.tail.add(stored, frames, plan, packet, payload);
         self.stay(now);
         self.check_complete(now, plan);
         Ok(())
@@ -383,6 +398,7 @@ impl<S: Store> Destination<S> {
         plan: &Plan,
         header: Header,
         ctrl: Ctrl,
+        tags: Option<Tags>,
     ) -> Result<(), DropReason> {
         let packets = packets_of(ctrl.object_len, plan);
         // The object does not change during a transfer, nor between a transfer and its resumption.
@@ -402,9 +418,18 @@ impl<S: Store> Destination<S> {
         self.object_len = Some(ctrl.object_len);
         self.stay(now);
         // Before the answer: what the combinations bring need not be asked for.
-        let stored = &mut self.stored;
-        self.tail.settle(stored, plan, ctrl.end, header.round);
+        let (stored, frames) = (&mut self.stored, &self.frames);
+        let settled = Settled {
+            round: header.round,
+            end: ctrl.end,
+            tags,
+        };
+        self.tail.settle(stored, frames, plan, settled);
         self.check_complete(now, plan);
+        if self.completed.is_none() && self.tail.is_forged() {
+            self.retire(State::Incomplete);
+            return Ok(());
+        }
         let round = nack::Round {
             number: header.round,
             complete: self.completed.is_some(),
@@ -532,10 +557,7 @@ impl<S: Store> RadioNode for Destination<S> {
             State::Complete { .. } => State::Idle,
             _ => State::Incomplete,
         };
-        self.out.stop();
-        self.ear.open(&mut self.out);
-        self.out.tune(self.config.flood_channel);
-        self.enter(ended);
+        self.retire(ended);
     }
 
     fn poll_timeout(&self) -> Option<Wake> {
@@ -548,6 +570,14 @@ impl<S: Store> RadioNode for Destination<S> {
 }
 
 impl<S: Store> Destination<S> {
+    /// Leaves the transfer.
+    fn retire(&mut self, ended: State) {
+        self.out.stop();
+        self.ear.open(&mut self.out);
+        self.out.tune(self.config.flood_channel);
+        self.enter(ended);
+    }
+
     /// The deadline of the state.
     fn own_timeout(&self) -> Option<Wake> {
         let wake = |at, why| Some(Wake { at, why });

@@ -57,8 +57,7 @@ impl Flood {
         let (header, body) =
             Header::parse(message.unwrap_or_default()).map_err(|_| DropReason::Malformed)?;
         let plan = Plan::parse(header.transfer, body).map_err(|_| DropReason::Malformed)?;
-        let fits = plan.payload() <= config.payload_max();
-        if header.hop >= SLOT_MAX || !frames.fit(&plan) || !fits {
+        if header.hop >= SLOT_MAX || !frames.fit(&plan) {
             return Err(DropReason::Malformed);
         }
         if !frames.is_genuine(&Nonce::of_plan(&plan), heard.psdu) {

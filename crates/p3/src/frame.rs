@@ -1,11 +1,12 @@
 //! How a node of one variant reads and writes frames: which header, and where the tag is.
 
+use crate::blocks::{Tag, Tags};
 use crate::config::{Config, Variant};
-use crate::header::{CTRL_FIELDS, Ctrl, Header, Kind, Malformed, NACK_FIELDS, Nack, is_short};
+use crate::header::{Ctrl, Header, Kind, Malformed, NACK_FIELDS, Nack, is_short};
 use crate::outbox::Outbox;
 use crate::plan::Plan;
 use crate::seal::{Nonce, Seal};
-use crate::sizes::{HEAD_LEN, HEADER_LEN, SHORT_HEADER_LEN};
+use crate::sizes::{CTRL_FIELDS, FRAME_MAX, HEAD_LEN, HEADER_LEN, SHORT_HEADER_LEN, TAG_LEN};
 
 /// The layout of a node's frames, by variant.
 #[derive(Clone, Debug)]
@@ -28,12 +29,14 @@ impl Frames {
         }
     }
 
-    /// Whether the plan is of this variant.
+    /// Whether the plan is of this variant, has frames that are not too long, and does not ask for tags without a key.
     pub fn fit(&self, plan: &Plan) -> bool {
-        match self {
+        let variant = match self {
             Frames::Paper => !plan.is_improved(),
             Frames::Improved(_) => plan.is_improved(),
-        }
+        };
+        let tagged = !plan.tags_segments() || self.tag_len() > 0;
+        variant && tagged && self.data_len(plan) <= FRAME_MAX
     }
 
     /// Octets of the header of a frame of this kind.
@@ -47,10 +50,18 @@ impl Frames {
     /// Octets of DATA, CODED and CTRL frames. A CTRL has the longer header in the improved variant, so its body is
     /// four octets shorter.
     pub fn data_len(&self, plan: &Plan) -> usize {
-        self.header_len(Kind::Data) + plan.payload() + self.tag_len()
+        self.header_len(Kind::Data) + plan.payload() + self.tag_of(plan, Kind::Data)
     }
 
-    /// Octets of the tag at the end of each frame.
+    /// Octets of the tag at the end of a frame of this kind.
+    fn tag_of(&self, plan: &Plan, kind: Kind) -> usize {
+        match kind {
+            Kind::Data | Kind::Coded if plan.tags_segments() => 0,
+            _ => self.tag_len(),
+        }
+    }
+
+    /// Octets of the tag at the end of each frame that has one.
     pub fn tag_len(&self) -> usize {
         match self {
             Frames::Paper => 0,
@@ -96,9 +107,11 @@ impl Frames {
         before: u8,
         psdu: &'a [u8],
     ) -> Result<(Header, &'a [u8]), Malformed> {
-        let message = psdu.len().checked_sub(self.tag_len());
+        let short = self.begins_short(psdu);
+        let kind = if short { Kind::Data } else { Kind::Ctrl };
+        let message = psdu.len().checked_sub(self.tag_of(plan, kind));
         let psdu = message.and_then(|len| psdu.get(..len)).ok_or(Malformed)?;
-        if self.begins_short(psdu) {
+        if short {
             return Header::parse_short(psdu, plan.transfer(), before);
         }
         let (header, body) = Header::parse(psdu)?;
@@ -112,14 +125,20 @@ impl Frames {
     }
 
     /// Begins a frame of `len` octets in `out` and returns its body, zeroed.
-    pub fn begin<'a>(&self, out: &'a mut Outbox, header: &Header, len: usize) -> &'a mut [u8] {
+    pub fn begin<'a>(
+        &self,
+        out: &'a mut Outbox,
+        plan: &Plan,
+        header: &Header,
+        len: usize,
+    ) -> &'a mut [u8] {
         let frame = out.write(len);
         let body = match self.header_len(header.kind) {
             SHORT_HEADER_LEN => header.emit_short(frame),
             _ => header.emit(frame),
         };
         let body = body.unwrap_or_default();
-        let end = body.len().saturating_sub(self.tag_len());
+        let end = body.len().saturating_sub(self.tag_of(plan, header.kind));
         body.get_mut(..end).unwrap_or_default()
     }
 
@@ -139,15 +158,70 @@ impl Frames {
         };
     }
 
-    /// Opens a DATA or CODED frame in place and returns its payload; `None` if its source did not send it.
-    pub fn open<'a>(&self, nonce: &Nonce, frame: &'a mut [u8]) -> Option<&'a [u8]> {
+    /// Encrypts the payload of a DATA or CODED frame in `out`, which has no tag, and returns the payload's tag.
+    pub fn mask(&self, out: &mut Outbox, nonce: &Nonce) -> Tag {
+        let Frames::Improved(seal) = self else {
+            return Tag::default();
+        };
+        let payload = out.frame_mut().get_mut(self.header_len(nonce.kind)..);
+        let tag = payload.and_then(|payload| seal.mask(nonce, payload));
+        tag.unwrap_or_default()
+    }
+
+    /// The tag that a packet adds to that of its block. The payload is encrypted by it.
+    pub fn tag_of_packet(&self, plan: &Plan, packet: u32, payload: &mut [u8]) -> Tag {
+        match self {
+            Frames::Paper => Tag::default(),
+            Frames::Improved(seal) => {
+                let tag = seal.mask(&Nonce::of_data(plan, packet), payload);
+                tag.unwrap_or_default()
+            }
+        }
+    }
+
+    /// Opens a DATA or CODED frame in place and returns its payload; `None` if its source did not send it. Where such frames
+    /// have no tag, nothing is known of their source.
+    pub fn open<'a>(&self, plan: &Plan, nonce: &Nonce, frame: &'a mut [u8]) -> Option<&'a [u8]> {
         let open = self.header_len(nonce.kind);
+        if let (Frames::Improved(seal), true) = (self, plan.tags_segments()) {
+            let payload = frame.get_mut(open..)?;
+            seal.mask(nonce, payload)?;
+            return Some(payload);
+        }
         let genuine = match self {
             Frames::Paper => true,
             Frames::Improved(seal) => seal.open(nonce, open, frame),
         };
         let end = frame.len().checked_sub(self.tag_len())?;
         frame.get(open..end).filter(|_| genuine)
+    }
+
+    /// Writes the tags of blocks, and their tag, to the CTRL in `out`. Its fields have been written.
+    pub fn write_tags(&self, out: &mut Outbox, nonce: &Nonce, tags: &Tags) {
+        let Frames::Improved(seal) = self else { return };
+        let front = HEADER_LEN + CTRL_FIELDS + tags.len();
+        let place = out.frame_mut().get_mut(..front + TAG_LEN);
+        if let Some(place) = place.filter(|_| !tags.is_empty()) {
+            tags.emit(
+                place
+                    .get_mut(HEADER_LEN + CTRL_FIELDS..front)
+                    .unwrap_or_default(),
+            );
+            // There is room: the number of blocks follows from the payload.
+            let _ = seal.sign(nonce.of_tags().octets(), front, place);
+        }
+    }
+
+    /// The tags of blocks in a CTRL; `None` if they are not its source's. `blocks` says how many there are.
+    pub fn read_tags(&self, nonce: &Nonce, psdu: &[u8], blocks: &Tags) -> Option<Tags> {
+        let Frames::Improved(seal) = self else {
+            return None;
+        };
+        let front = HEADER_LEN + CTRL_FIELDS + blocks.len();
+        let place = psdu.get(..front + TAG_LEN)?;
+        let genuine = seal.verify(nonce.of_tags().octets(), front, place);
+        let tags = place.get(HEADER_LEN + CTRL_FIELDS..front)?;
+        genuine.then(|| blocks.read(tags))
     }
 
     /// Whether a PLAN, CTRL or NACK frame is genuine. The paper's variant cannot tell.
@@ -213,12 +287,24 @@ impl Nonce {
         }
     }
 
+    /// Of the tags in a CTRL, whose own nonce this is.
+    fn of_tags(&self) -> Nonce {
+        Nonce {
+            extra: self.extra | 1 << 15,
+            ..*self
+        }
+    }
+
     pub fn of_nack(plan: &Plan, header: &Header, nack: &Nack<'_>) -> Nonce {
         Nonce {
             kind: Kind::Nack,
             number: nack.base.into(),
             round: header.round,
-            extra: nack.missing | u16::from(header.flags.both) << 15,
+            // A NACK tells of fewer than 2^12 packets.
+            extra: nack.missing
+                | u16::from(header.flags.both) << 15
+                | u16::from(header.flags.by_group) << 14
+                | u16::from(header.flags.group) << 12,
             ..Nonce::of_plan(plan)
         }
     }

@@ -10,6 +10,8 @@
 //! A flood can be lost, relays can fail, an end can restart, and links can be worse than they were measured. The gateway
 //! only hears nothing, or nothing any more. So it tries the same plan once more, since a flood is what
 //! is lost most often, and then leaves it to its [`Planner`] to avoid the groups that brought nothing ([`Trial`]).
+//!
+//! Where packets are authenticated by blocks and someone forges them, all further attempts have a tag in each frame.
 
 use chappe_core::{
     Caps, Drops, Duration, Instant, RadioEvent, RadioNode, RadioRequest, TraceEvent, Wake,
@@ -65,6 +67,8 @@ pub struct Memory {
     pub transfer: u8,
     /// The session of its last plan.
     pub session: u32,
+    /// Octets of a packet in its last plan; 0 before the first.
+    pub payload: u8,
     /// The packets that have arrived.
     pub checkpoint: Checkpoint,
 }
@@ -79,6 +83,10 @@ pub struct Gateway<S, P> {
     attempts: u32,
     transfer: u8,
     session: u32,
+    /// Octets of a packet in the last plan.
+    payload: u8,
+    /// Whether someone forged packets, so that every frame shall carry a tag.
+    wary: bool,
     /// Packets at the start of the present attempt.
     before: u32,
     state: State,
@@ -116,6 +124,8 @@ impl<S: Store, P: Planner> Gateway<S, P> {
             attempts: 0,
             transfer: 0,
             session: 0,
+            payload: 0,
+            wary: false,
             before: 0,
             state: State::Idle,
         })
@@ -125,6 +135,7 @@ impl<S: Store, P: Planner> Gateway<S, P> {
     /// packets of the checkpoint.
     pub fn resuming(mut self, memory: &Memory) -> Gateway<S, P> {
         (self.transfer, self.session) = (memory.transfer, memory.session);
+        self.payload = memory.payload;
         self.state = State::Resuming(memory.checkpoint);
         self
     }
@@ -136,7 +147,7 @@ impl<S: Store, P: Planner> Gateway<S, P> {
         if !matches!(self.state, State::Idle | State::GaveUp) {
             return Err(StartError::Busy);
         }
-        self.fruitless = 0;
+        (self.fruitless, self.wary) = (0, false);
         self.begin(None, None, at)
     }
 
@@ -160,6 +171,7 @@ impl<S: Store, P: Planner> Gateway<S, P> {
         Memory {
             transfer: self.transfer,
             session: self.session,
+            payload: self.payload,
             checkpoint: match self.state {
                 State::Resuming(checkpoint) => checkpoint,
                 _ => self.destination.checkpoint(),
@@ -206,9 +218,18 @@ impl<S: Store, P: Planner> Gateway<S, P> {
         // Sessions do not wrap: 2^32 transfers are more than a node makes, and the last one would be refused.
         self.session = self.session.saturating_add(1);
         self.attempts = self.attempts.saturating_add(1);
-        let plan = plan.again(self.transfer, self.session);
+        let mut plan = plan.again(self.transfer, self.session);
+        if self.wary {
+            plan = plan.tagged_by_packet();
+        }
+        let (from, to) = (usize::from(self.payload), plan.payload());
+        let checkpoint = checkpoint.map(|point| match from == to || from == 0 {
+            true => *point,
+            false => point.in_packets_of(from, to),
+        });
+        self.payload = to as u8;
         self.before = checkpoint.map_or(0, |checkpoint| checkpoint.received);
-        let started = self.destination.start(plan, checkpoint, at);
+        let started = self.destination.start(plan, checkpoint.as_ref(), at);
         self.state = match started {
             Ok(()) => State::Trying,
             Err(_) => State::GaveUp,
@@ -222,6 +243,7 @@ impl<S: Store, P: Planner> Gateway<S, P> {
             return;
         }
         let progress = self.destination.progress();
+        self.wary |= self.destination.meets_forgers();
         if progress.completed.is_some() {
             self.state = State::Idle;
             return;

@@ -7,7 +7,7 @@
 //! | 1 | kind and version | 0xb0 | 0xd0 | 0xc0 | 0xa0 |
 //! | 1 | transfer | | | | |
 //! | 1 | hop | slot of the flood | stage that sends it | likewise | likewise |
-//! | 1 | flags | | group, both, last | group, both | complete |
+//! | 1 | flags | | group, both, last | group, both | complete, both, by group and group |
 //! | 2 | sequence | 0 | packet | end of what was sent | packets told of, and how |
 //! | 1 | round | 0 | round | round | round |
 //! | | body | plan | payload | see [`Ctrl`] | see [`Nack`] |
@@ -29,7 +29,7 @@
 
 use core::fmt;
 
-use crate::sizes::{HEADER_LEN, SHORT_HEADER_LEN};
+use crate::sizes::{CTRL_FIELDS, HEADER_LEN, SHORT_HEADER_LEN};
 
 mod field {
     use core::ops::Range;
@@ -98,6 +98,8 @@ pub struct Flags {
     pub last: bool,
     /// NACK: the destination has the whole object.
     pub complete: bool,
+    /// NACK: the relays of `group` repeat it, and no others.
+    pub by_group: bool,
 }
 
 impl Flags {
@@ -107,16 +109,18 @@ impl Flags {
             | u8::from(self.both) << 2
             | u8::from(self.complete) << 3
             | (self.group & 2) << 3
+            | u8::from(self.by_group) << 5
     }
 
     fn from_bits(bits: u8) -> Option<Flags> {
         let flag = |bit: u8| bits >> bit & 1 == 1;
         let group = bits & 1 | bits >> 3 & 2;
-        (bits < 32 && group < 3).then_some(Flags {
+        (bits < 64 && group < 3).then_some(Flags {
             group,
             last: flag(1),
             both: flag(2),
             complete: flag(3),
+            by_group: flag(5),
         })
     }
 
@@ -156,7 +160,9 @@ impl Header {
             sequence: u16_at(head, field::SEQUENCE.start).ok_or(Malformed)?,
             round: octet(field::ROUND)?,
         };
-        Ok((header, body))
+        // Only a NACK says who repeats it.
+        let said = !header.flags.by_group || header.kind == Kind::Nack;
+        said.then_some((header, body)).ok_or(Malformed)
     }
 
     /// Writes the header to the front of a frame and returns the room behind it; `None` if it is too short.
@@ -259,6 +265,7 @@ impl fmt::Display for Header {
             (Kind::Data | Kind::Coded | Kind::Ctrl, false) => {
                 write!(f, " group={}", self.flags.group)?
             }
+            (Kind::Nack, _) if self.flags.by_group => write!(f, " group={}", self.flags.group)?,
             _ => {}
         }
         write!(f, " seq={}", self.sequence)?;
@@ -267,10 +274,8 @@ impl fmt::Display for Header {
     }
 }
 
-/// Octets of a CTRL's body before the padding.
-pub(crate) const CTRL_FIELDS: usize = 9;
-
-/// The body of a CTRL frame: object length (4 octets), end (4), copies still to come (1), padding.
+/// The body of a CTRL frame: object length (4 octets), end (4), copies still to come (1), the tags of
+/// the segment's blocks where frames carry none, padding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ctrl {
     /// Length of the object in octets.
@@ -429,6 +434,7 @@ mod tests {
             both: false,
             last: true,
             complete: false,
+            by_group: false,
         },
         sequence: 0x1234,
         round: 3,
@@ -445,6 +451,23 @@ mod tests {
             HEADER.to_string(),
             "DATA transfer=9 round=3 hop=2 group=1 seq=4660 last"
         );
+        let flags = Flags {
+            group: 2,
+            by_group: true,
+            ..Flags::default()
+        };
+        let nack = Header {
+            kind: Kind::Nack,
+            flags,
+            ..HEADER
+        };
+        nack.emit(&mut psdu).unwrap();
+        assert_eq!(psdu[..4], [0xa0, 9, 2, 0b11_0000]);
+        assert_eq!(Header::parse(&psdu).map(|(header, _)| header), Ok(nack));
+        assert_eq!(
+            nack.to_string(),
+            "NACK transfer=9 round=3 hop=2 group=2 seq=4660"
+        );
     }
 
     #[test]
@@ -453,7 +476,7 @@ mod tests {
         assert_eq!(HEADER.emit(&mut psdu[..6]), None);
         HEADER.emit(&mut psdu).unwrap();
         assert_eq!(Header::parse(&psdu[..6]), Err(Malformed));
-        for (place, value) in [(0, 0xd1), (0, 0), (3, 32), (3, 17)] {
+        for (place, value) in [(0, 0xd1), (0, 0), (3, 32), (3, 64), (3, 17)] {
             let mut bent = psdu;
             bent[place] = value;
             assert_eq!(Header::parse(&bent), Err(Malformed), "{place} {value}");

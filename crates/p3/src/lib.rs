@@ -62,7 +62,7 @@
 //! | `round`, `recovery`, [`groups`] | the source's rounds; what each variant sends again; two groups or one |
 //! | `nack`, `stored`, `tail` | the destination's answer, its packets, and what it solves for |
 //! | [`plan`], [`part`], `channels` | who takes part, where, and on which channels |
-//! | [`header`], `frame`, `seal`, `cipher` | frames, their layout in each variant, authentication |
+//! | [`header`], `frame`, `seal`, `blocks`, `cipher` | frames, their layout in each variant, authentication |
 //! | `repair`, `window`, `checkpoint`, `object` | combinations; sets of packets; restarts; where octets come from and go |
 //! | [`config`], [`timing`], `sizes` | every parameter with its source; airtime and cycle; octets of frames |
 //! | [`survey`] | the nodes measure their links, and the gateway collects what they heard |
@@ -100,9 +100,9 @@
 //! | random groups and channels | those with the highest predicted delivery | [`planner::pipeline`] |
 //! | seven octets of header | three: transfer and hop follow from channel and nonce | [`header`] |
 //! | pauses of 19 and 29 ms at a turn | one turnaround: a radio changes its channel within it | [`Profile::IMPROVED`] |
-//! | no authentication | a tag of four octets | `seal.rs` |
+//! | no authentication | a tag of four octets in each frame, or 25 of them in each CTRL | `seal.rs`, `blocks.rs` |
 //!
-//! The tag costs 3.3 % of the payload: 118 octets of 122.
+//! A tag in each frame costs 3.3 % of the payload, 118 octets of 122. [`Tagging`] says which, and `blocks.rs` what forgers gain.
 //!
 //! **Architecture invariant:** only [`planner`] allocates; a node's memory is fixed when it is created.
 
@@ -121,6 +121,7 @@
 extern crate alloc;
 
 pub mod baseline;
+mod blocks;
 mod channels;
 mod checkpoint;
 mod cipher;
@@ -159,7 +160,7 @@ mod window;
 pub use channels::ChannelOrder;
 pub use checkpoint::Checkpoint;
 pub use cipher::Aes;
-pub use config::{Config, ConfigError, Improved, Variant};
+pub use config::{Config, ConfigError, Improved, Tagging, Variant};
 pub use destination::{Destination, Progress, StartError};
 pub use flood::{plan_airtime, setup_time};
 pub use gateway::{ATTEMPTS_MAX, Gateway, Memory, Planner, Trial};

@@ -25,6 +25,8 @@ pub(crate) struct Shape {
     pub deficit: Option<u16>,
     /// Whether all relays shall repeat it, and not only those that answer first.
     pub both: bool,
+    /// Otherwise the group whose relays shall repeat it, where those that answer first have failed.
+    pub group: Option<u8>,
 }
 
 /// Writes the NACK for what is missing of `have` before `end` to `out`.
@@ -69,6 +71,8 @@ pub(crate) fn write(
         flags: Flags {
             complete: round.complete,
             both: shape.both,
+            by_group: shape.group.is_some(),
+            group: shape.group.unwrap_or(0),
             ..Flags::default()
         },
         sequence: nack_sequence(covered as u16, form),
@@ -77,7 +81,7 @@ pub(crate) fn write(
     let len = frames
         .len_of(Kind::Nack, NACK_FIELDS + told)
         .max(shape.len_min);
-    let body = frames.begin(out, &header, len);
+    let body = frames.begin(out, plan, &header, len);
     let Some((fields, told)) = body.split_at_mut_checked(NACK_FIELDS) else {
         return;
     };
@@ -163,6 +167,7 @@ mod tests {
             shortest: false,
             deficit: None,
             both: false,
+            group: None,
         };
         let frames = Frames::new(&Config::default());
         write(have, end, round, shape, &frames, &plan(), &mut out);

@@ -28,13 +28,17 @@ impl Object for &[u8] {
     }
 }
 
-/// Memory for an object, which takes packets in any order and each packet once.
+/// Memory for an object, which takes packets in any order. A packet comes again only where the tag of its block was wrong.
 pub trait Store {
     /// Puts `octets` at `offset`. Returns false if there is no room or the medium failed; the destination then asks for the packet
     /// again.
     ///
     /// The last packet is padded to full length, and its true end is known later: see [`finish`](Self::finish).
     fn write(&mut self, offset: u32, octets: &[u8]) -> bool;
+
+    /// Fills `to` with the octets at `offset`, which were stored; false where they cannot be read. Only a resumed transfer
+    /// whose packets are authenticated by blocks reads, and asks again for what it cannot read.
+    fn read(&self, offset: u32, to: &mut [u8]) -> bool;
 
     /// All octets of the object are stored; those past `len` are padding.
     fn finish(&mut self, len: u32);
@@ -70,6 +74,12 @@ impl Store for Lent<'_> {
             }
             None => false,
         }
+    }
+
+    fn read(&self, offset: u32, to: &mut [u8]) -> bool {
+        let rest = self.memory.get(offset as usize..);
+        let from = rest.and_then(|rest| rest.get(..to.len()));
+        from.map(|from| to.copy_from_slice(from)).is_some()
     }
 
     fn finish(&mut self, len: u32) {

@@ -1,5 +1,7 @@
 //! The part of a relay in a transfer: its place in the pipeline, and what its variant lets it do there.
 
+use crate::header::Flags;
+
 /// A relay's place in the pipeline.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Place {
@@ -26,7 +28,7 @@ pub struct PaperPart {
 pub struct ImprovedPart {
     /// The relay's place in the pipeline.
     pub place: Place,
-    /// Whether it repeats the first NACK of a round. The others join in when the source has to ask again.
+    /// Whether it repeats the first NACK of a round. Where the source has to ask again, others do.
     pub answers: bool,
 }
 
@@ -66,14 +68,16 @@ impl Part {
         }
     }
 
-    /// Whether it repeats a NACK that it takes, given the frame's flag `both`.
+    /// Whether it repeats a NACK that it takes, given the frame's flags.
     ///
-    /// In the improved variant one relay per stage answers, since one alone does not beat with others. The flag says
-    /// that this has failed before.
-    pub(crate) fn repeats_nack(&self, both: bool) -> bool {
+    /// In the improved variant one relay per stage answers, since one alone does not beat with others. Where this has failed
+    /// before, the flags name all relays, or those of one group.
+    pub(crate) fn repeats_nack(&self, flags: Flags) -> bool {
         match self {
             Part::Paper(_) => true,
-            Part::Improved(part) => part.answers || both,
+            Part::Improved(_) if flags.both => true,
+            Part::Improved(part) if flags.by_group => part.place.group == flags.group,
+            Part::Improved(part) => part.answers,
         }
     }
 }

@@ -11,7 +11,7 @@
 //! | 1 | hops |
 //! | 2, 2 | source, destination |
 //! | 1 | order of the channels (0..24), bit 5: improved, bit 6: resumed, bit 7: one group |
-//! | 1, 1, 4 | improved variant only: groups, combinations after a segment, session |
+//! | 1, 1, 4 | improved variant only: groups (bit 7: tags of packets are in the CTRL), combinations after a segment, session |
 //! | 3 each | paper's variant: relay with its number (2), stage (4 bits), group (bit 4), mark (bit 5) |
 //! | 1, rest | improved variant: bits of a relay's number, and the relays as bits |
 //!
@@ -32,7 +32,10 @@ use crate::part::{ImprovedPart, Marks, PaperPart, Part, Place};
 pub use crate::sizes::{
     GROUPS_MAX, HOPS_MAX, IMPROVED_RELAYS_MAX, PACKETS_MAX, PAPER_HOPS_MAX, RELAYS_MAX,
 };
-use crate::sizes::{HEADER_LEN, IMPROVED_PAYLOAD_MAX, PAYLOAD_MAX, PAYLOAD_MIN, SUMS_MAX};
+use crate::sizes::{
+    HEADER_LEN, IMPROVED_PAYLOAD_MAX, PAYLOAD_MAX, PAYLOAD_MIN, SHORT_HEADER_LEN, SUMS_MAX,
+    TAG_LEN, blocks_of,
+};
 use crate::timing::Profile;
 
 mod wire;
@@ -52,6 +55,8 @@ pub struct Plan {
     channels: ChannelOrder,
     groups: u8,
     resumed: bool,
+    /// Tags of packets are in the CTRL.
+    by_segment: bool,
     terms: Terms,
     relays: [Place; IMPROVED_RELAYS_MAX],
     len: u8,
@@ -219,7 +224,8 @@ impl Plan {
             return Err(PlanError::TooManyRelays(parts.len()));
         }
         let payload = usize::from(wanted.payload);
-        if !(PAYLOAD_MIN..=config.payload_max()).contains(&payload) {
+        let no_tag = config.tags_segments() && blocks_of(payload) == 0;
+        if no_tag || !(PAYLOAD_MIN..=config.payload_max()).contains(&payload) {
             return Err(PlanError::Payload(wanted.payload));
         }
         let mut plan = Plan::empty(wanted, config.cycle(payload, groups), hops, groups);
@@ -247,6 +253,7 @@ impl Plan {
             repair,
             session,
         });
+        plan.by_segment = config.tags_segments();
         if plan.encoded_len() > wire::BODY_MAX {
             return Err(PlanError::TooManyRelays(parts.len()));
         }
@@ -266,6 +273,7 @@ impl Plan {
             channels: wanted.channels,
             groups,
             resumed: false,
+            by_segment: false,
             terms: Terms::Paper(PaperTerms::default()),
             relays: [Place::default(); IMPROVED_RELAYS_MAX],
             len: 0,
@@ -364,6 +372,29 @@ impl Plan {
             terms.session = session;
         }
         self
+    }
+
+    /// The same plan with a tag in each frame: packets are shorter by it, and frames as long as before.
+    pub fn tagged_by_packet(mut self) -> Plan {
+        if core::mem::take(&mut self.by_segment) {
+            self.payload = self.payload.saturating_sub(TAG_LEN as u8);
+        }
+        self
+    }
+
+    /// Whether packets are authenticated by blocks, with tags in the CTRL, and not each by itself.
+    #[inline]
+    pub fn tags_segments(&self) -> bool {
+        self.by_segment
+    }
+
+    /// Blocks of a segment that the CTRL carries tags of; none where each frame carries its own.
+    pub(crate) fn blocks(&self) -> usize {
+        if self.tags_segments() {
+            blocks_of(self.payload())
+        } else {
+            0
+        }
     }
 
     /// The number of the transfer, which all its frames carry.
@@ -470,7 +501,16 @@ impl Plan {
 
     /// From a frame at one stage to its repetition at the next.
     pub fn hop_time(&self, config: &Config) -> Duration {
-        config.profile.slot(config.overhead() + self.payload())
+        let tag = if self.tags_segments() {
+            0
+        } else {
+            config.tag_len()
+        };
+        let header = match self.terms {
+            Terms::Paper(_) => HEADER_LEN,
+            Terms::Improved(_) => SHORT_HEADER_LEN,
+        };
+        config.profile.slot(header + self.payload() + tag)
     }
 
     /// From one frame of the source to its next where all relays of a stage are one group: each must receive and send.
@@ -493,6 +533,8 @@ impl Plan {
             ),
         };
         let payload = (PAYLOAD_MIN..=payload_max).contains(&self.payload());
+        // A CTRL as long as the packets has room for a tag.
+        let payload = payload && (!self.tags_segments() || blocks_of(self.payload()) > 0);
         let hops = (1..=hops_max).contains(&self.hops);
         let groups = (1..=groups_max).contains(&self.groups);
         let relays = self.relays();

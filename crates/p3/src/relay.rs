@@ -272,7 +272,7 @@ impl Relay {
             complete,
         );
         self.ear.rest(&self.config, now, due, &mut self.out);
-        if duty.part.repeats_nack(header.flags.both) {
+        if duty.part.repeats_nack(header.flags) {
             self.repeat(now, heard.psdu, stage, channel);
         }
         Ok(())

@@ -47,6 +47,8 @@ pub(crate) struct Pass {
     pub data_both: bool,
     /// The next packet to look at; `None` where the round has combinations only.
     pub cursor: Option<u32>,
+    /// Its packets are a segment that is sent for the first time.
+    pub fresh: bool,
     /// Combinations sent so far.
     pub coded: u8,
     /// Combinations that the round has.
@@ -83,6 +85,7 @@ impl Transfer {
         } else {
             transfer.add_segment(config);
             transfer.pass.combinations = recovery.first().combinations;
+            transfer.pass.fresh = true;
         }
         transfer
     }
@@ -200,6 +203,7 @@ impl Transfer {
         let cursor = packets.then_some(self.due.base());
         self.pass = Pass {
             first_group: self.next_group,
+            fresh: new_segment,
             ..Pass::new(anchor, both, cursor, combinations)
         };
     }
@@ -227,7 +231,7 @@ impl Transfer {
         sequence: u16,
     ) -> &'a mut [u8] {
         let header = self.header(kind, flags, sequence);
-        frames.begin(out, &header, frames.data_len(&self.plan))
+        frames.begin(out, &self.plan, &header, frames.data_len(&self.plan))
     }
 }
 
@@ -249,6 +253,7 @@ impl Pass {
             both,
             data_both: both,
             cursor,
+            fresh: false,
             coded: 0,
             combinations,
             copies: 0,

@@ -12,14 +12,32 @@ pub const HEADER_LEN: usize = 7;
 pub(crate) const HEAD_LEN: usize = 4;
 /// Octets of the header of a DATA or CODED frame of the improved variant.
 pub const SHORT_HEADER_LEN: usize = 3;
-/// Octets of the tag that ends each frame of an improved network with a key.
+/// Octets of a tag in an improved network with a key. It ends each frame, but for packets that are authenticated by blocks.
 pub const TAG_LEN: usize = 4;
+/// Octets of a CTRL's body before tags of blocks and padding.
+pub(crate) const CTRL_FIELDS: usize = 9;
+/// Most blocks of packets that a CTRL carries tags of: what the largest one has room for.
+pub(crate) const BLOCKS_MAX: usize = 25;
+
+/// Blocks of a segment whose packets have this payload; none where a CTRL as long as these has no room for a tag.
+pub(crate) const fn blocks_of(payload: usize) -> usize {
+    // Beside the tags there are header, fields, their tag at the end, and the tag of the tags.
+    let room = (SHORT_HEADER_LEN + payload).saturating_sub(HEADER_LEN + CTRL_FIELDS + 2 * TAG_LEN);
+    let count = room / TAG_LEN;
+    if count < BLOCKS_MAX {
+        count
+    } else {
+        BLOCKS_MAX
+    }
+}
 /// Largest payload of a DATA frame of the paper: its best size, and all that a frame has room for.
 pub const PAYLOAD_MAX: usize = FRAME_MAX - HEADER_LEN;
 /// Largest payload of the improved variant without authentication; a tag takes four octets of it.
 pub const IMPROVED_PAYLOAD_MAX: usize = FRAME_MAX - SHORT_HEADER_LEN;
 /// Smallest payload: a CTRL frame is as long as a DATA frame and must hold its fields.
 pub const PAYLOAD_MIN: usize = 12;
+/// Smallest payload where tags of packets are in the CTRL, which is as long as a packet: it has room for one.
+pub const SEGMENT_PAYLOAD_MIN: usize = 25;
 /// Bits that a NACK of full length can hold: 118 octets less 4 of fields. A tag takes 32 of them.
 pub const NACK_BITS: usize = (PAYLOAD_MAX - 4) * 8;
 /// Most relays that a plan of the paper can name: the frame has room for no more.
@@ -39,3 +57,6 @@ pub const PACKETS_MAX: u32 = 1 << 24;
 pub const SUMS_MAX: usize = 8;
 /// The four channels that stand clear of Wi-Fi (paper, III-B).
 pub const CHANNELS: [Channel; 4] = [Channel(15), Channel(20), Channel(25), Channel(26)];
+
+const _: () =
+    assert!(blocks_of(SEGMENT_PAYLOAD_MIN) == 1 && blocks_of(SEGMENT_PAYLOAD_MIN - 1) == 0);

@@ -13,6 +13,7 @@ use chappe_core::{
     TraceEvent, Wake,
 };
 
+use crate::blocks::Tags;
 use crate::config::{Config, ConfigError};
 use crate::ear::{Ear, answer_due, reply_time};
 use crate::flood::Flood;
@@ -23,7 +24,7 @@ use crate::outbox::{Notes, Outbox};
 use crate::repair::{Sums, combine};
 use crate::round::{Next, Transfer};
 use crate::seal::Nonce;
-use crate::sizes::PACKETS_MAX;
+use crate::sizes::{IMPROVED_PAYLOAD_MAX, PACKETS_MAX};
 
 /// A node that has an object and sends it when a plan names it as the source. It takes part in the floods of other
 /// transfers, but does not relay their packets.
@@ -35,6 +36,8 @@ pub struct Source<O> {
     /// The latest session that it took part in.
     session: u32,
     sums: Sums,
+    /// Tags of the present segment's blocks.
+    tags: Tags,
     object: O,
     state: State,
     ended: Option<Ended>,
@@ -100,6 +103,7 @@ impl<O: Object> Source<O> {
             number,
             session: 0,
             sums: Sums::new(),
+            tags: Tags::new(0, 0),
             object,
             state: State::Waking,
             ended: None,
@@ -248,10 +252,33 @@ impl<O: Object> Source<O> {
         }
         let start = flood.data_start(&self.config);
         let transfer = Transfer::new(&self.config, plan, packets, start);
+        if plan.is_resumed() {
+            self.tag_all(&transfer);
+        }
         self.begin_round(now, transfer);
     }
 
+    /// Makes the tags of a segment of which an earlier transfer may have sent any packet. This takes a processor of 64 MHz with
+    /// AES at 7 us a block 0.2 s for 880 packets, by which the first question is late.
+    fn tag_all(&mut self, transfer: &Transfer) {
+        let (plan, object) = (&transfer.plan, &self.object);
+        self.tags = Tags::new(plan.blocks(), transfer.segment);
+        if self.tags.is_empty() {
+            return;
+        }
+        for packet in transfer.segment..transfer.end {
+            let mut octets = [0; IMPROVED_PAYLOAD_MAX];
+            let payload = octets.get_mut(..plan.payload()).unwrap_or_default();
+            object.read(packet.saturating_mul(plan.payload() as u32), payload);
+            let tag = self.frames.tag_of_packet(plan, packet, payload);
+            self.tags.toggle(packet, tag);
+        }
+    }
+
     fn begin_round(&mut self, now: Instant, transfer: Transfer) {
+        if transfer.pass.fresh {
+            self.tags = Tags::new(transfer.plan.blocks(), transfer.segment);
+        }
         self.counts.rounds = self.counts.rounds.saturating_add(1);
         let single = u64::from(transfer.pass.both);
         self.counts.single_rounds = self.counts.single_rounds.saturating_add(single);
@@ -340,8 +367,16 @@ impl<O: Object> Source<O> {
                 if self.sums.count() > 0 {
                     self.sums.add(&transfer.factors(), packet, body);
                 }
-                self.frames
-                    .seal(&mut self.out, &Nonce::of_data(&transfer.plan, packet));
+                let nonce = Nonce::of_data(&transfer.plan, packet);
+                if self.tags.is_empty() {
+                    self.frames.seal(&mut self.out, &nonce);
+                } else {
+                    let tag = self.frames.mask(&mut self.out, &nonce);
+                    // A packet is in the tag of its block once, however often it is sent.
+                    if transfer.pass.fresh {
+                        self.tags.toggle(packet, tag);
+                    }
+                }
             }
             Next::Coded(number) => {
                 self.counts.coded = self.counts.coded.saturating_add(1);
@@ -361,7 +396,11 @@ impl<O: Object> Source<O> {
                     body.copy_from_slice(self.sums.row(number, body.len()));
                 }
                 let nonce = Nonce::of_coded(&transfer.plan, transfer.segment, round, number);
-                self.frames.seal(&mut self.out, &nonce);
+                if self.tags.is_empty() {
+                    self.frames.seal(&mut self.out, &nonce);
+                } else {
+                    self.frames.mask(&mut self.out, &nonce);
+                }
             }
             Next::Ctrl { left } => {
                 self.counts.ctrl = self.counts.ctrl.saturating_add(1);
@@ -376,10 +415,9 @@ impl<O: Object> Source<O> {
                 // A plan's payload has room for it.
                 let _ = ctrl.emit(body);
                 let header = transfer.header(Kind::Ctrl, flags, end as u16);
-                self.frames.seal(
-                    &mut self.out,
-                    &Nonce::of_ctrl(&transfer.plan, &header, &ctrl),
-                );
+                let nonce = Nonce::of_ctrl(&transfer.plan, &header, &ctrl);
+                self.frames.write_tags(&mut self.out, &nonce, &self.tags);
+                self.frames.seal(&mut self.out, &nonce);
             }
         }
         let start = transfer.next_start(&self.config);

@@ -33,6 +33,20 @@ impl<S: Store> Stored<S> {
         stored
     }
 
+    /// Forgets a packet, which is then missing again.
+    pub fn drop(&mut self, packet: u32) {
+        if self.have.contains(packet) {
+            self.have.set(packet, false);
+            self.packets = self.packets.saturating_sub(1);
+        }
+    }
+
+    /// Reads a packet that is stored; false if the store cannot.
+    pub fn read(&self, plan: &Plan, packet: u32, payload: &mut [u8]) -> bool {
+        let offset = packet.checked_mul(plan.payload() as u32);
+        offset.is_some_and(|offset| self.store.read(offset, payload))
+    }
+
     /// The packets before `end` that are not stored.
     pub fn missing(&self, end: u32) -> impl Iterator<Item = u32> + '_ {
         (self.have.base()..end).filter(|packet| !self.have.contains(*packet))

@@ -12,6 +12,7 @@ use chappe_core::{Purpose, Seed};
 use chappe_lab::carry::RunSpec;
 use chappe_lab::run::{Meter, RunError, WORK};
 use chappe_lab::seeds;
+use chappe_p3::Tagging;
 use chappe_p3::config::LINK_THRESHOLD;
 use chappe_results::Run;
 use chappe_scenario::Plan;
@@ -95,11 +96,19 @@ impl Workload {
     }
 
     fn p3(self) -> P3 {
-        let mut p3 = P3::paper(self.variant);
+        let mut p3 = best(self.variant);
         if self.payload > 0 {
             p3.payload = self.payload;
         }
         p3
+    }
+}
+
+/// A variant with its default parameters; the improved one with the tags of packets in the CTRL, as its goals need.
+pub fn best(variant: Variant) -> P3 {
+    match variant {
+        Variant::Improved => P3::paper(variant).tagged_by(Tagging::Segments),
+        _ => P3::paper(variant),
     }
 }
 
@@ -146,6 +155,15 @@ pub struct Scale {
 /// The default file of the measured building's links; `CHAPPE_MERCATOR` overrides it.
 const DATA: &str = "../shared/data/iotlab-mercator/grenoble_links.csv.gz";
 
+/// Networks of each kind that the goals are held against; `CHAPPE_GOALS` overrides it.
+fn goals(usual: u16) -> u16 {
+    let given = std::env::var("CHAPPE_GOALS").ok();
+    given
+        .and_then(|text| text.parse().ok())
+        .filter(|&networks| networks > 0)
+        .unwrap_or(usual)
+}
+
 impl Scale {
     /// The scale of the published results.
     pub fn full(seed: u64) -> Scale {
@@ -159,7 +177,7 @@ impl Scale {
             data: data.is_file().then_some(data),
             seed,
             receiver: Receiver::Comparing,
-            goals: 20,
+            goals: goals(20),
         }
     }
 
@@ -170,7 +188,7 @@ impl Scale {
             few: 5,
             calibration: 10,
             packets: 2_000,
-            goals: 2,
+            goals: goals(2),
             ..Scale::full(seed)
         }
     }

@@ -5,7 +5,7 @@ use chappe_results::figure::{Claim, Figure, Panel, Series};
 use chappe_results::statistics::{mean, quantile};
 use chappe_scenario::Variants as _;
 
-use crate::campaign::{Measured, PROTOCOLS, Scale, Trial, Workload};
+use crate::campaign::{self, Measured, PROTOCOLS, Scale, Trial, Workload};
 use crate::claims::{at_least, mean_at_least, within};
 use chappe_lab_p3::{P3, Variant};
 
@@ -41,7 +41,7 @@ pub fn make(measured: &Measured, scale: &Scale) -> Result<Figure, RunError> {
     let ceiling = P3::paper(Variant::Paper).ceiling_bps() / 1e3;
     let best = scale
         .receiver
-        .with(&P3::paper(Variant::Improved))
+        .with(&campaign::best(Variant::Improved))
         .ceiling_bps()
         / 1e3;
     let places: Vec<String> = (1..=shown)

@@ -27,6 +27,14 @@ pub const ABOUT: &str = "our goals on unseen networks with random ends, under ea
 /// The receivers. The last one's radio can send at the gap that three groups want.
 const RECEIVERS: [&str; 3] = ["cc2420-indoor", "cc2420-chips", "nrf52840-chips"];
 
+/// Place of the receiver whose radio can send at the needed gap.
+const READY: usize = 2;
+
+/// Whether a network is one of those on which a megabyte is sent, and speed is measured.
+fn is_large(kind: &Kind) -> bool {
+    kind.name.contains("139")
+}
+
 /// Places of the variants in [`trial::VARIANTS`].
 const PAPER: usize = 0;
 const PIP: usize = 1;
@@ -80,8 +88,10 @@ pub fn make(order: &Order<'_>, scale: &Scale) -> Result<(Figure, usize), RunErro
             let seeds: Vec<u64> = (0..u64::from(scale.goals))
                 .map(|seed| scale.seed.wrapping_add(seed))
                 .collect();
+            // A megabyte takes as long as all the rest.
+            let large = receiver == READY && is_large(kind) && !order.quick;
             let done = seeds::finished(&seeds, order.threads, order.meter, |&seed| {
-                trial::run(&plan, kind, seed)
+                trial::run(&plan, kind, seed, large)
             })?;
             if done.len() < seeds.len() {
                 return Err(RunError::Interrupted);
@@ -177,8 +187,8 @@ fn figure(kinds: &[Kind], cells: &[Cell], scale: &Scale) -> Figure {
                  with any way of links that are good on one channel",
                 scale.goals, scale.seed
             ),
-            "a claim's value is that of the worst kind of network; a CC2420's gap of 192 us leaves 212.2 kbit/s, 16 us leave 221.0".into(),
-            "speed is by this machine's clock, and less on a busy one".into(),
+            "a claim's value is that of the worst kind of network; a CC2420's gap of 192 us leaves 219.4 kbit/s, 16 us leave 228.5".into(),
+            "speed is by the time for which a processor worked on planning and simulating; on a busy machine it is less".into(),
         ],
     }
 }
@@ -222,7 +232,7 @@ fn claims(receiver: &str, kinds: &[Kind], cells: &[&Cell]) -> Vec<Claim> {
     };
     let large: Vec<&Cell> = rooms
         .iter()
-        .filter(|cell| kinds[cell.kind].name.contains("139"))
+        .filter(|cell| is_large(&kinds[cell.kind]))
         .copied()
         .collect();
     let never = Claim::count(
@@ -234,7 +244,19 @@ fn claims(receiver: &str, kinds: &[Kind], cells: &[&Cell]) -> Vec<Claim> {
     )
     .as_goal()
     .because(|| format!("it gets nothing on {zeros} of {ways}"));
+    let megabyte = |cell: &Cell| {
+        let with_way = cell.trials.iter().filter(|trial| trial.has_pipeline);
+        let all: Vec<f64> = with_way.filter_map(|trial| trial.large).collect();
+        if all.is_empty() { f64::NAN } else { mean(&all) }
+    };
     let others = [
+        at_least(
+            "the improved variant's mean of a megabyte: at least 222",
+            222.0,
+            &large,
+            "kbit/s",
+            &megabyte,
+        ),
         at_least(
             "the improved variant's mean: at least 212",
             212.0,

@@ -4,9 +4,9 @@ use chappe_lab::run::RunError;
 use chappe_results::figure::{Figure, Panel, Series};
 use chappe_scenario::Variants as _;
 
-use crate::campaign::{LARGE, Measured, Scale, Trial, Workload};
+use crate::campaign::{LARGE, Measured, Receiver, Scale, Trial, Workload, best};
 use crate::claims::mean_at_least;
-use chappe_lab_p3::{P3, Variant};
+use chappe_lab_p3::Variant;
 
 const fn workload(variant: Variant) -> Workload {
     Workload {
@@ -17,6 +17,14 @@ const fn workload(variant: Variant) -> Workload {
 
 /// The variants that carry it. PIP is omitted, since it takes minutes and adds no insight.
 const WORKLOADS: [Workload; 2] = [workload(Variant::Paper), workload(Variant::Improved)];
+
+/// What is asked of the mean, in kbit/s. A CC2420's gap of 192 us between two frames leaves no more than 219.4.
+const fn goal(receiver: Receiver) -> f64 {
+    match receiver {
+        Receiver::Comparing => 222.0,
+        Receiver::Chips => 213.0,
+    }
+}
 
 pub fn needs(scale: &Scale) -> Vec<Trial> {
     scale.trials(scale.site(), scale.few, &WORKLOADS)
@@ -32,16 +40,8 @@ pub fn make(measured: &Measured, scale: &Scale) -> Result<Figure, RunError> {
         .iter()
         .zip(&all)
         .map(|(workload, values)| Series::with_mean(workload.variant.label(), values, None));
-    let bound = vec![
-        Some(
-            scale
-                .receiver
-                .with(&P3::paper(Variant::Improved))
-                .ceiling_bps()
-                / 1e3
-        );
-        places.len()
-    ];
+    let bound =
+        vec![Some(scale.receiver.with(&best(Variant::Improved)).ceiling_bps() / 1e3); places.len()];
     let panel = Panel::bars(
         "large",
         "goodput of 1 MB",
@@ -57,7 +57,7 @@ pub fn make(measured: &Measured, scale: &Scale) -> Result<Figure, RunError> {
         panels: vec![panel],
         claims: vec![mean_at_least(
             "the improved variant's average",
-            213.0,
+            goal(scale.receiver),
             &all[1],
             "kbit/s",
         )],

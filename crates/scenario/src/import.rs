@@ -49,7 +49,7 @@ pub struct Directions {
 pub type Select = BTreeMap<String, String>;
 
 /// Which part of a file is used, and how it is understood.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Reading {
     /// The rows of a link list.
     pub select: Select,

@@ -29,6 +29,7 @@ pub struct Medium {
     space: Space,
     tables: Vec<Links>,
     gains: OnceLock<Vec<f64>>,
+    rules: OnceLock<Rules>,
     /// Which table each channel uses, plus one; zero where none has been made yet.
     table_of: Box<[u8; 256]>,
     /// The nodes' ways, if they move: the tables are then those of the start.
@@ -208,6 +209,7 @@ impl Medium {
             space,
             tables: Vec::new(),
             gains: OnceLock::new(),
+            rules: OnceLock::new(),
             table_of: Box::new([0; 256]),
             moving: None,
         })
@@ -318,7 +320,7 @@ impl Medium {
             return f64::from(self.ratio(link, AirTime::ZERO, 0, octets)).max(0.0);
         }
         // The rules of the run itself, so that this expectation and a simulated delivery ratio agree.
-        let (rules, mean) = (Rules::new(&self.profile), self.table(channel).mean[link]);
+        let (rules, mean) = (self.rules(), self.table(channel).mean[link]);
         let success = |gain: f64| rules.alone(Power::rounded_down(mean * gain), mode, octets);
         average_rising(self.gains(), success)
     }
@@ -332,7 +334,7 @@ impl Medium {
         if let Space::Measured { .. } = self.space {
             return f64::from(mean == SENSED);
         }
-        let rules = Rules::new(&self.profile);
+        let rules = self.rules();
         average_rising(self.gains(), |gain| {
             rules.sensed(Power::rounded_down(mean * gain))
         })
@@ -346,6 +348,11 @@ impl Medium {
     /// Equally likely gains of the fading law, made when first asked for.
     fn gains(&self) -> &[f64] {
         self.gains.get_or_init(|| self.profile.fading.grid())
+    }
+
+    /// The profile prepared, when first asked for: a network has many links, and its least power is found by bisection.
+    fn rules(&self) -> &Rules {
+        self.rules.get_or_init(|| Rules::new(&self.profile))
     }
 
     fn link(&self, tx: usize, rx: usize) -> Option<usize> {

@@ -16,7 +16,9 @@ mod program {
     use chappe_nrf52840::{Driver, Station};
     use chappe_p3::survey::Surveyor;
     use chappe_p3::{Gateway, Lent};
-    use pipeline::{Fixed, Links, Numbers, PACKETS, RELAYS_MAX, config, gateway, given, surveyor};
+    use pipeline::{
+        Fixed, Links, MEMORY, Numbers, OBJECT, RELAYS_MAX, config, gateway, given, surveyor,
+    };
     use static_cell::StaticCell;
 
     use crate::board::{Chip, aes, radio, turn_until};
@@ -25,7 +27,7 @@ mod program {
     type Node = Gateway<Lent<'static>, Fixed>;
 
     static NODE: StaticCell<Station<Node, Chip>> = StaticCell::new();
-    static MEMORY: StaticCell<[u8; PACKETS * 118]> = StaticCell::new();
+    static STORE: StaticCell<[u8; MEMORY]> = StaticCell::new();
     const RELAYS: u8 = given(option_env!("P3_RELAYS"), 1, RELAYS_MAX);
     /// The other boards have started by then.
     const PAUSE: Duration = Duration::from_secs(2);
@@ -52,24 +54,24 @@ mod program {
     #[cortex_m_rt::entry]
     fn main() -> ! {
         let radio = measure(radio());
-        let memory = MEMORY.init_with(|| [0; PACKETS * 118]);
+        let memory = STORE.init_with(|| [0; MEMORY]);
         if let Some(node) = gateway(config(aes), memory, RELAYS) {
             let station = NODE.init(Station::new(node, radio));
             let begin = station.with(|node, now| node.start(now + PAUSE).map(|()| now + PAUSE));
             turn_until(station, Gateway::is_idle);
             let node = station.node();
             let right = node.destination().store().object();
-            let object = Numbers::new(PACKETS as u32 * 118);
+            let object = Numbers::new(OBJECT);
             let right = right.is_some_and(|octets| object.are(octets));
             let took = begin.ok().zip(node.progress().completed);
             let took = took.map(|(begin, end)| end.saturating_since(begin));
-            let bits = PACKETS as u64 * 118 * 8;
+            let bits = u64::from(OBJECT) * 8;
             let rate = took.map_or(0, |took| bits * 1_000_000 / (took.nanos() / 1000).max(1));
             let (packets, attempts) = (node.progress().packets, node.attempts());
             // The console cannot fail: there is nowhere to say so.
             let _ = writeln!(
                 Console,
-                "{packets} of {PACKETS} packets, right: {right}, {rate} bit/s, {attempts} attempts; {:?}",
+                "{packets} packets, right: {right}, {rate} bit/s, {attempts} attempts; {:?}",
                 node.drops()
             );
         }

@@ -9,6 +9,6 @@ pub mod room;
 
 pub use object::Numbers;
 pub use roles::{
-    DESTINATION, Fixed, Links, PACKETS, RELAYS_MAX, Role, SOURCE, ahead, config, gateway, given,
-    prepare, relay, source, surveyor,
+    DESTINATION, Fixed, Links, MEMORY, OBJECT, RELAYS_MAX, Role, SOURCE, ahead, config, gateway,
+    given, prepare, relay, source, surveyor,
 };

@@ -5,7 +5,7 @@ use chappe_nrf52840::{CAPS, RX_RAMP};
 use chappe_p3::survey::{Heard, Ledger, Member, Survey, Surveyor};
 use chappe_p3::{
     ChannelOrder, Config, Gateway, ImprovedPart, Key, Lent, Place, Plan, Planner, Relay, Source,
-    Stages, Trial, Wanted,
+    Stages, Tagging, Trial, Wanted,
 };
 
 use crate::object::Numbers;
@@ -41,8 +41,10 @@ pub const SOURCE: u16 = 1;
 const FIRST: u16 = 2;
 /// Most relays between them.
 pub const RELAYS_MAX: u8 = 3;
-/// Packets of the object on the boards: the paper's 59,000 octets.
-pub const PACKETS: usize = 500;
+/// Octets of the object on the boards: the paper's.
+pub const OBJECT: u32 = 59_000;
+/// Octets of memory for it: whole packets of 122 octets, or of 118 where someone forges packets.
+pub const MEMORY: usize = 484 * 122;
 
 /// A number that was given to the build, or its usual value.
 pub const fn given(text: Option<&str>, usual: u8, max: u8) -> u8 {
@@ -55,12 +57,12 @@ pub const fn given(text: Option<&str>, usual: u8, max: u8) -> u8 {
     }
 }
 
-/// The roles' parameters. The key is a published one: whoever uses the images for more than a trial takes another.
+/// The roles' parameters. Tags of packets are in the CTRL, four octets more for each packet. The key is a published one: whoever uses the images for more than a trial takes another.
 pub fn config(encrypt: chappe_p3::Aes) -> Config {
     let key = Key::new(*b"not a secret key").with_unit(encrypt);
     Config {
         ramp_up: RX_RAMP,
-        ..Config::improved(Some(key))
+        ..Config::improved(Some(key)).tagged_by(Tagging::Segments)
     }
 }
 

@@ -10,7 +10,7 @@ mod program {
     use chappe_nrf52840::Station;
     use chappe_p3::Source;
     use chappe_p3::survey::Member;
-    use pipeline::{Numbers, PACKETS, config, prepare, source};
+    use pipeline::{Numbers, OBJECT, config, prepare, source};
     use static_cell::StaticCell;
 
     use crate::board::{Chip, aes, radio, turn_until};
@@ -20,7 +20,7 @@ mod program {
     #[cortex_m_rt::entry]
     fn main() -> ! {
         let radio = radio();
-        if let Some(node) = source(config(aes), Numbers::new(PACKETS as u32 * 118)) {
+        if let Some(node) = source(config(aes), Numbers::new(OBJECT)) {
             let station = NODE.init(Station::new(node, radio).with_ahead(prepare));
             turn_until(station, |_| false);
         }

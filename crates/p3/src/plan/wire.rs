@@ -18,6 +18,8 @@ pub(super) const BODY_MAX: usize = FRAME_MAX - HEADER_LEN - TAG_LEN;
 const RELAY_BITS: usize = 2;
 /// Bit of the octet with the order of the channels.
 const IMPROVED: u8 = 0x20;
+/// Bit of the octet with the number of groups.
+const BY_SEGMENT: u8 = 0x80;
 
 /// Bits of the largest of these numbers.
 fn width_of(numbers: impl Iterator<Item = u16>) -> usize {
@@ -68,7 +70,8 @@ impl Plan {
             Terms::Improved(terms) => {
                 let [s0, s1, s2, s3] = terms.session.to_le_bytes();
                 let width = self.width() as u8;
-                more.copy_from_slice(&[self.groups, terms.repair, s0, s1, s2, s3, width]);
+                let groups = self.groups | u8::from(self.by_segment) << 7;
+                more.copy_from_slice(&[groups, terms.repair, s0, s1, s2, s3, width]);
                 (IMPROVED, terms.answerers)
             }
         };
@@ -137,6 +140,7 @@ impl Plan {
             count,
         } = listed;
         let single = order >> 7 == 1;
+        let mut by_segment = false;
         let (terms, groups) = if improved {
             let [groups, repair, ..] = *more else {
                 return Err(Malformed);
@@ -146,7 +150,8 @@ impl Plan {
                 repair,
                 session: u32_at(more, 2).ok_or(Malformed)?,
             };
-            (Terms::Improved(terms), groups)
+            by_segment = groups & BY_SEGMENT != 0;
+            (Terms::Improved(terms), groups & !BY_SEGMENT)
         } else {
             let groups = if single { 1 } else { 2 };
             (Terms::Paper(PaperTerms { senders: marks }), groups)
@@ -167,6 +172,7 @@ impl Plan {
             channels: ChannelOrder::new(order & 0x1f).ok_or(Malformed)?,
             groups,
             resumed: order >> 6 & 1 == 1,
+            by_segment,
             terms,
             relays,
             len: count as u8,
@@ -220,7 +226,7 @@ impl Listed {
 
     /// The relays of the improved variant: each stage and group has one at least. No bit may be left over.
     fn read_bits(&mut self, rest: &[u8], hops: u8, more: &[u8]) -> Option<()> {
-        let (groups, width) = (more.first().copied()?, more.get(6).copied()?);
+        let (groups, width) = (more.first().copied()? & !BY_SEGMENT, more.get(6).copied()?);
         let width = usize::from(width);
         if !(1..=16).contains(&width) || groups > crate::sizes::GROUPS_MAX {
             return None;

@@ -51,12 +51,13 @@ impl Tables {
             milliwatts: vec![-1.0; size],
         };
         let (beacons, sensitivity) = (f64::from(wish.beacons), wish.sensitivity.to_milliwatt().0);
+        let milliwatts = Milliwatts::new();
         for (at, channel) in CHANNELS.into_iter().enumerate() {
             for from in 0..nodes {
                 for to in (0..nodes).filter(|&to| to != from) {
                     let place = (at * nodes + from) * nodes + to;
                     let power = links.power(channel, from, to);
-                    let power = power.map_or(-1.0, |power| power.to_milliwatt().0);
+                    let power = power.map_or(-1.0, |power| milliwatts.of(power));
                     tables.milliwatts[place] = power;
                     let share = links.prr(channel, from, to);
                     if share < FAINT {
@@ -77,8 +78,13 @@ impl Tables {
     }
 
     fn place(&self, channel: Channel, from: usize, to: usize) -> usize {
-        let at = CHANNELS.iter().position(|&known| known == channel);
-        (at.unwrap_or(0) * self.nodes + from) * self.nodes + to
+        let at = match channel {
+            Channel(20) => 1,
+            Channel(25) => 2,
+            Channel(26) => 3,
+            _ => 0,
+        };
+        (at * self.nodes + from) * self.nodes + to
     }
 
     /// The estimated PRR of a link.
@@ -94,10 +100,36 @@ impl Tables {
 
     /// The better of its channels for a link that must work both ways on the same one.
     pub fn both_ways(&self, from: usize, to: usize) -> f64 {
-        let both = |channel| {
-            self.believed(channel, from, to)
-                .min(self.believed(channel, to, from))
-        };
-        CHANNELS.into_iter().map(both).fold(0.0, f64::max)
+        let tables = self.believed.chunks_exact((self.nodes * self.nodes).max(1));
+        let (there, back) = (from * self.nodes + to, to * self.nodes + from);
+        let both = |table: &[f64]| table[there].min(table[back]);
+        tables.map(both).fold(0.0, f64::max)
     }
 }
+
+/// Milliwatts of powers that are whole dBm, as radios report them: of a hundred thousand links few differ in theirs.
+struct Milliwatts(Vec<f64>);
+
+/// The lowest power in the table, in dBm, and how many there are.
+const WHOLE_MIN: i32 = -128;
+const WHOLE: usize = 160;
+
+impl Milliwatts {
+    fn new() -> Milliwatts {
+        let one = |at: usize| Dbm(f64::from(WHOLE_MIN + at as i32)).to_milliwatt().0;
+        Milliwatts((0..WHOLE).map(one).collect())
+    }
+
+    fn of(&self, power: Dbm) -> f64 {
+        let at = power.0 - f64::from(WHOLE_MIN);
+        // A power that is no whole number, or that no radio reports, is worked out.
+        let place = Some(at as usize).filter(|&place| place as f64 == at);
+        let known = place.and_then(|place| self.0.get(place)).copied();
+        known.unwrap_or_else(|| power.to_milliwatt().0)
+    }
+}
+
+// The order in which `Tables::place` counts the channels.
+const _: () = assert!(
+    CHANNELS[0].0 == 15 && CHANNELS[1].0 == 20 && CHANNELS[2].0 == 25 && CHANNELS[3].0 == 26
+);

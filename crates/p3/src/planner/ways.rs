@@ -3,6 +3,8 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
+use chappe_core::Channel;
+
 use super::graph::LinkGraph;
 use super::links::Tables;
 use crate::channels::ChannelOrder;
@@ -27,22 +29,27 @@ pub(super) fn most_reliable(
     let mut before = vec![vec![NONE; nodes]; stages];
     let (mut here, mut next) = (vec![0.0; nodes], vec![0.0; nodes]);
     here[source] = 1.0;
-    let factor = |stage: usize, from: usize, to: usize| {
-        let there = tables.believed(channels.of_stage(stage as u8 + 1), from, to);
+    // The channels on which the end of a hop and its beginning listen.
+    let of_hop = |stage: usize| {
+        let of = |stage: usize| channels.of_stage(stage as u8);
+        (of(stage + 1), of(stage))
+    };
+    let factor = |(ahead, behind): (Channel, Channel), from: usize, to: usize| {
+        let there = tables.believed(ahead, from, to);
         if !answers {
             return there;
         }
-        let back = tables.believed(channels.of_stage(stage as u8), to, from);
-        there * (MUTE + (1.0 - MUTE) * back)
+        there * (MUTE + (1.0 - MUTE) * tables.believed(behind, to, from))
     };
     for (stage, allowed) in candidates.iter().enumerate() {
         next.fill(0.0);
+        let hop = of_hop(stage);
         for &node in allowed.iter().filter(|&&node| free(node)) {
             for &from in graph.neighbours(node) {
                 if here[from] <= next[node] {
                     continue;
                 }
-                let product = here[from] * factor(stage, from, node);
+                let product = here[from] * factor(hop, from, node);
                 if product > next[node] {
                     (next[node], before[stage][node]) = (product, from);
                 }
@@ -51,9 +58,10 @@ pub(super) fn most_reliable(
         core::mem::swap(&mut here, &mut next);
     }
     let ends = graph.neighbours(destination).iter();
+    let hop = of_hop(stages);
     let mut last: Option<(f64, usize)> = None;
     for &from in ends.filter(|&&from| here[from] > 0.0) {
-        let product = here[from] * factor(stages, from, destination);
+        let product = here[from] * factor(hop, from, destination);
         if last.is_none_or(|(best, _)| product > best) {
             last = Some((product, from));
         }

@@ -3,7 +3,7 @@
 use crate::common;
 
 use chappe_core::{Channel, Duration};
-use chappe_p3::{Config, Ended, Key, setup_time};
+use chappe_p3::{Config, Ended, Key, Tagging, setup_time};
 use common::{DESTINATION, SOURCE, Setting, finish, object, start, transfer};
 
 const KEY: Key = Key::new(*b"not a secret key");
@@ -234,6 +234,46 @@ fn fewer_relays_sleep_more() {
             );
             // Seven paths of three hops are only 1.6 times as many nodes as four, both ends included.
             assert!(share < 0.66, "{share}");
+        }
+    }
+}
+
+/// Goal: a relay that never heard the plan costs its group's packets, not the attempt, although it is the one that answers
+/// for its stage. Method: each relay of the path that answers is deaf to the plan in turn; what all relays of a stage send together
+/// is lost, as receivers on chips lose frames of equal power.
+#[test]
+fn a_deaf_relay_does_not_silence_the_answers() {
+    let object = object(20_000, 12);
+    for groups in 2..=3 {
+        for tagging in [Tagging::Packets, Tagging::Segments] {
+            let config = Config::improved(Some(KEY)).tagged_by(tagging);
+            let setting = Setting {
+                payload: config.payload_max() as u8,
+                config,
+                groups,
+                paths: groups.into(),
+                answering: 1,
+                ..Setting::default()
+            };
+            for deaf in 2..5 {
+                let mut net = setting.net(object);
+                net.fault = Box::new(move |flight, receiver| match flight.psdu[0] {
+                    0xb0 => receiver == deaf,
+                    // A question by all relays, at the second stage.
+                    0xc0 => flight.psdu[2] == 1 && flight.psdu[3] & 4 != 0,
+                    _ => false,
+                });
+                start(&mut net, setting.plan(1), None);
+                let progress = finish(&mut net, Duration::from_secs(20));
+                let counts = net.source(SOURCE).counts();
+                assert!(progress.completed.is_some(), "{groups}, {deaf}: {counts:?}");
+                assert!(net.destination(DESTINATION).store().bytes == object);
+                assert_eq!(net.source(SOURCE).ended(), Some(Ended::Complete));
+                // Three questions, the second one by all relays, find a group that works. Then each round has one; the last question
+                // may come twice.
+                let asked = u64::from(groups) * (counts.rounds + 2) + 1;
+                assert!(counts.ctrl <= asked, "{groups}, {deaf}: {counts:?}");
+            }
         }
     }
 }

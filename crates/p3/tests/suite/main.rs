@@ -1,6 +1,7 @@
 //! The tests of the public interface, in one program, since linking takes most of a test build.
 
 mod abuse;
+mod blocks;
 mod common;
 mod contract;
 mod delivery;

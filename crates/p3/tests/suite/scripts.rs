@@ -388,6 +388,7 @@ impl Play {
                     both: has("both"),
                     last: has("last"),
                     complete: has("complete"),
+                    by_group: has("by-group"),
                 },
                 sequence: get("seq", 0) as u16,
                 round: get("round", 0) as u8,

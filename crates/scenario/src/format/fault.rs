@@ -43,6 +43,12 @@ pub struct FaultTable {
     /// How long it lasts, for `jammer`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lasts: Option<Located<Time>>,
+    /// How long one burst of noise is, for a `jammer` that pauses, as Wi-Fi does; constant noise if omitted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub burst: Option<Located<Time>>,
+    /// Mean pause between two bursts, for a `jammer` with `burst`; pauses are exponentially distributed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pause: Option<Located<Time>>,
 }
 
 /// The kinds of fault that the simulator can inject.
@@ -65,7 +71,7 @@ pub enum FaultKind {
     Corrupt,
     /// `node` gets a frame that no node of the network sent: `frame` says what it holds.
     Forge,
-    /// Constant noise of `power` from where `node` stands; among measured links, noise over `node`.
+    /// Noise of `power`, constant or in bursts, from where `node` stands; among measured links, noise over `node`.
     Jammer,
 }
 

@@ -22,6 +22,8 @@ pub enum FaultPlan {
         node: usize,
         /// Transmit power.
         power: Dbm,
+        /// Without a pause, or in bursts.
+        bursts: Bursts,
         /// How long it transmits.
         lasts: Duration,
     },
@@ -32,14 +34,19 @@ impl FaultPlan {
     pub fn strike(&self, places: Option<&[Position]>) -> Strike {
         match self {
             FaultPlan::Ready(strike) => strike.clone(),
-            &FaultPlan::JammerAt { node, power, lasts } => {
+            &FaultPlan::JammerAt {
+                node,
+                power,
+                bursts,
+                lasts,
+            } => {
                 let at = places.and_then(|places| places.get(node)).copied();
                 let place = at.map_or_else(|| Place::Over(vec![node]), Place::At);
                 Strike::Jammer(Jammer {
                     place,
                     power,
                     channel: None,
-                    bursts: Bursts::Constant,
+                    bursts,
                     lasts,
                 })
             }
@@ -209,6 +216,7 @@ fn one(
             return Ok(Some(FaultPlan::JammerAt {
                 node: node()?,
                 power,
+                bursts: bursts(fault, check)?,
                 lasts,
             }));
         }
@@ -216,12 +224,28 @@ fn one(
     Ok(Some(FaultPlan::Ready(strike)))
 }
 
+/// When a jammer transmits.
+fn bursts(fault: &Located<FaultTable>, check: &Check<'_>) -> Result<Bursts, InputError> {
+    let (burst, pause) = match (&fault.burst, &fault.pause) {
+        (None, None) => return Ok(Bursts::Constant),
+        (Some(_), None) => return Err(missing(fault, "pause", "\"45 ms\"", check)),
+        (None, Some(_)) => return Err(missing(fault, "burst", "\"5 ms\"", check)),
+        (Some(burst), Some(pause)) => (burst, pause),
+    };
+    let on = check.time(burst)?;
+    if on == Duration::ZERO {
+        return Err(check.at(burst, "too short", "a burst of no length disturbs nothing"));
+    }
+    let gap = check.time(pause)?;
+    Ok(Bursts::Poisson { gap, on })
+}
+
 /// A key that this kind of fault does not look at is a mistake.
 fn refuse_unused(fault: &FaultTable, check: &Check<'_>) -> Result<(), InputError> {
     use FaultKind::{Corrupt, CutLink, Drift, Forge, Jammer, LinkLoss, RestoreLink};
     let kind = *fault.kind;
     let of_link = matches!(kind, CutLink | RestoreLink | LinkLoss);
-    let given: [(&str, Option<Range<usize>>, bool); 8] = [
+    let given: [(&str, Option<Range<usize>>, bool); 10] = [
         ("node", fault.node.as_ref().map(Located::span), !of_link),
         ("link", fault.link.as_ref().map(Located::span), of_link),
         (
@@ -252,6 +276,16 @@ fn refuse_unused(fault: &FaultTable, check: &Check<'_>) -> Result<(), InputError
         (
             "lasts",
             fault.lasts.as_ref().map(Located::span),
+            kind == Jammer,
+        ),
+        (
+            "burst",
+            fault.burst.as_ref().map(Located::span),
+            kind == Jammer,
+        ),
+        (
+            "pause",
+            fault.pause.as_ref().map(Located::span),
             kind == Jammer,
         ),
     ];

@@ -1,6 +1,7 @@
 //! A network from another file: `file` in `[network]`, and what its author should know about it.
 
 use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use chappe_sim::{Motion, Position};
 
@@ -15,7 +16,7 @@ pub enum Given {
     /// Delivery ratios from each node (row) to each node.
     Ratios(Vec<Vec<f64>>),
     /// Ratios and powers channel by channel, for 802.15.4.
-    Channels(Channels),
+    Channels(Arc<Channels>),
     /// Where the nodes stand, and where they go.
     Places {
         /// The places at the start.
@@ -53,7 +54,7 @@ pub fn read(
     };
     let (given, names, directions) = match radios {
         Radios::Dot15d4 => {
-            let channels = import::channels(&text, &reading).map_err(instead)?;
+            let channels = LISTS.channels(&text, &reading).map_err(instead)?;
             let (names, directions) = (channels.names.clone(), channels.directions);
             (Given::Channels(channels), names, directions)
         }
@@ -78,6 +79,37 @@ pub fn read(
         names,
         notes,
     })
+}
+
+/// Lists that stay in memory once they are read: a large one takes some 16 MB.
+const KEPT_MAX: usize = 2;
+
+/// A list that was read: a digest of its text, how it was read, and what it says.
+type Kept = ([u8; 32], Reading, Arc<Channels>);
+
+/// The lists that were read last.
+#[derive(Default)]
+struct Lists(Mutex<Vec<Kept>>);
+
+/// Those of this process: a lab makes many plans with one list, of which a large one takes seconds to read.
+static LISTS: Lists = Lists(Mutex::new(Vec::new()));
+
+impl Lists {
+    /// The links of a file channel by channel, which is read again only where its contents have changed.
+    fn channels(&self, text: &FileText, reading: &Reading) -> Result<Arc<Channels>, InputError> {
+        let digest = *blake3::hash(text.text.as_bytes()).as_bytes();
+        // Not held while a list is read, and a thread that panicked left the lists whole.
+        let kept = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let same = |known: &&Kept| known.0 == digest && known.1 == *reading;
+        if let Some((_, _, found)) = kept().iter().find(same) {
+            return Ok(found.clone());
+        }
+        let found = Arc::new(import::channels(text, reading)?);
+        let mut kept = kept();
+        kept.truncate(KEPT_MAX - 1);
+        kept.insert(0, (digest, reading.clone(), found.clone()));
+        Ok(found)
+    }
 }
 
 /// Keys of `[network]` that are about links.
@@ -165,6 +197,29 @@ mod tests {
         let [notes, again] = said;
         assert_eq!(notes, again);
         notes
+    }
+
+    /// Goal: a list is read once, and again if it has changed or is understood in another way.
+    #[test]
+    fn lists_are_read_once() {
+        let lists = Lists::default();
+        let of = |text: &str, undirected| {
+            let reading = Reading {
+                undirected,
+                ..Reading::default()
+            };
+            lists.channels(&FileText::of(text), &reading).unwrap()
+        };
+        let list = "src,dst,channel,pdr\nonce-a,once-b,15,0.5\n";
+        let first = of(list, false);
+        assert!(Arc::ptr_eq(&first, &of(list, false)));
+        let (mirrored, other) = (of(list, true), of(&list.replace("0.5", "0.25"), false));
+        assert_eq!(mirrored.link(15, 1, 0), Some((0.5, None)));
+        assert_eq!(first.link(15, 1, 0), None);
+        assert_eq!(other.link(15, 0, 1), Some((0.25, None)));
+        assert_eq!(lists.0.lock().unwrap().len(), KEPT_MAX);
+        let broken = FileText::of("src,dst,channel,pdr\nonce-a,once-b,99,0.5\n");
+        assert!(lists.channels(&broken, &Reading::default()).is_err());
     }
 
     /// Only a list in which no link has two directions is warned of, and only while the scenario does not say what it means.

@@ -1,5 +1,8 @@
 //! Quantities that no network can have are refused where they stand.
 
+use chappe_core::Duration;
+use chappe_sim::Bursts;
+
 use super::NetworkPlan;
 use crate::idle;
 
@@ -56,4 +59,42 @@ fn negative_quantities_are_refused() {
             "{right}"
         );
     }
+}
+
+/// Goal: a jammer may pause, as Wi-Fi does. Method: a plan's jammers; and half of what a pause needs, or a burst that is none.
+#[test]
+fn jammers_send_without_a_pause_or_in_bursts() {
+    let places = "positions = [[\"0 m\", \"0 m\"], [\"9 m\", \"0 m\"]]";
+    let of = |more: &str| {
+        let jammer =
+            "at = \"1 s\"\nkind = \"jammer\"\nnode = 1\npower = \"10 dBm\"\nlasts = \"9 s\"";
+        let text = format!("[network]\n{places}\n[[fault]]\n{jammer}\n{more}\n");
+        let plan = NetworkPlan::parse(&[&idle::IDLE], "test", &text);
+        plan.map(|plan| match plan.faults[0].1.strike(None) {
+            chappe_sim::Fault::Jammer(jammer) => jammer.bursts,
+            other => panic!("{other:?}"),
+        })
+    };
+    assert_eq!(of("").unwrap(), Bursts::Constant);
+    let bursts = Bursts::Poisson {
+        gap: Duration::from_millis(45),
+        on: Duration::from_millis(5),
+    };
+    let both = "burst = \"5 ms\"\npause = \"45 ms\"";
+    assert_eq!(of(both).unwrap(), bursts);
+    for (more, message) in [
+        ("burst = \"5 ms\"", "this fault needs `pause`"),
+        ("pause = \"5 ms\"", "this fault needs `burst`"),
+        (
+            "burst = \"0 ms\"\npause = \"45 ms\"",
+            "a burst of no length disturbs nothing",
+        ),
+    ] {
+        assert_eq!(of(more).unwrap_err().message, message);
+    }
+    let crash = format!(
+        "[network]\n{places}\n[[fault]]\nat = \"1 s\"\nkind = \"crash\"\nnode = 1\n{both}\n"
+    );
+    let error = NetworkPlan::parse(&[&idle::IDLE], "test", &crash).unwrap_err();
+    assert_eq!(error.message, "this kind of fault does not use `burst`");
 }

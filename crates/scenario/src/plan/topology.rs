@@ -613,7 +613,7 @@ fn measured(
 /// All nodes of a file of measurements, or as many as `nodes` says.
 fn drawn(
     network: &Located<NetworkTable>,
-    measured: import::Channels,
+    measured: Arc<import::Channels>,
     check: &Check<'_>,
 ) -> Result<Topology, InputError> {
     let all = measured.names.len();
@@ -622,7 +622,7 @@ fn drawn(
         let message = format!("{nodes} nodes cannot be drawn from {all}");
         return Err(check.at(given, "too many", message));
     }
-    channels(network, Origin::Measured(Arc::new(measured)), nodes, check)
+    channels(network, Origin::Measured(measured), nodes, check)
 }
 
 /// Links with these delivery ratios, row by row.

@@ -6,9 +6,6 @@ use chappe_p3::{Checkpoint, Destination, Ended};
 
 use super::{Bytes, CAPS, DESTINATION, Growing, Net, Node, SOURCE, Setting, finish, object, start};
 
-/// Octets of the object in a packet of [`Setting::default`].
-const PAYLOAD: usize = 118;
-
 /// A destination fails in mid-transfer, and restarts with its checkpoint and its store after the others have given up.
 /// The object completes, no packet is written twice, and hardly any is sent again without need.
 pub fn power_fails(setting: &Setting, len: usize, at: Duration) {
@@ -37,7 +34,7 @@ pub fn power_fails(setting: &Setting, len: usize, at: Duration) {
     );
     let destination = net.destination(DESTINATION);
     assert!(destination.store().bytes == object);
-    let packets = len.div_ceil(PAYLOAD);
+    let packets = len.div_ceil(setting.payload.into());
     assert_eq!(destination.store().writes, packets);
     assert_eq!(progress.packets, packets as u32);
     let counts = net.source(SOURCE).counts();

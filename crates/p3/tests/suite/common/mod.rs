@@ -21,8 +21,8 @@ use chappe_core::{
 use chappe_p3::survey::{Heard, Ledger, Member, Surveyor};
 use chappe_p3::timing::{MODE, airtime};
 use chappe_p3::{
-    ChannelOrder, Checkpoint, Config, Destination, ImprovedPart, Place, Plan, Profile, Progress,
-    Relay, Source, Stages, Store, Variant, Wanted,
+    ChannelOrder, Checkpoint, Config, Destination, Gateway, ImprovedPart, Place, Plan, Planner,
+    Profile, Progress, Relay, Source, Stages, Store, Trial, Variant, Wanted,
 };
 
 pub const CAPS: Caps = Caps {
@@ -54,6 +54,11 @@ impl Store for Growing {
         true
     }
 
+    fn read(&self, offset: u32, to: &mut [u8]) -> bool {
+        let from = self.bytes.get(offset as usize..offset as usize + to.len());
+        from.map(|from| to.copy_from_slice(from)).is_some()
+    }
+
     fn finish(&mut self, len: u32) {
         self.bytes.truncate(len as usize);
         self.finished = true;
@@ -68,8 +73,18 @@ pub enum Node {
     Source(Source<Bytes>),
     Relay(Relay),
     Destination(Destination<Growing>),
+    Gateway(Gateway<Growing, Fixed>),
     Member(Member<Relay>),
     Surveyor(Surveyor<Links>),
+}
+
+/// A gateway's planner that knows one plan.
+pub struct Fixed(pub Plan);
+
+impl Planner for Fixed {
+    fn plan(&mut self, _: Option<&Trial>) -> Option<Plan> {
+        Some(self.0)
+    }
 }
 
 /// What a gateway has collected: the node that heard, and whom.
@@ -88,6 +103,7 @@ impl Node {
             Node::Source(node) => node,
             Node::Relay(node) => node,
             Node::Destination(node) => node,
+            Node::Gateway(node) => node,
             Node::Member(node) => node,
             Node::Surveyor(node) => node,
         }
@@ -257,6 +273,13 @@ impl Net {
         }
     }
 
+    pub fn gateway(&mut self, node: usize) -> &mut Gateway<Growing, Fixed> {
+        match &mut self.radios[node].node {
+            Some(Node::Gateway(gateway)) => gateway,
+            _ => panic!("node {node} is no gateway"),
+        }
+    }
+
     pub fn destination(&mut self, node: usize) -> &mut Destination<Growing> {
         match &mut self.radios[node].node {
             Some(Node::Destination(destination)) => destination,
@@ -311,6 +334,7 @@ impl Net {
             Node::Source(node) => node.poll_timeout(),
             Node::Relay(node) => node.poll_timeout(),
             Node::Destination(node) => node.poll_timeout(),
+            Node::Gateway(node) => node.poll_timeout(),
             Node::Member(node) => node.poll_timeout(),
             Node::Surveyor(node) => node.poll_timeout(),
         }

@@ -12,6 +12,8 @@ pub struct Setting {
     /// Improved variant: groups, and combinations after a segment.
     pub groups: u8,
     pub repair: u8,
+    /// Improved variant: paths whose relays answer first.
+    pub answering: usize,
     /// PRR of every link between neighbouring stages, as a function of channel, sender, receiver.
     pub prr: fn(Channel, usize, usize) -> f64,
 }
@@ -26,6 +28,7 @@ impl Default for Setting {
             seed: 1,
             groups: 2,
             repair: 2,
+            answering: usize::MAX,
             prr: |_, _, _| 1.0,
         }
     }
@@ -92,7 +95,7 @@ impl Setting {
                 let (node, group) = (node as u16, path as u8 % groups);
                 parts.push(ImprovedPart {
                     place: Place { node, stage, group },
-                    answers: true,
+                    answers: path < self.answering,
                 });
             }
         }
