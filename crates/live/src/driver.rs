@@ -443,7 +443,7 @@ impl<N: LinkNode + ?Sized> Live<N> {
             self.schedule.answer_soon();
         }
         if self.echoes && self.ears.are_due(now) {
-            self.schedule.echo_soon(now);
+            self.schedule.answer_soon();
         }
         self.sealer.press(pressed);
     }

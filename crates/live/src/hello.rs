@@ -102,9 +102,6 @@ const STRANGERS: u64 = 8;
 /// The shortest time between two hellos that answer newcomers.
 const ANSWERS: Duration = Duration::from_millis(40);
 
-/// The longest delay of a hello for the sake of an echo: half of the shortest time between two echoes.
-const ECHO: Duration = Duration::from_micros(12_500);
-
 impl Schedule {
     /// A schedule whose first hello is due at once.
     pub fn new(hellos: Hellos, random: Stream) -> Schedule {
@@ -165,12 +162,6 @@ impl Schedule {
     pub fn answer_soon(&mut self) {
         let soon = ANSWERS + Duration::from_nanos(self.random.below(ANSWERS.nanos()));
         self.next = self.next.min(self.last + soon);
-    }
-
-    /// Brings the next hello forward for an echo that a neighbour waits for. Several who heard the same frames do not answer at once.
-    pub fn echo_soon(&mut self, now: Instant) {
-        let soon = Duration::from_nanos(self.random.below(ECHO.nanos()));
-        self.next = self.next.min(now + soon);
     }
 }
 
