@@ -70,6 +70,9 @@ pub fn read(text: &str) -> Result<Script, String> {
     let mss = if version_6 { "1440" } else { "1460" };
     script.config.insert(0, ("mss".into(), mss.into()));
     script.config.extend(calls.config(&script.lines));
+    script.without = calls.without;
+    // packetdrill looks at a packet only when a line awaits one.
+    script.open_end = true;
     Ok(script)
 }
 
@@ -132,10 +135,7 @@ fn event(
             let spec = packets::packet(&rest[1..], packets::Side::Stack, calls, clock)?;
             Ok(Some(Event::Leaves(spec)))
         }
-        Some('`') => {
-            calls.command(rest.trim_matches('`'), &mut script.config)?;
-            Ok(None)
-        }
+        Some('`') => calls.command(rest.trim_matches('`'), &mut script.config),
         Some('%') => Err("code in another language".into()),
         _ => calls.call(rest),
     }
@@ -210,6 +210,20 @@ mod tests {
         }
     }
 
+    /// Goal: FreeBSD's looks at states are checks, of parts for several stacks the standard's is played, and nothing closes what
+    /// was never opened. Method: one of each.
+    #[test]
+    fn states_and_parts() {
+        let look = "`sockstat -6 -P tcp -s | grep -c";
+        let text = format!(
+            "0 {look} SYN_RCVD | grep 0`\n+0 close(9) = 0\n+0 listen(3, 1) = 0\n+0 {look} SYN_RCVD | grep 1`\n#ifdef STANDARD\n\
+             +0 accept(3, ..., ...) = 4\n#else\n+0 poll(...) = 1\n#endif\n#ifdef FreeBSD\n+0 poll(...) = 1\n#else\n\
+             +0 close(4) = 0\n#endif\n"
+        );
+        let state = "Expect([(\"state\", \"SYN-RECEIVED\")])";
+        assert_eq!(events(&text), ["Listen", state, "Accept", "Close"]);
+    }
+
     /// Goal: what cannot be expressed is named with its line, before anything is played.
     #[test]
     fn what_cannot_be_played() {
@@ -224,9 +238,10 @@ mod tests {
                 "TCP_INFO",
             ),
             (
-                "+0 `sysctl -w net.inet.tcp.insecure_rst=1`",
-                "without RFC 5961",
+                "+0 `sysctl -w net.inet.tcp.blackhole=2`",
+                "silence of closed ports",
             ),
+            ("+0 `sockstat -6 -s`", "the command"),
             ("+0 `ip route replace x`", "the command"),
             ("+x close(3) = 0", "not a time"),
             ("+0 < S 0:9(0)", "seq + len is not end"),

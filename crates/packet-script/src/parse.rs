@@ -44,6 +44,10 @@ pub struct Script {
     pub tolerance: Option<Duration>,
     pub script_isn: u32,
     pub start: Duration,
+    /// A behaviour that the script asks for and no stack here offers: it may pass without, but a failure says nothing.
+    pub without: Option<String>,
+    /// Whether the script says nothing about what is sent after its last line.
+    pub open_end: bool,
     pub lines: Vec<Line>,
 }
 

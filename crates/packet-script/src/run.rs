@@ -29,7 +29,10 @@ pub fn run(
 /// Plays the packetdrill script `text` to `stack`. [`Shortfall`] reports whether the stack failed or the script cannot be played.
 pub fn run_packetdrill(text: &str, stack: &mut dyn Stack) -> Result<(), Shortfall> {
     let script = packetdrill::read(text).map_err(Shortfall::Unplayable)?;
-    play(&script, stack).map_err(Shortfall::Failed)
+    play(&script, stack).map_err(|why| match &script.without {
+        Some(without) => Shortfall::Unplayable(format!("{without}: {why}")),
+        None => Shortfall::Failed(why),
+    })
 }
 
 fn play(script: &Script, stack: &mut dyn Stack) -> Result<(), String> {
@@ -77,6 +80,9 @@ impl Player<'_> {
                     line.number, line.text
                 )
             })?;
+        }
+        if script.open_end {
+            return Ok(());
         }
         self.nothing_sent()
             .map_err(|why| format!("at the end: {why}"))

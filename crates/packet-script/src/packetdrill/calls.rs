@@ -9,6 +9,10 @@ pub struct Calls {
     pub peer_syn: Option<(bool, bool)>,
     /// What to take from the script's values of the stack's timestamps to get milliseconds of the script.
     pub clock: Option<u32>,
+    /// What the script wants switched off that no stack without that switch can leave undone.
+    pub without: Option<String>,
+    /// Whether a connection was begun or waited for.
+    opened: bool,
     /// File descriptors that listen.
     listening: Vec<i64>,
     /// `SO_LINGER` of no time: `close` resets.
@@ -46,12 +50,15 @@ impl Calls {
         config
     }
 
-    /// A command between back quotes.
+    /// A command between back quotes; `None` if nothing is to be played.
     pub fn command(
         &mut self,
         command: &str,
         config: &mut Vec<(String, String)>,
-    ) -> Result<(), String> {
+    ) -> Result<Option<Event>, String> {
+        if command.starts_with("sockstat") {
+            return self.state_of(command);
+        }
         let words = command.split_whitespace();
         let pairs = words.filter_map(|word| word.split_once('='));
         // Google's suite sets Linux's defaults by a script of its own.
@@ -61,7 +68,23 @@ impl Calls {
         for (name, value) in pairs {
             self.parameter(name, value, config)?;
         }
-        Ok(())
+        Ok(None)
+    }
+
+    /// `sockstat ... | grep -c TIME_WAIT | grep 1`: FreeBSD's look at how many connections are in a state.
+    fn state_of(&self, command: &str) -> Result<Option<Event>, String> {
+        let told = command
+            .rsplit_once("| grep -c ")
+            .and_then(|(_, rest)| rest.split_once(" | grep "));
+        match told {
+            Some((state, "1")) => {
+                let state = state.replace('_', "-").replace("RCVD", "RECEIVED");
+                Ok(Some(Event::Expect(vec![("state".into(), state)])))
+            }
+            // Leftovers of other scripts, which do not exist here.
+            Some((_, "0")) if !self.opened => Ok(None),
+            _ => Err(format!("the command `{command}`")),
+        }
     }
 
     fn parameter(
@@ -95,11 +118,13 @@ impl Calls {
                 let msl: u64 = value.parse().map_err(|_| format!("msl `{value}`"))?;
                 set("time_wait", format!("{}ms", 2 * msl));
             }
-            // The opposite of RFC 5961, which no stack without that switch can do.
+            // The opposite of RFC 5961. Many such scripts are about what is the same with and without it.
             "insecure_rst" | "insecure_syn" | "insecure_ack" if value != "0" => {
-                return Err(format!("without RFC 5961 ({name})"));
+                self.without = Some(format!("without RFC 5961 ({name})"));
             }
             "insecure_rst" | "insecure_syn" | "insecure_ack" => {}
+            "blackhole" if value != "0" => return Err("silence of closed ports".into()),
+            "blackhole" => {}
             _ if WITHOUT_EFFECT.iter().any(|word| name.contains(word)) => {}
             _ => return Err(format!("the parameter `{name}`")),
         }
@@ -129,12 +154,16 @@ impl Calls {
         match name.trim() {
             "socket" | "bind" | "fcntl" => Ok(None),
             "listen" => {
+                self.opened = true;
                 self.listening.push(fd);
                 Ok(Some(Event::Listen))
             }
-            "connect" => Ok(Some(Event::Connect)),
+            "connect" => {
+                self.opened = true;
+                Ok(Some(Event::Connect))
+            }
             "accept" => Ok(Some(Event::Accept)),
-            "close" if self.listening.contains(&fd) => Ok(None),
+            "close" if self.listening.contains(&fd) || !self.opened => Ok(None),
             "close" if self.abrupt => Ok(Some(Event::Abort)),
             "close" => Ok(Some(Event::Close)),
             "shutdown" if has("SHUT_WR") || has("SHUT_RDWR") => Ok(Some(Event::Shutdown)),

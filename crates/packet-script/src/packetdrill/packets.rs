@@ -34,6 +34,7 @@ pub fn packet(
         ("(tos", "traffic class"),
         ("[tos", "traffic class"),
         ("(ttl", "hop limit"),
+        ("(hlim", "hop limit"),
         ("addr[", "several addresses"),
     ] {
         if text.starts_with(word) {

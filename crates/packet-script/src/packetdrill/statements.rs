@@ -22,17 +22,25 @@ pub enum Moment {
     Any,
 }
 
-/// Splits a script. A statement begins with a time or an option; lines that begin otherwise belong to the one before.
+/// Splits a script. A statement begins with a time or an option; lines that begin otherwise belong to the one before. Of parts
+/// between `#ifdef` and `#endif` those for `STANDARD` are taken.
 pub fn statements(text: &str) -> Result<Vec<Statement>, String> {
     let mut found: Vec<Statement> = Vec::new();
     let mut in_comment = false;
+    let mut for_others = false;
     for (index, whole) in text.lines().enumerate() {
         let line = uncommented(whole, &mut in_comment);
         let line = line.trim();
         let starts = line.starts_with("--")
             || line.starts_with(|c: char| c.is_ascii_digit() || c == '+' || c == '*')
             || line.starts_with('`');
-        if line.is_empty() || line.starts_with('#') {
+        match line.split_whitespace().collect::<Vec<_>>().as_slice() {
+            ["#ifdef", stack] => for_others = *stack != "STANDARD",
+            ["#else"] => for_others = !for_others,
+            ["#endif"] => for_others = false,
+            _ => {}
+        }
+        if line.is_empty() || line.starts_with('#') || for_others {
             continue;
         }
         match found.last_mut() {

@@ -105,6 +105,11 @@ fn packetdrill_scripts_pass_and_fail() {
         +0 < R 301:301(0) win 0\n\
         +0 getsockopt(3, SOL_SOCKET, SO_ERROR, [ECONNRESET], [4]) = 0\n";
     assert_eq!(run_packetdrill(right, &mut Ours::default()), Ok(()));
+    // What is sent after the last line is nobody's business, as in packetdrill.
+    let (cut, _) = right
+        .split_once("+0 > . 1:1(0) ack 1 <nop")
+        .expect("the acknowledgement of the SYN-ACK");
+    assert_eq!(run_packetdrill(cut, &mut Ours::default()), Ok(()));
     for (from, to) in [
         ("sack 101:201", "sack 101:202"),
         ("ecr 6,nop", "ecr 5,nop"),
@@ -124,6 +129,27 @@ fn packetdrill_scripts_pass_and_fail() {
             "{to}: {outcome:?}"
         );
     }
+}
+
+/// Goal: a script that switches RFC 5961 off passes where that makes no difference, and is no failure where it does. Method: a reset
+/// at the left edge, where the connection ends either way, and one further right, where only a stack without RFC 5961 ends it.
+#[test]
+fn packetdrill_scripts_without_rfc_5961() {
+    let script = |number: u32| {
+        format!(
+            "--ip_version=ipv6\n0 `sysctl -w net.inet.tcp.insecure_rst=1`\n+0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3\n\
+             +0 connect(3, ..., ...) = -1 EINPROGRESS (Operation now in progress)\n\
+             +0 > S 0:0(0) win 65535 <...>\n+.1 < S. 0:0(0) ack 1 win 9000 <mss 1440>\n+0 > . 1:1(0) ack 1\n\
+             +0 `sockstat -6 -P tcp -s | grep -c ESTABLISHED | grep 1`\n+.1 < R {number}:{number}(0) win 0\n\
+             +0 getsockopt(3, SOL_SOCKET, SO_ERROR, [ECONNRESET], [4]) = 0\n"
+        )
+    };
+    assert_eq!(run_packetdrill(&script(1), &mut Ours::default()), Ok(()));
+    let outcome = run_packetdrill(&script(2), &mut Ours::default());
+    assert!(
+        matches!(&outcome, Err(Shortfall::Unplayable(why)) if why.starts_with("without RFC 5961")),
+        "{outcome:?}"
+    );
 }
 
 /// The runner itself must be able to fail: each of these scripts expects something wrong.

@@ -42,8 +42,10 @@ impl Ours {
             .get_or_insert_with(|| Host::new(1, config, sizes, congestion))
     }
 
+    /// The connection of the script; before `accept` the half-open one.
     fn connection(&self) -> Option<&Connection> {
-        self.host.as_ref()?.sockets.get(self.socket?)
+        let sockets = &self.host.as_ref()?.sockets;
+        sockets.get(self.socket.unwrap_or(0))
     }
 
     fn connection_mut(&mut self) -> Result<&mut Connection, String> {
