@@ -112,7 +112,7 @@ fn reduce_few(factors: &[u8], rows: &[u8], to: &mut [u8]) {
     }
 }
 
-/// `data = factor * data`.
+/// Scales a row in place: `data = factor * data`.
 pub(crate) fn scale(factor: u8, data: &mut [u8]) {
     for column in data.chunks_mut(BYTES) {
         let multiples = multiples_of(column_at(Some(column), 0));
@@ -120,7 +120,7 @@ pub(crate) fn scale(factor: u8, data: &mut [u8]) {
     }
 }
 
-/// `rows[i] += rows[i][column] * pivot`.
+/// Clears a column of all rows by the pivot row: `rows[i] += rows[i][column] * pivot`.
 pub(crate) fn eliminate(rows: &mut [u8], column: usize, pivot: &[u8]) {
     if column >= pivot.len() {
         return;

@@ -40,7 +40,7 @@ type Reviver<N> = Box<dyn FnMut(usize) -> Box<N> + Send>;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct NodeState {
     clock: Clock,
-    /// The node's deadline.
+    /// When the node wants to be woken, in the time of the air.
     wake: AirTime,
     /// When the key that stands in the queue for it comes up. The deadline may have moved away since.
     queued: AirTime,
@@ -57,7 +57,7 @@ pub(crate) struct NodeState {
     ready: AirTime,
     /// Octets of each frame's head that the node asked to see early.
     peek: u32,
-    /// Frames begun.
+    /// How many frames it has begun to send: the number of the next.
     number: u64,
     /// Deadlines met at one instant: a node that never stops is a defect, not a run.
     streak: u32,

@@ -468,7 +468,7 @@ fn a_full_disk_leaves_nothing_behind() {
     }
 }
 
-/// A folder that cannot be made is told before the work, which would be lost: nothing has been printed yet.
+/// A folder that cannot be made is reported before the work, which would be lost: nothing has been printed yet.
 #[test]
 fn folders_are_tried_before_the_work() {
     let folder = Scratch::new("no-folder");
@@ -498,7 +498,7 @@ fn a_huge_scenario_is_refused() {
     assert!(text(&output.stderr).contains("33554432"));
 }
 
-/// Where nobody can be told, the exit code still tells. The program once aborted.
+/// Where no message can be written, the exit code still reports the failure. The program once aborted.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_full_standard_error_is_no_crash() {

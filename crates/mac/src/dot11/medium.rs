@@ -26,7 +26,7 @@ enum Carrier {
 
 #[derive(Clone, Copy, Debug)]
 struct RtsNav {
-    /// The RTS ended.
+    /// When the RTS ended that set the reservation.
     heard: Instant,
     /// The reservation ends here if the medium stays idle from `heard` on.
     void: Instant,

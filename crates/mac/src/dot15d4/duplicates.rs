@@ -2,7 +2,7 @@
 
 use chappe_core::{Address, Duration, Instant};
 
-/// Neighbours remembered.
+/// How many neighbours are remembered: a new one replaces the one that was noted first.
 const NEIGHBOURS: usize = 16;
 /// A sequence number of 8 bits soon wraps, so an equal number marks a duplicate only for this long. The frame of a sender
 /// that pauses longer between attempts may be delivered twice, which the layers above must tolerate anyway.
