@@ -25,6 +25,7 @@ impl Duplicates {
             let repeats = entry.is_some_and(|(_, before, at)| {
                 before == sequence && now.saturating_since(at) < MEMORY
             });
+            // A repetition leaves the time of the first copy, or a run of them would stretch the memory past the wrap.
             if !repeats {
                 *entry = Some((from, sequence, now));
             }
