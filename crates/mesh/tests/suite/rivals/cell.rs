@@ -27,7 +27,7 @@ const RISES: Duration = Duration::from_secs(2);
 /// How long packets are awaited after a crash.
 const AFTER_CRASH: Duration = Duration::from_secs(12);
 
-/// One cell of the matrix: place, router, flows and seed.
+/// One cell of the matrix: place, router, congestion control and seed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cell {
     pub place: Place,
