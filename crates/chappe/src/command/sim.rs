@@ -99,7 +99,8 @@ pub fn run(options: &Sim) -> Result<u8, Failure> {
 /// The error about a scenario, which says how to make the file if there is none.
 fn with_way_to_begin(error: InputError, file: &Path) -> InputError {
     // A scenario may name other files that are missing; `new` makes none of those.
-    if file.exists() || file == Path::new("-") {
+    // A file that may not be looked at gives an error here, and is not known to be missing.
+    if !matches!(file.try_exists(), Ok(false)) || file == Path::new("-") {
         return error;
     }
     let name = file.display();
