@@ -1,4 +1,4 @@
-//! Scenario files.
+//! The target that reads octets as a scenario file.
 
 use chappe::systems;
 use chappe_scenario::Plan;

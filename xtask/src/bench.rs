@@ -110,7 +110,7 @@ fn write(path: &Path, text: &str) -> Result<(), String> {
     fs::write(path, text).map_err(|why| format!("{}: {why}", path.display()))
 }
 
-/// `2026-11-21-intel-xeon-297905c`.
+/// Date, processor and commit, as in `2026-11-21-intel-xeon-297905c`.
 fn folder_name(root: &Path) -> String {
     let date = process::first_line("date", &["-u", "+%Y-%m-%d"], root);
     let commit = process::first_line("git", &["rev-parse", "--short", "HEAD"], root);

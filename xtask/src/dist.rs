@@ -83,7 +83,7 @@ const LIMIT: Duration = Duration::from_secs(3600);
 /// What is made, and where.
 struct Dist<'a> {
     workspace: &'a Workspace,
-    /// `target/dist`.
+    /// The folder `target/dist`, into which everything is written.
     out: PathBuf,
     version: String,
 }

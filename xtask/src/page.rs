@@ -8,9 +8,9 @@ use crate::process;
 use crate::report::Outcome;
 use crate::workspace::{self, Workspace};
 
-/// The built page.
+/// The built page that the program carries.
 const PAGE: &str = "crates/view/page/view.html";
-/// The README's picture.
+/// The picture of the page in the README.
 const PICTURE: &str = "docs/view.png";
 /// The scenario whose runs the browser shows: collisions, sleep and readings in a second.
 const SCENARIO: &str = "examples/mesh-multicast.toml";

@@ -130,7 +130,7 @@ pub fn alone(arguments: &[String]) -> Result<(), String> {
     }
 }
 
-/// The two programs.
+/// The programs of the two sides: Chappe's, and the folder of those for ns-3.
 struct Sides {
     peer: PathBuf,
     folder: PathBuf,

@@ -9,7 +9,7 @@ use crate::process;
 use crate::report::Outcome;
 use crate::workspace::{self, Workspace};
 
-/// The package.
+/// The folder of the Python package.
 const FOLDER: &str = "bindings/python";
 /// What it is built and tested with, by version.
 const TOOLS: &str = "bindings/python/tests/requirements.txt";

@@ -30,7 +30,7 @@ pub struct Finding {
 /// A rule: its name, and the function that returns its findings.
 type Rule = (&'static str, fn(&Workspace) -> Vec<Finding>);
 
-/// All rules.
+/// All rules, in the order of their reports.
 const RULES: &[Rule] = &[
     ("every crate has a role", roles::rule),
     ("dependencies point down", direction::rule),

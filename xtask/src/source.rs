@@ -13,6 +13,19 @@ pub fn code_only(source: &str) -> String {
     code
 }
 
+/// The source with strings and characters blanked out, and its comments; lines keep their numbers.
+pub fn without_literals(source: &str) -> String {
+    let mut rest = String::with_capacity(source.len());
+    scan(source, |text, is_code| {
+        if is_code || text.starts_with('/') {
+            rest.push_str(text);
+        } else {
+            rest.extend(text.chars().map(|c| if c == '\n' { c } else { ' ' }));
+        }
+    });
+    rest
+}
+
 /// The string literals, quotes included, with the line of each from 1.
 pub fn strings(source: &str) -> Vec<(usize, &str)> {
     let mut strings = Vec::new();

@@ -1,4 +1,4 @@
-//! Crates.
+//! Throughput of other coding crates, in the same shape of batch as ours.
 
 use rand::SeedableRng;
 use rand::rngs::SmallRng;

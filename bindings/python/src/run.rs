@@ -1,4 +1,4 @@
-//! A finished run.
+//! A finished run of one seed, and its results as Python values.
 
 use chappe_lab::run::Outcome;
 use chappe_results::Run as Result;

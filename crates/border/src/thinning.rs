@@ -56,7 +56,7 @@ impl Held {
 /// The flows with data from motes to the kernel.
 #[derive(Debug, Default)]
 pub struct Thinning {
-    /// At most [`FLOWS`].
+    /// At most [`FLOWS`] of them; when full, a new flow replaces the least recent one that holds nothing.
     flows: Vec<Flow>,
     thinned: u64,
 }

@@ -28,7 +28,7 @@ pub use search::Heaviest;
 #[derive(Clone, Debug)]
 pub struct Interference {
     nodes: usize,
-    /// Row-major: from, to.
+    /// Undisturbed delivery ratios, 0 to 1; row-major: from, to.
     delivery: Vec<f64>,
     /// Row-major: from, to, beside.
     survival: Vec<f64>,

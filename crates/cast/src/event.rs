@@ -103,7 +103,7 @@ pub enum Event {
     },
     /// A newer list of members has arrived.
     List {
-        /// Its serial.
+        /// Its serial number; a list with a higher one replaces it.
         serial: u32,
         /// How many members it has.
         members: usize,
@@ -114,7 +114,7 @@ pub enum Event {
         transfer: String,
         /// The number of the receiver.
         node: u16,
-        /// Its name.
+        /// The receiver's name in the list of members.
         name: String,
         /// When it had the files, in milliseconds since 1970 by its clock.
         at_ms: u64,

@@ -64,7 +64,7 @@ pub struct Settings {
 /// The protocol state of a member.
 pub struct Member {
     settings: Settings,
-    /// The member's number.
+    /// This member's number in the list of members.
     node: u16,
     random: Stream,
     roster: Roster,

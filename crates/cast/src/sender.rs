@@ -288,7 +288,7 @@ impl Sender<'_> {
         Ok(())
     }
 
-    /// Reports new receipts.
+    /// Keeps and reports the receipts that are new or have changed.
     fn take_receipts(&mut self, member: &Member, watch: &mut dyn Watch) {
         for receipt in member.receipts() {
             if self.receipts.get(&receipt.receiver) == Some(receipt) {

@@ -129,7 +129,7 @@ fn has_most(folder: &Path) -> bool {
     maps.any(|map| map.iter().map(|octet| octet.count_ones()).sum::<u32>() > 10)
 }
 
-/// One transfer.
+/// One transfer whose processes are killed, and what was seen of it.
 struct Trial {
     place: Place,
     /// The right contents' digest of each file below the sender's folder.

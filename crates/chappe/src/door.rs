@@ -147,7 +147,7 @@ impl Drop for Door {
     }
 }
 
-/// Answers one client.
+/// Answers one client: reads a line, has the daemon answer it, writes that back.
 fn serve(mut stream: UnixStream, ask: &Sender<Request>, ringer: &mut UnixStream) -> io::Result<()> {
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;

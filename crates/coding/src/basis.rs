@@ -169,10 +169,12 @@ impl<const K: usize> Basis<K> {
     fn insert_by_steps(&mut self, coefficients: &[u8]) -> Option<u8> {
         let mut new = self.reduced(coefficients)?;
         let (pivot, value) = leading(&new[0])?;
+        // With 1 at the pivot, the entries in its column are the multipliers of the elimination.
         self.kernel
             .scale(field::inv(value)?, new.as_flattened_mut());
         let (known, free) = self.rows.split_at_mut_checked(self.rank)?;
         let known = known.as_flattened_mut().as_flattened_mut();
+        // The older rows are reduced by the new one too, so that each pivot stays the only entry of its column.
         self.kernel
             .eliminate(known, pivot.into(), new.as_flattened());
         *free.first_mut()? = new;

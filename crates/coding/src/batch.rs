@@ -104,6 +104,7 @@ impl<const K: usize, B: AsRef<[u8]> + AsMut<[u8]>> Batch<K, B> {
         if payload.len() != self.shape.len() {
             return Insertion::Malformed;
         }
+        // Read first: inserting raises it.
         let index = self.basis.rank();
         let insertion = self.basis.insert(coefficients);
         if insertion.is_innovative()
@@ -148,6 +149,7 @@ impl<const K: usize, B: AsRef<[u8]> + AsMut<[u8]>> Batch<K, B> {
         payloads: &mut [u8],
     ) -> Result<(), BatchError> {
         self.check_coefficients(coefficients.len(), shape.count())?;
+        // Only the check: an error must come before anything is written.
         RowsMut::new(shape, payloads)?;
         let from = self.stored()?;
         let (packets, rank) = (self.basis.packets(), self.rank());

@@ -152,6 +152,7 @@ impl Erasure {
         if missing.is_empty() {
             return Ok(());
         }
+        // The last check: from here on packets change, and no error may leave them half done.
         let Some(used) = received.get(..missing.len()) else {
             let (missing, parity) = (missing.len(), received.len());
             return Err(ReconstructError::TooFew { missing, parity });
@@ -197,6 +198,7 @@ impl Erasure {
         mut action: impl FnMut(&[u8], &[u8]) -> Result<(), ShapeError>,
     ) -> Result<(), ShapeError> {
         let mut numerators = [0; MAX_ROWS];
+        // Equal in all rows, so their logarithms are looked up once and not for each entry.
         for (numerator, column) in numerators.iter_mut().zip(columns) {
             *numerator = field::log(self.point(0) ^ column).unwrap_or_default();
         }

@@ -35,9 +35,11 @@ type Subsets = [u32; GROUPS];
 pub(crate) fn combine(coefficients: Matrix<'_>, from: &Rows<'_>, to: &mut RowsMut<'_>, add: bool) {
     let count = from.count();
     for source in (0..count).step_by(SOURCES) {
+        // A later pass adds to what the first one wrote.
         let add = add || source > 0;
         for output in (0..to.count()).step_by(OUTPUTS) {
             let outputs = OUTPUTS.min(to.count() - output);
+            // Before the columns: the subsets follow from the coefficients alone.
             let subsets = subsets_of(coefficients, source, output, outputs);
             for at in (0..from.row_len()).step_by(BYTES) {
                 let tables = tabulate(|i| column_at(from.row(source + i), at));
@@ -93,6 +95,7 @@ pub(crate) fn reduce(factors: &[u8], rows: &[u8], to: &mut [u8]) {
 fn reduce_few(factors: &[u8], rows: &[u8], to: &mut [u8]) {
     let len = to.len();
     let used = factors.iter().fold(0, |bits, factor| bits | factor);
+    // Horner's rule may begin at the highest bit that any factor has: small factors take fewer steps.
     let bits = 8 - used.leading_zeros();
     for at in (0..len).step_by(BYTES) {
         let mut columns = [[0; WORDS]; FEW];
@@ -112,7 +115,7 @@ fn reduce_few(factors: &[u8], rows: &[u8], to: &mut [u8]) {
     }
 }
 
-/// `data = factor * data`.
+/// Scales a row in place: `data = factor * data`.
 pub(crate) fn scale(factor: u8, data: &mut [u8]) {
     for column in data.chunks_mut(BYTES) {
         let multiples = multiples_of(column_at(Some(column), 0));
@@ -120,7 +123,7 @@ pub(crate) fn scale(factor: u8, data: &mut [u8]) {
     }
 }
 
-/// `rows[i] += rows[i][column] * pivot`.
+/// Clears a column of all rows by the pivot row: `rows[i] += rows[i][column] * pivot`.
 pub(crate) fn eliminate(rows: &mut [u8], column: usize, pivot: &[u8]) {
     if column >= pivot.len() {
         return;

@@ -5,7 +5,7 @@ use core::fmt;
 /// Most rows that a view, a batch or an erasure code may have: the number of field elements.
 pub const MAX_ROWS: usize = 256;
 
-/// 0, 1, 2, ...
+/// The numbers of rows, 0, 1, 2, ...: the order that permutes nothing.
 pub(crate) static INDICES: [u8; MAX_ROWS] = {
     let mut indices = [0; MAX_ROWS];
     let mut index = 0;

@@ -26,6 +26,7 @@ impl Address {
     pub const fn from_eui48(octets: [u8; 6]) -> Address {
         let [a, b, c, d, e, f] = octets;
         let value = u64::from_be_bytes([0, 0, a, b, c, d, e, f]);
+        // One value for broadcast, whichever format it came in: layers compare addresses.
         if value == 0xffff_ffff_ffff {
             Address::BROADCAST
         } else {

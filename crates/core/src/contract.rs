@@ -94,10 +94,12 @@ trait Play {
 
 fn play(mut play: impl Play, seed: u64, early: bool) -> Digest {
     let mut script = Seed(seed).stream(Purpose::Trial(0));
+    // A stream of its own, so that the script is the same with and without early timeouts.
     let mut prank = Seed(seed).stream(Purpose::Trial(1));
     let (mut now, mut digest) = (Instant::from_millis(1), Digest::default());
     drain(&mut play, now, &mut digest, seed, 0);
     for step in 0..STEPS {
+        // The exponent first: pauses of nanoseconds come as often as those of milliseconds, and fall into all of a node's waits.
         let scale = script.below(24);
         let pause = Duration::from_nanos(script.below(1 << scale));
         let target = now + pause;
@@ -132,6 +134,7 @@ fn meet_deadlines(
                 now = if wake.at > now { wake.at } else { now };
                 play.timeout(now);
                 drain(play, now, digest, seed, step);
+                // A driver that trusts such a deadline would never sleep again.
                 let stuck = Wake::due(play.deadline(), now);
                 assert!(
                     !stuck,
@@ -254,6 +257,7 @@ impl<N: RadioNode> Play for RadioPlay<N> {
             Rate::Cck11
         });
         match script.below(8) {
+            // A radio reports the end only of what the node has sent.
             0 if self.flying > 0 => {
                 self.flying -= 1;
                 self.node.handle_radio(now, RadioEvent::Sent);
@@ -328,6 +332,7 @@ impl<N: RadioNode> Play for RadioPlay<N> {
             RadioRequest::Sense(on) => {
                 digest.word(2 + u64::from(on));
                 self.sensing = on;
+                // As `RadioRequest::Sense` promises: the present state at once, then changes.
                 if on {
                     let carrier = RadioEvent::Carrier {
                         busy: self.busy,

@@ -53,6 +53,7 @@ impl<M: Mac, L: LinkNode> OverMac<M, L> {
 impl<M: Mac, L: LinkNode> RadioNode for OverMac<M, L> {
     fn handle_radio(&mut self, now: Instant, event: RadioEvent<'_>) {
         self.mac.handle_radio(now, event, &mut self.link);
+        // Whatever the event was, the link node may have something to send after it, and the MAC does not ask by itself.
         self.mac.link_changed(now, &self.link);
     }
 

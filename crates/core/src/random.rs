@@ -51,6 +51,7 @@ impl Seed {
     /// The stream for one purpose under this seed.
     pub fn stream(self, purpose: Purpose) -> Stream {
         let (kind, index) = purpose.words();
+        // Without the constant, kind 8 with index 9 would have the stream of kind 9 with index 8: a sum has no order.
         let mixed = mix(self
             .0
             .wrapping_add(mix(kind))
@@ -69,6 +70,7 @@ impl Seed {
 
 impl Purpose {
     fn words(self) -> (u64, u64) {
+        // Part of every stream's key: a number that changes, changes the digests of all runs.
         match self {
             Purpose::Topology => (1, 0),
             Purpose::Shadowing => (2, 0),
@@ -135,18 +137,21 @@ impl Stream {
 
     /// An exponentially distributed number with mean 1.
     pub fn exponential(&mut self) -> f64 {
+        // Finite: a fraction is never zero.
         -libm::log(self.fraction())
     }
 
     /// A normally distributed number with mean 0 and deviation 1 (Box and Muller, 1958). Draws two numbers.
     pub fn normal(&mut self) -> f64 {
         let radius = libm::sqrt(-2.0 * libm::log(self.fraction()));
+        // The sine would give a second number. It is not kept: a stream has no state but its position.
         radius * libm::cos(2.0 * core::f64::consts::PI * self.fraction())
     }
 
     /// Fills `bytes` with random bytes.
     pub fn fill(&mut self, bytes: &mut [u8]) {
         for chunk in bytes.chunks_mut(8) {
+            // In one order of octets on every machine: what is drawn here stands in digests.
             let random = self.next_u64().to_le_bytes();
             for (byte, random) in chunk.iter_mut().zip(random) {
                 *byte = random;
@@ -166,6 +171,7 @@ impl Stream {
 /// Maps 64 random bits to a multiple of 2^-53 in (0, 1].
 #[inline]
 fn open_fraction(bits: u64) -> f64 {
+    // 53 bits are all that a double's mantissa holds. The one added makes zero impossible, and one possible.
     ((bits >> 11) + 1) as f64 * (1.0 / (1u64 << 53) as f64)
 }
 

@@ -92,6 +92,7 @@ impl Duration {
 
     /// The nearest whole nanosecond to `secs` seconds; negative and not-a-number become zero.
     pub fn from_secs_f64(secs: f64) -> Duration {
+        // The cast saturates, and makes zero of negative numbers and of not-a-number.
         Duration(libm::round(secs * 1e9) as u64)
     }
 

@@ -58,6 +58,7 @@ impl MilliWatt {
 impl Db {
     /// The ratio as a plain number: 3 dB is about 2.
     pub fn to_linear(self) -> f64 {
+        // Not the platform's mathematics: results, and with them digests, have the same bits on every machine.
         libm::exp10(self.0 / 10.0)
     }
 
@@ -73,6 +74,7 @@ impl Bitrate {
         if self.0 == 0 {
             return Duration::MAX;
         }
+        // In 128 bits: at 2.3 GB the product no longer fits 64.
         let nanos = (bits as u128 * 1_000_000_000).div_ceil(self.0 as u128);
         Duration::from_nanos(if nanos > u64::MAX as u128 {
             u64::MAX

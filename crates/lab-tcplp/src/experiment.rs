@@ -63,9 +63,9 @@ pub enum Air {
     Places {
         /// Where the nodes are, in metres.
         at: Vec<Position>,
-        /// The radio's name.
+        /// The name of the simulator's radio profile.
         profile: &'static str,
-        /// The transmit power.
+        /// The transmit power of every node.
         power: Dbm,
         /// Whether distance alone decides: no multipath and no shadowing, so that equal distances are equal links.
         alike: bool,

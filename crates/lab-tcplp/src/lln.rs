@@ -101,9 +101,9 @@ counts! {
         datagrams,
         /// TCP segments sent again.
         retransmits,
-        /// TCP's retransmission timeouts.
+        /// Retransmission timeouts (RTO) of TCP.
         timeouts,
-        /// TCP's fast recoveries.
+        /// Times that TCP entered fast recovery.
         recoveries,
         /// Reductions of the congestion window that TCP undid.
         undone,

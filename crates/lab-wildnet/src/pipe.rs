@@ -22,7 +22,7 @@ use crate::traffic::Traffic;
 
 /// The rate that both directions share.
 pub const RATE: Bitrate = Bitrate(6_000_000);
-/// The one-way delay.
+/// The delay from one end to the other, beside the time on the air.
 const DELAY: Duration = Duration::from_millis(10);
 /// Octets of the Ethernet header, as the medium counts them.
 const ETHERNET: usize = 14;

@@ -16,7 +16,7 @@ use tunnels::{Ends, Running};
 
 const LOSSES: [f64; 5] = [0.0, 0.05, 0.1, 0.2, 0.3];
 
-/// What carries TCP.
+/// What carries TCP: the bare path, or a link over UDP or Ethernet.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Way {
     Plain,

@@ -25,7 +25,7 @@ pub(crate) const MOST: usize = 2 + 32 + 1 + 16 + 2;
 /// What hosts say to each other about a third one, by its key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Said {
-    /// Introduce me.
+    /// A host asks to be introduced to the one with this key.
     Want(Public),
     /// It is seen there, and looks for you.
     There(Public, SocketAddr),

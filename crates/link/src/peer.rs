@@ -557,7 +557,7 @@ impl Peer {
     }
 }
 
-/// Pauses and pace.
+/// Lost turns of this host, and how they change the pace of paths.
 impl Peer {
     /// Notices that this end gets its turn later than it wanted, or than something arrived for it: others use the processor, the host
     /// stood still, or the process did.

@@ -254,7 +254,7 @@ impl Sealer {
         Some(header.frame_len())
     }
 
-    /// Writes the header.
+    /// Writes the header at the front of `frame`; `None` if there is no room, or the counter is used up.
     fn head(
         &self,
         kind: Kind,

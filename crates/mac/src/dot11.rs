@@ -250,6 +250,7 @@ impl<const N: usize, C: Claiming> Mac for Dot11<N, C> {
         self.trace.push(TraceEvent::Timer { why: wake.why });
         match self.state {
             State::Contending => {
+                // Asked again: the link node may have changed its mind since, and a function without a frame must not win.
                 let waiting = self.waiting(link);
                 for function in self.functions.iter_mut().filter(|f| f.is_due(now)) {
                     function.pending = function.is_for(waiting);

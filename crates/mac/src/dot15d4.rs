@@ -236,6 +236,7 @@ impl<const INDIRECT: usize> Mac for Dot15d4<INDIRECT> {
         psdu: &mut [u8],
         link: &mut L,
     ) -> Option<RadioRequest> {
+        // Before all else: an acknowledgement must leave a turnaround after the frame, while own frames can wait.
         if let Some(transmit) = self.poll_answer(psdu) {
             return Some(RadioRequest::Transmit(transmit));
         }
@@ -254,6 +255,7 @@ impl<const INDIRECT: usize> Mac for Dot15d4<INDIRECT> {
             }
             return Some(RadioRequest::Listen(listen));
         }
+        // After the receiver was switched on: a radio that is off senses nothing.
         let sense = self.state == State::Assessing;
         if sense != self.sensing {
             self.sensing = sense;

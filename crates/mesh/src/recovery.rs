@@ -39,7 +39,7 @@ pub struct Recovery {
     wait_min: Duration,
     neighbours: Vec<Neighbour>,
     outstanding: Vec<Outstanding>,
-    /// Counts transmissions.
+    /// Transmissions so far; tells which of two frames left later.
     order: u64,
     outcomes: Vec<(u32, Outcome)>,
     gone: Vec<u16>,
@@ -102,7 +102,7 @@ struct Received {
     map: u64,
 }
 
-/// A neighbour's bursts.
+/// The newest burst that a neighbour announced.
 #[derive(Clone, Copy, Debug)]
 struct Bursts {
     newest: u8,

@@ -37,7 +37,7 @@ pub enum What {
     Carrier {
         /// Whether the channel is busy.
         busy: bool,
-        /// Since when.
+        /// When the channel became busy or idle.
         since: Instant,
     },
     /// The first octets of a frame are in the buffer; the frame goes on.
@@ -48,7 +48,7 @@ pub enum What {
         len: usize,
         /// When its first preamble bit arrived.
         started: Instant,
-        /// Rate and preamble.
+        /// Rate and preamble, which give the frame's duration.
         mode: Mode,
     },
     /// A frame with a good check sequence ended.
@@ -57,7 +57,7 @@ pub enum What {
         len: usize,
         /// When its first preamble bit arrived.
         started: Instant,
-        /// Rate and preamble.
+        /// Rate and preamble that the frame was sent with.
         mode: Mode,
         /// Received power, if the radio knows it.
         power: Option<Dbm>,

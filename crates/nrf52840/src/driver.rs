@@ -56,7 +56,7 @@ pub enum Seen {
         len: usize,
         /// When its first preamble bit arrived.
         started: Instant,
-        /// Its power.
+        /// Received power, from the radio's RSSI sample.
         power: Dbm,
     },
     /// A frame has ended with a wrong check sequence, or an impossible length.
@@ -132,7 +132,7 @@ pub struct Driver<R> {
     begins: Instant,
     /// While a frame is on the air: the next one is armed too, and starts by itself.
     follows: bool,
-    /// What TXPOWER holds.
+    /// The value of the register TXPOWER, to see whether it must change.
     level: u32,
     /// The next look at the channel.
     look_at: Option<Instant>,

@@ -29,7 +29,7 @@ use crate::plan::Plan;
 pub const ATTEMPTS_MAX: u8 = 24;
 /// The pause before the first repetition; it doubles with each further one.
 const PAUSE: Duration = Duration::from_millis(20);
-/// The longest pause.
+/// The longest pause before a repetition: doubling stops here.
 const PAUSE_MAX: Duration = Duration::from_millis(640);
 
 /// What an attempt brought.
@@ -262,7 +262,7 @@ impl<S: Store, P: Planner> Gateway<S, P> {
         };
     }
 
-    /// The next attempt.
+    /// Plans and begins the next attempt, or gives up.
     fn go_on(&mut self, now: Instant) {
         let trial = self.destination.plan().map(|plan| Trial {
             plan: *plan,

@@ -1,4 +1,4 @@
-//! A node's counters.
+//! What a node counts: frames, ranks and acknowledgements.
 
 use chappe_core::Drops;
 

@@ -1,4 +1,4 @@
-//! Sets of nodes.
+//! A set of node numbers, as bits.
 
 /// A set of node numbers 0 to 255: 32 octets, no allocation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! The multicast tree.
+//! The multicast tree from a source to its receivers.
 
 use alloc::vec;
 use alloc::vec::Vec;

@@ -1,4 +1,4 @@
-//! Plays a script.
+//! Plays a script against the stack, step by step, and reports where they differ.
 
 use std::collections::VecDeque;
 

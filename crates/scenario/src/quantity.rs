@@ -47,27 +47,27 @@ macro_rules! kinds {
 }
 
 kinds! {
-    /// Metres.
+    /// A length, kept in metres.
     Length = LengthKind, "a length", "150 m", [("m", 1.0), ("km", 1e3), ("cm", 1e-2), ("mm", 1e-3)];
-    /// Seconds.
+    /// A time, kept in seconds.
     Time = TimeKind, "a time", "20 ms",
         [("s", 1.0), ("ms", 1e-3), ("us", 1e-6), ("µs", 1e-6), ("ns", 1e-9), ("min", 60.0), ("h", 3600.0)];
     /// A power relative to one milliwatt.
     Power = PowerKind, "a power", "-91 dBm", [("dBm", 1.0)];
     /// A ratio of powers in decibels.
     Ratio = RatioKind, "a ratio", "10 dB", [("dB", 1.0)];
-    /// Bits per second.
+    /// A rate, kept in bits per second.
     Rate = RateKind, "a bit rate", "2 Mbit/s",
         [("bit/s", 1.0), ("kbit/s", 1e3), ("Mbit/s", 1e6), ("Gbit/s", 1e9)];
-    /// Octets.
+    /// A size, kept in octets.
     Size = SizeKind, "a size", "12 MB",
         [("B", 1.0), ("kB", 1e3), ("MB", 1e6), ("GB", 1e9), ("KiB", 1024.0), ("MiB", 1048576.0)];
-    /// Hertz.
+    /// A frequency, kept in hertz.
     Frequency = FrequencyKind, "a frequency", "2.4 GHz",
         [("Hz", 1.0), ("kHz", 1e3), ("MHz", 1e6), ("GHz", 1e9)];
     /// A relative error of a clock.
     Drift = DriftKind, "a clock error", "40 ppm", [("ppm", 1.0)];
-    /// Metres per second.
+    /// A speed, kept in metres per second.
     Speed = SpeedKind, "a speed", "5 m/s", [("m/s", 1.0), ("km/h", 1.0 / 3.6)];
     /// Degrees above absolute zero.
     Temperature = TemperatureKind, "a temperature", "290 K", [("K", 1.0)];

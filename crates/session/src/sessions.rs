@@ -131,7 +131,7 @@ struct Aside<A> {
     to: Option<A>,
 }
 
-/// Configuration and state.
+/// What the caller sets and asks: making, configuring, looking.
 impl<A: Copy> Sessions<A> {
     /// The sessions of the host behind `gate` with the host `peer`. `place` is below [`PLACES`](crate::PLACES), and no other
     /// peer's; `seed` is 32 unpredictable octets.
@@ -255,7 +255,7 @@ impl<A: Copy> Sessions<A> {
     }
 }
 
-/// Calling.
+/// The caller's side of a handshake: when to begin one.
 impl<A: Copy> Sessions<A> {
     /// When to call [`call`](Self::call); `None` while nothing asks for it. `silent`: the peer should have been heard and was not.
     pub fn call_at(&self, silent: bool) -> Option<Instant> {

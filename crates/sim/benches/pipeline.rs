@@ -32,7 +32,7 @@ const PATHS: usize = 8;
 enum Part {
     Asleep,
     Source,
-    /// Stage and group.
+    /// A relay, with its stage and group.
     Relay(u8, u8),
     Destination(u8),
 }

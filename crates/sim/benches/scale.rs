@@ -95,7 +95,7 @@ impl RadioNode for Beacon {
 
 /// What a run shows of itself.
 struct Seen {
-    /// Processor seconds.
+    /// Processor time of the run, in seconds.
     spent: f64,
     simulated: f64,
     counters: Counters,

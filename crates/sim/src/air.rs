@@ -208,6 +208,7 @@ impl<R: Recorder> Air<R> {
             cuts.binary_search(&pair).is_err()
         };
         let before = frame.arrivals.len();
+        // The ratios first: which of them belong to open links shows only beside all arrivals.
         if !frame.ratios.is_empty() {
             let mut receivers = frame.arrivals.iter();
             frame.ratios.retain(|_| {

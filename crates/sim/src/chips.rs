@@ -114,7 +114,7 @@ fn lags(late: f64) -> impl Iterator<Item = (i32, f64)> {
     (first..=last).map(move |lag| (lag, pulse(-CHIP * f64::from(lag) - late)))
 }
 
-/// A complex number.
+/// A complex number: its real and imaginary part.
 type Phasor = (f64, f64);
 
 fn phasor(size: f64, angle: f64) -> Phasor {

@@ -21,6 +21,7 @@ impl<R: Recorder> Engine<R> {
         let frame = self.air.frame(slot);
         // The transmitter's count of frames tells two frames apart that end at one instant.
         let cursor = |at, kind| Key::with_slot(at, kind, frame.source, (frame.number, slot));
+        // Into the heap: the short list is for cursors that come up soon, and this one waits a whole airtime.
         self.queue.push(cursor(frame.end(), Kind::FrameEnd));
         if let Some(first) = frame.arrivals.first() {
             let at = first.time(frame.begin);

@@ -17,7 +17,7 @@ pub(crate) enum Kind {
     FrameEnd,
     /// The head of a frame has arrived at a node that asked to see it early.
     Head,
-    /// A node's deadline.
+    /// The deadline of a node has come.
     Timeout,
     /// A frame's scheduled start.
     Transmission,
@@ -47,7 +47,7 @@ const COUNT_MASK: u64 = (1 << COUNT_BITS) - 1;
 const SLOT_BITS: u32 = 18;
 
 impl Key {
-    /// Later than everything.
+    /// The key after all others: an empty queue or cursor.
     pub(crate) const NEVER: Key = Key(u128::MAX);
 
     #[inline]

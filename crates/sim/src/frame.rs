@@ -21,7 +21,7 @@ pub(crate) struct Frame {
     pub(crate) channel: u8,
     /// Transmit power over the usual one.
     pub(crate) scale: f64,
-    /// Check sequence included.
+    /// Length on the air in octets, check sequence included.
     pub(crate) octets: usize,
     /// A digest of PSDU, mode and channel. Only set under a profile with joint reception.
     pub(crate) content: u64,

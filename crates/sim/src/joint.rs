@@ -29,7 +29,7 @@ pub(crate) struct Joint {
     late: Stream,
     /// Of each node the sets of frames whose beginnings it heard lately.
     sets: Vec<Vec<Set>>,
-    /// Memory to reuse.
+    /// Empty lists of members that keep their memory for the next set.
     spare: Vec<Vec<Member>>,
     signals: Vec<Signal>,
     group: Group,

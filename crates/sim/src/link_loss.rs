@@ -106,7 +106,7 @@ pub(crate) enum Fate {
 /// All links' processes as a run goes on.
 #[derive(Clone, Debug)]
 pub(crate) struct LinkLosses {
-    /// Sorted by link.
+    /// One row for each link with a loss process, sorted by link.
     rows: Vec<Row>,
 }
 

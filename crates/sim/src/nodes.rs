@@ -40,7 +40,7 @@ type Reviver<N> = Box<dyn FnMut(usize) -> Box<N> + Send>;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct NodeState {
     clock: Clock,
-    /// The node's deadline.
+    /// When the node wants to be woken, in the time of the air.
     wake: AirTime,
     /// When the key that stands in the queue for it comes up. The deadline may have moved away since.
     queued: AirTime,
@@ -57,7 +57,7 @@ pub(crate) struct NodeState {
     ready: AirTime,
     /// Octets of each frame's head that the node asked to see early.
     peek: u32,
-    /// Frames begun.
+    /// How many frames it has begun to send: the number of the next.
     number: u64,
     /// Deadlines met at one instant: a node that never stops is a defect, not a run.
     streak: u32,
@@ -218,6 +218,7 @@ impl<N: RadioNode + ?Sized> Nodes<N> {
                 }
             }
         }
+        // A constant: without a recorder of nodes, not even the question costs anything.
         if R::NODES {
             while let Some(event) = self.nodes[index].poll_trace() {
                 let recorder = &mut engine.air.ledger.recorder;
@@ -249,10 +250,12 @@ impl<N: RadioNode + ?Sized> Nodes<N> {
     pub(crate) fn timeout<R: Recorder>(&mut self, engine: &mut Engine<R>, key: Key) {
         let node = key.node();
         let state = &mut self.states[node.index()];
+        // The deadline has moved earlier since, and a newer key stood for it.
         if key.count() != u64::from(state.generation) {
             return;
         }
         state.queued = AirTime::MAX;
+        // The deadline has moved later since: it gets its key only now.
         if state.wake > key.at() {
             return self.schedule(engine, node);
         }
@@ -283,6 +286,7 @@ impl<N: RadioNode + ?Sized> Nodes<N> {
 
     /// Takes over a frame that the node wrote to the scratch buffer.
     fn accept<R: Recorder>(&mut self, engine: &mut Engine<R>, node: NodeId, transmit: Transmit) {
+        // The contract: one transmission can wait, and a second one replaces it.
         self.cancel(engine, node);
         let slot = engine.air.take_slot();
         let scale = scale(engine, transmit.power);
@@ -307,6 +311,7 @@ impl<N: RadioNode + ?Sized> Nodes<N> {
         frame.source = node;
         (frame.len, frame.octets) = (0, 0);
         frame.airtime = burst.lasts;
+        // Any mode: no radio decodes noise, and its airtime is given.
         frame.mode = Mode::long(Rate::Dsss1);
         (frame.noise, frame.scale) = (true, scale);
         self.wait_for(engine, node, slot, burst.at);
@@ -374,6 +379,7 @@ impl<N: RadioNode + ?Sized> Nodes<N> {
         state.number += 1;
         let channel = engine.air.radio(node).channel;
         let frame = engine.air.frame_mut(slot);
+        // Only now: until it starts, the frame may be replaced, which uses up no number, and the radio may be tuned.
         frame.number = number;
         frame.channel = channel;
         engine.launch(slot);
@@ -459,6 +465,7 @@ impl<N: RadioNode + ?Sized> Nodes<N> {
     /// The head of a frame has arrived, if the radio is still locked on to it.
     pub(crate) fn head<R: Recorder>(&mut self, engine: &mut Engine<R>, key: Key) {
         let (slot, node, octets) = (key.slot(), key.node(), key.above_slot() as usize);
+        // The node may have turned it off since the frame began.
         if !engine.air.radio(node).peeks {
             return;
         }
@@ -576,6 +583,7 @@ impl<N: RadioNode + ?Sized> Nodes<N> {
         let state = &mut self.states[node.index()];
         self.past.push((node, state.clock));
         state.clock.set_drift(engine.now, drift);
+        // As if no key stood there: those in the queue come up at times of the old rate.
         state.queued = AirTime::MAX;
         if !state.waiting.is_none() && state.flying.is_none() {
             let at = state.clock.air(state.waiting_local).max(engine.now);
@@ -605,6 +613,7 @@ impl<N: RadioNode + ?Sized> Nodes<N> {
         state.peek = 0;
         let flying = std::mem::replace(&mut state.flying, Slot::NONE);
         if !flying.is_none() {
+            // What is on the air ends as it was planned, since receivers have its times; but none of them may get the frame.
             engine.air.frame_mut(flying).truncated = true;
         }
         engine.air.crash(node, engine.now);

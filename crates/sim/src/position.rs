@@ -1,4 +1,4 @@
-//! Where nodes stand.
+//! Positions of nodes and the distances between them.
 
 /// A place, in metres from the origin.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

@@ -65,7 +65,7 @@ impl Power {
         Power(self.0.wrapping_sub(signal.0))
     }
 
-    /// Zeptowatts, for ratios.
+    /// The power in zeptowatts, rounded, to form ratios with.
     #[inline]
     pub(crate) const fn as_f64(self) -> f64 {
         self.0 as f64

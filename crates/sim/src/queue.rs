@@ -60,6 +60,7 @@ impl Queue {
         if list.len() >= LIST_MAX {
             return self.push(key);
         }
+        // Searched from the end: a cursor comes up soon, so few keys are earlier and have to move.
         let mut place = list.len();
         list.push(key);
         while place > 0 && list[place - 1] < key {

@@ -56,7 +56,7 @@ pub enum StoreError {
     /// The file is not a result of Chappe.
     #[error("{}: {why}", path.display())]
     Format {
-        /// The file.
+        /// The path of the file that was read.
         path: PathBuf,
         /// What is wrong with it.
         why: String,

@@ -36,10 +36,10 @@ const OURS: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 2);
 /// Case `n` uses this port plus `n` at our end.
 const PORT: u16 = 20_000;
 
-/// One connection.
+/// One connection with the kernel: its options, faults and amounts of data.
 #[derive(Clone)]
 struct Case {
-    /// Who opens it.
+    /// Whether the kernel opens it, or we do.
     kernel_opens: bool,
     congestion: &'static str,
     faults: Faults,
@@ -227,7 +227,7 @@ struct End {
     /// What we send, and how far that is written.
     data: Vec<u8>,
     written: usize,
-    /// What came.
+    /// The octets received so far, in order.
     got: Vec<u8>,
     finished: Option<Instant>,
     kernel: Option<JoinHandle<Result<(), String>>>,

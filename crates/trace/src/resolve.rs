@@ -300,7 +300,7 @@ fn peak(signals: &[Signal], start: AirTime) -> f64 {
     begins.map(at).fold(0.0, f64::max)
 }
 
-/// Zeptowatts as dBm.
+/// A power as dBm; none at all is minus infinity.
 pub(crate) fn dbm(power: Power) -> f32 {
     // One milliwatt is 10^18 zeptowatts.
     (10.0 * (power.zeptowatts() as f64).log10() - 180.0) as f32

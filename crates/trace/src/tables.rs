@@ -50,7 +50,7 @@ pub enum Data {
     Word {
         /// For each row the place of its word.
         codes: Vec<u32>,
-        /// The distinct words.
+        /// The distinct words that the codes number.
         words: Vec<String>,
     },
 }

@@ -2,12 +2,12 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-/// What to answer.
+/// What the server answers to a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Answer {
-    /// The page.
+    /// The page, which loads the data.
     Page,
-    /// The data.
+    /// The data of the recording or daemon.
     Data,
     /// Nothing, with this status.
     Refused(&'static str),

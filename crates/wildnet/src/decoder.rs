@@ -315,7 +315,7 @@ impl Decoder {
         Ok(())
     }
 
-    /// `side[to] += factor * side[from]`.
+    /// Adds a multiple of a row of side information: `side[to] += factor * side[from]`.
     fn combine(&mut self, factor: u8, from: usize, to: usize) {
         self.sides.axpy(self.kernel, factor, from, to);
     }

@@ -212,6 +212,7 @@ impl Sender {
         self.repairs.clear();
         self.returned.clear();
         self.loss.iter_mut().for_each(LossDetection::restart);
+        // A peer that starts over expects the first packet of each flow.
         self.queues.restart_flows();
         self.conditions.forget_channels();
     }

@@ -32,7 +32,7 @@ pub struct Node {
     pub completed: Option<Instant>,
     /// Length of the current interval (I).
     interval: Duration,
-    /// When it ends.
+    /// When the current interval ends.
     end: Instant,
     /// When to decide about the summary (t); `None` afterwards.
     decide_at: Option<Instant>,

@@ -30,7 +30,7 @@ struct Wish {
     file: Option<PathBuf>,
 }
 
-/// One target's share.
+/// One target's inputs, counts and failures in the campaign.
 struct Row {
     name: &'static str,
     feed: Feed,

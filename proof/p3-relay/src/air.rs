@@ -9,9 +9,9 @@ use chappe_p3::timing::{MODE, airtime};
 
 use crate::{Role, Watcher};
 
-/// Radios.
+/// How many radios share the air.
 const COUNT: usize = 4;
-/// Longest frame.
+/// The longest PSDU of 802.15.4, in octets.
 const FRAME: usize = 127;
 /// Nothing takes longer than this.
 const LIMIT: Duration = Duration::from_secs(5);
@@ -38,7 +38,7 @@ struct Radio {
     sends: Option<(Instant, bool)>,
 }
 
-/// What happens next.
+/// The next event, with the radio that it happens to.
 #[derive(Clone, Copy)]
 enum Event {
     Head(usize),

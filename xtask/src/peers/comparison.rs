@@ -10,7 +10,7 @@ const SAME: f64 = 0.05;
 /// One side's counts of one run.
 #[derive(Debug, Default, PartialEq)]
 pub struct Counts {
-    /// Processor seconds.
+    /// Processor time of the run, in seconds.
     cpu: f64,
     /// Lengths of a data frame and of an acknowledgement on the air, in microseconds.
     data_us: f64,

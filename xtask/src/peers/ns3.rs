@@ -8,7 +8,7 @@ use crate::{debian, process};
 
 /// The release of PyPI's wheel that `peers/*.cc` were tried with.
 const WHEEL: &str = "ns3==3.44.post0";
-/// Debian's package.
+/// The package of Debian that holds ns-3 and its headers.
 const PACKAGE: &str = "libns3-dev";
 /// The parts of ns-3 that our programs use, those that need others first: linkers read from left to right.
 const PARTS: [&str; 10] = [

@@ -1,7 +1,7 @@
 //! Plain words: banned phrases, doc comments that say nothing, and long sentences.
 //!
 //! Banned phrases are looked for in every page, in doc comments, and in the string literals of what a user runs. A doc
-//! comment of a public item has at least [`DOC_MIN`] words. A sentence of a page has at most [`SENTENCE_MAX`] words.
+//! comment has at least [`DOC_MIN`] words, whatever item it stands at. A sentence of a page has at most [`SENTENCE_MAX`] words.
 //! `cargo xtask words` lists every finding.
 
 use std::collections::BTreeMap;
@@ -40,7 +40,7 @@ const BANNED: &[(&str, &str)] = &[
     ("beside the paper's", "compared with the paper's"),
 ];
 
-/// The fewest words of a public item's doc comment.
+/// The fewest words of a doc comment, all its lines together.
 const DOC_MIN: usize = 4;
 /// The most words of a sentence in a page, and the number from which it is listed as long.
 const SENTENCE_MAX: usize = 45;
@@ -183,9 +183,7 @@ fn rust(file: &TextFile, has_user_strings: bool) -> Found {
             found.extend(banned(&words(literal, line)));
         }
     }
-    if file.path.contains("/src/") && !file.path.ends_with("/tests.rs") {
-        found.extend(empty_docs(&file.text));
-    }
+    found.extend(empty_docs(&file.text));
     found
 }
 
@@ -328,7 +326,10 @@ fn doc_comments(text: &str) -> Vec<(usize, String)> {
     let mut next = 0;
     for (line, text) in (1..).zip(text.lines()) {
         let text = text.trim_start();
-        let doc = text.strip_prefix("///").or(text.strip_prefix("//!"));
+        let outer = text
+            .strip_prefix("///")
+            .filter(|rest| !rest.starts_with('/'));
+        let doc = outer.or(text.strip_prefix("//!"));
         let Some(doc) = doc else { continue };
         if line != next {
             blocks.push((line, String::new()));
@@ -342,39 +343,18 @@ fn doc_comments(text: &str) -> Vec<(usize, String)> {
     blocks
 }
 
-/// Doc comments of public items with fewer words than [`DOC_MIN`]. The text must be as rustfmt leaves it.
+/// Doc comments with fewer words than [`DOC_MIN`], of all items, private ones and those of tests included.
 fn empty_docs(text: &str) -> Found {
-    let lines: Vec<&str> = text.lines().collect();
     let mut found = Vec::new();
-    for (first, block) in doc_comments(text) {
-        let len = block
-            .split_whitespace()
-            .filter(|word| word.contains(char::is_alphanumeric))
-            .count();
-        let item = first - 1 + block.lines().count();
-        let is_outer = lines[first - 1].trim_start().starts_with("///");
-        if is_outer && len < DOC_MIN && is_public(&lines, item) {
+    // What looks like a comment inside a literal is data.
+    for (line, block) in doc_comments(&source::without_literals(text)) {
+        let is_word = |word: &&str| word.contains(char::is_alphanumeric);
+        if block.split_whitespace().filter(is_word).count() < DOC_MIN {
             let what = format!("\"{}\" says nothing: what is it?", block.trim());
-            found.push((first, Kind::EmptyDoc, what));
+            found.push((line, Kind::EmptyDoc, what));
         }
     }
     found
-}
-
-/// Whether the item at or after this line is public: by its own `pub`, or as a part of a public enumeration or trait.
-fn is_public(lines: &[&str], item: usize) -> bool {
-    let indent = |line: &str| line.len() - line.trim_start().len();
-    let is_attribute = |line: &&&str| line.trim_start().starts_with("#[");
-    let Some(line) = lines[item..].iter().find(|line| !is_attribute(line)) else {
-        return false;
-    };
-    let around = |line: &&&str| !line.trim().is_empty() && indent(line) < indent(lines[item]);
-    let outer = lines[..item].iter().rev().find(around);
-    let is_part = |outer: &str| {
-        let outer = outer.trim_start();
-        outer.starts_with("pub enum") || outer.starts_with("pub trait")
-    };
-    line.trim_start().starts_with("pub ") || outer.is_some_and(|outer| is_part(outer))
 }
 
 #[cfg(test)]
@@ -410,7 +390,7 @@ mod tests {
         check("docs/x.md", "```\nby lot\n```\n`by lot` <!-- -->", &[]);
         check(
             "docs/x.rs",
-            "//! It is\n//! told.\nfn f() {} // by lot",
+            "//! It is\n//! told at once.\nfn f() {} // by lot",
             &[banned(1)],
         );
         let literal = "fn f() -> &str {\n    \"drawn by lot\"\n}";
@@ -424,14 +404,23 @@ mod tests {
         let path = "crates/other/src/lib.rs";
         check(path, "/// Now.\npub struct Now;", &[empty(1)]);
         check(path, "/// Now.\n#[derive(X)]\npub struct Now;", &[empty(1)]);
-        check(path, "/// Now.\nstruct Now;", &[]);
-        check(path, "/// Now.\npub(crate) struct Now;", &[]);
-        check(path, "/// The time of day.\npub struct Now;", &[]);
-        let inside = |head: &str| format!("{head} {{\n    A,\n    /// Who.\n    B,\n}}");
-        check(path, &inside("pub enum E"), &[empty(3)]);
-        check(path, &inside("pub trait E"), &[empty(3)]);
-        check(path, &inside("enum E"), &[]);
-        check("crates/other/tests/x.rs", "/// Now.\npub struct Now;", &[]);
+        check(path, "/// Now.\nstruct Now;", &[empty(1)]);
+        check(path, "/// Now.\nfn now() {}", &[empty(1)]);
+        check(path, "//! All of\n//! it.\n", &[empty(1)]);
+        check(
+            path,
+            "struct S {\n    /// Who.\n    who: u8,\n}",
+            &[empty(2)],
+        );
+        check(
+            "crates/other/tests/x.rs",
+            "/// Now.\nstruct S;",
+            &[empty(1)],
+        );
+        check(path, "/// The time of day.\nstruct Now;", &[]);
+        check(path, "/// The time\n/// of day.\nstruct Now;", &[]);
+        check(path, "// Now.\n//// Now.\nstruct Now;", &[]);
+        check(path, "const TEXT: &str = \"\n/// Now.\n\";", &[]);
     }
 
     #[test]

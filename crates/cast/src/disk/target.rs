@@ -8,7 +8,7 @@ use chappe_sys::{Folder, Named};
 
 use crate::manifest::{Digest, Entry, Kind, Manifest};
 
-/// A receiver's folder.
+/// The folder of a receiver, in which entries of manifests are made.
 #[derive(Debug)]
 pub(super) struct Target {
     pub root: Folder,

@@ -36,7 +36,7 @@ pub(super) struct Versions {
 /// An installed version of a name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Version {
-    /// Milliseconds since 1970.
+    /// When the transfer was signed, in milliseconds since 1970.
     signed: u64,
     /// Which contents, as the beginning of the digest of the whole manifest.
     manifest: String,

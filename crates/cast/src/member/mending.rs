@@ -72,7 +72,7 @@ impl Offer {
     }
 }
 
-/// The receiver's side.
+/// The receiver's side: it discards wrong batches and asks for their parts.
 impl Member {
     /// Discards a batch with a wrong digest, and fetches it from the sender in signed parts.
     pub fn reject(&mut self, now: Instant, source: u16, batch: u32) {
@@ -191,7 +191,7 @@ impl Member {
     }
 }
 
-/// The sender's side.
+/// The sender's side, and that of members which forward requests to it.
 impl Member {
     /// Notes which parts a receiver wants, or forwards the request towards the sender.
     pub(super) fn on_want(&mut self, now: Instant, want: &Want<'_>) {
@@ -280,7 +280,7 @@ impl Member {
     }
 }
 
-/// Gossip against records.
+/// The check of the gossip against the records of members.
 impl Member {
     /// Compares what the gossip says of receivers with what they say themselves.
     pub(super) fn check_claims(&mut self, now: Instant) {

@@ -241,7 +241,7 @@ fn ticket(payload: u16) -> Ticket {
     )
 }
 
-/// Files of zeros.
+/// An object that is a megabyte of zeros.
 #[derive(Debug)]
 struct Zeros;
 

@@ -39,7 +39,7 @@ const CHILD: u64 = 0;
 /// How often the status line is written.
 const EVERY: Duration = Duration::from_millis(500);
 
-/// What `--json` prints.
+/// The document that `--json` prints when the router has ended.
 #[derive(Serialize)]
 struct Document<'a> {
     chappe: &'static str,

@@ -8,7 +8,7 @@ use crate::doctor::{Finding, examine};
 use crate::failure::Failure;
 use crate::terminal::{self, Stream};
 
-/// What `--json` prints.
+/// The document that `--json` prints: one finding for each check.
 #[derive(Serialize)]
 struct Report {
     /// The version of the program that looked.

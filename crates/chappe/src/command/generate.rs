@@ -24,7 +24,7 @@ pub struct Generate {
 pub enum What {
     /// Print the completions of a shell.
     Completions {
-        /// The shell.
+        /// The shell that will read the completions.
         shell: Shell,
     },
     /// Write a manual page for each command into a folder. Pages that are there already are replaced.

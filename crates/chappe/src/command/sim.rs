@@ -1,5 +1,7 @@
 //! `chappe sim`: simulates a scenario.
 
+use std::path::Path;
+
 use chappe::systems::{self, SYSTEMS};
 use chappe_figures::table::{Table, count, digits, kbit, with_interval};
 use chappe_lab::job::TraceKeeper;
@@ -36,7 +38,8 @@ pub fn run(options: &Sim) -> Result<u8, Failure> {
         seeds,
         ..Changes::default()
     };
-    let plan = Plan::read(&systems::scenarios(), file, &options.set, &changes)?;
+    let plan = Plan::read(&systems::scenarios(), file, &options.set, &changes)
+        .map_err(|error| with_way_to_begin(error, file))?;
     if plan.has_sweep {
         // The table is not used here, but a mistake in it is one of the file's.
         Grid::read(&Source::read(file, &options.set)?, &[], &[])?;
@@ -91,6 +94,17 @@ pub fn run(options: &Sim) -> Result<u8, Failure> {
     } else {
         FAILED
     })
+}
+
+/// The error about a scenario, which says how to make the file if there is none.
+fn with_way_to_begin(error: InputError, file: &Path) -> InputError {
+    // A scenario may name other files that are missing; `new` makes none of those.
+    // A file that may not be looked at gives an error here, and is not known to be missing.
+    if !matches!(file.try_exists(), Ok(false)) || file == Path::new("-") {
+        return error;
+    }
+    let name = file.display();
+    error.help(format!("`chappe new {name}` writes one to begin with"))
 }
 
 fn remarks(options: &Sim, session: &Session) {

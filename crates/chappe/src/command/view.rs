@@ -256,7 +256,7 @@ fn serve(options: &View, data: Source) -> Result<(), Failure> {
         .map_err(failed)
 }
 
-/// 128 random bits.
+/// The word that each request must bring: 128 random bits in hexadecimal.
 fn token() -> Result<String, Failure> {
     let word = || {
         chappe_sys::random_u64().map_err(|error| {

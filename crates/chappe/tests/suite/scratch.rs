@@ -7,7 +7,7 @@ use std::path::PathBuf;
 pub struct Scratch(pub PathBuf);
 
 impl Scratch {
-    /// Makes the folder.
+    /// Makes the folder below the system's temporary one.
     pub fn new(name: &str) -> Scratch {
         let path = std::env::temp_dir().join(format!("chappe-test-{name}-{}", std::process::id()));
         fs::create_dir_all(&path).unwrap();

@@ -1,4 +1,4 @@
-//! Timing and printing.
+//! Times a kernel, and prints its best and median time with the rates of the median.
 
 use std::time::{Duration, Instant};
 

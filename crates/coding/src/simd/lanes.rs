@@ -99,7 +99,7 @@ pub(super) trait Lanes: Sized {
         }
     }
 
-    /// `sum + x * f`.
+    /// Each octet of `sum + x * f` in the field.
     #[inline(always)]
     unsafe fn mul_add(sum: Self::Vector, x: Self::Source, f: Self::Factor) -> Self::Vector {
         // SAFETY: the caller has the instructions.

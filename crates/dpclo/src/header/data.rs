@@ -1,4 +1,4 @@
-//! The data frame.
+//! The header of a data frame, written and parsed.
 
 use super::{Backlog, DATA, KIND_DATA, KIND_PRICED, Malformed, Stamp, VERSION, Writer};
 

@@ -1,4 +1,4 @@
-//! The routing update.
+//! The frame of a routing update, written and parsed.
 
 use super::{KIND_ROUTES, Malformed, Metric, ROUTE, ROUTES, VERSION, Writer, split};
 

@@ -18,7 +18,7 @@ const MARK: u8 = 1;
 pub struct Share {
     /// Airtime, in 1/255 of all.
     airtime: u8,
-    /// Price, in 1/4096.
+    /// Price of the channel's time, in units of 1/4096.
     price: u16,
 }
 

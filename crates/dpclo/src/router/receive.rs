@@ -1,4 +1,4 @@
-//! Received frames.
+//! What the router does with each kind of received frame.
 
 use chappe_core::{Address, Arrival, DropReason, Duration, Instant, Layer, TraceEvent};
 

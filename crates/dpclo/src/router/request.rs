@@ -15,7 +15,7 @@ use crate::header::Request;
 const WAITING_MAX: usize = 8;
 /// Requests that wait for a frame to ride in.
 const RIDERS_MAX: usize = 32;
-/// All that wait.
+/// The most requests that wait in either list.
 pub(super) const ALL_MAX: usize = WAITING_MAX + RIDERS_MAX;
 
 /// Time until an unanswered request is repeated, to the next best neighbour; and the time for which a node does not pass the

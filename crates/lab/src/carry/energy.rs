@@ -12,7 +12,7 @@ pub const RADIO_ENERGY: &str = "radio_energy_uj";
 struct Currents {
     /// The chip, as names of profiles begin.
     chip: &'static str,
-    /// Supply in volts.
+    /// Supply voltage, which makes power of the currents.
     volts: f64,
     /// Listening or receiving, in milliamperes.
     listening: f64,

@@ -94,7 +94,7 @@ struct Net {
     loss: f64,
     random: Stream,
     heard: Vec<u32>,
-    /// Makes packet `number`.
+    /// Makes the packet with this number that a sender of this kind would send.
     make: fn(u32) -> Vec<u8>,
 }
 

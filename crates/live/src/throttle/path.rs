@@ -90,7 +90,7 @@ pub(super) enum Rate {
 /// What a path asks for.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Verdict {
-    /// Nothing is wrong.
+    /// Nothing suspicious was lost, or too little is known yet.
     Clear,
     /// More than usual was lost, which may be chance.
     Doubt,

@@ -28,7 +28,7 @@ fn ms(millis: u64) -> Instant {
 /// A path: a queue in front of a bottleneck, then a delay, jitter and losses.
 #[derive(Clone, Copy, Debug)]
 struct Cell {
-    /// In Mbit/s.
+    /// Rate of the bottleneck, in Mbit/s.
     capacity: f64,
     /// One way, in ms.
     delay: u64,

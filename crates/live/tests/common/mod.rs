@@ -84,7 +84,7 @@ pub struct Note {
     pub heard: Vec<(Address, Address, Vec<u8>)>,
     pub outcomes: Vec<(u32, Outcome)>,
     pub sent: u32,
-    /// Sends nothing yet.
+    /// While set, the node sends none of its frames.
     pub held: bool,
     /// Sends its first frame again and again.
     pub endless: bool,

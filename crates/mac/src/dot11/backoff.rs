@@ -102,6 +102,7 @@ impl Backoff {
     /// Stops counting at `now` for a reason other than energy. Cancels a commitment.
     pub fn pause(&mut self, now: Instant, slot: Duration) {
         let Some(from) = self.from else { return };
+        // No CCA time here: what stops the count is known to the station at once.
         self.committed = false;
         self.count(now.saturating_since(from).steps(slot));
     }

@@ -32,6 +32,7 @@ impl Duplicates {
         };
         if let Some(entry) = self.last.iter_mut().find(known) {
             let before = entry.replace((from, sequence));
+            // Without the Retry bit an equal number is a new frame: the neighbour started over, or the numbers wrapped.
             return retry && before == Some((from, sequence));
         }
         if let Some(entry) = self.last.get_mut(self.oldest) {

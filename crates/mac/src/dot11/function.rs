@@ -103,6 +103,7 @@ impl Function {
             return true;
         }
         if self.backoff.is_drawn() {
+            // The station need not detect its own transmission: no CCA time.
             self.backoff.freeze(now, slot, Duration::ZERO);
             self.at = None;
         } else {

@@ -26,7 +26,7 @@ enum Carrier {
 
 #[derive(Clone, Copy, Debug)]
 struct RtsNav {
-    /// The RTS ended.
+    /// When the RTS ended that set the reservation.
     heard: Instant,
     /// The reservation ends here if the medium stays idle from `heard` on.
     void: Instant,
@@ -102,6 +102,7 @@ impl Medium {
     #[inline]
     fn nav_end(&self) -> Instant {
         match (self.carrier, self.nav_of_rts) {
+            // Idle since before the RTS ended: neither CTS nor data followed.
             (Carrier::Idle { since }, Some(rts)) if since <= rts.heard => {
                 self.nav_end.min(rts.void)
             }
@@ -126,6 +127,7 @@ impl Medium {
     #[inline]
     pub fn slots_from(&self, difs: Duration) -> Option<Instant> {
         match self.carrier {
+            // EIFS contains a DIFS already (10.3.7), so the later of the two counts, not their sum.
             Carrier::Idle { since } => Some((since.max(self.nav_end()) + difs).max(self.eifs_end)),
             Carrier::Busy | Carrier::Unknown => None,
         }

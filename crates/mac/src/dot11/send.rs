@@ -90,6 +90,7 @@ impl<const N: usize, C: Claiming> Dot11<N, C> {
                 self.decline(now, link);
                 return None;
             };
+            // Only with a frame in hand: seizing makes the station's other functions draw back-offs.
             self.seize(now);
             if is_group(send.to) {
                 return self.send_broadcast(now, psdu, send);

@@ -254,6 +254,7 @@ impl<const INDIRECT: usize> Dot15d4<INDIRECT> {
         }
         // Energy that is present already counts; later energy is added by carrier events.
         self.busy = self.sensing && self.carrier;
+        // With no time at all the deadline would be due as soon as it is set, which the contract of a node forbids.
         let span = self.config.cca_time.max(Duration::from_nanos(1));
         self.enter(State::Assessing, now + span, ASSESSED);
     }
@@ -399,6 +400,7 @@ impl<const INDIRECT: usize> Dot15d4<INDIRECT> {
         };
         // A channel access failure counts as an attempt, although nothing was sent.
         let unsent = self.state != State::AwaitingAck;
+        // Random: senders that do not hear each other would otherwise collide again at each attempt (TCPlp 7.1).
         let pause = self.config.retry_delay.nanos();
         let pause = Duration::from_nanos(match pause {
             0 => 0,

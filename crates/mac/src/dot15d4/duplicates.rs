@@ -2,7 +2,7 @@
 
 use chappe_core::{Address, Duration, Instant};
 
-/// Neighbours remembered.
+/// How many neighbours are remembered: a new one replaces the one that was noted first.
 const NEIGHBOURS: usize = 16;
 /// A sequence number of 8 bits soon wraps, so an equal number marks a duplicate only for this long. The frame of a sender
 /// that pauses longer between attempts may be delivered twice, which the layers above must tolerate anyway.
@@ -25,6 +25,7 @@ impl Duplicates {
             let repeats = entry.is_some_and(|(_, before, at)| {
                 before == sequence && now.saturating_since(at) < MEMORY
             });
+            // A repetition leaves the time of the first copy, or a run of them would stretch the memory past the wrap.
             if !repeats {
                 *entry = Some((from, sequence, now));
             }

@@ -148,6 +148,7 @@ impl<const INDIRECT: usize> Dot15d4<INDIRECT> {
                 None => return self.drop(DropReason::Unauthentic),
             },
         };
+        // After the security check: a forged frame must not make the genuine one with its number a duplicate.
         if self.duplicates.is_duplicate(now, from, sequence) {
             self.counters.duplicates += 1;
             return self.drop(DropReason::Duplicate);

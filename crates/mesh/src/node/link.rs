@@ -350,7 +350,7 @@ impl Node {
         Some(())
     }
 
-    /// A frame arrived.
+    /// Takes a frame of the link; one that is malformed is counted and dropped.
     pub(super) fn on_arrival(&mut self, now: Instant, arrival: Arrival<'_>) {
         self.gate.heard(now, arrival.sdu.len());
         let from = arrival.from.node_number();

@@ -1,4 +1,4 @@
-//! UDP between tasks.
+//! UDP sockets between the tasks of two motes.
 
 use std::net::SocketAddr;
 

@@ -97,7 +97,6 @@ pub fn run(programs: Vec<Island>, delivery: f64, seconds: u64) {
     panic!("some tasks have not ended after {seconds} s");
 }
 
-/// Waits.
 pub async fn pause(stack: &Net, millis: u64) {
     let until = stack.clock().now() + Duration::from_millis(millis);
     stack.clock().sleep_until(until).await;

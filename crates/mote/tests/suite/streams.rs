@@ -1,4 +1,4 @@
-//! TCP between tasks.
+//! TCP sockets between the tasks of two motes.
 
 use std::net::SocketAddr;
 

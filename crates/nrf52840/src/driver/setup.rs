@@ -35,7 +35,7 @@ const PCNF1: u32 = 127;
 const CRCCNF: u32 = 2 | 2 << 8;
 /// x^16 + x^12 + x^5 + 1.
 const CRCPOLY: u32 = 0x1_1021;
-/// Fast ramp-up.
+/// Fast ramp-up of the radio: the bit RU of MODECNF0.
 const MODECNF0_FAST: u32 = 1;
 /// 32 bits, and 16 MHz / 2^0: relays of a group start within half a microsecond of each other.
 const BITMODE_32: u32 = 3;

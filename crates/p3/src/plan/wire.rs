@@ -277,7 +277,7 @@ impl<'a> Bits<'a> {
     }
 }
 
-/// Reads them.
+/// Reads numbers of some bits each, lowest bit first, as `Bits` writes them.
 struct BitsRead<'a> {
     octets: &'a [u8],
     at: usize,

@@ -45,7 +45,7 @@ pub struct Prediction {
 }
 
 impl Prediction {
-    /// Everything arrives.
+    /// The prediction for a chain on which everything arrives.
     pub(super) const PERFECT: Prediction = Prediction {
         delivered: 1.0,
         worst_group: 1.0,

@@ -35,7 +35,7 @@ const FAINT: f64 = 0.05;
 /// millions of times.
 pub(super) struct Tables {
     nodes: usize,
-    /// The estimated PRR.
+    /// The estimated PRR of each link: by channel, sender and receiver.
     believed: Vec<f64>,
     /// The received power in milliwatts; negative where it was not measured.
     milliwatts: Vec<f64>,

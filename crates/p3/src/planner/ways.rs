@@ -11,7 +11,7 @@ use crate::channels::ChannelOrder;
 
 /// What a way without an answer back is worth, of one with it.
 const MUTE: f64 = 0.8;
-/// No predecessor.
+/// Marks a node that has no predecessor on a way yet.
 const NONE: usize = usize::MAX;
 
 /// The relays of the way from source to destination with the greatest product of delivery ratios, where each stage listens

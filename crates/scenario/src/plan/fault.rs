@@ -20,7 +20,7 @@ pub enum FaultPlan {
     JammerAt {
         /// The node whose place it takes.
         node: usize,
-        /// Transmit power.
+        /// Transmit power of the jammer, in dBm.
         power: Dbm,
         /// Without a pause, or in bursts.
         bursts: Bursts,

@@ -9,7 +9,7 @@ use crate::format::{AccessName, Located, MacTable};
 use crate::input::InputError;
 use crate::system::System;
 
-/// Metres per second.
+/// The speed of light in metres per second: turns the longest distance into a delay.
 const LIGHT: f64 = 299_792_458.0;
 
 /// Refuses keys that choose among channel access methods: for traffic whose packets are all equal.

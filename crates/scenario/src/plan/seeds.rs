@@ -1,4 +1,4 @@
-//! `[run]`: the seeds.
+//! Reads the seeds of the table `[run]`, each once.
 
 use crate::check::Check;
 use crate::format::{Located, RunTable};

@@ -33,9 +33,9 @@ const DRAWS: u64 = 1000;
 pub enum Topology {
     /// Placed by a rule; the seed is the run's unless one is given.
     Generated {
-        /// How many nodes.
+        /// How many nodes are placed.
         nodes: usize,
-        /// The rule.
+        /// The rule that places them.
         rule: Placing,
         /// The seed that places them whatever the run's seed.
         seed: Option<u64>,
@@ -62,24 +62,24 @@ pub enum Topology {
 pub enum Placing {
     /// Uniformly in a rectangle.
     Random {
-        /// Width and depth.
+        /// Width and depth of the rectangle, in metres.
         area: [f64; 2],
     },
     /// On a square grid with this spacing, filled row by row.
     Grid {
-        /// Metres between neighbours.
+        /// Metres between neighbours of a row or column.
         spacing: f64,
     },
     /// In a line with this spacing.
     Line {
-        /// Metres between neighbours.
+        /// Metres between neighbours on the line.
         spacing: f64,
     },
     /// In clusters around random centres.
     Clustered {
         /// Width and depth of the rectangle of the centres.
         area: [f64; 2],
-        /// How many centres.
+        /// How many centres the nodes are placed around.
         clusters: usize,
         /// Standard deviation around them.
         spread: f64,

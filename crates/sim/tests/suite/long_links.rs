@@ -13,7 +13,7 @@ use chappe_sim::{
 use common::{Outcomes, Probe, Told, probes};
 
 const MODE: Mode = Mode::long(Rate::Cck11);
-/// Metres per second.
+/// The speed of light, in metres per second.
 const LIGHT: f64 = 299_792_458.0;
 
 fn long() -> Profile {

@@ -30,7 +30,7 @@ use super::state::State;
 
 const SACK: u32 = 1 << 3;
 const ECN: u32 = 1 << 4;
-/// Values of `data`.
+/// How many values `data` can have; a larger one is no cookie of ours.
 const DATA: u32 = 1 << 5;
 /// The low octets of a cookie, below `t`.
 const LOW: u32 = (1 << 24) - 1;

@@ -24,7 +24,7 @@ const PORT: u16 = 80;
 const PEER: u16 = 50_000;
 /// The peer's initial sequence number, shortly before the wrap.
 const ISS: u32 = u32::MAX - 2_000;
-/// The peer's window.
+/// The receive window that the peer announces, in octets.
 const WINDOW: u16 = 60_000;
 const MSS: usize = 500;
 /// Both receive buffers, and both send buffers.

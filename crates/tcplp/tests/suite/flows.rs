@@ -112,7 +112,7 @@ fn run(red: bool, seed: u64) -> ([f64; FLOWS], u32, u32) {
     )
 }
 
-/// Jain's fairness index.
+/// Jain's fairness index of rates: 1 if all are equal, 1/n if one has all.
 fn fairness(rates: &[f64]) -> f64 {
     let sum: f64 = rates.iter().sum();
     let squares: f64 = rates.iter().map(|rate| rate * rate).sum();

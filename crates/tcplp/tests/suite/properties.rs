@@ -33,7 +33,7 @@ impl Transfer {
     }
 }
 
-/// A random configuration.
+/// A configuration whose options are drawn at random.
 fn config(random: &mut Stream) -> Config {
     let mut coin = || random.chance(0.7);
     let standard = Config::STANDARD;

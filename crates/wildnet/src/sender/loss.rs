@@ -79,6 +79,7 @@ impl LossDetection {
             sent: vec![frame; frames],
             next_number: 0,
             first_number: 0,
+            // Numbers wrap: this is the frame before number 0.
             settled: u32::MAX,
             largest_acked: u32::MAX,
             received_count: 0,
@@ -102,6 +103,7 @@ impl LossDetection {
             return;
         };
         self.sent.resize(frames.max(old), empty);
+        // Lengths are powers of two: a frame stays, or moves to a place that is still empty, so no two of them meet.
         for place in 0..old {
             let number = self.sent.get(place).map_or(0, |frame| frame.number);
             let to = self.place(number);
@@ -193,6 +195,7 @@ impl LossDetection {
     pub fn rtt_sample(&self, now: Instant, ack: &Ack<'_>) -> Option<Duration> {
         let frame = self.frame(ack.highest);
         let frame = frame.filter(|_| before(self.settled, ack.highest))?;
+        // The report waited for this end, which stood still. That time is no part of the path.
         if frame.at < self.resumed_at {
             return None;
         }
@@ -227,6 +230,7 @@ impl LossDetection {
     pub fn reordering(&self, now: Instant) -> Duration {
         let most = self.rtt.smoothed + self.rtt.variation * 4;
         match self.packet_threshold {
+            // A single radio link keeps the order of frames.
             0 => Duration::ZERO,
             _ => self.order.window(now, most),
         }

@@ -74,6 +74,7 @@ impl Queues {
         self.packets.put(place, &[packet]);
         queue.push_back(Queued {
             place,
+            // Six bits are all that a body's head has for the flow.
             flow: flow & 0x3f,
             offered: now,
         });
@@ -135,6 +136,7 @@ impl Queues {
                 }
                 Some(first) => {
                     let needed = window.begun_len() + LENGTH + packet.len();
+                    // A body's head names one flow for all its packets.
                     if !config.bundle || first.flow != queued.flow || needed > config.body_max() {
                         break;
                     }
@@ -158,6 +160,7 @@ impl Queues {
             return 0;
         };
         let mut dropped = 0;
+        // Packets stand in the order of their offers: behind the first that is in time, all are.
         while let Some(queued) = queue.pop_front_if(|queued| arrival > queued.offered + most) {
             self.free.push(queued.place);
             dropped += 1;

@@ -55,12 +55,14 @@ impl Rtt {
         self.lately.note(now, sample, LATELY);
         self.long.note(now, sample, LONG);
         if first {
+            // RFC 6298, 2.2: the first sample stands for both.
             (self.smoothed, self.variation) = (sample, sample / 2);
             return;
         }
         let off = sample
             .max(self.smoothed)
             .saturating_sub(sample.min(self.smoothed));
+        // RFC 6298, 2.3: the deviation is from the old mean, so the variation comes first.
         self.variation = (self.variation * 3 + off) / 4;
         self.smoothed = (self.smoothed * 7 + sample) / 8;
     }

@@ -116,6 +116,7 @@ impl SendWindow {
     /// Doubles the places if the next body has none: how many there are now, if they have become more.
     pub fn grow(&mut self) -> Option<usize> {
         let old = self.entries.len();
+        // From `wire_base`: bodies in doubt keep their places.
         let used = self.next.wrapping_sub(self.wire_base) as usize;
         if used < old || old >= self.most as usize {
             return None;
@@ -161,6 +162,7 @@ impl SendWindow {
 
     /// The entry of a body that has a place.
     pub fn entry(&self, seq: u32) -> Option<&Entry> {
+        // Another body may have the place: a number selects one by its low bits.
         self.entries
             .get(self.place(seq))
             .filter(|_| self.has_place(seq))

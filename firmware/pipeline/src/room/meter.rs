@@ -72,7 +72,7 @@ pub fn overhead<T: Ticks>() -> u32 {
 const MASK: u32 = 0x00ff_ffff;
 /// Enables channels of PPI.
 const PPI_CHENSET: u32 = PPI + 0x504;
-/// No frame yet.
+/// Stands for a time that no frame has set yet.
 const NONE: u32 = u32::MAX;
 
 // One node works at a time, and there is one processor. The hook for AES has no other way to them.

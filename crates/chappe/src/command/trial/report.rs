@@ -63,7 +63,7 @@ struct Entry {
     seconds: f64,
     received_bytes: u64,
     sent_bytes: u64,
-    /// Both directions.
+    /// Octets of both directions together over the duration, in bit/s.
     throughput_bps: f64,
     share_of_bound: f64,
     air: [Air; 2],

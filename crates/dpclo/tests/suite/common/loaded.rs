@@ -15,7 +15,7 @@ pub struct Loaded {
     pub limit: u16,
     /// When the application begins.
     pub begin: Instant,
-    /// When counting begins.
+    /// Packets that come before this time are not counted.
     pub counted: Instant,
     /// What came since then, by source.
     pub got: Vec<Got>,

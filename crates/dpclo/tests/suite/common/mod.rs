@@ -77,7 +77,7 @@ pub struct Mesh {
     limit: u16,
     /// Nodes that are switched off.
     pub off: Vec<bool>,
-    /// ratio[from][to].
+    /// Delivery ratios, 0 to 1: `ratio[from][to]`.
     ratio: Vec<Vec<f64>>,
     random: Stream,
 }

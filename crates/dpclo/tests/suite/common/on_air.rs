@@ -46,7 +46,7 @@ pub struct Played {
 }
 
 impl Mesh {
-    /// The whole run.
+    /// Plays the whole run with this channel access.
     pub fn over(&self, access: Access, station: Config) -> Played {
         match access {
             Access::Dcf => self.play(

@@ -25,7 +25,7 @@ const HIGH: f64 = 2.885;
 const CYCLE: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
 const MARGIN: f64 = 0.99;
 
-/// What it knows.
+/// The sender's model of the path: rate, round trip and inflight data.
 #[derive(Clone, Debug)]
 pub struct Bbr {
     /// Segments under way: when sent, where each ends, and what was acknowledged when, as it left.

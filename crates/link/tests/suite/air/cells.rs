@@ -173,7 +173,7 @@ impl fmt::Display for Row {
     }
 }
 
-/// All cells.
+/// All cells: every rate, round trip and loss, with their variants.
 pub fn all() -> Vec<Cell> {
     let mut cells = Vec::new();
     for rate in [1, 6, 100] {

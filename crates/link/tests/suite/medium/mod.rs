@@ -45,7 +45,7 @@ const QUEUE: usize = 100;
 /// The hosts and the medium. Dropping it removes everything.
 pub struct Field {
     pub hosts: [NetworkNamespace; 2],
-    /// The first wire's.
+    /// The medium of the first wire.
     pub air: Arc<Mutex<Air>>,
     pub octets: Arc<AtomicU64>,
     pub wires: Vec<Wire>,

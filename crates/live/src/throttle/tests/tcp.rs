@@ -9,7 +9,7 @@ use super::Bottleneck;
 /// The congestion control of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Control {
-    /// RFC 5681.
+    /// RFC 5681: adds one segment a round trip, halves on loss.
     Reno,
     /// RFC 9438, Linux's default.
     Cubic,

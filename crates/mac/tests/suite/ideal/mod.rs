@@ -85,7 +85,7 @@ impl Scene {
 /// What came out for one flow.
 #[derive(Clone, Copy, Debug)]
 pub struct Flow {
-    /// Acknowledged payload.
+    /// Acknowledged payload over the measured time, in kbit/s.
     pub kbps: f64,
     pub counters: Counters,
     /// Longest and mean runs of successes without one of another flow in between.
@@ -220,7 +220,7 @@ struct Air<M> {
     buffer: Vec<u8>,
 }
 
-/// One station's antenna.
+/// What one station's antenna receives and senses now.
 #[derive(Clone, Default)]
 struct Ear {
     sensing: bool,
@@ -482,7 +482,6 @@ fn address_of(node: usize) -> [u8; 6] {
     Address::node(node as u16).to_eui48()
 }
 
-/// Microseconds.
 pub fn us(micros: u64) -> Duration {
     Duration::from_micros(micros)
 }

@@ -5,7 +5,7 @@ use chappe_mac::dot11::Config;
 use chappe_wire::dot11::{Data, Frame, NavTime, Repr, Sequence};
 use chappe_wire::llc;
 
-/// A script, parsed.
+/// A parsed script: inputs and the lines it must give.
 pub struct Script {
     pub config: Config,
     pub seed: u64,

@@ -27,7 +27,7 @@ const RISES: Duration = Duration::from_secs(2);
 /// How long packets are awaited after a crash.
 const AFTER_CRASH: Duration = Duration::from_secs(12);
 
-/// What is measured.
+/// One cell of the matrix: place, router, congestion control and seed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cell {
     pub place: Place,
@@ -41,7 +41,7 @@ pub struct Cell {
     pub crash: bool,
 }
 
-/// What was measured.
+/// The figures that one run of a cell gave.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Seen {
     /// Goodput of each flow in kbit/s.

@@ -44,7 +44,7 @@ impl Place {
         Place::ALL.into_iter().find(|place| place.name() == name)
     }
 
-    /// The scenario file.
+    /// The text of the place's scenario, one of the shipped examples.
     pub fn text(self) -> &'static str {
         match self {
             Place::Line => include_str!("../../../../../examples/mesh-line.toml"),

@@ -16,7 +16,7 @@ use chappe_sys::namespace::NetworkNamespace;
 /// What finds the ways.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Router {
-    /// `chappe mesh`.
+    /// The daemon of `chappe mesh`, with its own routing.
     Mesh,
     /// babeld, over wireless interfaces.
     Babel,

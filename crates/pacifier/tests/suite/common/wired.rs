@@ -22,7 +22,7 @@ const SERIAL: u8 = 1;
 /// A network and a transfer on it. Node 0 is the source.
 #[derive(Clone)]
 pub struct Plan {
-    /// The delivery ratios.
+    /// The delivery ratios of all links, known to every node.
     pub links: Arc<Links>,
     pub receivers: Vec<u16>,
     pub rate: Bitrate,

@@ -374,7 +374,7 @@ impl Play {
         }
     }
 
-    /// Another node's frame.
+    /// Hands the node under test a frame of another one.
     fn hear(&mut self, from: &str, frame: &[&str], place: &str) {
         let (to, kind, fields) = addressed(frame, place);
         let mut sdu = [0; 512];

@@ -22,7 +22,7 @@ pub enum Carriers {
     Crystals(f64),
 }
 
-/// One setting.
+/// One setting of a joint reception: relays, delays, carriers, powers.
 #[derive(Clone, Copy, Debug)]
 pub struct Cell {
     pub relays: usize,

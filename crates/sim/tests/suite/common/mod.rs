@@ -32,7 +32,7 @@ pub enum Told {
     Woken,
 }
 
-/// A scripted node.
+/// A node that follows a script and notes what the radio reports.
 #[derive(Clone, Default)]
 pub struct Probe {
     /// When (own clock, nanoseconds) to ask the radio for what.

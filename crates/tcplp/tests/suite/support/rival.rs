@@ -58,7 +58,7 @@ impl Device for Queues {
     }
 }
 
-/// The host.
+/// A host that runs the rival stack, with one TCP socket.
 pub struct Rival {
     queues: Queues,
     interface: Interface,

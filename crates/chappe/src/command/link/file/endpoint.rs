@@ -55,7 +55,7 @@ pub(super) fn endpoint(
     Ok(Place::At(endpoint))
 }
 
-/// Reads a rate.
+/// Reads a rate in bit/s. A rate below 1 kbit/s is a mistake of the file.
 pub(super) fn rate(rate: &Spanned<Rate>, source: &Source) -> Result<Bitrate, InputError> {
     let value = rate.get_ref().value();
     if value < LEAST_BPS {

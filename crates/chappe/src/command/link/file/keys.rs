@@ -1,4 +1,4 @@
-//! Files of keys.
+//! Reads files that hold one key each, and says how to make one that is missing.
 
 use std::path::PathBuf;
 
