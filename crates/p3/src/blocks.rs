@@ -118,7 +118,7 @@ impl Tags {
     }
 }
 
-/// Blocks that failed.
+/// The blocks of a segment whose tag did not fit: their packets have to come again.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Failed {
     bits: u32,

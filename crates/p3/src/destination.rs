@@ -570,7 +570,7 @@ impl<S: Store> RadioNode for Destination<S> {
 }
 
 impl<S: Store> Destination<S> {
-    /// Leaves the transfer.
+    /// Leaves the transfer in the state `ended`, and listens for floods again.
     fn retire(&mut self, ended: State) {
         self.out.stop();
         self.ear.open(&mut self.out);
