@@ -33,7 +33,8 @@ const BOARD: [&str; 15] = [
     "enable=on,target=native,chardev=out",
     "-kernel",
 ];
-const THERMOMETER: &str = "firmware/thermometer";
+/// An application over TCP and UDP, and its visitor.
+pub const THERMOMETER: &str = "firmware/thermometer";
 /// A client's session of TLS with a recorded server.
 pub const TLS: &str = "proof/tls-session";
 /// P³'s roles for such a board.

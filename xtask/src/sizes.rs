@@ -54,7 +54,7 @@ pub fn alone() -> Result<(), String> {
     report.close()
 }
 
-/// Weighs the images for boards and TLS, counts P³'s instructions, and keeps all.
+/// Weighs the images for boards and TLS, counts instructions and the depth of stacks, and keeps all.
 fn images(workspace: &Workspace) -> Outcome {
     if !targets::is_installed(TARGET, &workspace.root) {
         return Outcome::Skipped(format!("needs `rustup target add {TARGET}`"));
@@ -72,9 +72,17 @@ fn keep_images(workspace: &Workspace) -> Result<String, String> {
     let weighed = firmware::weigh(workspace)?;
     weighed.iter().for_each(|line| say(&mut text, line));
     if firmware::can_run() {
-        say(&mut text, "\nP³ on a Cortex-M4, instructions under QEMU");
-        for line in firmware::compare(workspace, firmware::PIPELINE)?.counted {
-            say(&mut text, line.trim_start_matches("# "));
+        for (what, folder) in [
+            ("The thermometer and its visitor", firmware::THERMOMETER),
+            ("P³", firmware::PIPELINE),
+        ] {
+            say(
+                &mut text,
+                &format!("\n{what} on a Cortex-M4, instructions under QEMU"),
+            );
+            for line in firmware::compare(workspace, folder)?.counted {
+                say(&mut text, line.trim_start_matches("# "));
+            }
         }
     }
     weigh_tls(workspace, &mut text)?;
