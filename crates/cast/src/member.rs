@@ -107,6 +107,12 @@ impl Transfer {
         self.withdrawn
             .is_some_and(|since| now.saturating_since(since) < LIFETIME)
     }
+
+    /// The next hop towards `to`; `None` if no way is known, or if it leads back to `from`.
+    fn hop(&mut self, to: u16, from: u16) -> Option<u16> {
+        let hop = self.node.as_mut()?.route(to)?;
+        (hop != from).then_some(hop)
+    }
 }
 
 /// Counters of a member, in addition to those of the link and of Pacifier.

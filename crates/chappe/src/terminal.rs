@@ -190,10 +190,13 @@ pub fn line(quiet: bool, words: &str) {
 
 /// Does `work`, and shows on standard error how far `meter` is.
 pub fn watched<T>(label: &str, quiet: bool, meter: &Meter, work: impl FnOnce() -> T) -> T {
+    if quiet {
+        return work();
+    }
     let (done, is_done) = mpsc::channel::<()>();
     std::thread::scope(|scope| {
         scope.spawn(move || {
-            let bar = Bar::new(quiet);
+            let bar = Bar::new(false);
             while let Err(mpsc::RecvTimeoutError::Timeout) =
                 is_done.recv_timeout(Duration::from_millis(100))
             {

@@ -102,25 +102,6 @@ macro_rules! each {
     };
 }
 
-macro_rules! look {
-    ($self:ident, $app:ident => $call:expr) => {
-        match $self {
-            App::Nothing => {
-                let $app = &();
-                $call
-            }
-            App::Role($app) => $call,
-            App::Bulk($app) => $call,
-            App::Sense($app) => $call,
-            App::Report($app) => $call,
-            App::Collect($app) => $call,
-            App::Page($app) => $call,
-            App::Visit($app) => $call,
-            App::Fetch($app) => $call,
-        }
-    };
-}
-
 impl<'a> Application<'a> for App {
     fn serve(&mut self, now: Instant, sockets: &mut [Socket<'a>]) {
         each!(self, inner => inner.serve(now, sockets));
@@ -135,9 +116,9 @@ impl<'a> Application<'a> for App {
         each!(self, inner => Application::<'a, NewReno>::handle_timeout(inner, now));
     }
     fn poll_timeout(&self) -> Option<Wake> {
-        look!(self, inner => Application::<'a, NewReno>::poll_timeout(inner))
+        each!(self, inner => Application::<'a, NewReno>::poll_timeout(inner))
     }
     fn expects(&self) -> Expect {
-        look!(self, inner => Application::<'a, NewReno>::expects(inner))
+        each!(self, inner => Application::<'a, NewReno>::expects(inner))
     }
 }

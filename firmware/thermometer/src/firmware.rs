@@ -11,24 +11,22 @@
 mod board;
 
 #[cfg(target_os = "none")]
+#[path = "../../../proof/board/stack.rs"]
+mod stack;
+
+#[cfg(target_os = "none")]
 mod program {
     use core::fmt::{self, Write};
 
     use thermometer::room::{Cost, Watcher, play};
 
     use crate::board::{Console, timer};
+    use crate::stack;
 
     /// Instructions between two ticks.
     const TICK: u64 = 40;
     /// 192 us less 40, at one instruction a cycle.
     const BUDGET: u64 = 152 * 64;
-    /// What unused stack holds.
-    const PAINT: u32 = 0x5aa5_c33c;
-
-    unsafe extern "C" {
-        static mut bss_end: u32;
-        fn stack_top();
-    }
 
     /// Runs of the tasks up to a point.
     #[derive(Clone, Copy, Default)]
@@ -91,7 +89,7 @@ mod program {
 
     pub fn run() {
         timer::start();
-        paint();
+        stack::paint();
         let mut meter = Meter::default();
         let end = play(&mut meter, timer::now);
         let _ = writeln!(Console, "{end:?}");
@@ -112,38 +110,11 @@ mod program {
         if acknowledgements.most() > BUDGET || frames.most() > BUDGET {
             let _ = writeln!(Console, "# missed: a frame would be late on the chip");
         }
-        let used = (stack_top as *const () as usize).saturating_sub(untouched());
+        let used = stack::used();
         let _ = writeln!(
             Console,
             "# stack of two nodes with all their memory: {used} octets"
         );
-    }
-
-    /// Fills the stack below this function.
-    #[inline(never)]
-    fn paint() {
-        let marker = 0u32;
-        // Room for this function itself.
-        let top = (&raw const marker as usize) - 256;
-        let mut at = &raw mut bss_end;
-        while (at as usize) < top {
-            // SAFETY: between the end of .bss and the stack pointer nothing is stored yet; there is no heap.
-            unsafe {
-                at.write_volatile(PAINT);
-                at = at.add(1);
-            }
-        }
-    }
-
-    /// Where the first word lies that was used.
-    fn untouched() -> usize {
-        let mut at = &raw const bss_end;
-        // SAFETY: as in `paint`; the loop ends where this function's own frame has written, at the latest.
-        while unsafe { at.read_volatile() } == PAINT {
-            // SAFETY: the word after one that is below the stack pointer is in RAM too.
-            at = unsafe { at.add(1) };
-        }
-        at as usize
     }
 }
 

@@ -8,26 +8,24 @@
 mod board;
 
 #[cfg(target_os = "none")]
+#[path = "../../board/stack.rs"]
+mod stack;
+
+#[cfg(target_os = "none")]
 mod program {
     use core::fmt::Write;
 
     use tls_session::{RECORDING, Replay, complete, now, session};
 
     use crate::board::{Console, timer};
+    use crate::stack;
 
     /// Instructions between two ticks of the board's timer.
     const TICK: u64 = 40;
-    /// What unused stack holds.
-    const PAINT: u32 = 0x5aa5_c33c;
-
-    unsafe extern "C" {
-        static mut bss_end: u32;
-        fn stack_top();
-    }
 
     pub fn run() {
         timer::start();
-        paint();
+        stack::paint();
         let began = timer::now();
         let mut sent = [0u8; 512];
         let mut len = 0;
@@ -40,7 +38,7 @@ mod program {
         };
         let outcome = now(session(Replay::new(RECORDING, keep)));
         let ticks = timer::since(began);
-        let used = (stack_top as *const () as usize).saturating_sub(untouched());
+        let used = stack::used();
         for octet in sent.iter().take(len) {
             // The console cannot fail: there is nowhere to say so.
             let _ = writeln!(Console, "{octet:02x}");
@@ -52,34 +50,6 @@ mod program {
             "# a session of TLS, handshake and a line each way: {instructions} instructions"
         );
         let _ = writeln!(Console, "# its stack, with both buffers: {own} octets");
-    }
-
-    /// Fills the stack below this function.
-    #[inline(never)]
-    fn paint() {
-        let marker = 0u32;
-        // Room for this function itself.
-        let top = (&raw const marker as usize) - 256;
-        let mut at = &raw mut bss_end;
-        while (at as usize) < top {
-            // SAFETY: between the end of .bss and the stack pointer nothing is stored yet; there is no heap.
-            unsafe {
-                at.write_volatile(PAINT);
-                at = at.add(1);
-            }
-        }
-    }
-
-    /// Where the first word lies that was used.
-    #[inline(never)]
-    fn untouched() -> usize {
-        let mut at = &raw const bss_end;
-        // SAFETY: as in `paint`; the loop ends where this function's own frame has written, at the latest.
-        while unsafe { at.read_volatile() } == PAINT {
-            // SAFETY: the word after one that is below the stack pointer is in RAM too.
-            at = unsafe { at.add(1) };
-        }
-        at as usize
     }
 }
 

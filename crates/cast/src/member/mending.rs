@@ -153,11 +153,7 @@ impl Member {
             return;
         };
         if part.receiver != self.node {
-            let hop = transfer
-                .node
-                .as_mut()
-                .and_then(|node| node.route(part.receiver));
-            if let Some(hop) = hop.filter(|&hop| hop != source) {
+            if let Some(hop) = transfer.hop(part.receiver, source) {
                 self.outbox.push(Address::node(hop), part.emit());
             }
             return;
@@ -201,8 +197,7 @@ impl Member {
             return;
         };
         if source != self.node {
-            let hop = transfer.node.as_mut().and_then(|node| node.route(source));
-            if let Some(hop) = hop.filter(|&hop| hop != want.receiver) {
+            if let Some(hop) = transfer.hop(source, want.receiver) {
                 self.outbox.push(Address::node(hop), want.emit());
             }
             return;

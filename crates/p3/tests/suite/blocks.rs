@@ -243,7 +243,7 @@ fn with_forgers_about_each_frame_gets_its_tag() {
     assert!(complete == 30 && wary >= 15 && found > 100);
 }
 
-/// A bent tag of a block, under a CTRL that relays take for good: the destination does not ask for everything again. Method: the first
+/// Goal: the destination does not ask for all packets again where the tag of one block is bent and relays accept the CTRL. Method: the first
 /// copies of the CTRL are bent in their tags, and at each other place.
 #[test]
 fn bent_tags_make_no_block_fail() {
