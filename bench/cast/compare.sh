@@ -47,7 +47,7 @@ if [ "$1" = table ]; then
   repeat() { # RUNS WORDS...
     local runs=$1 at
     shift
-    for at in $(seq "$runs"); do "$0" "$@" | tail -1 | sed "s/$/ run $at/"; done | tee /dev/stderr |
+    for at in $(seq "$runs"); do "$0" "$@" | tail -1 | sed "s/$/ run $at/"; done | tee >(cat >&2) |
       awk '{ for (i = 1; i <= NF; i++) { if ($i == "s," && !seen[NR]++) { t = $(i - 1); n++; sum += t; if (n == 1 || t < least) least = t; if (t > most) most = t; sq += t * t }
                if ($i == "complete") { have += $(i + 1); want += $(i + 3) }
                if ($i ~ /^x[0-9]/ && !(NR in wire)) { wire[NR] = substr($i, 2) + 0; w += wire[NR] } }
