@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use crate::process;
 use crate::report::Outcome;
+use crate::terminal;
 use crate::workspace::Workspace;
 
 /// The README's first command, `cargo run --release -- demo`, without cargo.
@@ -63,7 +64,7 @@ pub fn demo(workspace: &Workspace) -> Outcome {
         Err(why) => return Outcome::Failed(why),
     };
     let took = started.elapsed().as_secs_f64();
-    print!("{output}");
+    terminal::say(&output);
     if let Some(name) = DEMO_NAMES.iter().find(|name| !output.contains(*name)) {
         return Outcome::Failed(format!("the demo's output does not name `{name}`"));
     }

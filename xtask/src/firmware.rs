@@ -12,6 +12,7 @@ use crate::elf::Elf;
 use crate::process;
 use crate::report::{Outcome, Report};
 use crate::targets::{self, FIRMWARE as TARGET};
+use crate::terminal;
 use crate::workspace::Workspace;
 
 const QEMU: &str = "qemu-system-arm";
@@ -82,14 +83,16 @@ fn both(workspace: &Workspace) -> Result<String, String> {
     let mut seen = Vec::new();
     for (folder, what) in IMAGES {
         let run = compare(workspace, folder)?;
-        run.counted.iter().for_each(|line| println!("{line}"));
+        run.counted
+            .iter()
+            .for_each(|line| terminal::say(&format!("{line}\n")));
         if let Some(missed) = run.counted.iter().find(|line| line.starts_with(MISSED)) {
             return Err(format!("{folder}: {missed}"));
         }
         seen.push(format!("{} {what}", run.sent));
     }
     for line in weigh(workspace)? {
-        println!("# {line}");
+        terminal::say(&format!("# {line}\n"));
     }
     Ok(format!("{}, the same on both", seen.join(", ")))
 }

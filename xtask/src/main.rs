@@ -26,6 +26,7 @@ mod source;
 mod storm;
 mod suites;
 mod targets;
+mod terminal;
 mod test;
 mod tool;
 mod workspace;

@@ -6,6 +6,7 @@ use std::process::{Command, Stdio};
 
 use crate::process;
 use crate::report::Outcome;
+use crate::terminal;
 use crate::workspace::{self, Workspace};
 
 /// The built page that the program carries.
@@ -28,7 +29,7 @@ pub fn alone(check: bool) -> Result<(), String> {
     match made(&workspace::root()?, check) {
         Outcome::Failed(why) | Outcome::Skipped(why) => Err(why),
         Outcome::Passed(what) => {
-            println!("{what}");
+            terminal::say(&format!("{what}\n"));
             Ok(())
         }
     }
@@ -138,7 +139,7 @@ fn live(workspace: &Workspace, folder: &Path, chromium: &str) -> Result<&'static
         .arg(workspace.root.join("target/web-test/screenshots"))
         .env("CHAPPE_CHROMIUM", chromium)
         .current_dir(folder);
-    let status = test.status().map_err(|error| format!("node: {error}"))?;
+    let status = process::status(&mut test)?;
     match status.code() {
         Some(0) => Ok("runs, figures and running daemons"),
         Some(CANNOT) => Ok("runs and figures; no border router can run here"),

@@ -1,11 +1,13 @@
 //! Running other programs: no terminal to ask, output shown or taken, a time limit where one can hang.
 
 use std::ffi::OsStr;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
+
+use crate::terminal;
 
 /// `cargo` of the toolchain that runs us, in folder `root`, without standard input.
 pub fn cargo(root: &Path, args: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Command {
@@ -17,11 +19,34 @@ pub fn cargo(root: &Path, args: impl IntoIterator<Item = impl AsRef<OsStr>>) -> 
 
 /// Runs a command to its end with its output shown.
 pub fn show(command: &mut Command) -> Result<(), String> {
-    let status = command
-        .stdin(Stdio::null())
-        .status()
+    verdict(status(command)?)
+}
+
+/// The same for a command whose exit code says more than success; an error only if it does not start.
+pub fn status(command: &mut Command) -> Result<ExitStatus, String> {
+    command.stdin(Stdio::null());
+    if terminal::is_held() {
+        return hold(command);
+    }
+    command.status().map_err(|e| cannot_start(command, &e))
+}
+
+/// Runs a command to its end and holds back what it prints, standard output and standard error in their order.
+fn hold(command: &mut Command) -> Result<ExitStatus, String> {
+    let (mut reader, writer) = io::pipe().map_err(|e| e.to_string())?;
+    let second = writer.try_clone().map_err(|e| e.to_string())?;
+    let mut child = command
+        .stdout(writer)
+        .stderr(second)
+        .spawn()
         .map_err(|e| cannot_start(command, &e))?;
-    verdict(status)
+    // The command keeps the writing ends until they are replaced, and the pipe would not end.
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    let mut octets = Vec::new();
+    let read = reader.read_to_end(&mut octets);
+    terminal::keep(&octets);
+    read.map_err(|e| e.to_string())?;
+    child.wait().map_err(|e| e.to_string())
 }
 
 /// Runs a command, shows its standard output line by line and gives each line to `see` as well.
@@ -35,7 +60,7 @@ pub fn show_and_see(command: &mut Command, mut see: impl FnMut(&str)) -> Result<
         for line in BufReader::new(stdout).split(b'\n') {
             let line = line.map_err(|e| e.to_string())?;
             let line = String::from_utf8_lossy(&line);
-            println!("{line}");
+            terminal::say(&format!("{line}\n"));
             see(&line);
         }
     }

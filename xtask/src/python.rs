@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use crate::process;
 use crate::report::Outcome;
+use crate::terminal;
 use crate::workspace::{self, Workspace};
 
 /// The folder of the Python package.
@@ -152,7 +153,7 @@ fn tested(root: &Path, environment: &Environment) -> Result<String, String> {
         Duration::from_secs(900),
     )
     .map_err(|why| format!("the tests: {why}"))?;
-    print!("{out}");
+    terminal::say(&out);
     let last = out.lines().rev().find(|line| !line.trim().is_empty());
     Ok(last.unwrap_or_default().to_owned())
 }

@@ -2,7 +2,10 @@
 
 use std::fmt::Write;
 use std::fs;
+use std::thread;
 use std::time::{Duration, Instant};
+
+use crate::terminal;
 
 /// How a step ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,6 +23,18 @@ pub enum Outcome {
 pub struct Report {
     steps: Vec<Step>,
     started: Instant,
+    lane: Lane,
+}
+
+/// Which steps run at the same time as those of this report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Lane {
+    /// No steps run beside these.
+    Alone,
+    /// Those of another lane, which holds its output back while this one prints.
+    Shown,
+    /// Those of another lane, which has the terminal.
+    Held,
 }
 
 #[derive(Debug)]
@@ -27,7 +42,7 @@ struct Step {
     name: String,
     outcome: Outcome,
     took: Duration,
-    /// Processor time of the programs that it ran; `None` where the system does not report it.
+    /// Processor time of the programs that it ran; `None` where the system does not report it or other steps ran beside it.
     worked: Option<Duration>,
 }
 
@@ -48,17 +63,48 @@ impl From<Result<(), String>> for Outcome {
 
 impl Report {
     pub fn new() -> Report {
+        Report::of(Lane::Alone)
+    }
+
+    fn of(lane: Lane) -> Report {
         Report {
             steps: Vec::new(),
             started: Instant::now(),
+            lane,
         }
+    }
+
+    /// Runs two lanes of steps at the same time. The first has the terminal; the output of a step of the second appears when that
+    /// step has ended. Whose processor time is whose cannot be told, so only the summary's last line counts it.
+    pub fn lanes(
+        &mut self,
+        shown: impl FnOnce(&mut Report),
+        held: impl FnOnce(&mut Report) + Send,
+    ) {
+        let mut second = Report::of(Lane::Held);
+        let mut first = Report::of(Lane::Shown);
+        thread::scope(|scope| {
+            scope.spawn(|| held(&mut second));
+            shown(&mut first);
+        });
+        self.steps.extend(first.steps);
+        self.steps.extend(second.steps);
     }
 
     /// Runs one step; true unless it failed.
     pub fn step(&mut self, name: &str, work: impl FnOnce() -> Outcome) -> bool {
-        println!("\n== {name}");
-        let (started, worked) = (Instant::now(), processor_time());
-        let outcome = work();
+        let (started, before) = (Instant::now(), processor_time());
+        let outcome = match self.lane {
+            Lane::Alone | Lane::Shown => {
+                println!("\n== {name}");
+                work()
+            }
+            Lane::Held => {
+                let (outcome, said) = terminal::hold(work);
+                println!("\n== {name}\n{}", said.trim_end());
+                outcome
+            }
+        };
         match &outcome {
             Outcome::Passed(seen) if !seen.is_empty() => println!("{seen}"),
             Outcome::Passed(_) => {}
@@ -66,12 +112,14 @@ impl Report {
             Outcome::Skipped(why) => println!("skipped: {why}"),
         }
         let passed = !matches!(outcome, Outcome::Failed(_));
-        let now = processor_time();
+        let worked = before
+            .zip(processor_time())
+            .filter(|_| self.lane == Lane::Alone);
         self.steps.push(Step {
             name: name.to_owned(),
             outcome,
             took: started.elapsed(),
-            worked: now.zip(worked).map(|(now, before)| now - before),
+            worked: worked.map(|(before, now)| now - before),
         });
         passed
     }
@@ -116,9 +164,12 @@ impl Report {
         let failed = self.count(|o| matches!(o, Outcome::Failed(_)));
         let skipped = self.count(|o| matches!(o, Outcome::Skipped(_)));
         let seconds = self.started.elapsed().as_secs();
+        let worked = processor_time().map_or_else(String::new, |all| {
+            format!(", {} s of processor", all.as_secs())
+        });
         let _ = writeln!(
             text,
-            "{passed} passed, {failed} failed, {skipped} skipped in {} min {} s",
+            "{passed} passed, {failed} failed, {skipped} skipped in {} min {} s{worked}",
             seconds / 60,
             seconds % 60
         );
@@ -141,7 +192,30 @@ fn processor_time() -> Option<Duration> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Barrier;
+
     use super::*;
+
+    /// Each lane waits for the other one's first step, which two lanes in turn would never see.
+    #[test]
+    fn two_lanes_run_at_the_same_time() {
+        let both = Barrier::new(2);
+        let meet = || {
+            both.wait();
+            Outcome::Passed(String::new())
+        };
+        let mut report = Report::new();
+        report.lanes(
+            |lane| assert!(lane.step("first", meet)),
+            |lane| {
+                lane.step("second", meet);
+                lane.step("third", || Outcome::Failed("broken".to_owned()));
+            },
+        );
+        let names: Vec<&str> = report.steps.iter().map(|step| step.name.as_str()).collect();
+        assert_eq!(names, ["first", "second", "third"]);
+        assert_eq!(report.close(), Err("one step failed".to_owned()));
+    }
 
     #[test]
     fn a_failed_step_fails_the_whole_and_a_skipped_one_does_not() {

@@ -12,6 +12,7 @@ use crate::firmware::{self, Image};
 use crate::process;
 use crate::report::{Outcome, Report};
 use crate::targets::{self, FIRMWARE as TARGET};
+use crate::terminal;
 use crate::workspace::Workspace;
 
 /// Where the figures are kept.
@@ -86,7 +87,7 @@ fn keep_images(workspace: &Workspace) -> Result<String, String> {
         }
     }
     weigh_tls(workspace, &mut text)?;
-    print!("{text}");
+    terminal::say(&text);
     fs::write(workspace.root.join(BOARDS), &text).map_err(|why| format!("{BOARDS}: {why}"))?;
     Ok(format!("{} images", weighed.len()))
 }
@@ -147,7 +148,7 @@ fn measure(workspace: &Workspace, keep: bool) -> Result<String, String> {
             Ok(())
         }
     };
-    print!("{text}");
+    terminal::say(&text);
     if keep {
         fs::write(workspace.root.join(RECORD), &text).map_err(|why| format!("{RECORD}: {why}"))?;
     }

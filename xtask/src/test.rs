@@ -20,27 +20,49 @@ pub fn everything(install: bool) -> Result<(), String> {
     install_all(&root, install || in_ci, &mut report);
     report.step("lock file", || lock_file(&root, in_ci));
     let workspace = Workspace::load()?;
-    static_checks(&workspace, &mut report);
-    report.step("documentation", || documentation(&root));
-    report.step("no_std", || no_std::without_allocator(&workspace));
-    report.step("no_std + alloc", || no_std::with_allocator(&workspace));
-    report.step("no_std, other CPUs", || {
-        no_std::on_other_processors(&workspace)
-    });
-    report.step("firmware", || firmware::firmware(&workspace));
-    report.step("page", || page::current(&workspace));
-    report.step("sizes", || sizes::sizes(&workspace, false));
-    if report.step("build", || build(&root)) {
-        report.step("demo", || demo::demo(&workspace));
-        report.step("systems", || demo::systems(&workspace));
-        report.step("example", || demo::example(&workspace));
-        report.step("storm", || storm::short(&workspace));
-        report.step("capture", || demo::capture(&workspace));
-        report.step("browser", || page::browser(&workspace));
-        report.step("python", || python::wheel(&workspace));
+    let mut is_built = false;
+    report.lanes(
+        |lane| {
+            static_checks(&workspace, lane);
+            lane.step("documentation", || documentation(&root));
+            is_built = lane.step("build", || build(&root));
+        },
+        |lane| small_processors(&workspace, lane),
+    );
+    if !is_built {
+        return report.close();
     }
-    report.step("cargo test", || cargo_test(&workspace));
+    // Most tests in real time wait, so others use the processors meanwhile.
+    report.lanes(
+        |lane| {
+            lane.step("cargo test", || cargo_test(&workspace));
+        },
+        |lane| whole_programs(&workspace, lane),
+    );
     report.close()
+}
+
+/// What is built without an operating system, for this processor and others, in target folders of its own.
+fn small_processors(workspace: &Workspace, report: &mut Report) {
+    report.step("no_std", || no_std::without_allocator(workspace));
+    report.step("no_std + alloc", || no_std::with_allocator(workspace));
+    report.step("no_std, other CPUs", || {
+        no_std::on_other_processors(workspace)
+    });
+    report.step("firmware", || firmware::firmware(workspace));
+    report.step("page", || page::current(workspace));
+    report.step("sizes", || sizes::sizes(workspace, false));
+}
+
+/// What runs the built programs as a user would.
+fn whole_programs(workspace: &Workspace, report: &mut Report) {
+    report.step("demo", || demo::demo(workspace));
+    report.step("systems", || demo::systems(workspace));
+    report.step("example", || demo::example(workspace));
+    report.step("storm", || storm::short(workspace));
+    report.step("capture", || demo::capture(workspace));
+    report.step("browser", || page::browser(workspace));
+    report.step("python", || python::wheel(workspace));
 }
 
 /// `cargo xtask install`: what `cargo xtask test` needs beyond a toolchain.

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::process;
+use crate::terminal;
 
 /// A program, by its package on crates.io.
 #[derive(Clone, Copy, Debug)]
@@ -28,7 +29,7 @@ impl Tool {
                 return Ok(program);
             }
         }
-        println!("building {name} {version}, once: {}", self.cost);
+        terminal::say(&format!("building {name} {version}, once: {}\n", self.cost));
         let mut cargo = process::cargo(root, ["install", name, "--locked", "--version", version]);
         cargo
             .args(["--no-default-features", "--features"])
