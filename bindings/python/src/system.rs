@@ -57,12 +57,15 @@ pub fn register(
     octets: usize,
     class: Py<PyAny>,
 ) -> PyResult<()> {
-    let rates = [Rate::Dsss1, Rate::Dsss2, Rate::Cck5, Rate::Cck11];
-    let rate = rates
+    let rate = Rate::DOT11B
         .into_iter()
+        .chain(Rate::OFDM)
         .find(|rate| rate.bitrate() == Bitrate(rate_bps));
     let rate = rate.ok_or_else(|| {
-        PyValueError::new_err("rate_bps is one of 1000000, 2000000, 5500000, 11000000")
+        PyValueError::new_err(
+            "rate_bps is a rate of 802.11b (1000000, 2000000, 5500000, 11000000) or of 802.11g (6000000, 9000000, 12000000, \
+             18000000, 24000000, 36000000, 48000000, 54000000)",
+        )
     })?;
     if SYSTEMS.iter().any(|system| system.scenario.name == name) {
         let message = format!("chappe has a system of the name {name}");
@@ -215,7 +218,11 @@ impl Carry for PythonRun {
             self.settings.raised.clone(),
         );
         let address = Address::node(node as u16);
-        let mac = Dot11::new(Config::dot11b(self.settings.frame.0.rate), address, backoff);
+        let mac = Dot11::new(
+            Config::of_rate(self.settings.frame.0.rate),
+            address,
+            backoff,
+        );
         Ok(Box::new(OverMac::new(mac, link)))
     }
 

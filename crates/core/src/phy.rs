@@ -18,6 +18,22 @@ pub enum Rate {
     Cck11,
     /// 802.15.4 at 2.4 GHz, O-QPSK with 32 chips to a symbol of 4 bits, 250 kbit/s.
     Oqpsk250,
+    /// 802.11a and g, OFDM in 20 MHz, BPSK with a code of rate 1/2, 6 Mbit/s.
+    Ofdm6,
+    /// OFDM, BPSK, 3/4, 9 Mbit/s.
+    Ofdm9,
+    /// OFDM, QPSK, 1/2, 12 Mbit/s.
+    Ofdm12,
+    /// OFDM, QPSK, 3/4, 18 Mbit/s.
+    Ofdm18,
+    /// OFDM, 16-QAM, 1/2, 24 Mbit/s.
+    Ofdm24,
+    /// OFDM, 16-QAM, 3/4, 36 Mbit/s.
+    Ofdm36,
+    /// OFDM, 64-QAM, 2/3, 48 Mbit/s.
+    Ofdm48,
+    /// OFDM, 64-QAM, 3/4, 54 Mbit/s.
+    Ofdm54,
 }
 
 /// The 802.11b synchronisation preamble. Other rates have a single preamble and use `Long`.
@@ -42,6 +58,23 @@ impl Rate {
     /// The four rates of 802.11b, slowest first.
     pub const DOT11B: [Rate; 4] = [Rate::Dsss1, Rate::Dsss2, Rate::Cck5, Rate::Cck11];
 
+    /// The eight rates of OFDM in 20 MHz (802.11a and g), slowest first.
+    pub const OFDM: [Rate; 8] = [
+        Rate::Ofdm6,
+        Rate::Ofdm9,
+        Rate::Ofdm12,
+        Rate::Ofdm18,
+        Rate::Ofdm24,
+        Rate::Ofdm36,
+        Rate::Ofdm48,
+        Rate::Ofdm54,
+    ];
+
+    /// Whether it is one of [`Rate::OFDM`].
+    pub const fn is_ofdm(self) -> bool {
+        (self as u8) >= (Rate::Ofdm6 as u8)
+    }
+
     /// Bits per second of the PSDU.
     pub const fn bitrate(self) -> Bitrate {
         match self {
@@ -50,6 +83,14 @@ impl Rate {
             Rate::Cck5 => Bitrate(5_500_000),
             Rate::Cck11 => Bitrate(11_000_000),
             Rate::Oqpsk250 => Bitrate(250_000),
+            Rate::Ofdm6 => Bitrate(6_000_000),
+            Rate::Ofdm9 => Bitrate(9_000_000),
+            Rate::Ofdm12 => Bitrate(12_000_000),
+            Rate::Ofdm18 => Bitrate(18_000_000),
+            Rate::Ofdm24 => Bitrate(24_000_000),
+            Rate::Ofdm36 => Bitrate(36_000_000),
+            Rate::Ofdm48 => Bitrate(48_000_000),
+            Rate::Ofdm54 => Bitrate(54_000_000),
         }
     }
 }
@@ -67,18 +108,19 @@ impl Mode {
     pub const fn short(rate: Rate) -> Mode {
         let preamble = match rate {
             Rate::Cck5 | Rate::Cck11 | Rate::Dsss2 => Preamble::Short,
-            Rate::Dsss1 | Rate::Oqpsk250 => Preamble::Long,
+            _ => Preamble::Long,
         };
         Mode { rate, preamble }
     }
 
     /// The time on the air before the first bit of the PSDU: preamble and PHY header.
     ///
-    /// 802.11b: IEEE 802.11-2020, 16.2.2 (144 + 48 us long, 72 + 24 us short). 802.15.4: 8 preamble symbols,
-    /// 2 of SFD, 2 of PHR, of 16 us each (IEEE 802.15.4-2006, 6.3 and 6.5).
+    /// 802.11b: IEEE 802.11-2020, 16.2.2 (144 + 48 us long, 72 + 24 us short). OFDM: 16 us of training and a SIGNAL symbol of
+    /// 4 us (17.3.2.2). 802.15.4: 8 preamble symbols, 2 of SFD, 2 of PHR, of 16 us each (IEEE 802.15.4-2006, 6.3 and 6.5).
     pub const fn header_time(self) -> Duration {
         match (self.rate, self.preamble) {
             (Rate::Oqpsk250, _) => Duration::from_micros(12 * 16),
+            (rate, _) if rate.is_ofdm() => Duration::from_micros(16 + 4),
             (_, Preamble::Long) => Duration::from_micros(192),
             (_, Preamble::Short) => Duration::from_micros(96),
         }
@@ -86,12 +128,18 @@ impl Mode {
 
     /// The time a frame of `bytes` octets (FCS included) is on the air.
     ///
-    /// 802.11b counts whole microseconds (TXTIME, IEEE 802.11-2020, 16.3.4).
+    /// 802.11b counts whole microseconds (TXTIME, IEEE 802.11-2020, 16.3.4), OFDM whole symbols of 4 us, in which 16 bits of
+    /// SERVICE precede the frame and 6 of tail follow it (17.4.3). The 6 us of silence behind each OFDM frame at 2.4 GHz
+    /// (18.3.2.4) are not counted: nothing is on the air.
     pub const fn airtime(self, bytes: usize) -> Duration {
         let bits = bytes as u64 * 8;
         let header = self.header_time().nanos();
         let payload = match self.rate {
             Rate::Oqpsk250 => self.rate.bitrate().time_of(bits).nanos(),
+            rate if rate.is_ofdm() => {
+                let symbol = 4 * rate.bitrate().0 / 1_000_000;
+                (16 + bits + 6).div_ceil(symbol) * 4_000
+            }
             _ => (bits * 1_000_000).div_ceil(self.rate.bitrate().0) * 1_000,
         };
         Duration::from_nanos(header + payload)
@@ -119,5 +167,10 @@ mod tests {
         assert_eq!(Mode::short(Rate::Cck11).airtime(1528), us(96 + 1112));
         assert_eq!(Mode::short(Rate::Dsss1).header_time(), us(192));
         assert_eq!(Mode::long(Rate::Oqpsk250).airtime(127), us(4256));
+        // By hand: ceil((16 + 112 + 6) / 24) = 6 symbols, ceil(12310 / 216) = 57.
+        assert_eq!(Mode::long(Rate::Ofdm6).airtime(14), us(20 + 24));
+        assert_eq!(Mode::short(Rate::Ofdm54).airtime(1536), us(20 + 228));
+        assert!(Rate::OFDM.into_iter().all(Rate::is_ofdm));
+        assert!(!Rate::DOT11B.into_iter().any(Rate::is_ofdm) && !Rate::Oqpsk250.is_ofdm());
     }
 }

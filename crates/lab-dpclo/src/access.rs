@@ -55,7 +55,7 @@ impl Access {
     pub fn new(method: Method, mode: Mode) -> Access {
         let station = dot11::Config {
             data: mode,
-            ..dot11::Config::dot11b(mode.rate)
+            ..dot11::Config::of_rate(mode.rate)
         };
         Access::on(method, station)
     }
@@ -63,7 +63,7 @@ impl Access {
     /// A method on a station with these parameters. Stations overhear: DPCLO reads its neighbours' queue lengths from
     /// frames to other nodes.
     pub fn on(method: Method, station: dot11::Config) -> Access {
-        let usual = zmac::Config::dot11b(station.data.rate);
+        let usual = zmac::Config::of_rate(station.data.rate);
         Access {
             method,
             station: dot11::Config {
@@ -82,7 +82,7 @@ impl Access {
     }
 
     fn zmac(&self) -> zmac::Config {
-        let usual = zmac::Config::dot11b(self.station.data.rate);
+        let usual = zmac::Config::of_rate(self.station.data.rate);
         zmac::Config {
             station: self.station,
             beacon: self.burst,

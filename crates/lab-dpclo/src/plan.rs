@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use chappe_core::{Duration, Mode};
-use chappe_dpclo::{KMax, NEXT_HOPS_MAX, Settings as Router};
+use chappe_dpclo::{KMax, NEXT_HOPS_MAX, RateLaw, Settings as Router};
 use chappe_scenario::format::{AccessName, FaultKind, FlowTable, Located, Receivers, Scenario};
 use chappe_scenario::plan::{Check, mac, radio};
 use chappe_scenario::quantity::{Size, Time};
@@ -39,7 +39,7 @@ pub static SYSTEM: System = System {
     has_priorities: true,
     carries_flows: true,
     has_link_loss: false,
-    radios: Radios::Dot11b,
+    radios: Radios::Dot11,
     profile: "ns2-threshold",
     nodes_max: (1000, "every router has a row for each node and neighbour"),
     shares_ends: true,
@@ -117,6 +117,10 @@ impl Variant {
 /// Octets of payload in a datagram (Table I), and in a segment that carries an object.
 const DATAGRAM: u16 = 200;
 const SEGMENT: u16 = 1000;
+/// Octets of a data frame around its packet: 24 of MAC header, 8 of LLC/SNAP, 4 of check sequence.
+const HEADERS: u64 = 24 + 8 + 4;
+/// Octets of an acknowledgement.
+const ACK: usize = 14;
 /// How long nodes only send probes: two periods in which routes spread, and four in which they settle.
 const PROBING: Duration = Duration::from_secs(60);
 
@@ -159,7 +163,7 @@ impl Dpclo {
         restarts(scenario, check)?;
         Ok(Dpclo {
             variant,
-            settings: router(variant, protocol, check)?,
+            settings: at_rate(router(variant, protocol, check)?, &access),
             access,
             stack,
             payload: usize::from(payload.unwrap_or(DATAGRAM)),
@@ -218,6 +222,20 @@ fn access(scenario: &Scenario, mode: Mode, check: &Check<'_>) -> Result<Access, 
 }
 
 /// The settings of the variant's routers, with the scenario's changes.
+/// The settings with airtimes of the stations' own rate, which prices are made of.
+fn at_rate(mut settings: Router, access: &Access) -> Router {
+    if let RateLaw::Airtime(law) = &mut settings.rate {
+        let station = &access.station;
+        let bits = |octets: u64| station.data.rate.bitrate().time_of(8 * octets);
+        let back_off = station.slot * 2 + station.slot * u64::from(station.cw_min) / 2;
+        let header = station.data.header_time() + bits(HEADERS);
+        let ack = station.control.airtime(ACK);
+        law.around = station.sifs + back_off + header + station.sifs + ack;
+        law.octet = bits(1);
+    }
+    settings
+}
+
 fn router(variant: Variant, protocol: &DpcloKeys, check: &Check<'_>) -> Result<Router, InputError> {
     let mut settings = variant.settings();
     if let Some(queue) = &protocol.queue {
@@ -357,5 +375,30 @@ impl Settings for Dpclo {
 
     fn frame(&self) -> (Mode, usize) {
         (self.access.station.data, frame(self.payload))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use chappe_core::Rate;
+    use chappe_dpclo::AirtimeLaw;
+
+    use super::*;
+
+    /// At 2 Mbit/s the airtimes are those that the law was made with; at 54 Mbit/s an exchange takes a tenth.
+    #[test]
+    fn prices_know_the_rate() {
+        let airtimes = |rate| {
+            let access = Access::new(Method::Dcf, Mode::long(rate));
+            match at_rate(Router::improved(), &access).rate {
+                RateLaw::Airtime(law) => (law.around, law.octet),
+                _ => (Duration::ZERO, Duration::ZERO),
+            }
+        };
+        let usual = AirtimeLaw::DOT11B;
+        assert_eq!(airtimes(Rate::Dsss2), (usual.around, usual.octet));
+        // 34 + 67.5 + 20 + 5.3 + 16 + 28 us, and 148 ns.
+        let (around, octet) = airtimes(Rate::Ofdm54);
+        assert_eq!((around.micros(), octet.nanos()), (170, 148));
     }
 }

@@ -75,7 +75,7 @@ static KINDS: [Kind; 6] = [
     Kind {
         name: "wifi",
         also: &["802.11", "wlan"],
-        about: "802.11b over a distance",
+        about: "802.11 over a distance",
         takes: &[What::Distance, What::Rate, What::Loss, What::Burst],
         make: wifi,
         loss: 0.1,
@@ -83,7 +83,7 @@ static KINDS: [Kind; 6] = [
     Kind {
         name: "mesh",
         also: &["three-hop mesh"],
-        about: "hops of 802.11b on one channel",
+        about: "hops of 802.11 on one channel",
         takes: &[What::Hops, What::Rate, What::Loss, What::Burst],
         make: mesh,
         loss: 0.1,
@@ -240,8 +240,12 @@ fn read(
         && kind.name != "satellite"
         && rate_of(value).is_none()
     {
-        let message = format!("802.11b has no rate of `{words}`");
-        return wrong(message, "its rates are 1, 2, 5.5 and 11 Mbit/s".into());
+        let message = format!("802.11 has no rate of `{words}`");
+        return wrong(
+            message,
+            "802.11b: 1, 2, 5.5 and 11 Mbit/s; 802.11g: 6, 9, 12, 18, 24, 36, 48 and 54 Mbit/s"
+                .into(),
+        );
     }
     let place = match what {
         What::Distance => &mut numbers.metres,
@@ -344,14 +348,23 @@ impl What {
 fn rate_of(bps: f64) -> Option<Rate> {
     Rate::DOT11B
         .into_iter()
+        .chain(Rate::OFDM)
         .find(|rate| rate.bitrate().0 as f64 == bps)
 }
 
-/// 802.11b with the constants of `chappe_mac::dot11`. The cards wait for acknowledgements for as long as the distance needs, and
+/// The amendment that a rate is of.
+fn standard(rate: Rate) -> &'static str {
+    match rate.is_ofdm() {
+        true => "802.11g",
+        false => "802.11b",
+    }
+}
+
+/// 802.11 with the constants of `chappe_mac::dot11`. The cards wait for acknowledgements for as long as the distance needs, and
 /// keep the standard's slot, as cards do on which an operator sets only the coverage class.
-fn dot11b(rate: Option<f64>, propagation: Duration, hops: u8) -> (Rate, Path) {
+fn dot11(rate: Option<f64>, propagation: Duration, hops: u8) -> (Rate, Path) {
     let rate = rate.and_then(rate_of).unwrap_or(Rate::Cck11);
-    let config = dot11::Config::dot11b(rate);
+    let config = dot11::Config::of_rate(rate);
     let ack = config.control.airtime(ACK_LEN + FCS_LEN);
     // DIFS, and half of the first back-off window.
     let contention = config.sifs.nanos() + config.slot.nanos() * 2;
@@ -404,9 +417,9 @@ const USUAL_METRES: f64 = 60e3;
 fn wifi(numbers: &Numbers) -> Made {
     let metres = numbers.metres.unwrap_or(USUAL_METRES);
     let propagation = Duration::from_secs_f64(metres / LIGHT);
-    let (rate, plain) = dot11b(numbers.rate, propagation, 1);
+    let (rate, plain) = dot11(numbers.rate, propagation, 1);
     Made {
-        radios: format!("802.11b at {rate} over {}", Length::new(metres)),
+        radios: format!("{} at {rate} over {}", standard(rate), Length::new(metres)),
         plain,
         setting: Some("iw dev DEVICE set noack_map 0xffff"),
     }
@@ -414,9 +427,12 @@ fn wifi(numbers: &Numbers) -> Made {
 
 fn mesh(numbers: &Numbers) -> Made {
     let hops = numbers.hops.unwrap_or(3.0) as u8;
-    let (rate, plain) = dot11b(numbers.rate, Duration::ZERO, hops);
+    let (rate, plain) = dot11(numbers.rate, Duration::ZERO, hops);
     Made {
-        radios: format!("{hops} hops of 802.11b at {rate}, all on one channel"),
+        radios: format!(
+            "{hops} hops of {} at {rate}, all on one channel",
+            standard(rate)
+        ),
         plain,
         setting: None,
     }

@@ -37,7 +37,7 @@ pub static SYSTEM: System = System {
     has_priorities: false,
     carries_flows: false,
     has_link_loss: false,
-    radios: Radios::Dot11b,
+    radios: Radios::Dot11,
     profile: "chappe-physical",
     nodes_max: (NODES_MAX, "Pacifier names nodes by one octet"),
     shares_ends: false,

@@ -41,7 +41,7 @@ pub static SYSTEM: System = System {
     has_priorities: false,
     carries_flows: false,
     has_link_loss: true,
-    radios: Radios::Dot11b,
+    radios: Radios::Dot11,
     profile: "long-link",
     nodes_max: (64, "a line has this many masts at most"),
     shares_ends: true,

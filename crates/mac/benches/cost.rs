@@ -86,7 +86,7 @@ fn main() {
         random(),
     );
     cycle("EDCA: an acknowledged frame", edca, Address::node(2));
-    let config = zmac::Config::dot11b(Rate::Dsss2);
+    let config = zmac::Config::of_rate(Rate::Dsss2);
     let alone = Schedule::of(0, &[0], |_, _| false);
     let zmac = Dot11::zmac_plus(config, alone, Address::node(1), random());
     cycle(

@@ -66,7 +66,7 @@ fn main() {
     line("EDCA", |_, _, address, random| {
         Edca::edca(station, Category::DSSS, address, random)
     });
-    let usual = zmac::Config::dot11b(Rate::Dsss2);
+    let usual = zmac::Config::of_rate(Rate::Dsss2);
     let silent = zmac::Config { ecn: None, ..usual };
     line("ZMAC+ without notices", claims(silent));
     for burst in [20, 40, 212] {

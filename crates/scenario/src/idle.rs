@@ -22,7 +22,7 @@ pub static IDLE: System = System {
     has_priorities: false,
     carries_flows: false,
     has_link_loss: false,
-    radios: Radios::Dot11b,
+    radios: Radios::Dot11,
     profile: "chappe-physical",
     nodes_max: (256, "Idle names nodes by one octet"),
     shares_ends: false,

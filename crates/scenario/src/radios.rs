@@ -5,24 +5,25 @@ use chappe_sim::Profile;
 /// A family of radios.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Radios {
-    /// 802.11b at 2.4 GHz, 1 to 11 Mbit/s.
-    Dot11b,
+    /// 802.11b and g at 2.4 GHz, 1 to 54 Mbit/s.
+    Dot11,
     /// 802.15.4 at 2.4 GHz, O-QPSK with 250 kbit/s.
     Dot15d4,
 }
 
-/// Profiles of 802.11b: those of a neighbourhood, and that of long links.
-const DOT11B: [&str; 5] = {
+/// Profiles of 802.11: those of a neighbourhood, that of OFDM, and that of long links.
+const DOT11: [&str; 6] = {
     let [a, b, c, d] = Profile::NAMES;
+    let [ofdm] = Profile::NAMES_OFDM;
     let [long] = Profile::NAMES_LONG;
-    [a, b, c, d, long]
+    [a, ofdm, b, c, d, long]
 };
 
 impl Radios {
     /// Its name in sentences.
     pub const fn name(self) -> &'static str {
         match self {
-            Radios::Dot11b => "802.11b",
+            Radios::Dot11 => "802.11",
             Radios::Dot15d4 => "802.15.4",
         }
     }
@@ -35,7 +36,7 @@ impl Radios {
     /// The names of its profiles.
     pub const fn profiles(self) -> &'static [&'static str] {
         match self {
-            Radios::Dot11b => &DOT11B,
+            Radios::Dot11 => &DOT11,
             Radios::Dot15d4 => &Profile::NAMES_DOT15D4,
         }
     }
@@ -43,7 +44,7 @@ impl Radios {
     /// The channels that a scenario may name.
     pub const fn channels(self) -> std::ops::RangeInclusive<u8> {
         match self {
-            Radios::Dot11b => 1..=14,
+            Radios::Dot11 => 1..=14,
             Radios::Dot15d4 => 11..=26,
         }
     }

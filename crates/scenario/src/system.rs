@@ -166,7 +166,7 @@ impl System {
         has_priorities: false,
         carries_flows: false,
         has_link_loss: false,
-        radios: Radios::Dot11b,
+        radios: Radios::Dot11,
         profile: "chappe-physical",
         nodes_max: (65_535, "two octets number the nodes"),
         shares_ends: false,

@@ -141,7 +141,7 @@ impl<W: Write> Pcapng<W> {
         if packet.mode.rate == Rate::Oqpsk250 {
             return self.tap(packet);
         }
-        let Some(tuned) = Tuned::dot11b(packet.channel) else {
+        let Some(tuned) = Tuned::at_2_4_ghz(packet.channel, packet.mode.rate) else {
             self.skipped += 1;
             return;
         };

@@ -100,6 +100,7 @@ mod medium;
 mod motion;
 mod moving;
 mod nodes;
+mod ofdm;
 mod oqpsk;
 mod path_loss;
 mod position;

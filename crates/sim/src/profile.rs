@@ -133,6 +133,9 @@ impl Profile {
         "ieee-e418-gate",
     ];
 
+    /// The names of profiles for OFDM.
+    pub const NAMES_OFDM: [&'static str; 1] = ["dot11g-physical"];
+
     /// The names of profiles for links of tens of kilometres.
     pub const NAMES_LONG: [&'static str; 1] = ["long-link"];
 
@@ -140,6 +143,7 @@ impl Profile {
     pub fn named(name: &str) -> Option<Profile> {
         match name {
             "chappe-physical" => Some(Profile::chappe_physical()),
+            "dot11g-physical" => Some(Profile::dot11g_physical()),
             "ns3-yans" => Some(Profile::ns3_yans()),
             "glomosim" => Some(Profile::glomosim()),
             "ns2-threshold" => Some(Profile::ns2_threshold()),
@@ -198,6 +202,23 @@ impl Profile {
             rejection: Vec::new(),
             frame_gap: Duration::ZERO,
             dot15d4: None,
+        }
+    }
+
+    /// 802.11g with the same physics: OFDM in 20 MHz.
+    pub fn dot11g_physical() -> Profile {
+        Profile {
+            name: "dot11g-physical",
+            // kTB in 20 MHz, -101.0 dBm, with a noise figure of 7 dB (4.2).
+            noise: Dbm(-94.0),
+            // Where the 24 bits of SIGNAL are lost as often as not: a receiver does not stay with such a frame.
+            lock: Lock {
+                sinr: Db(1.7),
+                power: Dbm(f64::NEG_INFINITY),
+            },
+            // The standard's least for an OFDM signal (17.3.10.6), 12 dB above the noise.
+            carrier_sense: Dbm(-82.0),
+            ..Profile::chappe_physical()
         }
     }
 
@@ -533,6 +554,7 @@ mod tests {
         for name in Profile::NAMES
             .into_iter()
             .chain(Profile::NAMES_DOT15D4)
+            .chain(Profile::NAMES_OFDM)
             .chain(Profile::NAMES_LONG)
         {
             assert_eq!(Profile::named(name).map(|profile| profile.name), Some(name));

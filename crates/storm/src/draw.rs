@@ -99,7 +99,7 @@ fn radio(system: &scenario::System, random: &mut Stream) -> Vec<Line> {
         let name = profiles[random.below(profiles.len() as u64) as usize];
         lines.push(quoted("profile", name));
     }
-    if system.radios == Radios::Dot11b && random.chance(0.3) {
+    if system.radios == Radios::Dot11 && random.chance(0.3) {
         let rate = ["1", "2", "5.5", "11"][random.below(4) as usize];
         lines.push(quoted("rate", format!("{rate} Mbit/s")));
     }
@@ -120,7 +120,7 @@ fn radio(system: &scenario::System, random: &mut Stream) -> Vec<Line> {
 /// How far a good link reaches, in metres, where a system has such radios.
 fn range(system: &'static scenario::System, radio: &[Line]) -> f64 {
     let usual = match system.radios {
-        Radios::Dot11b => 200.0,
+        Radios::Dot11 => 200.0,
         Radios::Dot15d4 => 25.0,
     };
     let probe = Draft {
@@ -218,7 +218,7 @@ fn network(system: &scenario::System, range: f64, random: &mut Stream) -> Networ
 
 fn transfers(system: &scenario::System, nodes: usize, random: &mut Stream) -> Vec<Transfer> {
     let largest = match system.radios {
-        Radios::Dot11b => 200_000.0,
+        Radios::Dot11 => 200_000.0,
         Radios::Dot15d4 => 20_000.0,
     };
     let count = if random.chance(0.75) {

@@ -73,26 +73,26 @@ impl Flags {
 }
 
 impl Tuned {
-    /// 802.11b channel 1 to 14 (IEEE 802.11-2020, clause 15: 2412 MHz and up by 5, the last at 2484).
-    pub const fn dot11b(channel: u8) -> Option<Tuned> {
+    /// The channel of an 802.11 frame at 2.4 GHz, 1 to 14 (IEEE 802.11-2020, clause 15: 2412 MHz and up by 5, the last at 2484).
+    pub const fn at_2_4_ghz(channel: u8, rate: Rate) -> Option<Tuned> {
         let mhz = match channel {
             1..=13 => 2407 + 5 * channel as u16,
             14 => 2484,
             _ => return None,
         };
-        Some(Tuned { mhz, flags: 0x00a0 })
+        // 2 GHz spectrum, and CCK or OFDM.
+        let flags = if rate.is_ofdm() { 0x00c0 } else { 0x00a0 };
+        Some(Tuned { mhz, flags })
     }
 }
 
 impl Radiotap {
-    /// Rate and preamble of an 802.11b mode; the preamble is a flag.
+    /// Rate and preamble of an 802.11 mode; the preamble is a flag.
     pub fn of_mode(mode: Mode) -> Radiotap {
         let rate = match mode.rate {
-            Rate::Dsss1 => Some(2),
-            Rate::Dsss2 => Some(4),
-            Rate::Cck5 => Some(11),
-            Rate::Cck11 => Some(22),
             Rate::Oqpsk250 => None,
+            // In units of 500 kbit/s.
+            rate => u8::try_from(rate.bitrate().0 / 500_000).ok(),
         };
         let flags = match mode.preamble {
             Preamble::Short => Flags::SHORT_PREAMBLE,
@@ -278,7 +278,7 @@ mod tests {
     fn fields_are_aligned_to_their_size() {
         let header = Radiotap {
             rate: Some(22),
-            channel: Tuned::dot11b(6),
+            channel: Tuned::at_2_4_ghz(6, Rate::Cck11),
             signal: Some(-70),
             ..Radiotap::default()
         };
@@ -298,7 +298,11 @@ mod tests {
                 tsft: has(0).then_some(u64::MAX - 5),
                 flags: has(1).then_some(Flags::FCS.with(Flags::BAD_FCS)),
                 rate: has(2).then_some(11),
-                channel: if has(3) { Tuned::dot11b(14) } else { None },
+                channel: if has(3) {
+                    Tuned::at_2_4_ghz(14, Rate::Cck11)
+                } else {
+                    None
+                },
                 signal: has(4).then_some(-128),
             };
             let mut bytes = [9; 40];

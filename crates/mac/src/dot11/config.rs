@@ -21,15 +21,15 @@ pub struct Config {
     pub control: Mode,
     /// Rate and preamble of broadcasts, unless the link node chooses. `None`: as `data`.
     pub broadcast: Option<Mode>,
-    /// Slot time without propagation: 20 us for DSSS (16.3.3).
+    /// Slot time without propagation: 20 us for DSSS (16.3.3), 9 us for OFDM (17.4.4).
     pub slot: Duration,
-    /// Short interframe space: 10 us for DSSS (16.3.3).
+    /// Short interframe space: 10 us for DSSS (16.3.3), 16 us for OFDM ([`Config::ofdm`]).
     pub sifs: Duration,
-    /// How long energy must last to be detected: at most 15 us for DSSS (16.3.3, aCCATime). Energy that begins less than
+    /// How long energy must last to be detected: at most 15 us for DSSS (16.3.3, aCCATime), 4 us for OFDM (17.3.10.6). Energy that begins less than
     /// this before a slot boundary is not detected there: the slot counts as idle, and after the last one the station
     /// transmits. Zero: energy is detected at once.
     pub cca_time: Duration,
-    /// CWmin in slots: 31 for DSSS (16.3.3). A back-off is drawn from 0 to the window, inclusive.
+    /// CWmin in slots: 31 for DSSS (16.3.3), 15 for OFDM (17.4.4). A back-off is drawn from 0 to the window, inclusive.
     pub cw_min: u16,
     /// CWmax in slots: 1023 (16.3.3).
     pub cw_max: u16,
@@ -113,6 +113,33 @@ impl Config {
         }
     }
 
+    /// OFDM at 2.4 GHz without stations of 802.11b nearby (802.11g): slots of 9 us, windows from 15, control frames at the highest
+    /// mandatory rate that the data's is not below, no preamble to choose. SIFS counts the 10 us of 18.4.4 and the 6 us in which
+    /// nothing is sent behind each OFDM frame (18.3.2.4); together they are 802.11a's 16 us, so this is 802.11a as well.
+    pub fn ofdm(data: Rate) -> Config {
+        let control = match data {
+            Rate::Ofdm6 | Rate::Ofdm9 => Rate::Ofdm6,
+            Rate::Ofdm12 | Rate::Ofdm18 => Rate::Ofdm12,
+            _ => Rate::Ofdm24,
+        };
+        Config {
+            control: Mode::long(control),
+            slot: Duration::from_micros(9),
+            sifs: Duration::from_micros(16),
+            cca_time: Duration::from_micros(4),
+            cw_min: 15,
+            ..Config::dot11b(data)
+        }
+    }
+
+    /// The standard's values for stations that send data at this rate.
+    pub fn of_rate(data: Rate) -> Config {
+        match data.is_ofdm() {
+            true => Config::ofdm(data),
+            false => Config::dot11b(data),
+        }
+    }
+
     /// What a link node on this MAC can rely on. Power is reported if the radio does.
     pub fn caps(&self) -> Caps {
         Caps {
@@ -160,8 +187,12 @@ impl Timing {
         let difs = sifs + slot * u64::from(config.aifsn);
         let ack = config.control.airtime(ACK_LEN + FCS_LEN);
         let cts = config.control.airtime(CTS_LEN + FCS_LEN);
-        // 10.3.7: EIFS = SIFS + DIFS + an ACK at the lowest mandatory rate, which is 1 Mbit/s, long preamble.
-        let slowest_ack = Mode::long(Rate::Dsss1).airtime(ACK_LEN + FCS_LEN);
+        // 10.3.7: EIFS = SIFS + DIFS + an ACK at the lowest mandatory rate, which is 1 Mbit/s, long preamble, or 6 Mbit/s.
+        let slowest = match config.control.rate.is_ofdm() {
+            true => Rate::Ofdm6,
+            false => Rate::Dsss1,
+        };
+        let slowest_ack = Mode::long(slowest).airtime(ACK_LEN + FCS_LEN);
         // 10.3.2.11: a response must begin within SIFS + slot (+ the receiver's delay) and ends an airtime later. The
         // configured slot is used: the round trip is added here, not the stretched slot's share of it.
         let response_start = sifs + config.slot + config.propagation_max * 2;
@@ -194,6 +225,18 @@ mod tests {
             (us(50), us(364), us(304))
         );
         assert_eq!(timing.ack_wait, us(10 + 20 + 304));
+    }
+
+    /// The usual values of 802.11a: DIFS 34 us, EIFS 94 us, an ACK of 28 us at 24 Mbit/s.
+    #[test]
+    fn interframe_spaces_of_ofdm() {
+        let timing = Timing::new(&Config::of_rate(Rate::Ofdm54));
+        let us = Duration::from_micros;
+        assert_eq!(
+            (timing.difs, timing.eifs, timing.ack),
+            (us(34), us(94), us(28))
+        );
+        assert_eq!(timing.ack_wait, us(16 + 9 + 28));
     }
 
     /// 10 km: 33.4 us one way. The slot takes it once, the wait for an ACK twice.

@@ -52,9 +52,9 @@ pub struct Ecn {
 }
 
 impl Config {
-    /// 802.11b frames with bursts of 20 us, time slots of 10 ms, Z-MAC's windows and notification.
-    pub fn dot11b(data: Rate) -> Config {
-        let station = Station::dot11b(data);
+    /// Frames of this rate with bursts of 20 us, time slots of 10 ms, Z-MAC's windows and notification.
+    pub fn of_rate(data: Rate) -> Config {
+        let station = Station::of_rate(data);
         Config {
             station,
             beacon: Duration::from_micros(20),

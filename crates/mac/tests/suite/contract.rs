@@ -149,7 +149,7 @@ fn edca_keeps_its_promises() {
 
 #[test]
 fn zmac_plus_keeps_its_promises() {
-    let usual = zmac::Config::dot11b(Rate::Dsss2);
+    let usual = zmac::Config::of_rate(Rate::Dsss2);
     let ecn = zmac::Ecn {
         failures: 1,
         undecodable: 1,

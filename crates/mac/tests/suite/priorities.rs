@@ -82,7 +82,7 @@ fn edca(urgent: bool) -> (f64, f64) {
 }
 
 fn zmac_plus(urgent: bool) -> (f64, f64) {
-    let config = zmac::Config::dot11b(Rate::Dsss2);
+    let config = zmac::Config::of_rate(Rate::Dsss2);
     let mut slots = [0; SENDERS + 1];
     let everyone = |a: usize, b: usize| a != b;
     let order: Vec<usize> = (0..=SENDERS).collect();

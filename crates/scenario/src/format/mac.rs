@@ -20,7 +20,8 @@ pub enum AccessName {
     ZmacPlus,
 }
 
-/// Channel access. Omitted keys have the values of 802.11b (IEEE 802.11-2020, clause 16) with the long preamble.
+/// Channel access. Omitted keys have the values of the standard: 802.11b (IEEE 802.11-2020, clause 16) with the long
+/// preamble or, with a rate of OFDM, 802.11g (clause 18).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MacTable {

@@ -12,13 +12,14 @@ use crate::quantity::{Frequency, Length, Power, Rate, Ratio, Time};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct RadioTable {
-    /// The physics to start from; `chappe-physical` or, for systems on 802.15.4, `cc2420-indoor` if omitted.
+    /// The physics to start from; `chappe-physical`, with a rate of OFDM `dot11g-physical`, or, for systems on 802.15.4,
+    /// `cc2420-indoor` if omitted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub profile: Option<Located<ProfileName>>,
-    /// Rate of data frames: 1, 2, 5.5 or 11 Mbit/s; 802.15.4 has one rate.
+    /// Rate of data frames: 1, 2, 5.5 or 11 Mbit/s of 802.11b, or 6, 9, 12, 18, 24, 36, 48 or 54 of 802.11g; 802.15.4 has one rate.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rate: Option<Located<Rate>>,
-    /// Preamble of data frames.
+    /// Preamble of data frames of 802.11b; OFDM has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub preamble: Option<PreambleName>,
     /// Transmit power of every node.
@@ -110,6 +111,9 @@ pub enum ProfileName {
     /// Error curves, true Rayleigh fading, accumulated interference.
     #[serde(rename = "chappe-physical")]
     ChappePhysical,
+    /// The same for OFDM (802.11g): its noise in 20 MHz, and its sensitivity to the carrier.
+    #[serde(rename = "dot11g-physical")]
+    Dot11gPhysical,
     /// ns-3's Yans channel and PHY with their defaults.
     #[serde(rename = "ns3-yans")]
     Ns3Yans,
@@ -217,6 +221,7 @@ impl ProfileName {
     pub const fn name(self) -> &'static str {
         match self {
             ProfileName::ChappePhysical => "chappe-physical",
+            ProfileName::Dot11gPhysical => "dot11g-physical",
             ProfileName::Ns3Yans => "ns3-yans",
             ProfileName::Glomosim => "glomosim",
             ProfileName::Ns2Threshold => "ns2-threshold",

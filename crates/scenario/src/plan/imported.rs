@@ -58,7 +58,7 @@ pub fn read(
             let (names, directions) = (channels.names.clone(), channels.directions);
             (Given::Channels(channels), names, directions)
         }
-        Radios::Dot11b => {
+        Radios::Dot11 => {
             let map = import::links(&text, &reading).map_err(instead)?;
             let rows = map.delivery.chunks(map.names.len().max(1));
             let rows = rows.map(<[f64]>::to_vec).collect();
@@ -189,7 +189,7 @@ mod tests {
         let source = Source::new("test", &text, &[]);
         let network = source.scenario()?.network;
         let file = network.file.clone().unwrap();
-        let said = [Radios::Dot11b, Radios::Dot15d4].map(|radios| {
+        let said = [Radios::Dot11, Radios::Dot15d4].map(|radios| {
             let imported = read(&file, &network, radios, &Check::new(&source))?;
             Ok(imported.notes)
         });

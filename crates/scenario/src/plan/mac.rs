@@ -1,4 +1,4 @@
-//! `[mac]` applied to 802.11b.
+//! `[mac]` applied to 802.11.
 
 use chappe_core::{Duration, Mode};
 use chappe_mac::dot11;
@@ -35,7 +35,7 @@ pub(super) fn refuse_priorities(
 
 /// What `[mac]` says of a station, on top of the standard's values, whatever the method of access.
 pub fn station(mac: &MacTable, mode: Mode, check: &Check<'_>) -> Result<dot11::Config, InputError> {
-    let mut config = dot11::Config::dot11b(mode.rate);
+    let mut config = dot11::Config::of_rate(mode.rate);
     config.data = mode;
     for (target, given) in [(&mut config.slot, &mac.slot), (&mut config.sifs, &mac.sifs)] {
         if let Some(given) = given {
@@ -67,11 +67,14 @@ pub fn station(mac: &MacTable, mode: Mode, check: &Check<'_>) -> Result<dot11::C
     config.difs_backoff = mac.difs_backoff.unwrap_or(config.difs_backoff);
     if let Some(rate) = &mac.control_rate {
         let found = radio::rate_of(rate.value()).ok_or_else(|| {
-            let message = format!("802.11b has no rate of {}", **rate);
-            check
-                .at(rate, "no such rate", message)
-                .help("one of 1, 2, 5.5 and 11 Mbit/s")
+            let message = format!("802.11 has no rate of {}", **rate);
+            check.at(rate, "no such rate", message).help(radio::RATES)
         })?;
+        if found.is_ofdm() != mode.rate.is_ofdm() {
+            let message = format!("data go at {}, and control frames at {found}", mode.rate);
+            let help = "both by DSSS and CCK (1 to 11 Mbit/s), or both by OFDM (6 to 54 Mbit/s)";
+            return Err(check.at(rate, "another modulation", message).help(help));
+        }
         config.control = Mode::long(found);
     }
     if let Some(distance) = &mac.distance_max {

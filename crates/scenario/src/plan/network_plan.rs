@@ -26,7 +26,7 @@ pub struct NetworkPlan {
     pub profile: Profile,
     /// How data frames are sent.
     pub mode: Mode,
-    /// Channel access: 802.11b with the changes of `[mac]`.
+    /// Channel access: the standard's values for the rate, with the changes of `[mac]`.
     pub mac: dot11::Config,
     /// What goes wrong, from the start on.
     pub faults: Vec<(Duration, FaultPlan)>,
@@ -67,9 +67,9 @@ impl NetworkPlan {
         let title = scenario.title.clone();
         let title = title.unwrap_or_else(|| source.name().to_string());
         let system = System::of(&scenario.protocol, systems, &source)?;
-        if system.radios != Radios::Dot11b {
+        if system.radios != Radios::Dot11 {
             let message = format!(
-                "this network is of {} radios, and only 802.11b has an interface for packets",
+                "this network is of {} radios, and only 802.11 has an interface for packets",
                 system.radios.name()
             );
             return Err(check.at(&scenario.protocol, "this system's radios", message));

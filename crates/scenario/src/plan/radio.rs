@@ -18,10 +18,8 @@ pub fn mode(radio: &RadioTable, check: &Check<'_>) -> Result<Mode, InputError> {
     let rate = match &radio.rate {
         None => Rate::Dsss2,
         Some(wanted) => rate_of(wanted.value()).ok_or_else(|| {
-            let message = format!("802.11b has no rate of {}", **wanted);
-            check
-                .at(wanted, "no such rate", message)
-                .help("one of 1, 2, 5.5 and 11 Mbit/s")
+            let message = format!("802.11 has no rate of {}", **wanted);
+            check.at(wanted, "no such rate", message).help(RATES)
         })?,
     };
     let short = radio.preamble == Some(PreambleName::Short);
@@ -32,19 +30,24 @@ pub fn mode(radio: &RadioTable, check: &Check<'_>) -> Result<Mode, InputError> {
     };
     match &radio.rate {
         Some(given) if short && mode.preamble == Preamble::Long => {
-            let message = "1 Mbit/s has no short preamble";
+            let message = format!("{} has no short preamble", **given);
             Err(check
                 .at(given, "this rate", message)
-                .help("IEEE 802.11-2020, 16.2.2.3"))
+                .help("IEEE 802.11-2020, 16.2.2.3 and 17.3.2"))
         }
         _ => Ok(mode),
     }
 }
 
-/// The rate of 802.11b with this number of bits per second.
+/// The rates that a scenario may give, for an error.
+pub(super) const RATES: &str =
+    "802.11b: 1, 2, 5.5 and 11 Mbit/s; 802.11g: 6, 9, 12, 18, 24, 36, 48 and 54 Mbit/s";
+
+/// The rate of 802.11b or g with this number of bits per second.
 pub fn rate_of(bits_per_second: f64) -> Option<Rate> {
     Rate::DOT11B
         .into_iter()
+        .chain(Rate::OFDM)
         .find(|rate| rate.bitrate().0 as f64 == bits_per_second)
 }
 
@@ -55,10 +58,13 @@ pub fn profile(
     check: &Check<'_>,
 ) -> Result<Profile, InputError> {
     let radios = system.radios;
-    let name = radio
-        .profile
-        .as_ref()
-        .map_or(system.profile, |given| given.name());
+    let rate = radio.rate.as_ref().and_then(|rate| rate_of(rate.value()));
+    let is_ofdm = rate.is_some_and(Rate::is_ofdm);
+    let usual = match system.profile == Profile::NAMES[0] && is_ofdm {
+        true => Profile::NAMES_OFDM[0],
+        false => system.profile,
+    };
+    let name = radio.profile.as_ref().map_or(usual, |given| given.name());
     let mut profile = Profile::named(name).unwrap_or_else(Profile::chappe_physical);
     if let Some(given) = radio
         .profile
@@ -76,6 +82,12 @@ pub fn profile(
             radios.profiles().join(", ")
         );
         return Err(check.at(given, "another radio", message).help(help));
+    }
+    let has_curves = matches!(profile.rule, Rule::ErrorCurves);
+    if let (Some(given), true, false) = (&radio.rate, is_ofdm, has_curves) {
+        let message = format!("{name} knows no OFDM: its thresholds are those of 802.11b");
+        let help = format!("profile = \"{}\"", Profile::NAMES_OFDM[0]);
+        return Err(check.at(given, "a rate of OFDM", message).help(help));
     }
     if name == Profile::NAMES_LONG[0] {
         // A link of kilometres needs dishes; `antenna_gains` replaces these.

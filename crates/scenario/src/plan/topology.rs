@@ -601,7 +601,7 @@ fn measured(
         None => Vec::new(),
     };
     Ok(match radios {
-        Radios::Dot11b => ratios(network, rows),
+        Radios::Dot11 => ratios(network, rows),
         Radios::Dot15d4 => {
             let (measured, nodes) = (import::Channels::alike(&rows), rows.len());
             channels(network, Origin::Measured(Arc::new(measured)), nodes, check)?

@@ -65,7 +65,7 @@ impl Mesh {
                 window,
                 notify_waits,
             } => {
-                let usual = zmac::Config::dot11b(Rate::Dsss2);
+                let usual = zmac::Config::of_rate(Rate::Dsss2);
                 let plus = zmac::Config {
                     station,
                     window,

@@ -174,7 +174,7 @@ pub fn describe(psdu: &[u8], mode: Mode, first: Sequence, config: &Config) -> St
         Rate::Dsss2 => "2",
         Rate::Cck5 => "5.5",
         Rate::Cck11 => "11",
-        Rate::Oqpsk250 => "?",
+        _ => "?",
     };
     match Repr::parse(&frame).expect("legal frames") {
         Repr::Ack { receiver, duration } => {
