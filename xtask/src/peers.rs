@@ -60,6 +60,20 @@ const CASES: &[Case] = &[
         decides: true,
     },
     Case {
+        scenario: "broadcast-ofdm",
+        program: "dot11",
+        keys: &[],
+        what: "OFDM at 24 Mbit/s: 50 nodes, 10 saturated broadcasters, Rayleigh fading",
+        decides: true,
+    },
+    Case {
+        scenario: "cell-ofdm",
+        program: "dot11",
+        keys: &[],
+        what: "OFDM at 24 Mbit/s: 20 saturated stations and a sink, acknowledged",
+        decides: true,
+    },
+    Case {
         scenario: "dot15d4",
         program: "dot15d4",
         keys: &[],

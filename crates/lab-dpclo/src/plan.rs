@@ -397,8 +397,8 @@ mod tests {
         };
         let usual = AirtimeLaw::DOT11B;
         assert_eq!(airtimes(Rate::Dsss2), (usual.around, usual.octet));
-        // 34 + 67.5 + 20 + 5.3 + 16 + 28 us, and 148 ns.
+        // 34 + 67.5 + 20 + 5.3 + 16 + 28 us, and 149 ns.
         let (around, octet) = airtimes(Rate::Ofdm54);
-        assert_eq!((around.micros(), octet.nanos()), (170, 148));
+        assert_eq!((around.nanos() / 1000, octet.nanos()), (170, 149));
     }
 }

@@ -9,6 +9,8 @@
 //! |---|---|
 //! | `broadcast` | 50 nodes in 1000 x 1000 m, ten saturated broadcasters of 1500 octets at 2 Mbit/s: [`Profile::ns3_rayleigh`] |
 //! | `cell` | 20 saturated stations on a circle around one sink, 1000 octets at 2 Mbit/s, acknowledged: [`Profile::ns3_yans`] |
+//! | `broadcast-ofdm` | the first with OFDM at 24 Mbit/s |
+//! | `cell-ofdm` | the second with OFDM at 24 Mbit/s |
 //! | `dot15d4` | 139 nodes in 465 x 465 m, each broadcasts 100 octets a second with CSMA-CA: [`Profile::ieee_e418`] |
 //!
 //! A run prints processor seconds, the lengths of frames on the air, and for each node the data frames that it sent and those
@@ -18,8 +20,8 @@
 //! both sides, `cca_sensitivity` (a second threshold) of ns-3's.
 
 use chappe_core::{
-    Address, Class, Classes, Db, Dbm, Duration, Instant, LinkEvent, LinkNode, LinkSend, Mode,
-    OverMac, Purpose, RadioNode, Rate, Seed, Wake,
+    Address, Class, Classes, Db, Dbm, Duration, Instant, LinkEvent, LinkNode, LinkSend, OverMac,
+    Purpose, RadioNode, Rate, Seed, Wake,
 };
 use chappe_mac::dot11::{Config, Dot11};
 use chappe_mac::dot15d4;
@@ -44,6 +46,8 @@ enum Kind {
 /// A scenario: what both sides must agree on.
 struct Scenario {
     kind: Kind,
+    /// Rate of all data frames of 802.11.
+    rate: Rate,
     profile: Profile,
     positions: Vec<Position>,
     senders: usize,
@@ -55,9 +59,17 @@ struct Scenario {
 
 impl Scenario {
     fn new(name: &str, seed: Seed) -> Option<Scenario> {
+        if let Some(usual) = name.strip_suffix("-ofdm") {
+            let mut scenario = Scenario::new(usual, seed)?;
+            scenario.rate = Rate::Ofdm24;
+            // kTB of 290 K in 20 MHz, and ns-3's noise figure of 7 dB.
+            scenario.profile.noise = Dbm(-93.97);
+            return Some(scenario);
+        }
         let mut scenario = match name {
             "broadcast" => Scenario {
                 kind: Kind::Broadcast,
+                rate: Rate::Dsss2,
                 profile: Profile::ns3_rayleigh(),
                 positions: topology::random(50, 1000.0, 1000.0, seed),
                 senders: 10,
@@ -67,7 +79,12 @@ impl Scenario {
             },
             "cell" => Scenario {
                 kind: Kind::Cell,
-                profile: Profile::ns3_yans(),
+                rate: Rate::Dsss2,
+                // ns-3's frame capture model is off unless asked for.
+                profile: Profile {
+                    capture: None,
+                    ..Profile::ns3_yans()
+                },
                 positions: circle(20, 2.0),
                 senders: 20,
                 octets: 1000,
@@ -76,6 +93,7 @@ impl Scenario {
             },
             "dot15d4" => Scenario {
                 kind: Kind::Dot15d4,
+                rate: Rate::Oqpsk250,
                 profile: Profile::ieee_e418(),
                 positions: topology::random(139, 465.0, 465.0, seed),
                 senders: 139,
@@ -115,6 +133,9 @@ fn print_plan(scenario: &Scenario, seed: Seed) {
     println!("power {}\nperiod 1", profile.power.0);
     println!("carrier_sense {}", profile.carrier_sense.0);
     println!("cca_sensitivity {}", scenario.cca_sensitivity.0);
+    if scenario.rate.is_ofdm() {
+        println!("ofdm {}", scenario.rate.bitrate().0 / 1_000_000);
+    }
     // `-inf` is no number for streams of C++.
     println!("lock_sinr {}", profile.lock.sinr.0.max(-1000.0));
     println!("lock_power {}", profile.lock.power.0.max(-1000.0));
@@ -286,7 +307,9 @@ fn main() -> std::process::ExitCode {
     match done {
         Some(()) => std::process::ExitCode::SUCCESS,
         None => {
-            eprintln!("usage: peer plan|run broadcast|cell|dot15d4 SEED [KEY=VALUE...]");
+            eprintln!(
+                "usage: peer plan|run broadcast|cell|broadcast-ofdm|cell-ofdm|dot15d4 SEED [KEY=VALUE...]"
+            );
             std::process::ExitCode::from(2)
         }
     }
@@ -297,10 +320,10 @@ fn start(what: &str, name: &str, seed: &str, keys: &[&str]) -> Option<()> {
     let mut scenario = Scenario::new(name, seed)?;
     // As ns-3: the wait for an acknowledgement ends when none can begin any more, and acknowledgements go at the data's rate.
     let mut config = Config {
-        control: Mode::long(Rate::Dsss2),
         early_timeout: true,
-        ..Config::dot11b(Rate::Dsss2)
+        ..Config::of_rate(scenario.rate)
     };
+    config.control = config.data;
     for key in keys {
         change(&mut scenario, &mut config, key)?;
     }

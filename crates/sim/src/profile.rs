@@ -44,6 +44,10 @@ pub struct Profile {
     pub vanish_below: Option<Dbm>,
     /// What a receiver needs to find a preamble.
     pub lock: Lock,
+    /// How long a receiver searches before it decides for a preamble. Until then a stronger signal replaces the one that it found, and
+    /// the ratio of [`Profile::lock`] must hold against all that have begun; if it does not, the receiver stays with none of them, and
+    /// its node learns of no failed frame. Zero: it decides at the first bit.
+    pub search: Duration,
     /// A frame weaker than this is never decoded, although it may keep the receiver busy.
     pub decode_power: Dbm,
     /// Whether and when a stronger frame captures the receiver; `None` for never.
@@ -187,6 +191,7 @@ impl Profile {
                 sinr: Db(-8.0),
                 power: Dbm(f64::NEG_INFINITY),
             },
+            search: Duration::ZERO,
             decode_power: Dbm(f64::NEG_INFINITY),
             // The margin is ns-3's default (4.2); restarting on a stronger preamble is what cards do.
             capture: Some(Capture {
@@ -256,6 +261,8 @@ impl Profile {
                 sinr: Db(4.0),
                 power: Dbm(-82.0),
             },
+            // WifiPhy::GetPreambleDetectionDuration.
+            search: Duration::from_micros(4),
             // SimpleFrameCaptureModel: 5 dB within 16 us.
             capture: Some(Capture {
                 margin: Db(5.0),

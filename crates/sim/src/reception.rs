@@ -38,6 +38,8 @@ pub(crate) enum Arrived {
     TookOver(Interrupted, Loss),
     /// The frame is lost here, at this power.
     Lost(Power, Loss),
+    /// The frame is lost here, at this power, and the radio left the one before, whose preamble it was still looking for.
+    LostBoth(Interrupted, Power),
     /// Noise, which no one could receive.
     Noise,
 }
@@ -254,6 +256,9 @@ impl Reception {
         if sum < self.rules.heard || !delivers {
             return Arrived::Lost(edge.power, Loss::TooWeak);
         }
+        if edge.at.saturating_since(lock_started) < self.rules.search {
+            return self.search(radio, edge, (before, lock_power));
+        }
         let why = match self.rules.judge {
             Judge::Curves | Judge::Threshold(_) => {
                 if self.captures(sum, others, old, edge.at, lock_started)
@@ -281,6 +286,28 @@ impl Reception {
             Judge::Overlap => Loss::Collision,
         };
         Arrived::Lost(edge.power, why)
+    }
+
+    /// A frame begins while the radio still searches: the strongest preamble is found, if it stands out from all others together.
+    /// `before` and `found` are the energy without the newcomer, and the part of it that was found.
+    fn search(&self, radio: &mut Radio, edge: Edge, (before, found): (Power, Power)) -> Arrived {
+        let is_stronger = edge.power > found;
+        let (strongest, others) = match is_stronger {
+            true => (edge.power, before),
+            false => (found, radio.interference()),
+        };
+        let locks = self.rules.locks(strongest, others);
+        if locks && !is_stronger {
+            return Arrived::Lost(edge.power, Loss::PreambleMissed);
+        }
+        let Some(lost) = interrupt(radio) else {
+            return Arrived::Lost(edge.power, Loss::Collision);
+        };
+        if locks {
+            radio.lock(edge.slot, edge.power, edge.at, true);
+            return Arrived::TookOver(lost, Loss::Captured);
+        }
+        Arrived::LostBoth(lost, edge.power)
     }
 
     /// Whether a newcomer at `at` takes the receiver from a frame whose reception began at `started`.

@@ -28,6 +28,7 @@ pub(crate) struct Rules {
     /// Weaker signals are only energy to an idle radio: a cursor passes them without a closer look. Where identical frames
     /// add up this lies 12 dB lower, since sixteen of them may be heard together.
     pub(crate) examined: Power,
+    pub(crate) search: Duration,
     pub(crate) decode_power: Power,
     /// Infinite where nothing captures.
     pub(crate) capture_ratio: f64,
@@ -60,6 +61,7 @@ impl Rules {
             noise: Power::threshold(profile.noise).max(LEAST),
             lock_power: Power::threshold(profile.lock.power),
             lock_ratio: profile.lock.sinr.to_linear(),
+            search: profile.search,
             decode_power: Power::threshold(profile.decode_power),
             capture_ratio,
             window,

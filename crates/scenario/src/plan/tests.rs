@@ -1,6 +1,6 @@
 //! Quantities that no network can have are refused where they stand.
 
-use chappe_core::Duration;
+use chappe_core::{Duration, Mode, Rate};
 use chappe_sim::Bursts;
 
 use super::NetworkPlan;
@@ -97,4 +97,41 @@ fn jammers_send_without_a_pause_or_in_bursts() {
     );
     let error = NetworkPlan::parse(&[&idle::IDLE], "test", &crash).unwrap_err();
     assert_eq!(error.message, "this kind of fault does not use `burst`");
+}
+
+/// A rate of OFDM brings the standard's values of 802.11g and a profile with its noise. Thresholds of 802.11b say nothing about it, and
+/// control frames of the other modulation are not understood.
+#[test]
+fn ofdm_has_values_of_its_own() {
+    let places = "positions = [[\"0 m\", \"0 m\"], [\"9 m\", \"0 m\"]]";
+    let read = |radio: &str, mac: &str| {
+        let text = format!("[network]\n{places}\n[radio]\n{radio}\n[mac]\n{mac}\n");
+        NetworkPlan::parse(&[&idle::IDLE], "test", &text)
+    };
+    let plan = read("rate = \"54 Mbit/s\"", "").unwrap();
+    assert_eq!(plan.profile.name, "dot11g-physical");
+    assert_eq!(plan.mac.slot, Duration::from_micros(9));
+    assert_eq!(plan.mac.control, Mode::long(Rate::Ofdm24));
+    let usual = read("rate = \"11 Mbit/s\"", "").unwrap();
+    assert_eq!(usual.profile.name, "chappe-physical");
+    for (radio, mac, message) in [
+        (
+            "rate = \"6 Mbit/s\"\nprofile = \"glomosim\"",
+            "",
+            "glomosim knows no OFDM: its thresholds are those of 802.11b",
+        ),
+        (
+            "rate = \"6 Mbit/s\"\npreamble = \"short\"",
+            "",
+            "6 Mbit/s has no short preamble",
+        ),
+        (
+            "rate = \"6 Mbit/s\"",
+            "control_rate = \"1 Mbit/s\"",
+            "data go at 6 Mbit/s, and control frames at 1 Mbit/s",
+        ),
+        ("rate = \"7 Mbit/s\"", "", "802.11 has no rate of 7 Mbit/s"),
+    ] {
+        assert_eq!(read(radio, mac).unwrap_err().message, message);
+    }
 }

@@ -96,6 +96,30 @@ fn ns3_captures_in_its_window() {
     }
 }
 
+/// In the first 4 us the strongest preamble is found if it stands out by 4 dB; otherwise the receiver stays with neither frame.
+#[test]
+fn ns3_searches_for_a_preamble() {
+    let profile = Profile {
+        capture: None,
+        ..open(Profile::ns3_yans())
+    };
+    let table = [
+        (3, 8.0, (TAKEN, Ok(()))),
+        (3, -8.0, (Ok(()), MISSED)),
+        (3, 2.0, (LOST, LOST)),
+        (3, -2.0, (LOST, LOST)),
+        (5, 2.0, (LOST, MISSED)),
+        (5, 8.0, (LOST, MISSED)),
+    ];
+    for (later, stronger, expected) in table {
+        assert_eq!(
+            fates(&profile, later, stronger),
+            expected,
+            "{later} us, {stronger} dB"
+        );
+    }
+}
+
 /// Goal: a receiver stays with a frame only if its PHY header survives. Method: frames at -7 dB, whose preamble is
 /// found and whose payload is hopeless; those that are reported to the node are those whose 48 header bits at 1 Mbit/s
 /// survived, (1 - exp(-22 SINR) / 2)^48 by the DBPSK formula; all of them are lost to noise.
