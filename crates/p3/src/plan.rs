@@ -28,6 +28,7 @@ use chappe_core::{Duration, Stream};
 
 use crate::channels::ChannelOrder;
 use crate::config::{Config, Variant};
+use crate::header::Flags;
 use crate::part::{ImprovedPart, Marks, PaperPart, Part, Place};
 pub use crate::sizes::{
     GROUPS_MAX, HOPS_MAX, IMPROVED_RELAYS_MAX, PACKETS_MAX, PAPER_HOPS_MAX, RELAYS_MAX,
@@ -518,6 +519,25 @@ impl Plan {
         // With three groups a cycle is shorter than a hop, and with two it may be longer by a slack.
         let (hop, cycle) = (self.hop_time(config), self.cycle());
         if hop > cycle { hop * 2 } else { cycle * 2 }
+    }
+
+    /// From one frame of the source to its next where two groups of three take turns: a relay has two of these for
+    /// receiving and sending, as in a plan for two groups.
+    pub fn pair_period(&self, config: &Config) -> Duration {
+        let (hop, cycle) = (
+            self.hop_time(config) + config.profile.relay_slack,
+            self.cycle(),
+        );
+        if hop > cycle { hop } else { cycle }
+    }
+
+    /// From a frame of the source with these flags to its next one.
+    pub(crate) fn period(&self, config: &Config, flags: Flags) -> Duration {
+        match flags.left_out {
+            _ if flags.both => self.single_period(config),
+            Some(_) if self.groups == 3 => self.pair_period(config),
+            _ => self.cycle(),
+        }
     }
 
     /// Whether the plan can work: fields in range, nodes distinct, each stage with relays in every group, and in
