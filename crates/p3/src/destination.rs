@@ -490,7 +490,7 @@ impl<S: Store> Destination<S> {
             State::Waking { reference, sent } => {
                 *sent += 1;
                 let (reference, sent) = (*reference, *sent);
-                if sent < self.config.flood_repeats {
+                if sent < plan.flood_repeats(&self.config) {
                     // Two slots later by its own clock, unless it hears a repetition before.
                     let slot = self.config.profile.flood_slot(self.out.frame().len());
                     let (frames, tag) = (&self.frames, &self.plan_tag);
@@ -595,7 +595,9 @@ impl<S: Store> Destination<S> {
         match self.state {
             State::Idle | State::Incomplete => None,
             State::Waking { reference, .. } => {
-                let slots = self.config.flood_repeats.saturating_mul(2);
+                let repeats = self.plan.as_ref();
+                let repeats = repeats.map_or(0, |plan| plan.flood_repeats(&self.config));
+                let slots = repeats.saturating_mul(2);
                 let flood = self.config.profile.nack_slot() * u64::from(slots);
                 wake(reference + flood + self.config.idle, "no end of the flood")
             }

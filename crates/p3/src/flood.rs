@@ -34,6 +34,8 @@ pub(crate) struct Flood {
     reference: Instant,
     /// When the flood is over for nodes within the plan's hops.
     pub end: Instant,
+    /// This node's number.
+    node: u16,
     /// Transmissions that this node still has to make.
     left: u8,
 }
@@ -42,11 +44,11 @@ impl Flood {
     /// The flood that a frame belongs to, if it is a sound plan. Keeps the frame in `out`.
     ///
     /// A flood that is over by the plan's hops is stale, since its data has begun. So is one whose session is not later
-    /// than `session`, the last one that this node took part in. The result is the flood, and the slot of the frame.
+    /// than `session`, the last one that this `node` took part in. The result is the flood, and the slot of the frame.
     pub fn open(
         config: &Config,
         frames: &Frames,
-        session: u32,
+        (node, session): (u16, u32),
         now: Instant,
         heard: &Reception<'_>,
         out: &mut Outbox,
@@ -96,7 +98,8 @@ impl Flood {
             plan,
             tag: frames.tag_in(bare),
             reference,
-            left: config.flood_repeats,
+            node,
+            left: plan.flood_repeats(config),
         };
         Ok((flood, header.hop))
     }
@@ -124,10 +127,12 @@ impl Flood {
         slot: u8,
         out: &mut Outbox,
     ) {
-        let slots = flood_slots(self.plan.hops(), config.flood_repeats);
+        let slots = flood_slots(self.plan.hops(), self.plan.flood_repeats(config));
         // In the last slot nothing is repeated: data is about to start.
         let in_time = u64::from(slot) + 1 < slots;
-        if self.left > 0 && in_time && !out.is_busy() {
+        let first = self.left == self.plan.flood_repeats(config);
+        let rests = !first && self.plan.rests(self.node, slot);
+        if self.left > 0 && in_time && !out.is_busy() && !rests {
             self.left -= 1;
             set_slot(frames, &self.plan, &self.tag, slot + 1, out);
             out.send(now + config.profile.flood_gap());
@@ -156,7 +161,7 @@ pub(crate) fn data_start(config: &Config, plan: &Plan, reference: Instant) -> In
 }
 
 fn end(config: &Config, plan: &Plan, reference: Instant, len: usize) -> Instant {
-    let slots = flood_slots(plan.hops(), config.flood_repeats);
+    let slots = flood_slots(plan.hops(), plan.flood_repeats(config));
     reference + config.profile.flood_slot(len) * slots
 }
 

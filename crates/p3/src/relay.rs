@@ -143,8 +143,8 @@ impl Relay {
     }
 
     fn wake(&mut self, now: Instant, heard: &Reception<'_>) -> Result<(), DropReason> {
-        let (config, frames) = (&self.config, &self.frames);
-        let opened = Flood::open(config, frames, self.session, now, heard, &mut self.out);
+        let (config, frames, known) = (&self.config, &self.frames, (self.number, self.session));
+        let opened = Flood::open(config, frames, known, now, heard, &mut self.out);
         let (mut flood, slot) = opened?;
         self.session = flood.session(self.session);
         self.ear.open(&mut self.out);

@@ -160,7 +160,8 @@ impl<O: Object> Source<O> {
             _ if self.out.is_busy() => Err(DropReason::QueueFull),
             State::Waking => {
                 let (config, frames) = (&self.config, &self.frames);
-                let opened = Flood::open(config, frames, self.session, now, heard, &mut self.out);
+                let known = (self.number, self.session);
+                let opened = Flood::open(config, frames, known, now, heard, &mut self.out);
                 let (mut flood, slot) = opened?;
                 self.session = flood.session(self.session);
                 flood.repeat(&self.config, &self.frames, now, slot, &mut self.out);
