@@ -56,7 +56,7 @@ impl Prediction {
 }
 
 /// A node that sends another packet at the same time.
-#[derive(Clone, Copy, PartialEq)]
+#[derive(Clone, Copy)]
 struct Other {
     node: usize,
     channel: Channel,
@@ -83,51 +83,7 @@ struct Rooms {
     others: Vec<Other>,
     sets: Vec<f64>,
     next: Vec<f64>,
-    hops: Vec<Hop>,
-}
-
-/// What each receiver of a hop receives, for each set of senders. A search changes one relay at a time, which leaves most hops as
-/// they were, so each keeps what it was last asked.
-#[derive(Default)]
-struct Hop {
-    channel: Option<Channel>,
-    holders: Vec<usize>,
-    receivers: Vec<usize>,
-    others: Vec<Other>,
-    /// By set and receiver; negative where it has not been worked out.
     success: Vec<f64>,
-}
-
-impl Hop {
-    /// Forgets what it knows, unless it is of the same nodes on the same channel.
-    fn is_of(
-        &mut self,
-        channel: Channel,
-        holders: &[usize],
-        receivers: &[usize],
-        others: &[Other],
-    ) {
-        let same = self.channel == Some(channel)
-            && self.holders == holders
-            && self.receivers == receivers
-            && self.others == others;
-        if same {
-            return;
-        }
-        self.channel = Some(channel);
-        for (own, now) in [
-            (&mut self.holders, holders),
-            (&mut self.receivers, receivers),
-        ] {
-            own.clear();
-            own.extend_from_slice(now);
-        }
-        self.others.clear();
-        self.others.extend_from_slice(others);
-        self.success.clear();
-        let sets = 1 << holders.len();
-        self.success.resize(sets * receivers.len(), -1.0);
-    }
 }
 
 /// Share of frames that two overlapping identical ones leave, by how many dB one is stronger: 0, 1, .. 4; all from 5 dB on.
@@ -280,12 +236,8 @@ impl<'a> Model<'a> {
             others,
             sets,
             next,
-            hops,
+            success,
         } = rooms;
-        let first = group * (stages.stages() + 1);
-        if hops.len() <= first + stages.stages() {
-            hops.resize_with(first + stages.stages() + 1, Hop::default);
-        }
         // The nodes that may hold the packet, and for each subset of them the probability that exactly it does.
         holders.clear();
         holders.push(self.source);
@@ -302,23 +254,24 @@ impl<'a> Model<'a> {
             let channel = channels.of_stage(stage as u8 + 1);
             others.clear();
             self.interferers(stages, channels, stage, group, others);
-            let hop = &mut hops[first + stage];
-            hop.is_of(channel, holders, receivers, others);
             next.clear();
             next.resize(1 << receivers.len(), 0.0);
             for (set, &probability) in sets.iter().enumerate().skip(1) {
                 if probability <= 0.0 {
                     continue;
                 }
-                let success = &mut hop.success[set * receivers.len()..][..receivers.len()];
-                if success.first().is_some_and(|&known| known < 0.0) {
-                    senders.clear();
-                    let of_set = (0..holders.len()).filter(|at| set >> at & 1 == 1);
-                    senders.extend(of_set.map(|at| holders[at]));
-                    for (place, &to) in success.iter_mut().zip(&*receivers) {
-                        *place = self.reception(channel, senders, others, to);
-                    }
-                }
+                senders.clear();
+                senders.extend(
+                    (0..holders.len())
+                        .filter(|at| set >> at & 1 == 1)
+                        .map(|at| holders[at]),
+                );
+                success.clear();
+                success.extend(
+                    receivers
+                        .iter()
+                        .map(|&to| self.reception(channel, senders, others, to)),
+                );
                 for (outcome, place) in next.iter_mut().enumerate() {
                     let mut chance = 1.0;
                     for (at, &success) in success.iter().enumerate() {
