@@ -19,6 +19,7 @@ use super::prepare::{Knowledge, Prepared, prepare};
 use super::replan::Replan;
 use super::role::{Flash, Held, Memory, Role, page};
 use super::route::{Route, route, wanted, wish};
+use super::wake::{is_far, waking};
 
 /// Power of a CC2420 that listens or sends, in watts: 18.8 mA at 3.0 V, the values of the paper's energy comparison. A
 /// transmission at 0 dBm takes 17.4 mA; like the paper, Chappe counts 18.8 mA for both.
@@ -169,13 +170,21 @@ struct P3Run {
 impl P3Run {
     fn new(
         with: &P3,
-        route: Route,
+        mut route: Route,
         known: Knowledge,
         transfer: &Transfer,
         packets: u32,
         flash: Option<Flash>,
     ) -> P3Run {
         let (source, destination) = (transfer.source, transfer.receivers[0]);
+        let mut config = with.config.clone();
+        // The paper's variants wait on their channel, as in the paper.
+        if with.variant == super::Variant::Improved {
+            let usual = config.flood_channel;
+            config.flood_channel = waking(&known.ratios, destination, source, usual);
+            let far = is_far(&known.ratios, &route.plan, config.flood_channel);
+            route.plan = route.plan.at_length(far);
+        }
         let replan = (with.variant == super::Variant::Improved).then(|| {
             let (wanted, wish) = (wanted(with, source, destination), wish(with, packets));
             Replan::new(known.ratios, with.config.clone(), wish, wanted, route.plan)
@@ -184,7 +193,7 @@ impl P3Run {
             replan,
             flash,
             variant: with.variant.row(),
-            config: with.config.clone(),
+            config,
             route,
             object: transfer.object.clone(),
             packets,

@@ -8,9 +8,10 @@ use chappe_trace::Label;
 /// only, so none is given.
 pub fn label(_: Rate, head: &[u8]) -> Label {
     match head {
-        &[first, high, low, ..] if first & 0x80 == 0 => Label {
+        &[first, low, high, ..] if first & 0x80 == 0 => Label {
             kind: if first & 0x40 == 0 { "data" } else { "coded" },
-            number: Some(u32::from(u16::from_le_bytes([high, low]))),
+            // The highest bits say which group is left out.
+            number: Some(u32::from(u16::from_le_bytes([low, high & 0x3f]))),
             ..Label::default()
         },
         _ => match Header::parse(head) {

@@ -51,6 +51,7 @@ mod replan;
 mod role;
 mod route;
 pub mod trace;
+mod wake;
 
 use chappe_lab::system::RunsOn;
 

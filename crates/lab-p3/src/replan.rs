@@ -83,7 +83,8 @@ impl Replan {
 
 impl Planner for Replan {
     fn plan(&mut self, last: Option<&Trial>) -> Option<Plan> {
-        let plan = self.next(last);
+        // Its own choice, not what the gateway made of the last plan.
+        let plan = self.next(last).at_length(self.first.is_long());
         self.plans.push(plan);
         Some(plan)
     }

@@ -17,11 +17,11 @@ use chappe_core::{
     TraceEvent, Wake,
 };
 
-use crate::blocks::Tags;
+use crate::blocks::{Tag, Tags};
 use crate::checkpoint::Checkpoint;
 use crate::config::{Config, ConfigError};
 use crate::ear::{Ear, first_turn, patience, round_due};
-use crate::flood::{data_start, same_flood};
+use crate::flood::{data_start, same_flood, set_slot};
 use crate::frame::Frames;
 use crate::groups::PerGroup;
 use crate::header::{Ctrl, Header, Kind};
@@ -44,6 +44,8 @@ pub struct Destination<S> {
     number: u16,
     state: State,
     plan: Option<Plan>,
+    /// The tag of the plan's frame without its slot.
+    plan_tag: Tag,
     stored: Stored<S>,
     object_len: Option<u32>,
     completed: Option<Instant>,
@@ -124,6 +126,7 @@ impl<S: Store> Destination<S> {
             number,
             state: State::Idle,
             plan: None,
+            plan_tag: Tag::default(),
             stored: Stored::new(store),
             object_len: None,
             completed: None,
@@ -177,6 +180,8 @@ impl<S: Store> Destination<S> {
         // A sound plan fits a frame, so there is room.
         let _ = plan.emit(self.frames.begin(&mut self.out, &plan, &header, len));
         self.frames.seal(&mut self.out, &Nonce::of_plan(&plan));
+        self.plan_tag = self.frames.tag_in(self.out.frame());
+        set_slot(&self.frames, &plan, &self.plan_tag, 0, &mut self.out);
         self.ear.open(&mut self.out);
         self.out.tune(self.config.flood_channel);
         self.out.send(at);
@@ -261,13 +266,14 @@ impl<S: Store> Destination<S> {
         match self.state {
             State::Idle | State::Incomplete => Err(DropReason::NotForUs),
             State::Waking { .. } => {
-                let slot = same_flood(heard.psdu, self.out.frame())?;
+                let (frames, tag) = (&self.frames, &self.plan_tag);
+                let slot = same_flood(frames, &plan, tag, heard.psdu, self.out.frame())?;
                 // Only a repetition in the slot before this node's next transmission sets its time.
                 let next = Header::parse(self.out.frame()).map_or(0, |(header, _)| header.hop);
                 if slot.checked_add(1) != Some(next) || !self.out.is_busy() {
                     return Err(DropReason::Stale);
                 }
-                self.out.send(now + self.config.profile.gap());
+                self.out.send(now + self.config.profile.flood_gap());
                 Ok(())
             }
             State::Collecting { .. } | State::Complete { .. } => {
@@ -341,7 +347,10 @@ impl<S: Store> Destination<S> {
         sequence: u16,
         psdu: &[u8],
     ) -> Result<(), DropReason> {
-        let packet = self.stored.have.resolve(sequence);
+        let packet = match plan.is_improved() {
+            true => self.stored.have.resolve_short(sequence),
+            false => self.stored.have.resolve(sequence),
+        };
         let packet = packet.ok_or(DropReason::Stale)?;
         if self.stored.have.contains(packet) {
             return Err(DropReason::Duplicate);
@@ -438,7 +447,8 @@ impl<S: Store> Destination<S> {
         let (have, frames) = (&self.stored.have, &self.frames);
         nack::write(have, ctrl.end, round, shape, frames, plan, &mut self.out);
         // Relays still carry the other groups' copies of the CTRL, and then change their channel.
-        let wait = plan.cycle() * u64::from(ctrl.copies_left) + self.config.profile.turn_relays;
+        let period = plan.period(&self.config, header.flags);
+        let wait = period * u64::from(ctrl.copies_left) + self.config.profile.turn_relays;
         self.out.tune(plan.channels().of_stage(plan.hops() - 1));
         self.out.send(now + self.config.profile.gap() + wait);
         self.ear.close(&mut self.out);
@@ -480,10 +490,11 @@ impl<S: Store> Destination<S> {
             State::Waking { reference, sent } => {
                 *sent += 1;
                 let (reference, sent) = (*reference, *sent);
-                if sent < self.config.flood_repeats {
+                if sent < plan.flood_repeats(&self.config) {
                     // Two slots later by its own clock, unless it hears a repetition before.
-                    let slot = self.config.profile.slot(self.out.frame().len());
-                    self.out.set_hop(sent * 2);
+                    let slot = self.config.profile.flood_slot(self.out.frame().len());
+                    let (frames, tag) = (&self.frames, &self.plan_tag);
+                    set_slot(frames, &plan, tag, sent * 2, &mut self.out);
                     self.out.send(reference + slot * (u64::from(sent) * 2));
                     return;
                 }
@@ -584,7 +595,9 @@ impl<S: Store> Destination<S> {
         match self.state {
             State::Idle | State::Incomplete => None,
             State::Waking { reference, .. } => {
-                let slots = self.config.flood_repeats.saturating_mul(2);
+                let repeats = self.plan.as_ref();
+                let repeats = repeats.map_or(0, |plan| plan.flood_repeats(&self.config));
+                let slots = repeats.saturating_mul(2);
                 let flood = self.config.profile.nack_slot() * u64::from(slots);
                 wake(reference + flood + self.config.idle, "no end of the flood")
             }

@@ -8,6 +8,7 @@ use chappe_core::{Duration, Instant, Wake};
 
 use crate::config::{Config, Variant};
 use crate::frame::Frames;
+use crate::groups::Turns;
 use crate::header::Flags;
 use crate::outbox::Outbox;
 use crate::plan::Plan;
@@ -82,13 +83,13 @@ pub(crate) fn next_turn(
     started: Instant,
     flags: Flags,
 ) -> Instant {
-    if flags.both {
-        return started + plan.single_period(config);
-    }
-    let groups = plan.groups().max(1);
-    let ahead = (group % groups + groups).saturating_sub(flags.group % groups) % groups;
-    let ahead = if ahead == 0 { groups } else { ahead };
-    started + plan.cycle() * u64::from(ahead)
+    let turns = Turns::new(plan.groups(), flags.left_out);
+    let ahead = if flags.both {
+        1
+    } else {
+        turns.until(flags.group, group)
+    };
+    started + plan.period(config, flags) * ahead
 }
 
 /// The start of the first frame for relays of a stage and group, where the source begins at `start`.

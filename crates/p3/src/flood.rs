@@ -4,15 +4,21 @@
 //! hears the frame in a slot repeats it in the next one with that slot's number in it, listens for one slot, and goes
 //! on until it has sent it N_tx times. All senders of a slot send the same bits. The start of slot 0, the *reference*,
 //! follows from the start of any frame and its number; the data starts a fixed time after it.
+//!
+//! The tag of a plan with a key is the exclusive or of two CCM tags, that of the plan and that of the slot (an aggregate MAC, as in
+//! `blocks.rs`). So a frame with a bent slot is refused, and a hop that repeats the plan makes the slot's tag only. A genuine frame
+//! that is replayed in another slot still tells a wrong time, by as many slots.
 
 use chappe_core::{DropReason, Instant, Reception};
 
+use crate::blocks::Tag;
 use crate::config::Config;
 use crate::frame::Frames;
 use crate::header::{Header, Kind};
 use crate::outbox::Outbox;
 use crate::plan::Plan;
 use crate::seal::Nonce;
+use crate::sizes::FRAME_MAX;
 use crate::timing::{airtime, flood_slots};
 
 /// Slot numbers from here on belong to no flood: no network has that many hops.
@@ -22,10 +28,14 @@ const SLOT_MAX: u8 = 64;
 #[derive(Clone, Debug)]
 pub(crate) struct Flood {
     pub plan: Plan,
+    /// The tag of the plan without its slot.
+    tag: Tag,
     /// Start of slot 0, from which all nodes reckon the start of the data.
     reference: Instant,
     /// When the flood is over for nodes within the plan's hops.
     pub end: Instant,
+    /// This node's number.
+    node: u16,
     /// Transmissions that this node still has to make.
     left: u8,
 }
@@ -34,15 +44,15 @@ impl Flood {
     /// The flood that a frame belongs to, if it is a sound plan. Keeps the frame in `out`.
     ///
     /// A flood that is over by the plan's hops is stale, since its data has begun. So is one whose session is not later
-    /// than `session`, the last one that this node took part in.
+    /// than `session`, the last one that this `node` took part in. The result is the flood, and the slot of the frame.
     pub fn open(
         config: &Config,
         frames: &Frames,
-        session: u32,
+        (node, session): (u16, u32),
         now: Instant,
         heard: &Reception<'_>,
         out: &mut Outbox,
-    ) -> Result<Flood, DropReason> {
+    ) -> Result<(Flood, u8), DropReason> {
         let kind = heard.psdu.first().copied().and_then(Kind::from_code);
         if kind != Some(Kind::Plan) {
             let foreign = kind.is_some() || crate::header::is_short(heard.psdu);
@@ -60,14 +70,19 @@ impl Flood {
         if header.hop >= SLOT_MAX || !frames.fit(&plan) {
             return Err(DropReason::Malformed);
         }
-        if !frames.is_genuine(&Nonce::of_plan(&plan), heard.psdu) {
+        let mut bare = [0; FRAME_MAX];
+        let bare = bare.get_mut(..heard.psdu.len());
+        let bare = bare.ok_or(DropReason::Malformed)?;
+        bare.copy_from_slice(heard.psdu);
+        frames.add_tag(bare, frames.tag_of_slot(&plan, header.hop));
+        if !frames.is_genuine(&Nonce::of_plan(&plan), bare) {
             return Err(DropReason::Unauthentic);
         }
         // A replayed plan has a good tag, but its session is an old one.
         if plan.session().is_some_and(|new| new <= session) {
             return Err(DropReason::Stale);
         }
-        let slot = config.profile.slot(heard.psdu.len());
+        let slot = config.profile.flood_slot(heard.psdu.len());
         let before = slot * u64::from(header.hop);
         let reference = heard.started.saturating_before(before);
         let end = end(config, &plan, reference, heard.psdu.len());
@@ -78,32 +93,50 @@ impl Flood {
         if !out.copy(heard.psdu) {
             return Err(DropReason::Malformed);
         }
-        Ok(Flood {
+        let flood = Flood {
             end,
             plan,
+            tag: frames.tag_in(bare),
             reference,
-            left: config.flood_repeats,
-        })
+            node,
+            left: plan.flood_repeats(config),
+        };
+        Ok((flood, header.hop))
     }
 
     /// Takes a frame of this flood and repeats it in the next slot, if repetitions and slots are left.
     pub fn hear(
         &mut self,
         config: &Config,
+        frames: &Frames,
         now: Instant,
         heard: &Reception<'_>,
         out: &mut Outbox,
     ) -> Result<(), DropReason> {
-        let slot = same_flood(heard.psdu, out.frame())?;
-        let slots = flood_slots(self.plan.hops(), config.flood_repeats);
+        let slot = same_flood(frames, &self.plan, &self.tag, heard.psdu, out.frame())?;
+        self.repeat(config, frames, now, slot, out);
+        Ok(())
+    }
+
+    /// Repeats the plan in the slot after `slot`, if repetitions and slots are left.
+    pub fn repeat(
+        &mut self,
+        config: &Config,
+        frames: &Frames,
+        now: Instant,
+        slot: u8,
+        out: &mut Outbox,
+    ) {
+        let slots = flood_slots(self.plan.hops(), self.plan.flood_repeats(config));
         // In the last slot nothing is repeated: data is about to start.
         let in_time = u64::from(slot) + 1 < slots;
-        if self.left > 0 && in_time && !out.is_busy() {
+        let first = self.left == self.plan.flood_repeats(config);
+        let rests = !first && self.plan.rests(self.node, slot);
+        if self.left > 0 && in_time && !out.is_busy() && !rests {
             self.left -= 1;
-            out.set_hop(slot + 1);
-            out.send(now + config.profile.gap());
+            set_slot(frames, &self.plan, &self.tag, slot + 1, out);
+            out.send(now + config.profile.flood_gap());
         }
-        Ok(())
     }
 
     /// The session to remember, after `last`. Plans of the paper's variant have none.
@@ -128,17 +161,44 @@ pub(crate) fn data_start(config: &Config, plan: &Plan, reference: Instant) -> In
 }
 
 fn end(config: &Config, plan: &Plan, reference: Instant, len: usize) -> Instant {
-    let slots = flood_slots(plan.hops(), config.flood_repeats);
-    reference + config.profile.slot(len) * slots
+    let slots = flood_slots(plan.hops(), plan.flood_repeats(config));
+    reference + config.profile.flood_slot(len) * slots
 }
 
-/// The slot of a frame that differs from `known` in nothing else.
-pub(crate) fn same_flood(psdu: &[u8], known: &[u8]) -> Result<u8, DropReason> {
-    let (header, body) = Header::parse(psdu).map_err(|_| DropReason::Malformed)?;
-    let (ours, our_body) = Header::parse(known).map_err(|_| DropReason::Malformed)?;
+/// Writes a slot to the plan in `out`, whose tag without a slot is `tag`.
+pub(crate) fn set_slot(frames: &Frames, plan: &Plan, tag: &Tag, slot: u8, out: &mut Outbox) {
+    out.set_hop(slot);
+    let frame = out.frame_mut();
+    let old = frames.tag_in(frame);
+    frames.add_tag(frame, old);
+    frames.add_tag(frame, *tag);
+    frames.add_tag(frame, frames.tag_of_slot(plan, slot));
+}
+
+/// The slot of a frame that differs from `known` in nothing else, and has the tag of that slot.
+pub(crate) fn same_flood(
+    frames: &Frames,
+    plan: &Plan,
+    tag: &Tag,
+    psdu: &[u8],
+    known: &[u8],
+) -> Result<u8, DropReason> {
+    let end = known.len().saturating_sub(frames.tag_len());
+    let (message, ours) = (psdu.get(..end).unwrap_or_default(), known.get(..end));
+    let (header, body) = Header::parse(message).map_err(|_| DropReason::Malformed)?;
+    let ours = Header::parse(ours.unwrap_or_default());
+    let (ours, our_body) = ours.map_err(|_| DropReason::Malformed)?;
     let hop = header.hop;
-    if header != (Header { hop, ..ours }) || body != our_body {
+    if psdu.len() != known.len() || header != (Header { hop, ..ours }) || body != our_body {
         return Err(DropReason::Stale);
+    }
+    let of_slot = frames.tag_of_slot(plan, hop);
+    let told: Tag = core::array::from_fn(|at| {
+        let octet = |tag: &Tag| tag.get(at).copied().unwrap_or(0);
+        octet(tag) ^ octet(&of_slot)
+    });
+    if frames.tag_in(psdu) != told {
+        return Err(DropReason::Unauthentic);
     }
     (hop < SLOT_MAX).then_some(hop).ok_or(DropReason::Malformed)
 }

@@ -115,8 +115,9 @@ impl Frames {
             return Header::parse_short(psdu, plan.transfer(), before);
         }
         let (header, body) = Header::parse(psdu)?;
-        // In the improved variant packets have the short header only.
-        let foreign = self.header_len(header.kind) != HEADER_LEN;
+        // In the improved variant packets have the short header only. The paper's leaves no group out.
+        let paper = matches!(self, Frames::Paper) && header.flags.left_out.is_some();
+        let foreign = self.header_len(header.kind) != HEADER_LEN || paper;
         if foreign {
             Err(Malformed)
         } else {
@@ -194,6 +195,34 @@ impl Frames {
         };
         let end = frame.len().checked_sub(self.tag_len())?;
         frame.get(open..end).filter(|_| genuine)
+    }
+
+    /// What the slot of its flood adds to a plan's tag: that of an empty message of which the nonce names plan and slot. Zero without
+    /// a key.
+    pub fn tag_of_slot(&self, plan: &Plan, slot: u8) -> Tag {
+        let Frames::Improved(seal) = self else {
+            return Tag::default();
+        };
+        let nonce = Nonce {
+            extra: 1 + u16::from(slot),
+            ..Nonce::of_plan(plan)
+        };
+        seal.mask(&nonce, &mut []).unwrap_or_default()
+    }
+
+    /// Adds `tag` to the one at the end of a frame, which is the exclusive or of both.
+    pub fn add_tag(&self, frame: &mut [u8], tag: Tag) {
+        let place = frame.len().checked_sub(self.tag_len());
+        let place = place.and_then(|from| frame.get_mut(from..));
+        let octets = place.unwrap_or_default().iter_mut();
+        octets.zip(tag).for_each(|(octet, added)| *octet ^= added);
+    }
+
+    /// The tag at the end of a frame; zero without a key.
+    pub fn tag_in(&self, frame: &[u8]) -> Tag {
+        let from = frame.len().saturating_sub(self.tag_len());
+        let octets = frame.get(from..).unwrap_or_default();
+        octets.try_into().unwrap_or_default()
     }
 
     /// Writes the tags of blocks, and their tag, to the CTRL in `out`. Its fields have been written.
@@ -298,7 +327,7 @@ impl Nonce {
     pub fn of_nack(plan: &Plan, header: &Header, nack: &Nack<'_>) -> Nonce {
         Nonce {
             kind: Kind::Nack,
-            number: nack.base.into(),
+            number: u32::from(nack.base) | u32::from(header.flags.bits() >> 6) << 16,
             round: header.round,
             // A NACK tells of fewer than 2^12 packets.
             extra: nack.missing

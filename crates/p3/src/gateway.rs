@@ -218,7 +218,12 @@ impl<S: Store, P: Planner> Gateway<S, P> {
         // Sessions do not wrap: 2^32 transfers are more than a node makes, and the last one would be refused.
         self.session = self.session.saturating_add(1);
         self.attempts = self.attempts.saturating_add(1);
-        let mut plan = plan.again(self.transfer, self.session);
+        // Thin floods reach more, but one node alone may need all turns of its neighbour: after a failure they alternate. Nor do floods
+        // reach farther than they have turns.
+        let (thin, long) = (self.fruitless.is_multiple_of(2), self.fruitless > 0);
+        let long = long || plan.is_long();
+        let plan = plan.again(self.transfer, self.session);
+        let mut plan = plan.thinly(thin).at_length(long);
         if self.wary {
             plan = plan.tagged_by_packet();
         }

@@ -7,13 +7,13 @@
 //! | 1 | kind and version | 0xb0 | 0xd0 | 0xc0 | 0xa0 |
 //! | 1 | transfer | | | | |
 //! | 1 | hop | slot of the flood | stage that sends it | likewise | likewise |
-//! | 1 | flags | | group, both, last | group, both | complete, both, by group and group |
+//! | 1 | flags | | group, both, last | group, both, left out | complete, both, by group and group, left out |
 //! | 2 | sequence | 0 | packet | end of what was sent | packets told of, and how |
 //! | 1 | round | 0 | round | round | round |
 //! | | body | plan | payload | see [`Ctrl`] | see [`Nack`] |
 //!
-//! Packet numbers are modulo 2^16 on the air: both ends know them to within a [window](crate::WINDOW). All fields
-//! but `hop` are the source's or the destination's; each stage writes its own number there, the same in all its
+//! Packet numbers are modulo 2^16 on the air, in short headers modulo 2^14: both ends know them to within a
+//! [window](crate::WINDOW). All fields but `hop` are the source's or the destination's; each stage writes its own number there, the same in all its
 //! relays, so that their frames stay identical.
 //!
 //! DATA and CODED frames of the improved variant have three octets instead. Their first bit tells them from the others:
@@ -25,7 +25,8 @@
 //! | 2 | group; 3 is all of them |
 //! | 2 | hop / 4; the rest of it follows from the channel |
 //! | 2 | transfer modulo 4; the rest is in the nonce of the frame's tag |
-//! | 16 | packet; of a combination its round and its number |
+//! | 2 | the group that is left out, plus one; 0 if none is |
+//! | 14 | packet; of a combination its round modulo 64 and its number |
 
 use core::fmt;
 
@@ -100,6 +101,9 @@ pub struct Flags {
     pub complete: bool,
     /// NACK: the relays of `group` repeat it, and no others.
     pub by_group: bool,
+    /// Improved variant. DATA, CODED, CTRL: the group that gets no packets in this round, since it delivers too few. NACK: that
+    /// group has brought the CTRL.
+    pub left_out: Option<u8>,
 }
 
 impl Flags {
@@ -110,17 +114,19 @@ impl Flags {
             | u8::from(self.complete) << 3
             | (self.group & 2) << 3
             | u8::from(self.by_group) << 5
+            | code_of(self.left_out) << 6
     }
 
     fn from_bits(bits: u8) -> Option<Flags> {
         let flag = |bit: u8| bits >> bit & 1 == 1;
         let group = bits & 1 | bits >> 3 & 2;
-        (bits < 64 && group < 3).then_some(Flags {
+        (group < 3).then_some(Flags {
             group,
             last: flag(1),
             both: flag(2),
             complete: flag(3),
             by_group: flag(5),
+            left_out: (bits >> 6).checked_sub(1),
         })
     }
 
@@ -128,6 +134,11 @@ impl Flags {
     pub fn takes(self, group: u8) -> bool {
         self.both || self.group == group
     }
+}
+
+/// The two bits that name a group that is left out, or none.
+fn code_of(left_out: Option<u8>) -> u8 {
+    left_out.map_or(0, |group| (group + 1) & 3)
 }
 
 /// What stands before the body of every frame.
@@ -193,7 +204,8 @@ impl Header {
         let (head, body) = psdu.split_at_checked(SHORT_HEADER_LEN).ok_or(Malformed)?;
         let first = head.first().copied().filter(|first| first & 0x80 == 0);
         let first = first.ok_or(Malformed)?;
-        let sequence = u16_at(head, 1).ok_or(Malformed)?;
+        let word = u16_at(head, 1).ok_or(Malformed)?;
+        let sequence = word & SHORT_SEQUENCE;
         let (coded, group) = (first >> 6 & 1 == 1, first >> 4 & 3);
         // The channel gives the hop modulo four. With other high bits it is a stage four or more away, whichever.
         let hop = if first >> 2 & 3 == expected >> 2 & 3 {
@@ -208,6 +220,7 @@ impl Header {
             flags: Flags {
                 group: if group == 3 { 0 } else { group },
                 both: group == 3,
+                left_out: ((word >> 14) as u8).checked_sub(1),
                 ..Flags::default()
             },
             sequence,
@@ -224,13 +237,19 @@ impl Header {
         } else {
             self.flags.group & 3
         };
-        let [low, high] = self.sequence.to_le_bytes();
+        let left_out = u16::from(code_of(self.flags.left_out)) << 14;
+        let [low, high] = (self.sequence & SHORT_SEQUENCE | left_out).to_le_bytes();
         let coded = u8::from(self.kind == Kind::Coded);
         let first = coded << 6 | group << 4 | self.hop & 0xc | self.transfer & 3;
         head.copy_from_slice(&[first, low, high]);
         Some(body)
     }
 }
+
+/// The bits of a packet's number in a short header.
+pub(crate) const SHORT_SEQUENCE: u16 = 0x3fff;
+/// The bits of a round in a short header.
+pub(crate) const SHORT_ROUND: u8 = 0x3f;
 
 /// Whether a frame has the short header of the improved variant.
 pub(crate) fn is_short(psdu: &[u8]) -> bool {
@@ -270,7 +289,11 @@ impl fmt::Display for Header {
         }
         write!(f, " seq={}", self.sequence)?;
         f.write_str(if self.flags.last { " last" } else { "" })?;
-        f.write_str(if self.flags.complete { " complete" } else { "" })
+        f.write_str(if self.flags.complete { " complete" } else { "" })?;
+        match self.flags.left_out {
+            Some(group) => write!(f, " without={group}"),
+            None => Ok(()),
+        }
     }
 }
 
@@ -435,6 +458,7 @@ mod tests {
             last: true,
             complete: false,
             by_group: false,
+            left_out: None,
         },
         sequence: 0x1234,
         round: 3,
@@ -476,7 +500,7 @@ mod tests {
         assert_eq!(HEADER.emit(&mut psdu[..6]), None);
         HEADER.emit(&mut psdu).unwrap();
         assert_eq!(Header::parse(&psdu[..6]), Err(Malformed));
-        for (place, value) in [(0, 0xd1), (0, 0), (3, 32), (3, 64), (3, 17)] {
+        for (place, value) in [(0, 0xd1), (0, 0), (3, 32), (3, 96), (3, 17)] {
             let mut bent = psdu;
             bent[place] = value;
             assert_eq!(Header::parse(&bent), Err(Malformed), "{place} {value}");

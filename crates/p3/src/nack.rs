@@ -27,6 +27,8 @@ pub(crate) struct Shape {
     pub both: bool,
     /// Otherwise the group whose relays shall repeat it, where those that answer first have failed.
     pub group: Option<u8>,
+    /// The group that was left out, if its copy of the question has come.
+    pub left_out: Option<u8>,
 }
 
 /// Writes the NACK for what is missing of `have` before `end` to `out`.
@@ -73,6 +75,7 @@ pub(crate) fn write(
             both: shape.both,
             by_group: shape.group.is_some(),
             group: shape.group.unwrap_or(0),
+            left_out: shape.left_out,
             ..Flags::default()
         },
         sequence: nack_sequence(covered as u16, form),
@@ -168,6 +171,7 @@ mod tests {
             deficit: None,
             both: false,
             group: None,
+            left_out: None,
         };
         let frames = Frames::new(&Config::default());
         write(have, end, round, shape, &frames, &plan(), &mut out);

@@ -11,7 +11,7 @@
 //! | 1 | hops |
 //! | 2, 2 | source, destination |
 //! | 1 | order of the channels (0..24), bit 5: improved, bit 6: resumed, bit 7: one group |
-//! | 1, 1, 4 | improved variant only: groups (bit 7: tags of packets are in the CTRL), combinations after a segment, session |
+//! | 1, 1, 4 | improved variant only: groups (bit 5: long flood, bit 6: thin flood, bit 7: tags of packets are in the CTRL), combinations after a segment, session |
 //! | 3 each | paper's variant: relay with its number (2), stage (4 bits), group (bit 4), mark (bit 5) |
 //! | 1, rest | improved variant: bits of a relay's number, and the relays as bits |
 //!
@@ -28,6 +28,7 @@ use chappe_core::{Duration, Stream};
 
 use crate::channels::ChannelOrder;
 use crate::config::{Config, Variant};
+use crate::header::Flags;
 use crate::part::{ImprovedPart, Marks, PaperPart, Part, Place};
 pub use crate::sizes::{
     GROUPS_MAX, HOPS_MAX, IMPROVED_RELAYS_MAX, PACKETS_MAX, PAPER_HOPS_MAX, RELAYS_MAX,
@@ -57,6 +58,10 @@ pub struct Plan {
     resumed: bool,
     /// Tags of packets are in the CTRL.
     by_segment: bool,
+    /// Nodes are silent in half of their turns in the flood.
+    thin: bool,
+    /// The flood has twice as many turns.
+    long: bool,
     terms: Terms,
     relays: [Place; IMPROVED_RELAYS_MAX],
     len: u8,
@@ -274,6 +279,8 @@ impl Plan {
             groups,
             resumed: false,
             by_segment: false,
+            thin: false,
+            long: false,
             terms: Terms::Paper(PaperTerms::default()),
             relays: [Place::default(); IMPROVED_RELAYS_MAX],
             len: 0,
@@ -380,6 +387,40 @@ impl Plan {
             self.payload = self.payload.saturating_sub(TAG_LEN as u8);
         }
         self
+    }
+
+    /// The same plan with a thin flood, or without.
+    ///
+    /// Each node repeats a plan at once with all others that heard it, and receivers lose frames of many equally strong senders. In
+    /// a thin flood a node that has sent once is silent in half of its turns, which differ from node to node and from session to session.
+    pub fn thinly(mut self, thin: bool) -> Plan {
+        self.thin = thin && self.is_improved();
+        self
+    }
+
+    /// The same plan with a long flood, or without: nodes send it twice as often, and it reaches as many hops more as they repeat it. The
+    /// way of a flood is on one channel, and may have more hops than the plan's.
+    pub fn at_length(mut self, long: bool) -> Plan {
+        self.long = long && self.is_improved();
+        self
+    }
+
+    /// Whether its flood is long.
+    pub fn is_long(&self) -> bool {
+        self.long
+    }
+
+    /// How often each node sends the plan in its flood.
+    pub(crate) fn flood_repeats(&self, config: &Config) -> u8 {
+        config.flood_repeats.saturating_mul(1 + u8::from(self.long))
+    }
+
+    /// Whether `node`, which has sent the plan once, is silent in a slot of the flood.
+    pub(crate) fn rests(&self, node: u16, slot: u8) -> bool {
+        let session = self.session().unwrap_or_default();
+        let key = u64::from(session) << 32 | u64::from(node) << 8 | u64::from(slot);
+        // A multiplicative hash: the golden ratio of 2^64 (Knuth, The Art of Computer Programming 3, 6.4).
+        self.thin && key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 63 == 1
     }
 
     /// Whether packets are authenticated by blocks, with tags in the CTRL, and not each by itself.
@@ -518,6 +559,25 @@ impl Plan {
         // With three groups a cycle is shorter than a hop, and with two it may be longer by a slack.
         let (hop, cycle) = (self.hop_time(config), self.cycle());
         if hop > cycle { hop * 2 } else { cycle * 2 }
+    }
+
+    /// From one frame of the source to its next where two groups of three take turns: a relay has two of these for
+    /// receiving and sending, as in a plan for two groups.
+    pub fn pair_period(&self, config: &Config) -> Duration {
+        let (hop, cycle) = (
+            self.hop_time(config) + config.profile.relay_slack,
+            self.cycle(),
+        );
+        if hop > cycle { hop } else { cycle }
+    }
+
+    /// From a frame of the source with these flags to its next one.
+    pub(crate) fn period(&self, config: &Config, flags: Flags) -> Duration {
+        match flags.left_out {
+            _ if flags.both => self.single_period(config),
+            Some(_) if self.groups == 3 => self.pair_period(config),
+            _ => self.cycle(),
+        }
     }
 
     /// Whether the plan can work: fields in range, nodes distinct, each stage with relays in every group, and in

@@ -59,6 +59,8 @@ struct Duty {
     reverse: Option<Instant>,
     /// When it leaves the transfer if it hears nothing more.
     leave: Instant,
+    /// The group that the last frame said is left out.
+    left_out: Option<u8>,
 }
 
 impl Relay {
@@ -120,7 +122,9 @@ impl Relay {
             // The outbox holds one frame, which must stay as it is until the radio has sent it.
             _ if self.out.is_busy() => Err(DropReason::QueueFull),
             State::Waking => self.wake(now, heard),
-            State::Flooding(flood) => flood.hear(&self.config, now, heard, &mut self.out),
+            State::Flooding(flood) => {
+                flood.hear(&self.config, &self.frames, now, heard, &mut self.out)
+            }
             State::Duty(duty) => {
                 let before = duty.part.place().stage.saturating_sub(1);
                 let parsed = self.frames.parse(&duty.plan, before, heard.psdu);
@@ -139,14 +143,15 @@ impl Relay {
     }
 
     fn wake(&mut self, now: Instant, heard: &Reception<'_>) -> Result<(), DropReason> {
-        let (config, frames) = (&self.config, &self.frames);
-        let mut flood = Flood::open(config, frames, self.session, now, heard, &mut self.out)?;
+        let (config, frames, known) = (&self.config, &self.frames, (self.number, self.session));
+        let opened = Flood::open(config, frames, known, now, heard, &mut self.out);
+        let (mut flood, slot) = opened?;
         self.session = flood.session(self.session);
         self.ear.open(&mut self.out);
-        let repeated = flood.hear(&self.config, now, heard, &mut self.out);
+        flood.repeat(&self.config, &self.frames, now, slot, &mut self.out);
         self.out.tune(self.config.flood_channel);
         self.enter(State::Flooding(flood));
-        repeated
+        Ok(())
     }
 
     /// After the flood: takes its part, or rests if the plan does not name it.
@@ -171,6 +176,7 @@ impl Relay {
             part,
             reverse: None,
             leave,
+            left_out: None,
         }));
     }
 
@@ -190,6 +196,7 @@ impl Relay {
             return Err(DropReason::NotForUs);
         }
         // A frame for another group is not repeated, but the transfer goes on.
+        duty.left_out = header.flags.left_out;
         duty.leave = now + patience(&self.config, &duty.plan);
         let turn = next_turn(&self.config, &duty.plan, group, heard.started, header.flags);
         if !header.flags.takes(group) {
@@ -296,6 +303,7 @@ impl Relay {
                 if header.flags.takes(group) {
                     return;
                 }
+                duty.left_out = header.flags.left_out;
                 duty.leave = now + patience(&self.config, &duty.plan);
                 let turn = next_turn(&self.config, &duty.plan, group, head.started, header.flags);
                 // While a NACK is due the receiver must stay on, so only this frame is given up.
@@ -324,6 +332,7 @@ impl Relay {
             let flags = Flags {
                 both,
                 group,
+                left_out: duty.left_out,
                 ..Flags::default()
             };
             let turn = next_turn(&self.config, &duty.plan, group, started, flags);

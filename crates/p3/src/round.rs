@@ -4,7 +4,7 @@ use chappe_core::Instant;
 
 use crate::config::Config;
 use crate::frame::Frames;
-use crate::groups::{Groups, PerGroup};
+use crate::groups::{Groups, PerGroup, Turns};
 use crate::header::{Flags, Header, Kind, Nack};
 use crate::outbox::Outbox;
 use crate::plan::Plan;
@@ -27,8 +27,8 @@ pub(crate) struct Transfer {
     pub round: u16,
     pub groups: Groups,
     pub fruitless: u8,
-    /// The group that takes the first frame of the next round.
-    next_group: u8,
+    /// The group that lost the first missing packet of the last round.
+    lost_by: Option<u8>,
     pub pass: Pass,
 }
 
@@ -41,6 +41,8 @@ pub(crate) struct Pass {
     pub frames: u64,
     /// The group that takes the first frame of this pass.
     pub first_group: u8,
+    /// The group of three that gets no packets in this pass.
+    pub left_out: Option<u8>,
     /// All relays of a stage are one group.
     pub both: bool,
     /// Whether they were so for the packets of this round; a repeated CTRL may differ.
@@ -74,9 +76,9 @@ impl Transfer {
             segment: first,
             recovery,
             round: 0,
-            groups: Groups::new(plan.groups()),
+            groups: Groups::new(plan.groups(), plan.cycle(), plan.pair_period(config)),
             fruitless: 0,
-            next_group: 0,
+            lost_by: None,
             pass: Pass::new(anchor, both, Some(first), 0),
         };
         if plan.is_resumed() {
@@ -106,11 +108,8 @@ impl Transfer {
 
     /// When the next frame of the pass starts: one per cycle, or one in two cycles for one group.
     pub fn next_start(&self, config: &Config) -> Instant {
-        let period = match self.pass.both {
-            true => self.plan.single_period(config),
-            false => self.plan.cycle(),
-        };
-        self.pass.anchor + period * self.pass.frames
+        let flags = self.pass.flags(self.plan.groups());
+        self.pass.anchor + self.plan.period(config, flags) * self.pass.frames
     }
 
     /// Whether this round has combinations only, of the few packets that are missing.
@@ -140,8 +139,8 @@ impl Transfer {
             Some(nack.is_missing(offset))
         };
         let (mut sent, mut missing) = (PerGroup::default(), PerGroup::default());
-        let (mut rank, mut at) = (0usize, self.due.base());
-        let groups = usize::from(self.plan.groups().max(1));
+        let (mut rank, mut at) = (0u64, self.due.base());
+        let turns = Turns::new(self.plan.groups(), self.pass.left_out);
         let mut lost_by = None;
         // Groups took the frames of a round in turn, so a packet's rank tells its group.
         while let Some(packet) = self.due.next(at, self.end) {
@@ -153,26 +152,23 @@ impl Transfer {
             let group = if self.pass.data_both {
                 0
             } else {
-                (rank + usize::from(self.pass.first_group)) % groups
+                turns.group(self.pass.first_group, rank)
             };
             if lost == Some(true) && lost_by.is_none() {
                 lost_by = Some(group);
             }
-            if let (Some(lost), Some(sent), Some(missing)) =
-                (lost, sent.get_mut(group), missing.get_mut(group))
-            {
+            if let (Some(lost), Some(sent), Some(missing)) = (
+                lost,
+                sent.get_mut(usize::from(group)),
+                missing.get_mut(usize::from(group)),
+            ) {
                 *sent += 1;
                 *missing += u32::from(lost);
             }
             rank += 1;
             at = packet + 1;
         }
-        // What one group lost travels by another in the next round, or a single packet would never pass a dead group: the
-        // first missing packet goes by the group after the one that lost it. Combinations go on in turn.
-        self.next_group = match lost_by.filter(|_| !self.is_coded()) {
-            Some(group) => ((group + 1) % groups) as u8,
-            None => (self.pass.first_group + 1) % groups as u8,
-        };
+        self.lost_by = lost_by.filter(|_| !self.is_coded());
         let less = self.recovery.note(nack.missing) && self.is_coded();
         // Combinations are of all missing packets, whichever group they take: nothing is learnt of the groups.
         if !self.is_coded() {
@@ -198,11 +194,17 @@ impl Transfer {
             self.add_segment(config);
         }
         self.round = self.round.wrapping_add(1);
-        // What the last rounds measured decides whether all relays are one group in this one.
+        // What the last rounds measured decides which groups take part in this one, and whether all relays are one.
         let both = self.plan.is_single() || self.groups.single();
+        let left_out = self.groups.decide().filter(|_| !both);
         let cursor = packets.then_some(self.due.base());
+        // What one group lost travels by another in the next round, or a single packet would never pass a dead group: the
+        // first missing packet goes by the group after the one that lost it. Combinations go on in turn.
+        let turns = Turns::new(self.plan.groups(), left_out);
+        let first_group = turns.after(self.lost_by.unwrap_or(self.pass.first_group));
         self.pass = Pass {
-            first_group: self.next_group,
+            first_group,
+            left_out,
             fresh: new_segment,
             ..Pass::new(anchor, both, cursor, combinations)
         };
@@ -250,6 +252,7 @@ impl Pass {
             anchor,
             frames: 0,
             first_group: 0,
+            left_out: None,
             both,
             data_both: both,
             cursor,
@@ -283,13 +286,18 @@ impl Pass {
     }
 
     pub fn flags(&self, groups: u8) -> Flags {
+        let turns = Turns::new(groups, self.left_out);
+        let left_out = self.left_out.filter(|_| !self.both);
+        // The question comes first by the group that is left out: an answer then says that it works again.
+        let asks = left_out.filter(|_| self.copies == 1);
         Flags {
-            group: if self.both {
-                0
-            } else {
-                ((self.frames + u64::from(self.first_group)) % u64::from(groups.max(1))) as u8
+            group: match asks {
+                _ if self.both => 0,
+                Some(out) => out,
+                None => turns.group(self.first_group, self.frames),
             },
             both: self.both,
+            left_out,
             ..Flags::default()
         }
     }

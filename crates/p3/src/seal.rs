@@ -2,7 +2,8 @@
 //! 800-38C).
 //!
 //! Relays of a group must send the same bits, so no hop seals a frame again: source and destination seal their frames,
-//! and the tag does not cover the field that relays write (hop, or slot of the flood). The payload of DATA and CODED
+//! and the tag does not cover the field that relays write (hop). That of a plan has a part of its own for the slot of its flood, which
+//! each hop makes anew (`flood.rs`). The payload of DATA and CODED
 //! frames is encrypted, other frames are not. The network has one key, which excludes strangers, not captured nodes.
 //!
 //! The tag of a CTRL covers its header and fields and not the padding behind them, which no node reads: relays check it within a
@@ -25,9 +26,9 @@
 //! | 2 | destination |
 //! | 4 | session: the gateway never uses one twice, and nodes refuse a plan whose session is not a new one |
 //! | 1 | kind of frame |
-//! | 3 | packet; CODED: first of its segment; CTRL: end; NACK: base |
+//! | 3 | packet; CODED: first of its segment; CTRL: end; NACK: base, and the group left out whose question came |
 //! | 1 | round |
-//! | 2 | CODED: its number; CTRL: flags and copies to come, and the top bit for the tag of its tags; NACK: missing, who repeats it |
+//! | 2 | PLAN: 0, for the tag of its slot one more than that; CODED: its number; CTRL: flags and copies to come, and the top bit for the tag of its tags; NACK: missing, who repeats it |
 
 use core::fmt;
 

@@ -160,14 +160,17 @@ impl<O: Object> Source<O> {
             _ if self.out.is_busy() => Err(DropReason::QueueFull),
             State::Waking => {
                 let (config, frames) = (&self.config, &self.frames);
-                let mut flood =
-                    Flood::open(config, frames, self.session, now, heard, &mut self.out)?;
+                let known = (self.number, self.session);
+                let opened = Flood::open(config, frames, known, now, heard, &mut self.out);
+                let (mut flood, slot) = opened?;
                 self.session = flood.session(self.session);
-                let repeated = flood.hear(&self.config, now, heard, &mut self.out);
+                flood.repeat(&self.config, &self.frames, now, slot, &mut self.out);
                 self.enter(State::Flooding(flood));
-                repeated
+                Ok(())
             }
-            State::Flooding(flood) => flood.hear(&self.config, now, heard, &mut self.out),
+            State::Flooding(flood) => {
+                flood.hear(&self.config, &self.frames, now, heard, &mut self.out)
+            }
             State::Sending(_) => Err(DropReason::NotForUs),
             State::Waiting { transfer, .. } => {
                 let parsed = self.frames.parse(&transfer.plan, 1, heard.psdu);
@@ -184,7 +187,7 @@ impl<O: Object> Source<O> {
                 if !self.frames.is_genuine(&nonce, heard.psdu) {
                     return Err(DropReason::Unauthentic);
                 }
-                self.answer(now, header.flags.complete, &nack)
+                self.answer(now, header.flags, &nack)
             }
         }
     }
@@ -205,17 +208,18 @@ impl<O: Object> Source<O> {
     }
 
     /// Takes in a NACK of this round, and ends the transfer or begins the next round.
-    fn answer(&mut self, now: Instant, complete: bool, nack: &Nack<'_>) -> Result<(), DropReason> {
+    fn answer(&mut self, now: Instant, flags: Flags, nack: &Nack<'_>) -> Result<(), DropReason> {
         let State::Waiting { transfer, .. } = &mut self.state else {
             return Err(DropReason::Stale);
         };
-        if complete {
+        if flags.complete {
             self.end(Ended::Complete);
             return Ok(());
         }
         // A resumed transfer begins with a question, so its first round can bring nothing.
         let asked_only = transfer.plan.is_resumed() && transfer.round == 0;
         let progress = transfer.account(nack).ok_or(DropReason::Stale)?;
+        transfer.groups.hear(flags.left_out);
         transfer.fruitless = match progress || asked_only {
             true => 0,
             false => transfer.fruitless.saturating_add(1),

@@ -7,7 +7,7 @@ use chappe_core::DropReason;
 
 use crate::blocks::{FAILED_MAX, Tags};
 use crate::frame::Frames;
-use crate::header::Header;
+use crate::header::{Header, SHORT_ROUND};
 use crate::nack::Shape;
 use crate::object::Store;
 use crate::plan::Plan;
@@ -148,6 +148,7 @@ impl Tail {
                 deficit: None,
                 both: false,
                 group: None,
+                left_out: None,
             },
             Tail::Coded(tail) => Shape {
                 len_min: 0,
@@ -156,6 +157,7 @@ impl Tail {
                 // The source asks all relays together where their groups have not brought it an answer.
                 both: ctrl.flags.both,
                 group: tail.answering(plan, ctrl),
+                left_out: ctrl.flags.left_out.filter(|&out| ctrl.flags.group == out),
             },
         }
     }
@@ -299,13 +301,13 @@ impl CodedTail {
         psdu: &[u8],
     ) -> Result<Gain, DropReason> {
         let number = header.sequence as u8;
-        if header.round != self.round {
+        if header.round != self.round & SHORT_ROUND {
             return Err(DropReason::Stale);
         }
         let mut frame = [0; FRAME_MAX];
         let frame = frame.get_mut(..psdu.len()).ok_or(DropReason::Malformed)?;
         frame.copy_from_slice(psdu);
-        let nonce = Nonce::of_coded(plan, self.segment, header.round, number);
+        let nonce = Nonce::of_coded(plan, self.segment, self.round, number);
         let payload = frames
             .open(plan, &nonce, frame)
             .ok_or(DropReason::Unauthentic)?;

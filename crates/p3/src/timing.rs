@@ -15,6 +15,8 @@ pub const fn airtime(len: usize) -> Duration {
 /// The parts of a cycle. All nodes of a network must have the same profile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Profile {
+    /// Time that a node of a plan's flood has beyond the turnaround to check a plan and to make the tag of its slot.
+    pub flood_check: Duration,
     /// Between receiving and sending: 12 symbols of 16 us (IEEE 802.15.4-2006, aTurnaroundTime).
     pub turnaround: Duration,
     /// Software and FIFO delay on top of it.
@@ -46,6 +48,7 @@ impl Profile {
     /// The pauses at a turn are those of the public code of Splash, on which P3 is built: 2 * 40,000 ticks at relays
     /// and 2 * 60,000 at the source, of a 4.19 MHz clock. That P3 kept them is our inference.
     pub const PAPER: Profile = Profile {
+        flood_check: Duration::ZERO,
         turnaround: Duration::from_micros(192),
         software: Duration::from_micros(89),
         source_gap: Duration::from_micros(281),
@@ -61,7 +64,11 @@ impl Profile {
     /// A source that feeds three groups keeps its transmitter on, and leaves one symbol between two frames, so that the
     /// destination finds the end of the one before the next. Two groups need as much beyond the turnaround: a relay's
     /// start may be off by 0.5 us at each stage, and a radio that is not ready for a preamble misses the frame.
+    ///
+    /// A flood has another turnaround for its checks: 14 blocks of AES for the longest plan and its slots, 7 us each, and as much
+    /// again for reading the plan.
     pub const IMPROVED: Profile = Profile {
+        flood_check: Duration::from_micros(192),
         turnaround: Duration::from_micros(192),
         software: Duration::ZERO,
         source_gap: Duration::from_micros(16),
@@ -88,6 +95,16 @@ impl Profile {
     /// From the start of a frame of `len` octets to the start of its repetition one stage on.
     pub const fn slot(&self, len: usize) -> Duration {
         Duration::from_nanos(airtime(len).nanos() + self.gap().nanos())
+    }
+
+    /// From the end of a received plan to the start of its repetition.
+    pub const fn flood_gap(&self) -> Duration {
+        Duration::from_nanos(self.gap().nanos() + self.flood_check.nanos())
+    }
+
+    /// A slot of the flood of a plan whose frame has `len` octets.
+    pub const fn flood_slot(&self, len: usize) -> Duration {
+        Duration::from_nanos(airtime(len).nanos() + self.flood_gap().nanos())
     }
 
     /// The pipeline's cycle T_c for this payload: 4.537 ms for 118 octets in the paper's profile.

@@ -1,6 +1,9 @@
 //! A set of packets near the present end of an object, in fixed memory: which are still to be sent, or have come.
 //!
-//! Packet numbers grow without wrapping here; on the air they are modulo 2^16, and [`Window::resolve`] puts them back.
+//! Packet numbers grow without wrapping here; on the air they are modulo 2^16, or 2^14 in short headers, and
+//! [`Window::resolve`] and [`Window::resolve_short`] put them back.
+
+use crate::header::SHORT_SEQUENCE;
 
 /// Packets that a window spans: two segments and the rest of a third. A power of two.
 pub const WINDOW: u32 = 2048;
@@ -36,6 +39,12 @@ impl Window {
     pub fn resolve(&self, sequence: u16) -> Option<u32> {
         // At most one packet has it: the window is shorter than the 2^16 numbers.
         let ahead = sequence.wrapping_sub(self.base as u16);
+        (u32::from(ahead) < WINDOW).then(|| self.base.saturating_add(u32::from(ahead)))
+    }
+
+    /// The same for the number in a short header.
+    pub fn resolve_short(&self, sequence: u16) -> Option<u32> {
+        let ahead = sequence.wrapping_sub(self.base as u16) & SHORT_SEQUENCE;
         (u32::from(ahead) < WINDOW).then(|| self.base.saturating_add(u32::from(ahead)))
     }
 
@@ -152,6 +161,8 @@ mod tests {
             assert_eq!(window.next(packet, end), next);
             let near = window.resolve(packet as u16);
             assert_eq!(near, window.spans(packet).then_some(packet));
+            let short = window.resolve_short(packet as u16 & SHORT_SEQUENCE);
+            assert_eq!(short, window.spans(packet).then_some(packet));
         }
         let first: u8 = window.octets().next().unwrap();
         let bits = (0..8).fold(0, |bits, bit| {

@@ -20,6 +20,10 @@ const RELAY_BITS: usize = 2;
 const IMPROVED: u8 = 0x20;
 /// Bit of the octet with the number of groups.
 const BY_SEGMENT: u8 = 0x80;
+/// Bit of the same octet.
+const THIN: u8 = 0x40;
+/// Bit of the same octet.
+const LONG: u8 = 0x20;
 
 /// Bits of the largest of these numbers.
 fn width_of(numbers: impl Iterator<Item = u16>) -> usize {
@@ -71,6 +75,7 @@ impl Plan {
                 let [s0, s1, s2, s3] = terms.session.to_le_bytes();
                 let width = self.width() as u8;
                 let groups = self.groups | u8::from(self.by_segment) << 7;
+                let groups = groups | u8::from(self.thin) << 6 | u8::from(self.long) << 5;
                 more.copy_from_slice(&[groups, terms.repair, s0, s1, s2, s3, width]);
                 (IMPROVED, terms.answerers)
             }
@@ -140,7 +145,7 @@ impl Plan {
             count,
         } = listed;
         let single = order >> 7 == 1;
-        let mut by_segment = false;
+        let (mut by_segment, mut thin, mut long) = (false, false, false);
         let (terms, groups) = if improved {
             let [groups, repair, ..] = *more else {
                 return Err(Malformed);
@@ -151,7 +156,8 @@ impl Plan {
                 session: u32_at(more, 2).ok_or(Malformed)?,
             };
             by_segment = groups & BY_SEGMENT != 0;
-            (Terms::Improved(terms), groups & !BY_SEGMENT)
+            (thin, long) = (groups & THIN != 0, groups & LONG != 0);
+            (Terms::Improved(terms), groups & !(BY_SEGMENT | THIN | LONG))
         } else {
             let groups = if single { 1 } else { 2 };
             (Terms::Paper(PaperTerms { senders: marks }), groups)
@@ -173,6 +179,8 @@ impl Plan {
             groups,
             resumed: order >> 6 & 1 == 1,
             by_segment,
+            thin,
+            long,
             terms,
             relays,
             len: count as u8,
@@ -226,7 +234,10 @@ impl Listed {
 
     /// The relays of the improved variant: each stage and group has one at least. No bit may be left over.
     fn read_bits(&mut self, rest: &[u8], hops: u8, more: &[u8]) -> Option<()> {
-        let (groups, width) = (more.first().copied()? & !BY_SEGMENT, more.get(6).copied()?);
+        let (groups, width) = (
+            more.first().copied()? & !(BY_SEGMENT | THIN | LONG),
+            more.get(6).copied()?,
+        );
         let width = usize::from(width);
         if !(1..=16).contains(&width) || groups > crate::sizes::GROUPS_MAX {
             return None;

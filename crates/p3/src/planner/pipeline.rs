@@ -177,7 +177,7 @@ fn rated(
         is_single: groups == 1,
     };
     let (cycles, repair) = cycles(&terms, &prediction);
-    let slot = profile.slot(PLAN_LEN + relays * RELAY_LEN);
+    let slot = profile.flood_slot(PLAN_LEN + relays * RELAY_LEN);
     let flood = slot * flood_slots(hops as u8, config.flood_repeats) + config.start_guard;
     let time = flood.as_secs_f64() + cycle * cycles + hops as f64 * hop;
     (terms.packets * payload as f64 * 8.0 / time, repair)

@@ -5,6 +5,7 @@
 //! fails over many hops: one link that does not exist on its channel makes the prediction zero, and so does any single
 //! change then.
 
+use alloc::vec;
 use alloc::vec::Vec;
 
 use super::chain::{Model, Prediction};
@@ -96,8 +97,10 @@ impl<'a> Search<'a> {
     fn begin(&mut self, channels: ChannelOrder) -> Option<()> {
         self.stages.clear();
         self.channels = channels;
+        // Asked for every candidate of every stage, where looking through all places would take longer than the rest.
+        let mut taken = vec![false; self.tables.nodes()];
         for group in 0..self.stages.groups() {
-            let free = |node: usize| self.stages.place_of(node).is_none();
+            let free = |node: usize| !taken[node];
             let way = most_reliable(
                 (self.tables, self.graph),
                 self.ends,
@@ -107,8 +110,9 @@ impl<'a> Search<'a> {
                 group == 0,
             );
             for (stage, node) in way.into_iter().enumerate() {
-                if self.stages.place_of(node).is_none() {
+                if !taken[node] {
                     self.stages.put(stage, group, 0, Some(node));
+                    taken[node] = true;
                 }
             }
         }

@@ -169,6 +169,36 @@ fn replayed_frames_are_refused() {
     assert_eq!(net.relay(4).state(), "waking");
 }
 
+/// Goal: a plan with another slot is refused, and the flood goes on with the genuine ones. Method: half of all plans that arrive, at any
+/// hop, have a bent slot; floods of two to six hops, one attempt each.
+#[test]
+fn plans_with_bent_slots_are_refused() {
+    let (mut complete, mut refused) = (0, 0);
+    for seed in 0..60 {
+        let setting = Setting {
+            seed,
+            hops: 2 + seed as usize % 5,
+            ..setting(2 + (seed % 2) as u8)
+        };
+        let object = object(20_000, seed);
+        let mut net = setting.net(object);
+        let mut random = Seed(seed).stream(Purpose::Interference);
+        net.tamper = Box::new(move |flight, _| {
+            let bends = flight.psdu[0] == 0xb0 && random.chance(0.5);
+            let mut psdu = flight.psdu.clone();
+            psdu[2] ^= 1 + random.below(63) as u8;
+            bends.then_some(psdu)
+        });
+        start(&mut net, setting.plan(1), None);
+        let progress = finish(&mut net, Duration::from_secs(20));
+        complete += u32::from(progress.completed.is_some());
+        refused += drops(&mut net, &setting, DropReason::Unauthentic);
+        assert_right(&mut net, object, 118, &format!("seed {seed}"));
+    }
+    println!("{complete} of 60 complete, {refused} plans refused");
+    assert!(complete >= 58 && refused > 500, "{complete} {refused}");
+}
+
 /// One forged DATA frame in the last hop corrupts the object without a key, and costs one packet with it.
 #[test]
 fn without_a_key_a_forged_frame_corrupts_the_object() {

@@ -277,3 +277,44 @@ fn a_deaf_relay_does_not_silence_the_answers() {
         }
     }
 }
+
+/// Goal: a long flood wakes a source that is farther than the plan has hops; a plan says which flood it has. Method: a pipeline of two
+/// hops, whose flood has a channel of its own, on which nine links lie between destination and source.
+#[test]
+fn long_floods_go_farther_than_the_plan() {
+    let object = object(6_000, 14);
+    let setting = Setting {
+        hops: 2,
+        paths: 8,
+        ..setting(2, true)
+    };
+    let orders = (0..24).filter_map(chappe_p3::ChannelOrder::new);
+    let mut orders = orders.filter(|order| order.of_stage(3) == Channel(26));
+    let plan = setting.plan_on(1, orders.next().unwrap());
+    for (thin, long) in [(false, false), (true, false), (false, true), (true, true)] {
+        let plan = plan.thinly(thin).at_length(long);
+        let mut octets = vec![0; plan.encoded_len()];
+        plan.emit(&mut octets).unwrap();
+        assert_eq!(chappe_p3::Plan::parse(1, &octets), Ok(plan));
+        let nodes = (0..setting.nodes()).map(|node| setting.fresh(node, object));
+        let last = setting.nodes() - 1;
+        let stages: Vec<usize> = (0..=last).map(|node| setting.stage_of(node)).collect();
+        // From the destination, node 0, over nodes 2, 3, ... to the source, node 1.
+        let rank = move |node: usize| match node {
+            0 => 0,
+            1 => last,
+            node => node - 1,
+        };
+        let prr = move |channel: Channel, from: usize, to: usize| {
+            let near = match channel {
+                Channel(26) => rank(from).abs_diff(rank(to)),
+                _ => stages[from].abs_diff(stages[to]),
+            };
+            f64::from(u8::from(from != to && near <= 1))
+        };
+        let mut net = common::Net::new(nodes.collect(), Box::new(prr), 1);
+        start(&mut net, plan, None);
+        let progress = finish(&mut net, Duration::from_secs(5));
+        assert_eq!(progress.completed.is_some(), long, "{thin} {long}");
+    }
+}

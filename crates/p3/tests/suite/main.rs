@@ -4,6 +4,7 @@ mod abuse;
 mod blocks;
 mod common;
 mod contract;
+mod dead_group;
 mod delivery;
 mod improved;
 mod pipeline;

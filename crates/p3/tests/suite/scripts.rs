@@ -389,6 +389,7 @@ impl Play {
                     last: has("last"),
                     complete: has("complete"),
                     by_group: has("by-group"),
+                    left_out: None,
                 },
                 sequence: get("seq", 0) as u16,
                 round: get("round", 0) as u8,
