@@ -15,6 +15,8 @@ pub(crate) struct Links {
     /// The ETX of each place's link as a metric, [`Metric::NONE`] if it is not usable: ranking reads all of them for each
     /// destination, and they are next to each other in memory.
     metrics: Vec<Metric>,
+    /// Counts the changes of metrics: what was ranked by one version holds as long as it is the same.
+    version: u32,
     settings: Probes,
 }
 
@@ -78,6 +80,7 @@ impl Links {
         Links {
             links: vec![None; places],
             metrics: vec![Metric::NONE; places],
+            version: 0,
             settings,
         }
     }
@@ -114,12 +117,27 @@ impl Links {
         self.metrics.iter().enumerate().filter_map(usable)
     }
 
+    /// The ETX of the link to the neighbour at `place`, [`Metric::NONE`] if it is not usable.
+    pub fn metric(&self, place: u8) -> Metric {
+        let metric = self.metrics.get(usize::from(place));
+        metric.copied().unwrap_or(Metric::NONE)
+    }
+
     /// Must follow each change of the ETX of the link at `place`.
     fn set_metric(&mut self, place: u8) {
         let etx = self.etx(place);
-        if let Some(metric) = self.metrics.get_mut(usize::from(place)) {
-            *metric = etx.map_or(Metric::NONE, Metric::from_etx);
+        let new = etx.map_or(Metric::NONE, Metric::from_etx);
+        if let Some(metric) = self.metrics.get_mut(usize::from(place))
+            && *metric != new
+        {
+            *metric = new;
+            self.version = self.version.wrapping_add(1);
         }
+    }
+
+    /// Another one as soon as [`usable`](Self::usable) gives other links or metrics.
+    pub fn version(&self) -> u32 {
+        self.version
     }
 
     /// The counts of all neighbours for a probe.
