@@ -12,6 +12,8 @@ use crate::header::{Count, Metric};
 #[derive(Clone, Debug)]
 pub(crate) struct Links {
     links: Vec<Option<Link>>,
+    /// The number of each place's neighbour, [`FREE`] if there is none: every frame that is heard looks one up.
+    numbers: Vec<u32>,
     /// The ETX of each place's link as a metric, [`Metric::NONE`] if it is not usable: ranking reads all of them for each
     /// destination, and they are next to each other in memory.
     metrics: Vec<Metric>,
@@ -74,11 +76,15 @@ const BARRED: Duration = Duration::from_secs(8);
 /// How often this time doubles.
 const BARRED_TWICE_MAX: u8 = 4;
 
+/// The number of no node.
+const FREE: u32 = u32::MAX;
+
 impl Links {
     pub fn new(settings: Probes, places: u8) -> Links {
         let places = usize::from(places);
         Links {
             links: vec![None; places],
+            numbers: vec![FREE; places],
             metrics: vec![Metric::NONE; places],
             version: 0,
             settings,
@@ -87,8 +93,9 @@ impl Links {
 
     /// The place of a known neighbour.
     pub fn find(&self, node: u16) -> Option<u8> {
-        let is = |link: &Option<Link>| link.is_some_and(|link| link.node == node);
-        self.links.iter().position(is).map(|place| place as u8)
+        let mut numbers = self.numbers.iter();
+        let place = numbers.position(|&number| number == u32::from(node))?;
+        Some(place as u8)
     }
 
     /// The place of a neighbour, which is entered if new. `None` if the table is full.
@@ -96,8 +103,9 @@ impl Links {
         if let Some(place) = self.find(node) {
             return Some(place);
         }
-        let place = self.links.iter().position(Option::is_none)?;
+        let place = self.numbers.iter().position(|&number| number == FREE)?;
         *self.links.get_mut(place)? = Some(Link::new(now, node));
+        *self.numbers.get_mut(place)? = node.into();
         Some(place as u8)
     }
 
@@ -185,7 +193,11 @@ impl Links {
     /// Updates a link, once in every probe interval.
     pub fn update(&mut self, now: Instant, place: u8) -> Change {
         let change = self.estimate(now, place);
-        self.set_metric(place);
+        if change == Change::Gone {
+            self.remove(place);
+        } else {
+            self.set_metric(place);
+        }
         change
     }
 
@@ -203,7 +215,6 @@ impl Links {
         }
         let (received, of) = link.received(now, &settings);
         if received == 0 && link.silent(now, &settings) >= u64::from(settings.window) {
-            *slot = None;
             return Change::Gone;
         }
         let ratios = link.ratios(received, of, &settings);
@@ -278,6 +289,9 @@ impl Links {
     pub fn remove(&mut self, place: u8) {
         if let Some(slot) = self.links.get_mut(usize::from(place)) {
             *slot = None;
+        }
+        if let Some(number) = self.numbers.get_mut(usize::from(place)) {
+            *number = FREE;
         }
         self.set_metric(place);
     }

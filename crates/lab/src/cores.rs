@@ -41,7 +41,10 @@ impl Cores {
         let mut state = self.lock();
         state.count(rank, 1);
         while state.free == 0 || state.before(rank) {
-            state = self.freed.wait(state).unwrap_or_else(|broken| broken.into_inner());
+            state = self
+                .freed
+                .wait(state)
+                .unwrap_or_else(|broken| broken.into_inner());
         }
         state.count(rank, -1);
         state.free -= 1;
@@ -57,7 +60,9 @@ impl Cores {
 
     // A panic of a piece of work leaves the counts as they were: they change only here, in one step.
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(|broken| broken.into_inner())
+        self.state
+            .lock()
+            .unwrap_or_else(|broken| broken.into_inner())
     }
 }
 
@@ -112,7 +117,11 @@ mod tests {
     #[test]
     fn no_more_work_than_cores() {
         let cores = Cores::new(3, 2);
-        let (now, most, done) = (AtomicUsize::new(0), AtomicUsize::new(0), AtomicUsize::new(0));
+        let (now, most, done) = (
+            AtomicUsize::new(0),
+            AtomicUsize::new(0),
+            AtomicUsize::new(0),
+        );
         std::thread::scope(|scope| {
             for thread in 0..8 {
                 let (cores, now, most, done) = (&cores, &now, &most, &done);

@@ -99,7 +99,12 @@ fn what_is_not_ranked_again_is_as_it_would_be() {
             let place = links.enter(now, 100 + node).unwrap();
             for number in 0..10 {
                 let at = now + Duration::from_secs(number);
-                links.on_probe(at, place, (1, number as u16), Some((8 + (node % 3) as u8, 10)));
+                links.on_probe(
+                    at,
+                    place,
+                    (1, number as u16),
+                    Some((8 + (node % 3) as u8, 10)),
+                );
             }
             links.update(now + Duration::from_secs(9), place);
         }
@@ -123,13 +128,21 @@ fn what_is_not_ranked_again_is_as_it_would_be() {
             let Some(known) = routes.get(0).copied() else {
                 continue;
             };
-            skipped += u32::from(known.ranked.is_some_and(|(version, _)| version == links.version()));
+            skipped += u32::from(
+                known
+                    .ranked
+                    .is_some_and(|(version, _)| version == links.version()),
+            );
             routes.rank(now, 0, &links);
             let kept = *routes.get(0).unwrap();
             routes.get_mut(0).unwrap().ranked = None;
             routes.rank(now, 0, &links);
             let anew = routes.get(0).unwrap();
-            assert_eq!((kept.hops(), kept.found), (anew.hops(), anew.found), "step {step}");
+            assert_eq!(
+                (kept.hops(), kept.found),
+                (anew.hops(), anew.found),
+                "step {step}"
+            );
         }
         assert!(skipped > 1000, "{skipped}");
     }

@@ -376,7 +376,9 @@ mod tests {
             return Err(RunError::Defect("the other paper never began".into()));
         }
         let spin = |until: Duration| while thread_time() < until {};
-        order.meter.work(|| spin(thread_time() + Duration::from_millis(20)));
+        order
+            .meter
+            .work(|| spin(thread_time() + Duration::from_millis(20)));
         FigureSet::each(order, &ITEMS, Vec::new(), |_| Ok(figure()))
     }
 
