@@ -13,7 +13,7 @@ from polars.testing import assert_frame_equal
 
 distributed = pytest.importorskip("distributed")
 
-GRID = {"protocol.variant": ["paper", "more"], "radio.tx_power": "12..16 dBm/4"}
+GRID = {"protocol.variant": ["paper", "more", "improved"], "radio.tx_power": "11..20 dBm/3"}
 
 
 @pytest.fixture
@@ -37,7 +37,7 @@ def test_rows_equal_those_of_a_local_sweep(small, client, tmp_path):
 
 def test_a_killed_worker_loses_nothing(small, client, tmp_path):
     kept = tmp_path / "runs"
-    scenario, seeds = chappe.Scenario.read(small), range(1, 31)
+    scenario, seeds = chappe.Scenario.read(small), range(1, 21)
     local = chappe.sweep(scenario, GRID, seeds=seeds)
     workers = client.run(os.getpid)
     killed = []

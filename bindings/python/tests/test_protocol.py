@@ -131,6 +131,63 @@ def test_nonsense_of_a_node_is_told():
             chappe.Scenario.parse(LINE, set={"protocol.system": "odd"}).run(1)
 
 
+def test_a_protocol_runs_on_802_15_4():
+    """Goal: the same class over the other radio: small frames, its rate, its profile; then over the first one again."""
+    base = trickle()
+
+    class Small(base):
+        name = "small"
+        radio = "802.15.4"
+        octets_max = None
+
+    # A packet of Trickle has 1027 octets and fits no such frame.
+    chappe.protocol.register(Small)
+    scenario = chappe.Scenario.parse(LINE, set={"protocol.system": "small"})
+    with pytest.raises(ValueError, match="1027 octets, at most 116"):
+        scenario.run(1)
+
+    chappe.protocol.register(type("Small", (Flood,), {"name": "small", "radio": "802.15.4"}))
+    scenario = chappe.Scenario.parse(LINE.replace("10 kB", "100 B"), set={"protocol.system": "small"})
+    slow = scenario.run(1)
+    assert slow.complete and slow.counters["floods"] >= 2
+    with pytest.raises(chappe.InputError, match="cc2420"):
+        chappe.Scenario.parse(LINE + '[radio]\nprofile = "ns2-threshold"\n', set={"protocol.system": "small"})
+
+    chappe.protocol.register(type("Small", (Flood,), {"name": "small"}))
+    fast = chappe.Scenario.parse(LINE.replace("10 kB", "100 B"), set={"protocol.system": "small"}).run(1)
+    assert fast.complete and fast.digest != slow.digest
+
+
+class Flood(chappe.LinkNode):
+    """Whoever has the object broadcasts it each 50 ms."""
+
+    def __init__(self, station):
+        super().__init__(station)
+        self.counters = {"floods": 0}
+        self.object, self.at, self.due = station.object, None, False
+        if self.object is not None:
+            self.completed, self.at = 0, station.random.below(50_000_000)
+
+    def handle_link(self, now, event):
+        if isinstance(event, chappe.protocol.Received) and self.object is None:
+            self.object = self.copy = event.sdu
+            self.delivered, self.completed, self.at = len(event.sdu), now, now + 20_000_000
+
+    def pending(self):
+        return chappe.protocol.Class.DATA if self.due else chappe.protocol.Class.NONE
+
+    def poll_link(self, now, allowed):
+        self.due = False
+        self.counters["floods"] += 1
+        return chappe.protocol.Frame(self.object)
+
+    def handle_timeout(self, now):
+        self.due, self.at = True, now + 50_000_000
+
+    def poll_timeout(self):
+        return self.at
+
+
 def test_what_cannot_be_registered_is_refused():
     with pytest.raises(TypeError, match="LinkNode"):
         chappe.protocol.register(int)
@@ -138,6 +195,13 @@ def test_what_cannot_be_registered_is_refused():
         chappe.protocol.register(type("P", (chappe.LinkNode,), {"name": "pacifier"}))
     with pytest.raises(ValueError, match="rate_bps"):
         chappe.protocol.register(type("P", (chappe.LinkNode,), {"name": "p", "rate_bps": 3}))
+    for odd, words in [
+        ({"radio": "lora"}, "radio"),
+        ({"radio": "802.15.4", "rate_bps": 1_000_000}, "250000"),
+        ({"radio": "802.15.4", "octets_max": 117}, "at most 116"),
+    ]:
+        with pytest.raises(ValueError, match=words):
+            chappe.protocol.register(type("P", (chappe.LinkNode,), {"name": "p", **odd}))
     with pytest.raises(chappe.InputError, match="trickle-pyhton"):
         chappe.Scenario.parse(LINE, set={"protocol.system": "trickle-pyhton"})
 

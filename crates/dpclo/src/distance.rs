@@ -32,12 +32,14 @@ impl Distance {
         newer(self.seq, other.seq) || self.seq == other.seq && self.metric < other.metric
     }
 
-    /// Takes the better of this and the distance that is being advertised.
-    pub fn advertise(&mut self, seq: u16, metric: Metric) {
+    /// Takes the better of this and the distance that is being advertised. True if that is another one.
+    pub fn advertise(&mut self, seq: u16, metric: Metric) -> bool {
         let new = Distance { seq, metric };
-        if new.is_better_than(*self) {
+        let better = new.is_better_than(*self);
+        if better {
             *self = new;
         }
+        better
     }
 }
 

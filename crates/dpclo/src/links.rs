@@ -12,9 +12,13 @@ use crate::header::{Count, Metric};
 #[derive(Clone, Debug)]
 pub(crate) struct Links {
     links: Vec<Option<Link>>,
+    /// The number of each place's neighbour, [`FREE`] if there is none: every frame that is heard looks one up.
+    numbers: Vec<u32>,
     /// The ETX of each place's link as a metric, [`Metric::NONE`] if it is not usable: ranking reads all of them for each
     /// destination, and they are next to each other in memory.
     metrics: Vec<Metric>,
+    /// Counts the changes of metrics: what was ranked by one version holds as long as it is the same.
+    version: u32,
     settings: Probes,
 }
 
@@ -72,20 +76,26 @@ const BARRED: Duration = Duration::from_secs(8);
 /// How often this time doubles.
 const BARRED_TWICE_MAX: u8 = 4;
 
+/// The number of no node.
+const FREE: u32 = u32::MAX;
+
 impl Links {
     pub fn new(settings: Probes, places: u8) -> Links {
         let places = usize::from(places);
         Links {
             links: vec![None; places],
+            numbers: vec![FREE; places],
             metrics: vec![Metric::NONE; places],
+            version: 0,
             settings,
         }
     }
 
     /// The place of a known neighbour.
     pub fn find(&self, node: u16) -> Option<u8> {
-        let is = |link: &Option<Link>| link.is_some_and(|link| link.node == node);
-        self.links.iter().position(is).map(|place| place as u8)
+        let mut numbers = self.numbers.iter();
+        let place = numbers.position(|&number| number == u32::from(node))?;
+        Some(place as u8)
     }
 
     /// The place of a neighbour, which is entered if new. `None` if the table is full.
@@ -93,8 +103,9 @@ impl Links {
         if let Some(place) = self.find(node) {
             return Some(place);
         }
-        let place = self.links.iter().position(Option::is_none)?;
+        let place = self.numbers.iter().position(|&number| number == FREE)?;
         *self.links.get_mut(place)? = Some(Link::new(now, node));
+        *self.numbers.get_mut(place)? = node.into();
         Some(place as u8)
     }
 
@@ -114,12 +125,27 @@ impl Links {
         self.metrics.iter().enumerate().filter_map(usable)
     }
 
+    /// The ETX of the link to the neighbour at `place`, [`Metric::NONE`] if it is not usable.
+    pub fn metric(&self, place: u8) -> Metric {
+        let metric = self.metrics.get(usize::from(place));
+        metric.copied().unwrap_or(Metric::NONE)
+    }
+
     /// Must follow each change of the ETX of the link at `place`.
     fn set_metric(&mut self, place: u8) {
         let etx = self.etx(place);
-        if let Some(metric) = self.metrics.get_mut(usize::from(place)) {
-            *metric = etx.map_or(Metric::NONE, Metric::from_etx);
+        let new = etx.map_or(Metric::NONE, Metric::from_etx);
+        if let Some(metric) = self.metrics.get_mut(usize::from(place))
+            && *metric != new
+        {
+            *metric = new;
+            self.version = self.version.wrapping_add(1);
         }
+    }
+
+    /// Another one as soon as [`usable`](Self::usable) gives other links or metrics.
+    pub fn version(&self) -> u32 {
+        self.version
     }
 
     /// The counts of all neighbours for a probe.
@@ -167,7 +193,11 @@ impl Links {
     /// Updates a link, once in every probe interval.
     pub fn update(&mut self, now: Instant, place: u8) -> Change {
         let change = self.estimate(now, place);
-        self.set_metric(place);
+        if change == Change::Gone {
+            self.remove(place);
+        } else {
+            self.set_metric(place);
+        }
         change
     }
 
@@ -185,7 +215,6 @@ impl Links {
         }
         let (received, of) = link.received(now, &settings);
         if received == 0 && link.silent(now, &settings) >= u64::from(settings.window) {
-            *slot = None;
             return Change::Gone;
         }
         let ratios = link.ratios(received, of, &settings);
@@ -260,6 +289,9 @@ impl Links {
     pub fn remove(&mut self, place: u8) {
         if let Some(slot) = self.links.get_mut(usize::from(place)) {
             *slot = None;
+        }
+        if let Some(number) = self.numbers.get_mut(usize::from(place)) {
+            *number = FREE;
         }
         self.set_metric(place);
     }

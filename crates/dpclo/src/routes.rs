@@ -10,6 +10,7 @@
 //! requests a newer sequence number.
 
 use alloc::vec::Vec;
+use core::ops::Range;
 
 use chappe_core::{Duration, Instant};
 
@@ -28,8 +29,11 @@ pub(crate) struct Routes {
     destinations: Vec<Option<Destination>>,
     /// Node and place, in the order of nodes.
     index: Vec<(u16, u16)>,
-    /// Each neighbour's information: row by row of destinations, one cell for each neighbour's place.
-    cells: Vec<Cell>,
+    /// Each neighbour's route: row by row of destinations, one cell for each neighbour's place. Ranking reads whole rows, so what it
+    /// does not need lies elsewhere.
+    told: Vec<Told>,
+    /// Each neighbour's queue, likewise.
+    queues: Vec<QueueCell>,
     neighbours: usize,
     /// Places of starved destinations.
     starved: Vec<u16>,
@@ -60,6 +64,8 @@ pub(crate) struct Destination {
     pub changed: bool,
     /// Must be in the one after it, too.
     pub again: bool,
+    /// While nothing that the ranking depends on has changed: the version of the links, and until when all routes are fresh.
+    ranked: Option<(u32, Instant)>,
 }
 
 /// What a neighbour advertises for a destination.
@@ -88,11 +94,17 @@ pub(crate) struct Hop {
     seq: u16,
 }
 
+/// A route as a neighbour told it last.
 #[derive(Clone, Copy, Debug)]
-struct Cell {
+struct Told {
+    heard: Instant,
     seq: u16,
     metric: Metric,
-    heard: Instant,
+}
+
+/// A queue as a neighbour told it last.
+#[derive(Clone, Copy, Debug)]
+struct QueueCell {
     backlog: Backlog,
     /// The room that it advertised, in packets, less the packets that it has received since.
     room: u8,
@@ -121,10 +133,13 @@ const NO_HOP: Hop = Hop {
     seq: 0,
 };
 
-const BLANK: Cell = Cell {
+const NOTHING: Told = Told {
+    heard: Instant::ZERO,
     seq: 0,
     metric: Metric::NONE,
-    heard: Instant::ZERO,
+};
+
+const BLANK: QueueCell = QueueCell {
     backlog: Backlog(0),
     room: ROOM_MAX,
     price: Cost::NONE,
@@ -140,16 +155,19 @@ impl Routes {
         neighbours: u8,
     ) -> Routes {
         let (count, neighbours) = (usize::from(destinations), usize::from(neighbours));
-        let (mut places, mut cells) = (Vec::with_capacity(count), Vec::new());
+        let (mut places, mut told) = (Vec::with_capacity(count), Vec::new());
+        let mut queues = Vec::new();
         places.resize(count, None);
-        cells.resize(count * neighbours, BLANK);
+        told.resize(count * neighbours, NOTHING);
+        queues.resize(count * neighbours, BLANK);
         Routes {
             me,
             routing,
             feasible_only,
             destinations: places,
             index: Vec::with_capacity(count),
-            cells,
+            told,
+            queues,
             neighbours,
             starved: Vec::with_capacity(count),
             refused: 0,
@@ -187,9 +205,13 @@ impl Routes {
         let at = self.index.partition_point(|&(other, _)| other < node);
         self.index.insert(at, (node, place as u16));
         *self.destinations.get_mut(place)? = Some(Destination::new(now, node));
-        self.row_mut(place as u16)
-            .iter_mut()
-            .for_each(|cell| *cell = BLANK);
+        let row = self.row(place as u16);
+        if let Some(told) = self.told.get_mut(row.clone()) {
+            told.fill(NOTHING);
+        }
+        if let Some(queues) = self.queues.get_mut(row) {
+            queues.fill(BLANK);
+        }
         Some(place as u16)
     }
 
@@ -247,8 +269,18 @@ impl Routes {
             true => Metric::NONE,
             false => route.metric,
         };
-        if let Some(cell) = self.cell_mut(place, neighbour) {
-            (cell.seq, cell.metric, cell.heard) = (route.seq, metric, now);
+        let new = Told {
+            heard: now,
+            seq: route.seq,
+            metric,
+        };
+        let ranked = match self.matters(now, place, neighbour, new, links) {
+            true => None,
+            false => self.get(place).and_then(|known| known.ranked),
+        };
+        self.tell(place, neighbour, |told| *told = new);
+        if let Some(destination) = self.get_mut(place) {
+            destination.ranked = ranked;
         }
         // A neighbour without a route is no evidence that the destination lives.
         let newer = route.metric.exists()
@@ -262,67 +294,110 @@ impl Routes {
         }
     }
 
-    /// Ranks the next hops of a destination anew. True if it became reachable or unreachable.
+    /// Ranks the next hops of a destination anew, if anything changed that they depend on. True if it became reachable or
+    /// unreachable.
     pub fn rank(&mut self, now: Instant, place: u16, links: &Links) -> bool {
-        let Some(&destination) = self.get(place) else {
+        let Some(destination) = self.get(place) else {
             return false;
         };
-        let life = self.routing.period * u64::from(self.routing.lost_after);
-        let (mut hops, mut found) = ([NO_HOP; NEXT_HOPS_MAX], 0u8);
-        let (mut best, mut starved) = (NO_HOP, false);
-        let row = self.row(place);
-        for (neighbour, link) in links.usable() {
-            let Some(cell) = row.get(usize::from(neighbour)) else {
-                continue;
-            };
-            let behind = destination.newest.wrapping_sub(cell.seq);
-            // A destination's sequence number grows by 2 a period, so the second test is the same life in numbers: it rejects
-            // a neighbour that repeats an old route in new updates.
-            let fresh = now.saturating_since(cell.heard) <= life
-                && behind <= 2 * u16::from(self.routing.lost_after);
-            let cost = cell.metric.behind(link);
-            if destination.dead || !fresh || !cost.exists() {
-                continue;
-            }
-            let hop = Hop {
-                place: neighbour,
-                cost,
-                rest: cell.metric,
-                seq: cell.seq,
-            };
-            let feasible = hop.distance().is_better_than(destination.advertised);
-            starved |= !feasible;
-            if feasible && hop.cost < best.cost {
-                best = hop;
-            }
-            if feasible || !self.feasible_only {
-                insert(&mut hops, &mut found, hop);
-            }
+        if let Some((version, fresh_until)) = destination.ranked
+            && version == links.version()
+            && now <= fresh_until
+        {
+            return false;
         }
-        match best.cost.exists() {
-            // The best feasible next hop is first: its route is the one that this node advertises.
-            true => {
-                let kept = hops.iter().take(usize::from(found));
-                let at = kept.take_while(|hop| hop.place != best.place).count();
-                let before = hops.get_mut(..=at.min(NEXT_HOPS_MAX - 1));
-                if let Some(first) = before.and_then(|before| {
-                    before.rotate_right(1);
-                    before.first_mut()
-                }) {
-                    *first = best;
-                }
-                found = found.max(at as u8 + 1).min(NEXT_HOPS_MAX as u8);
-            }
-            // Whatever is left may lead back to this node.
-            false => found = 0,
-        }
+        let ranking = self.ranking(now, place, destination, links);
+        let starved = ranking.starved && ranking.found == 0;
         let Some(destination) = self.get_mut(place) else {
             return false;
         };
-        let changed = (destination.found == 0) != (found == 0);
-        (destination.hops, destination.found) = (hops, found);
-        self.note_starved(place, starved && found == 0);
+        let changed = (destination.found == 0) != (ranking.found == 0);
+        (destination.hops, destination.found) = (ranking.hops, ranking.found);
+        destination.ranked = Some((links.version(), ranking.fresh_until));
+        self.note_starved(place, starved);
         changed
+    }
+
+    fn ranking(
+        &self,
+        now: Instant,
+        place: u16,
+        destination: &Destination,
+        links: &Links,
+    ) -> Ranking {
+        let mut ranking = Ranking {
+            hops: [NO_HOP; NEXT_HOPS_MAX],
+            found: 0,
+            starved: false,
+            fresh_until: Instant::MAX,
+        };
+        if destination.dead {
+            return ranking;
+        }
+        let life = self.routing.period * u64::from(self.routing.lost_after);
+        let oldest = now.saturating_before(life);
+        // A destination's sequence number grows by 2 a period, so this is the same life in numbers: it rejects a neighbour that
+        // repeats an old route in new updates.
+        let behind_max = 2 * u16::from(self.routing.lost_after);
+        let row = self.told.get(self.row(place)).unwrap_or_default();
+        let (mut kept, mut best) = (Kept::default(), u32::MAX);
+        for (neighbour, link) in links.usable() {
+            let Some(told) = row.get(usize::from(neighbour)) else {
+                continue;
+            };
+            let cost = told.metric.behind(link);
+            let behind = destination.newest.wrapping_sub(told.seq);
+            if !cost.exists() || told.heard < oldest || behind > behind_max {
+                continue;
+            }
+            ranking.fresh_until = ranking.fresh_until.min(told.heard + life);
+            let key = u32::from(cost.0) << 8 | u32::from(neighbour);
+            let feasible = told.distance().is_better_than(destination.advertised);
+            ranking.starved |= !feasible;
+            if feasible {
+                best = best.min(key);
+            }
+            if feasible || !self.feasible_only {
+                kept.insert(key);
+            }
+        }
+        // Without a feasible next hop, whatever is left may lead back to this node.
+        if best != u32::MAX {
+            kept.bring_first(best);
+            for (hop, &key) in ranking.hops.iter_mut().zip(kept.keys()) {
+                let told = row.get(key as usize & 0xff).copied().unwrap_or(NOTHING);
+                *hop = Hop {
+                    place: key as u8,
+                    cost: Metric((key >> 8) as u16),
+                    rest: told.metric,
+                    seq: told.seq,
+                };
+            }
+            ranking.found = kept.found;
+        }
+        ranking
+    }
+
+    /// Whether a neighbour's new route may change the ranking, which holds otherwise. Most do not: a route that leads back here is
+    /// told again, or one that is worse than all that are kept.
+    fn matters(&self, now: Instant, place: u16, neighbour: u8, new: Told, links: &Links) -> bool {
+        let (Some(known), Some(old)) = (self.get(place), self.told(place, neighbour)) else {
+            return true;
+        };
+        let Some((version, fresh_until)) = known.ranked else {
+            return true;
+        };
+        if version != links.version() || now > fresh_until {
+            return true;
+        }
+        if !old.metric.exists() && !new.metric.exists() {
+            return false;
+        }
+        let kept = known.hops();
+        let cost = links.metric(neighbour).behind(new.metric);
+        let last = kept.iter().map(|hop| (hop.cost, hop.place)).max();
+        let worse = last.is_some_and(|last| (cost, neighbour) > last);
+        kept.len() < NEXT_HOPS_MAX || !worse || kept.iter().any(|hop| hop.place == neighbour)
     }
 
     fn note_starved(&mut self, place: u16, starved: bool) {
@@ -346,17 +421,20 @@ impl Routes {
         let Some(destination) = self.get_mut(place) else {
             return false;
         };
-        if now.saturating_since(destination.newest_at) > life {
-            destination.dead = true;
+        if now.saturating_since(destination.newest_at) > life && !destination.dead {
+            (destination.dead, destination.ranked) = (true, None);
         }
         self.rank(now, place, links)
     }
 
     /// Forgets all information of a neighbour that has gone.
     pub fn forget(&mut self, neighbour: u8) {
-        let rows = self.cells.chunks_exact_mut(self.neighbours.max(1));
-        rows.filter_map(|row| row.get_mut(usize::from(neighbour)))
-            .for_each(|cell| *cell = BLANK);
+        for place in 0..self.destinations.len() as u16 {
+            self.tell(place, neighbour, |told| *told = NOTHING);
+            if let Some(cell) = self.cell_mut(place, neighbour) {
+                *cell = BLANK;
+            }
+        }
     }
 
     /// Records the advertised length of a neighbour's queue.
@@ -438,7 +516,9 @@ impl Routes {
         if let Some(destination) = self.get_mut(place)
             && let Some(best) = destination.hops().first().copied()
         {
-            destination.advertised.advertise(best.seq, best.cost);
+            if destination.advertised.advertise(best.seq, best.cost) {
+                destination.ranked = None;
+            }
             if destination.awaited.is_some_and(|seq| !newer(seq, best.seq)) {
                 destination.awaited = None;
             }
@@ -449,44 +529,33 @@ impl Routes {
     /// The neighbour at `place` with the `n`-th best route of any kind, feasible or not, to ask for a newer one. `n` wraps
     /// around.
     pub fn nth_route(&self, place: u16, n: u8, links: &Links, except: Option<u8>) -> Option<u8> {
-        let (mut hops, mut found) = ([NO_HOP; NEXT_HOPS_MAX], 0u8);
+        let mut kept = Kept::default();
         for (neighbour, link) in links.usable().filter(|&(place, _)| Some(place) != except) {
-            let Some(cell) = self.cell(place, neighbour) else {
+            let Some(told) = self.told(place, neighbour) else {
                 continue;
             };
-            let cost = cell.metric.behind(link);
+            let cost = told.metric.behind(link);
             if cost.exists() {
-                let hop = Hop {
-                    place: neighbour,
-                    cost,
-                    rest: cell.metric,
-                    seq: cell.seq,
-                };
-                insert(&mut hops, &mut found, hop);
+                kept.insert(u32::from(cost.0) << 8 | u32::from(neighbour));
             }
         }
-        let at = n.checked_rem(found)?;
-        hops.get(usize::from(at)).map(|hop| hop.place)
+        let at = n.checked_rem(kept.found)?;
+        kept.keys().get(usize::from(at)).map(|&key| key as u8)
     }
 
     /// What the neighbour at a place advertises for a destination; `None` if it never did.
     pub fn way(&self, place: u16, neighbour: u8, link: Metric) -> Option<Way> {
-        let cell = self.cell(place, neighbour)?;
-        if cell.heard == Instant::ZERO {
+        let told = self.told(place, neighbour)?;
+        if told.heard == Instant::ZERO {
             return None;
         }
-        let cost = cell.metric.behind(link);
-        let hop = Hop {
-            place: neighbour,
-            cost,
-            rest: cell.metric,
-            seq: cell.seq,
-        };
+        let cost = told.metric.behind(link);
+        let cell = self.cell(place, neighbour)?;
         let advertised = self.get(place)?.advertised;
         Some(Way {
             node: 0,
             distance: cost.exists().then(|| cost.etx()),
-            feasible: hop.distance().is_better_than(advertised),
+            feasible: told.distance().is_better_than(advertised),
             backlog: cell.backlog.packets(),
         })
     }
@@ -499,41 +568,51 @@ impl Routes {
             hops.any(|hop| hop.place == neighbour)
         });
         if used {
-            if let Some(cell) = self.cell_mut(place, neighbour) {
-                cell.metric = Metric::NONE;
-            }
+            self.tell(place, neighbour, |told| told.metric = Metric::NONE);
             self.rank(now, place, links);
         }
         used
     }
 
-    fn row_mut(&mut self, place: u16) -> &mut [Cell] {
+    /// Where the cells of a destination are.
+    fn row(&self, place: u16) -> Range<usize> {
         let start = usize::from(place) * self.neighbours;
-        let row = self.cells.get_mut(start..start + self.neighbours);
-        row.unwrap_or_default()
+        start..start + self.neighbours
     }
 
-    fn row(&self, place: u16) -> &[Cell] {
-        let start = usize::from(place) * self.neighbours;
-        let row = self.cells.get(start..start + self.neighbours);
-        row.unwrap_or_default()
+    fn told(&self, place: u16, neighbour: u8) -> Option<&Told> {
+        self.told.get(self.row(place))?.get(usize::from(neighbour))
     }
 
-    fn cell(&self, place: u16, neighbour: u8) -> Option<&Cell> {
-        self.row(place).get(usize::from(neighbour))
+    /// Changes a neighbour's route, so that the next hops are ranked anew.
+    fn tell(&mut self, place: u16, neighbour: u8, change: impl FnOnce(&mut Told)) {
+        let row = self.row(place);
+        let row = self.told.get_mut(row).unwrap_or_default();
+        if let Some(told) = row.get_mut(usize::from(neighbour)) {
+            change(told);
+        }
+        if let Some(destination) = self.get_mut(place) {
+            destination.ranked = None;
+        }
     }
 
-    fn cell_mut(&mut self, place: u16, neighbour: u8) -> Option<&mut Cell> {
-        self.row_mut(place).get_mut(usize::from(neighbour))
+    fn cell(&self, place: u16, neighbour: u8) -> Option<&QueueCell> {
+        let row = self.queues.get(self.row(place))?;
+        row.get(usize::from(neighbour))
+    }
+
+    fn cell_mut(&mut self, place: u16, neighbour: u8) -> Option<&mut QueueCell> {
+        let row = self.row(place);
+        self.queues.get_mut(row)?.get_mut(usize::from(neighbour))
     }
 }
 
-impl Hop {
+impl Told {
     /// The distance that the neighbour advertised.
     fn distance(&self) -> Distance {
         Distance {
             seq: self.seq,
-            metric: self.rest,
+            metric: self.metric,
         }
     }
 }
@@ -554,6 +633,7 @@ impl Destination {
             k: 1,
             changed: false,
             again: false,
+            ranked: None,
         }
     }
 
@@ -564,6 +644,7 @@ impl Destination {
             return false;
         }
         (self.newest, self.newest_at, self.dead) = (seq, now, false);
+        self.ranked = None;
         true
     }
 
@@ -623,21 +704,57 @@ impl Destination {
     }
 }
 
-/// Inserts a hop in order of cost, after those of equal cost; the worst is dropped. Callers go through places in ascending order, so
-/// hops of equal cost are in the order of places.
-fn insert(hops: &mut [Hop; NEXT_HOPS_MAX], found: &mut u8, hop: Hop) {
-    let last = usize::from(*found).min(NEXT_HOPS_MAX - 1);
-    let full = usize::from(*found) == NEXT_HOPS_MAX;
-    match hops.get_mut(last) {
-        Some(worst) if !full || worst.cost > hop.cost => *worst = hop,
-        _ => return,
+/// The next hops of a destination, ranked.
+struct Ranking {
+    hops: [Hop; NEXT_HOPS_MAX],
+    found: u8,
+    /// Whether any route is not feasible.
+    starved: bool,
+    /// When the first of the routes that were taken becomes too old.
+    fresh_until: Instant,
+}
+
+/// The least keys, in order. A key is the cost of a next hop, and in its last octet the place of the neighbour: of equal costs the
+/// lower place is first.
+#[derive(Default)]
+struct Kept {
+    keys: [u32; NEXT_HOPS_MAX],
+    found: u8,
+}
+
+impl Kept {
+    fn keys(&self) -> &[u32] {
+        self.keys.get(..usize::from(self.found)).unwrap_or_default()
     }
-    *found = last as u8 + 1;
-    for at in (1..=last).rev() {
-        match hops.get_mut(at - 1..=at) {
-            Some([before, here]) if before.cost > here.cost => core::mem::swap(before, here),
+
+    /// Keeps a key; the largest is dropped if there are too many.
+    fn insert(&mut self, key: u32) {
+        let last = usize::from(self.found).min(NEXT_HOPS_MAX - 1);
+        let full = usize::from(self.found) == NEXT_HOPS_MAX;
+        match self.keys.get_mut(last) {
+            Some(largest) if !full || *largest > key => *largest = key,
             _ => return,
         }
+        self.found = last as u8 + 1;
+        for at in (1..=last).rev() {
+            match self.keys.get_mut(at - 1..=at) {
+                Some([before, here]) if *before > *here => core::mem::swap(before, here),
+                _ => return,
+            }
+        }
+    }
+
+    /// Moves a key to the front, or puts it there in place of the last one.
+    fn bring_first(&mut self, key: u32) {
+        let at = self.keys().iter().take_while(|&&kept| kept != key).count();
+        let before = self.keys.get_mut(..=at.min(NEXT_HOPS_MAX - 1));
+        if let Some(before) = before {
+            before.rotate_right(1);
+            if let Some(first) = before.first_mut() {
+                *first = key;
+            }
+        }
+        self.found = self.found.max(at as u8 + 1).min(NEXT_HOPS_MAX as u8);
     }
 }
 

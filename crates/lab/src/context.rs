@@ -52,7 +52,12 @@ impl<'a> FigureContext<'a> {
         let meter = self.order.meter;
         meter.expect(WORK * jobs.len() as u64);
         let one = |&(trial, seed): &(usize, u64)| {
-            let result = work(&trials[trial], Seed(self.order.seed.wrapping_add(seed)));
+            let seed = Seed(self.order.seed.wrapping_add(seed));
+            // It may have waited for a core for a long time.
+            let result = meter.work(|| match meter.stopped() {
+                true => Err(RunError::Interrupted),
+                false => work(&trials[trial], seed),
+            });
             meter.advance(WORK);
             result
         };

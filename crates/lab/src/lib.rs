@@ -46,7 +46,7 @@
 //! | the outcome of a run, its errors, its progress | [`run`] |
 //! | all seeds on all cores, kept as they finish | [`session`], [`seeds`] |
 //! | the runs of many scenarios, handed over as they end | [`sweep`] |
-//! | a paper's figures, and the runs behind them | [`paper`], [`context`] |
+//! | a paper's figures, the runs behind them, and the cores that papers share | [`paper`], [`context`], [`cores`] |
 //! | the demo's parts | [`demo`] |
 //!
 //! Scenarios are read by `chappe-scenario`, results are `chappe-results`, and `chappe-figures` draws. Each system is a crate,
@@ -57,6 +57,7 @@
 
 pub mod carry;
 pub mod context;
+pub mod cores;
 pub mod demo;
 pub mod job;
 pub mod paper;

@@ -12,10 +12,13 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
 
 use chappe_results::Run;
 use chappe_results::figure::Figure;
 use chappe_scenario::InputError;
+
+use crate::cores::Cores;
 
 /// A run that could not be made.
 #[derive(Debug, thiserror::Error)]
@@ -69,10 +72,17 @@ pub struct Meter {
     planned: AtomicBool,
     stop: Arc<AtomicBool>,
     watcher: Option<Box<Watcher>>,
+    cores: Option<(Arc<Cores>, usize)>,
+    clock: Option<ThreadClock>,
+    /// Nanoseconds of processor since the last figure.
+    worked: AtomicU64,
 }
 
-/// Receives each figure as soon as it is finished, before the next one begins.
-pub type Watcher = dyn Fn(&Figure) + Send + Sync;
+/// Receives each figure as soon as it is finished, before the next one begins, and the processor time since the one before.
+pub type Watcher = dyn Fn(&Figure, Duration) + Send + Sync;
+
+/// The processor time that the calling thread has taken so far.
+pub type ThreadClock = fn() -> Duration;
 
 impl fmt::Debug for Meter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -98,10 +108,39 @@ impl Meter {
         }
     }
 
+    /// The same meter, whose pieces of work wait for one of `cores`, which other papers use too.
+    pub fn sharing(self, cores: Arc<Cores>, rank: usize) -> Meter {
+        Meter {
+            cores: Some((cores, rank)),
+            ..self
+        }
+    }
+
+    /// The same meter, which counts the processor time of its pieces of work.
+    pub fn timed_by(self, clock: ThreadClock) -> Meter {
+        Meter {
+            clock: Some(clock),
+            ..self
+        }
+    }
+
+    /// Does a piece of work on the calling thread, once a core is free for it. It must not contain another one.
+    pub fn work<U>(&self, work: impl FnOnce() -> U) -> U {
+        let _core = self.cores.as_ref().map(|(cores, rank)| cores.take(*rank));
+        let begun = self.clock.map(|clock| (clock, clock()));
+        let done = work();
+        if let Some((clock, begun)) = begun {
+            let worked = clock().saturating_sub(begun).as_nanos() as u64;
+            self.worked.fetch_add(worked, Ordering::Relaxed);
+        }
+        done
+    }
+
     /// Tells the watcher, if there is one, that a figure is finished.
     pub fn finished(&self, figure: &Figure) {
+        let worked = Duration::from_nanos(self.worked.swap(0, Ordering::Relaxed));
         if let Some(watcher) = &self.watcher {
-            watcher(figure);
+            watcher(figure, worked);
         }
     }
 

@@ -62,7 +62,11 @@ pub fn finished<'a, T: Sync, U: Send>(
     let failed = AtomicBool::new(false);
     let go_on = || !meter.stopped() && !failed.load(Ordering::Relaxed);
     let done = parallel(items, threads, go_on, |item| {
-        let done = work(item);
+        // It may have waited for a core for a long time.
+        let done = meter.work(|| match meter.stopped() {
+            true => Err(RunError::Interrupted),
+            false => work(item),
+        });
         failed.fetch_or(done.is_err(), Ordering::Relaxed);
         done
     });

@@ -8,7 +8,7 @@ mod networks;
 mod trial;
 
 use chappe_lab::paper::Order;
-use chappe_lab::run::RunError;
+use chappe_lab::run::{RunError, WORK};
 use chappe_lab::seeds;
 use chappe_lab_p3::SYSTEM;
 use chappe_results::figure::{Claim, Figure, Panel, Series};
@@ -82,6 +82,9 @@ pub fn make(order: &Order<'_>, scale: &Scale) -> Result<(Figure, usize), RunErro
     let kinds = kinds(scale.data.as_deref(), !order.quick);
     let mut cells = Vec::new();
     let mut runs = 0;
+    let trials = kinds.len() * RECEIVERS.len() * usize::from(scale.goals);
+    let (_, known) = order.meter.read();
+    order.meter.plan_work(known + WORK * trials as u64);
     for (number, kind) in kinds.iter().enumerate() {
         for (receiver, profile) in RECEIVERS.into_iter().enumerate() {
             let plan = plan(kind, profile)?;
@@ -91,7 +94,9 @@ pub fn make(order: &Order<'_>, scale: &Scale) -> Result<(Figure, usize), RunErro
             // A megabyte takes as long as all the rest.
             let large = receiver == READY && is_large(kind) && !order.quick;
             let done = seeds::finished(&seeds, order.threads, order.meter, |&seed| {
-                trial::run(&plan, kind, seed, large)
+                let trial = trial::run(&plan, kind, seed, large);
+                order.meter.advance(WORK);
+                trial
             })?;
             if done.len() < seeds.len() {
                 return Err(RunError::Interrupted);

@@ -62,7 +62,7 @@ pub mod tun;
 pub mod udp;
 pub mod wireless;
 
-pub use clock::Clock;
+pub use clock::{Clock, thread_time};
 pub use error::{Error, Result};
 pub use event_loop::{EventLoop, Ready, Signal};
 pub use folder::{Folder, Named};

@@ -80,7 +80,7 @@ class Station:
 
 
 class LinkNode:
-    """A node that sits on a MAC which asks it for a frame at the moment the frame can leave (802.11b, broadcast and unicast).
+    """A node that sits on a MAC which asks it for a frame at the moment the frame can leave (broadcast and unicast).
 
     After every call of `handle_link`, `poll_link` and `handle_timeout` the driver reads `pending`, `poll_timeout` and `completed`.
     """
@@ -90,10 +90,12 @@ class LinkNode:
     #: The name in sentences.
     title: ClassVar[str] = ""
     about: ClassVar[str] = ""
-    #: The rate of all frames: 1, 2, 5.5 or 11 Mbit/s.
-    rate_bps: ClassVar[int] = 2_000_000
-    #: The largest frame that a node sends, in octets without the headers below.
-    octets_max: ClassVar[int] = 1500
+    #: The radios below: ``"802.11"`` or ``"802.15.4"``.
+    radio: ClassVar[str] = "802.11"
+    #: The rate of all frames: 1, 2 (the default), 5.5 or 11 Mbit/s, and 250 kbit/s with 802.15.4.
+    rate_bps: ClassVar[int | None] = None
+    #: The largest frame that a node sends, in octets without the headers below: 1500 by default, and 116 at most with 802.15.4.
+    octets_max: ClassVar[int | None] = None
 
     #: When the node had the whole object; ``None`` before.
     completed: int | None = None
@@ -127,6 +129,8 @@ class LinkNode:
 
 
 _registered: dict[str, type[LinkNode]] = {}
+#: Rate and largest frame of a class that names none, by its radio.
+_USUAL = {"802.11": (2_000_000, 1500), "802.15.4": (250_000, 116)}
 
 
 def register(node: type[LinkNode]) -> type[LinkNode]:
@@ -137,9 +141,11 @@ def register(node: type[LinkNode]) -> type[LinkNode]:
     if not (isinstance(node, type) and issubclass(node, LinkNode)):
         raise TypeError(f"{node!r} is no class on top of chappe.LinkNode")
     name = node.name or node.__name__.lower()
-    _chappe.register(
-        name, node.title or node.__name__, node.about, node.rate_bps, node.octets_max, node
-    )
+    rate_bps, octets_max = _USUAL.get(node.radio, (0, 0))
+    rate_bps = rate_bps if node.rate_bps is None else node.rate_bps
+    octets_max = octets_max if node.octets_max is None else node.octets_max
+    words = (node.title or node.__name__, node.about)
+    _chappe.register(name, words, node.radio, rate_bps, octets_max, node)
     _registered[name] = node
     return node
 

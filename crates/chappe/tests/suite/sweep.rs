@@ -22,6 +22,17 @@ const GRID: [&str; 5] = [
     "radio.tx_power=10..20 dBm/10",
 ];
 
+/// Three variants at four powers with twenty seeds.
+const LARGE: [&str; 7] = [
+    SMALL,
+    "--grid",
+    "protocol.variant=paper,more,improved",
+    "--grid",
+    "radio.tx_power=11..20 dBm/3",
+    "--seeds",
+    "1..20",
+];
+
 fn command(arguments: &[&str], out: &str) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_chappe"));
     command
@@ -97,11 +108,12 @@ fn however_a_sweep_is_cut_its_rows_are_equal() {
         scratch.path("cut"),
         scratch.path("parts"),
     );
-    let seeds = ["--seeds", "1..40"];
-    let output = sweep(&seeds, &whole);
+    let sweep =
+        |more: &[&str], out: &str| command(&[&LARGE[..], more].concat(), out).output().unwrap();
+    let output = sweep(&[], &whole);
     assert_eq!(output.status.code(), Some(0), "{}", said(&output));
     let expected = rows(&whole);
-    assert_eq!(expected.len(), 6 * 40);
+    assert_eq!(expected.len(), 3 * 4 * 20);
     assert!(
         !Path::new(&whole).join("copies").exists()
             && !Path::new(&whole).join("journal.jsonl").exists()
@@ -110,7 +122,7 @@ fn however_a_sweep_is_cut_its_rows_are_equal() {
     assert!(table.contains("x paper"), "{table}");
 
     let spawn = || {
-        let arguments = [&GRID[..], &seeds, &["--threads", "1"]].concat();
+        let arguments = [&LARGE[..], &["--threads", "1"]].concat();
         command(&arguments, &cut)
             .stdout(Stdio::null())
             .stderr(Stdio::null())
@@ -127,7 +139,7 @@ fn however_a_sweep_is_cut_its_rows_are_equal() {
     let (code, _) = signal_after(20, &cut, "-KILL", spawn());
     assert_eq!(code, None);
     assert!(Path::new(&cut).join("journal.jsonl").exists());
-    let output = sweep(&seeds, &cut);
+    let output = sweep(&[], &cut);
     assert_eq!(output.status.code(), Some(0), "{}", said(&output));
     let found: usize = said(&output)
         .split(" of 240")
@@ -140,7 +152,7 @@ fn however_a_sweep_is_cut_its_rows_are_equal() {
     assert_eq!(rows(&cut), expected);
 
     for part in ["2/3", "1/3", "3/3"] {
-        let output = sweep(&[&seeds[..], &["--shard", part]].concat(), &parts);
+        let output = sweep(&["--shard", part], &parts);
         assert_eq!(output.status.code(), Some(0), "{}", said(&output));
         assert_eq!(
             output.stdout.is_empty(),
@@ -149,13 +161,13 @@ fn however_a_sweep_is_cut_its_rows_are_equal() {
         );
     }
     assert_eq!(rows(&parts), expected);
-    let joined = sweep(&seeds, &parts);
+    let joined = sweep(&[], &parts);
     assert_eq!(rows(&parts), expected);
     assert_eq!(
         fs::read_dir(Path::new(&parts).join("cells"))
             .unwrap()
             .count(),
-        6,
+        3 * 4,
         "parts are joined"
     );
     let without = |output: &Output| {

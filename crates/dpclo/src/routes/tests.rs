@@ -73,23 +73,78 @@ fn the_best_of_many_are_kept() {
     let mut random = chappe_core::Seed(1).stream(chappe_core::Purpose::Trial(7));
     for _ in 0..200 {
         let mut costs: Vec<u16> = (0..20).map(|_| random.below(30) as u16).collect();
-        let (mut hops, mut found) = ([NO_HOP; NEXT_HOPS_MAX], 0);
+        let mut kept = Kept::default();
         for (place, &cost) in costs.iter().enumerate() {
-            let (place, cost) = (place as u8, Metric(cost));
-            let hop = Hop {
-                place,
-                cost,
-                ..NO_HOP
-            };
-            insert(&mut hops, &mut found, hop);
+            kept.insert(u32::from(cost) << 8 | place as u32);
         }
         costs.sort_unstable();
-        assert!(
-            hops.iter()
-                .map(|hop| hop.cost.0)
-                .eq(costs.into_iter().take(NEXT_HOPS_MAX))
-        );
-        assert_eq!(usize::from(found), NEXT_HOPS_MAX);
+        let found = kept.keys().iter().map(|key| (key >> 8) as u16);
+        assert!(found.eq(costs.into_iter().take(NEXT_HOPS_MAX)));
+        assert_eq!(usize::from(kept.found), NEXT_HOPS_MAX);
+    }
+}
+
+/// Goal: what was ranked before and is not ranked again equals a ranking from nothing, whatever neighbours told, links lost and time
+/// did. Method: random steps, with more neighbours than are kept.
+#[test]
+fn what_is_not_ranked_again_is_as_it_would_be() {
+    let neighbours = 2 * NEXT_HOPS_MAX as u8;
+    for (seed, feasible_only) in [(1, false), (2, true), (3, false), (4, true)] {
+        let mut random = chappe_core::Seed(seed).stream(chappe_core::Purpose::Trial(8));
+        let mut links = Links::new(Settings::paper().probes, neighbours);
+        let mut routes = Routes::new(0, Settings::paper().routing, feasible_only, 4, neighbours);
+        let mut now = NOW;
+        let mut skipped = 0;
+        for node in 0..u16::from(neighbours) {
+            let place = links.enter(now, 100 + node).unwrap();
+            for number in 0..10 {
+                let at = now + Duration::from_secs(number);
+                links.on_probe(
+                    at,
+                    place,
+                    (1, number as u16),
+                    Some((8 + (node % 3) as u8, 10)),
+                );
+            }
+            links.update(now + Duration::from_secs(9), place);
+        }
+        for step in 0..4000 {
+            now += Duration::from_millis(random.below(if step % 50 == 0 { 40_000 } else { 100 }));
+            let place = random.below(u64::from(neighbours)) as u8;
+            match random.below(10) {
+                0 => links.on_failure(place),
+                1 => {
+                    routes.expire(now, 0, &links);
+                }
+                2 => routes.on_advertised(now, 0, &links),
+                _ => {
+                    let seq = 2 * (step / 40) as u16 + 2;
+                    let metric = 1.0 + random.below(12) as f64;
+                    // Some routes lead back here.
+                    let via = if random.chance(0.2) { 0 } else { 50 };
+                    routes.on_route(now, place, route(9, seq, metric, via), &links, |_| true);
+                }
+            }
+            let Some(known) = routes.get(0).copied() else {
+                continue;
+            };
+            skipped += u32::from(
+                known
+                    .ranked
+                    .is_some_and(|(version, _)| version == links.version()),
+            );
+            routes.rank(now, 0, &links);
+            let kept = *routes.get(0).unwrap();
+            routes.get_mut(0).unwrap().ranked = None;
+            routes.rank(now, 0, &links);
+            let anew = routes.get(0).unwrap();
+            assert_eq!(
+                (kept.hops(), kept.found),
+                (anew.hops(), anew.found),
+                "step {step}"
+            );
+        }
+        assert!(skipped > 1000, "{skipped}");
     }
 }
 

@@ -164,7 +164,7 @@ impl Report {
     ) {
         let octets = transfer.object.len();
         let complete = receipt.completed_s.is_some();
-        let is_right = |copy: &[u8]| blake3::hash(copy) == blake3::hash(&transfer.object);
+        let is_right = |copy: &[u8]| *copy == *transfer.object;
         let (system, variant) = self.by;
         self.outcome.run.flows.push(Flow {
             transfer: index,
