@@ -125,7 +125,15 @@ fn in_an_empty_root(name: &str, etc: &str, arguments: &[&str]) -> Option<(i32, S
     let root = Scratch::new(name);
     let shell = |script: &str, arguments: &[&str]| {
         Command::new("unshare")
-            .args(["--user", "--map-root-user", "--mount", "sh", "-ec", script, "sh"])
+            .args([
+                "--user",
+                "--map-root-user",
+                "--mount",
+                "sh",
+                "-ec",
+                script,
+                "sh",
+            ])
             .args(arguments)
             .env("NO_COLOR", "1")
             .output()
