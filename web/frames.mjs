@@ -1,4 +1,5 @@
-// Measures the page: `node frames.mjs PAGE.html`. Pans, zooms and plays, and prints what drawing a frame took.
+// Measures the page: `node frames.mjs PAGE.html`. Pans, zooms and plays, and prints what drawing a frame took: by the clock, and by the
+// processor's time of the page's thread, in which other programs' turns do not count.
 
 import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -11,7 +12,43 @@ await page.goto(pathToFileURL(resolve(process.argv[2])).href);
 await page.waitForSelector("body[data-ready=true]", { timeout: 120_000 });
 console.log(`${await page.locator("#message").innerText()}\nloaded in ${Date.now() - begun} ms`);
 
+// Work of the page's own thread that a frame waits for, by names of Chromium's trace: what our code does, and what the browser does after it.
+const SCRIPTING = ["FireAnimationFrame", "RunMicrotasks", "TimerFire", "EventDispatch"];
+const BROWSER = ["UpdateLayoutTree", "Layout", "PrePaint", "Paint", "Layerize", "Commit"];
+
+// Milliseconds of processor for each frame of a trace: ours, and the browser's.
+function costs(trace) {
+  const events = JSON.parse(trace).traceEvents.filter((event) => event.ts);
+  const count = new Map();
+  for (const event of events) if (event.name === "FireAnimationFrame") count.set(event.tid, (count.get(event.tid) ?? 0) + 1);
+  const [thread] = [...count].sort((a, b) => b[1] - a[1])[0];
+  const own = events.filter((event) => event.tid === thread).sort((a, b) => a.ts - b.ts);
+  const frames = [];
+  let frame = { ours: 0, browser: 0 };
+  // What lies within an event that counts is counted with it.
+  let until = 0;
+  for (const event of own) {
+    if (event.ph !== "X" || event.tdur === undefined || event.ts < until) continue;
+    const kind = SCRIPTING.includes(event.name) ? "ours" : BROWSER.includes(event.name) ? "browser" : undefined;
+    if (!kind) continue;
+    frame[kind] += event.tdur / 1000;
+    until = event.ts + event.dur;
+    // The last work of a frame on this thread.
+    if (event.name !== "Commit") continue;
+    frames.push(frame);
+    frame = { ours: 0, browser: 0 };
+  }
+  return frames.slice(2);
+}
+
+const ranks = (list) => {
+  const sorted = [...list].sort((a, b) => a - b);
+  const [median, most, worst] = [0.5, 0.95, 1].map((share) => (sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))] ?? NaN).toFixed(1));
+  return `${median} ms median, ${most} at 95 %, ${worst} worst`;
+};
+
 async function measure(name, steps, act) {
+  await browser.startTracing(page, { categories: ["devtools.timeline", "devtools.timeline.frame", "disabled-by-default-devtools.timeline"] });
   const times = await page.evaluate(async ([steps, act]) => {
     const view = window.chappe;
     const run = new Function("view", "step", act);
@@ -27,8 +64,12 @@ async function measure(name, steps, act) {
     }
     return { drawn: view.drawn.slice(), between: between.slice(2) };
   }, [steps, act]);
-  const at = (list, share) => [...list].sort((a, b) => a - b)[Math.min(list.length - 1, Math.floor(share * list.length))].toFixed(1);
-  console.log(`${name}: drawing ${at(times.drawn, 0.5)} ms median, ${at(times.drawn, 0.95)} at 95 %, ${at(times.drawn, 1)} worst; between frames ${at(times.between, 0.5)} median, ${at(times.between, 0.95)} at 95 % (n=${times.drawn.length})`);
+  const spent = costs((await browser.stopTracing()).toString());
+  console.log(`${name} (n=${times.drawn.length})
+  scripting, of processor       ${ranks(spent.map((frame) => frame.ours))}
+  the browser, of processor     ${ranks(spent.map((frame) => frame.browser))}
+  drawing, by the clock         ${ranks(times.drawn)}
+  between frames, by the clock  ${ranks(times.between)}`);
 }
 
 await measure("whole run", 120, "view.timeline.scroll(1); view.move(view.model.end * step / 120)");

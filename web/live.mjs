@@ -83,6 +83,23 @@ async function test() {
   await page.keyboard.press("m");
   await shot("live-dark");
   await clean("running daemons in dark colours");
+  // Its frames come as well. One that is chosen says what became of it, and stays chosen while others come.
+  await until(() => window.chappe.model.run.receptions.rows > 20);
+  await page.evaluate(() => window.chappe.move(0));
+  await page.fill("#query", "ack");
+  await page.keyboard.press("Enter");
+  const chosen = () => page.evaluate(() => {
+    const { selected, model } = window.chappe;
+    return selected && ["node", "number", "start_ns"].map((name) => model.run.frames.column(name).at(selected.row)).join(" ");
+  });
+  const [ack, frames] = [await chosen(), await page.evaluate(() => window.chappe.model.run.frames.rows)];
+  assert.ok(ack, "a frame of a running network is found");
+  assert.match(await page.locator("#detail").innerText(), /ack/);
+  await until((rows) => window.chappe.model.run.frames.rows > rows, frames);
+  assert.equal(await chosen(), ack);
+  await shot("live-frame-dark");
+  await page.evaluate(() => document.activeElement.blur());
+  await page.keyboard.press("Escape");
   // A window that the user has moved stays where it is.
   await page.keyboard.press("ArrowLeft");
   const still = await page.evaluate(() => window.chappe.cursor);

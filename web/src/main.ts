@@ -117,6 +117,7 @@ class Page {
     if (this.panels.names().join(" ") !== named) this.fillReadings(element<HTMLSelectElement>("reading").value);
     if (following) this.cursor = this.model.end;
     this.node = Math.min(this.node, this.model.nodes - 1);
+    this.selected = this.selected && foundAgain(this.selected, before.model, this.model);
     this.say(this.summary());
   }
 
@@ -183,7 +184,8 @@ class Page {
     if (this.contents.live) {
       const here = this.model.presentAt(this.model.end);
       const notes = this.contents.notes.map((note) => `; ${note}`).join("");
-      return `${about.scenario}: ${here === 0 ? "does not answer any more" : `${here} of ${about.nodes} nodes`}, ${number(this.panels.names().length)} values, asked each second for ${time(this.model.end, 1e9)}${notes}`;
+      const newest = frames.rows > 0 ? `, the newest ${number(frames.rows)} frames` : "";
+      return `${about.scenario}: ${here === 0 ? "does not answer any more" : `${here} of ${about.nodes} nodes`}, ${number(this.panels.names().length)} values${newest}, asked each second for ${time(this.model.end, 1e9)}${notes}`;
     }
     const lost = about.dropped.receptions + about.dropped.frames;
     const others = about.interferers > 0 ? `, ${about.interferers} interferer${about.interferers > 1 ? "s" : ""}` : "";
@@ -603,6 +605,19 @@ class Page {
     element("clock").textContent = time(this.cursor, step);
     element("timeline").setAttribute("aria-label", `A lane for each of ${this.model.nodes} nodes, from ${time(this.timeline.window.begin, step)} to ${time(this.timeline.window.end, step)}; ${this.model.name(this.node)} is chosen`);
   }
+}
+
+/** What was selected, in the tables of a second later; null if they do not hold it any more. */
+function foundAgain(selected: Pick, before: Model, now: Model): Pick | null {
+  const names = selected.kind === "frame" ? ["node", "number", "start_ns"] : ["node", "from", "start_ns"];
+  const columns = (model: Model) => names.map((name) => (selected.kind === "frame" ? model.run.frames : model.run.receptions).column(name));
+  const wanted = columns(before).map((column) => column.at(selected.row));
+  const there = columns(now);
+  const rows = selected.kind === "frame" ? now.run.frames.rows : now.run.receptions.rows;
+  for (let row = 0; row < rows; row++) {
+    if (there.every((column, place) => column.at(row) === wanted[place])) return { kind: selected.kind, row };
+  }
+  return null;
 }
 
 /** What the figures are, in a sentence. */

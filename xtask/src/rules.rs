@@ -8,6 +8,7 @@ mod direction;
 mod licence;
 mod page;
 pub mod programs;
+mod registry;
 pub mod roles;
 mod rooms;
 mod text;
@@ -51,6 +52,7 @@ const RULES: &[Rule] = &[
     ("pages map their papers", page::rule),
     ("words are plain", words::rule),
     ("licences are permissive", licence::rule),
+    ("libraries are ready for a registry", registry::rule),
 ];
 
 /// Checks every rule and prints the findings. Duplicate versions and the counts of [`words`] are printed as notes.

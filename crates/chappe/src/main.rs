@@ -24,6 +24,8 @@ mod door;
 mod folder;
 mod new_file;
 mod output;
+#[cfg(all(test, feature = "full"))]
+mod printed;
 mod terminal;
 mod unit;
 

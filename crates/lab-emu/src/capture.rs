@@ -35,6 +35,11 @@ impl Capture {
         self
     }
 
+    /// Whether frames are written.
+    pub fn is_open(&self) -> bool {
+        self.file.is_some()
+    }
+
     /// Writes the buffered frames and closes the file. Later frames are not recorded.
     pub fn finish(&mut self) -> io::Result<()> {
         self.file

@@ -67,6 +67,7 @@ mod scenario_tests;
 use chappe_lab::system::RunsOn;
 
 pub use demo::DEMO;
+pub use label::label;
 pub use plan::{SYSTEM, Tcplp};
 
 /// TCPlp's line in the command's table of systems.

@@ -50,13 +50,25 @@ pub fn write(folder: &Path, tables: &Tables) -> Result<(), StoreError> {
     part.push(format!(".{}.part", std::process::id()));
     let part = PathBuf::from(part);
     fs::create_dir_all(&part).map_err(failed)?;
-    for table in &tables.tables {
+    let one = |table: &Table| {
         let path = part.join(format!("{}.parquet", table.name));
         let file = File::create(&path).map_err(failed)?;
         encode(&file, &tables.about, table)
             .map_err(|error| StoreError::format(&path, error.to_string()))?;
-        file.sync_all().map_err(failed)?;
-    }
+        file.sync_all().map_err(failed)
+    };
+    let one = &one;
+    // Side by side: the largest takes as long as all others together.
+    std::thread::scope(|scope| {
+        let writers: Vec<_> = (tables.tables.iter())
+            .map(|table| scope.spawn(move || one(table)))
+            .collect();
+        let written = writers.into_iter().map(|writer| match writer.join() {
+            Ok(written) => written,
+            Err(panic) => std::panic::resume_unwind(panic),
+        });
+        written.collect::<Result<(), _>>()
+    })?;
     if is_trace(folder) {
         for name in TABLES {
             let old = folder.join(format!("{name}.parquet"));

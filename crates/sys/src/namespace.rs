@@ -3,13 +3,14 @@
 //! Only its descriptor keeps a network namespace alive. Nothing is mounted outside of the program's own mount
 //! namespace, so nothing stays behind when it ends, however it ends. [`isolate`] creates namespaces without root.
 
+use std::ffi::CString;
 use std::fs;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::thread;
 
 use rustix::fs::{Mode, OFlags};
-use rustix::mount::{MountPropagationFlags, mount_bind, mount_change};
+use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_bind, mount_change};
 use rustix::process::{getegid, geteuid};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
@@ -153,9 +154,11 @@ pub fn isolate_by_any_means() -> Result<Isolation> {
 }
 
 /// Shows `shown` in the place of `file` to this program and to those that it starts. Other programs do not see it, and it ends with this one and its children.
+/// A file that is missing appears in its folder, which they then cannot write; `empty` is a folder of this program's own for that, with one
+/// empty file of that name in it.
 ///
 /// Call it after [`isolate`] and before any thread is started.
-pub fn cover(file: &Path, shown: &Path) -> Result<()> {
+pub fn cover(file: &Path, shown: &Path, empty: &Path) -> Result<()> {
     let failed = |error: std::io::Error| {
         Error::new("show other contents", error)
             .on(&file.to_string_lossy())
@@ -164,7 +167,34 @@ pub fn cover(file: &Path, shown: &Path) -> Result<()> {
     raw::unshare_mounts().map_err(failed)?;
     let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
     mount_change("/", private).map_err(|error| failed(error.into()))?;
+    if !file.exists() {
+        add_to_folder(file, empty)?;
+    }
     mount_bind(shown, file).map_err(|error| failed(error.into()))
+}
+
+/// Makes a missing file appear, empty, by showing its folder below the folder `empty`, which has it.
+fn add_to_folder(file: &Path, empty: &Path) -> Result<()> {
+    let folder = file.parent().unwrap_or(Path::new("/"));
+    let failed = |error: std::io::Error| {
+        let remedy = format!(
+            "make an empty file {0}: `mkdir -p {1} && touch {0}`",
+            file.display(),
+            folder.display()
+        );
+        Error::new("add a file to a folder", error)
+            .on(&file.to_string_lossy())
+            .remedy(remedy)
+    };
+    // Such a path cannot stand in the list of layers.
+    let octets = empty.as_os_str().as_encoded_bytes();
+    if octets.iter().any(|octet| b":,\\".contains(octet)) {
+        return Err(failed(std::io::ErrorKind::InvalidFilename.into()));
+    }
+    let layers = format!("lowerdir={}:{}", empty.display(), folder.display());
+    let layers = CString::new(layers).map_err(|error| failed(error.into()))?;
+    mount("overlay", folder, "overlay", MountFlags::RDONLY, Some(&*layers))
+        .map_err(|error| failed(error.into()))
 }
 
 /// Moves the program into the user namespace of process `pid`, with the rights that it has there. Does nothing if the

@@ -22,7 +22,7 @@ const EVERY: Duration = Duration::from_millis(40);
 const LINKS: usize = 24;
 
 /// Records the events of one run, in bounded memory.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Recording {
     sent: Ring<Sending>,
     met: Ring<Meeting>,
@@ -100,31 +100,33 @@ impl Recording {
             self.readings.dropped(),
         ];
         let sent = self.sent.into_rows();
-        let mut met = self.met.into_rows();
-        // Outcomes are reported when they are known, so frames that are lost at once come first.
-        met.sort_by_key(|meeting| meeting.started);
+        let (met, order) = (self.met.rows(), self.met.places());
         let noise = self.noise.map(|noise| noise.zeptowatts() as f64);
         let bursts = self.bursts.into_rows();
         let senders = self.about.nodes + self.about.interferers;
         let seed = Seed(self.about.seed);
-        let unheard = Unheard::new(medium, seed, &sent, &met);
+        let newest = order.iter().rev().map(|&place| &met[place as usize]);
+        let unheard = Unheard::new(medium, seed, &sent, newest);
         let recorded = Recorded {
             sent: &sent,
-            meetings: &met,
+            meetings: met,
             bursts: &bursts,
             unheard: unheard.as_ref(),
         };
-        let found = resolve((self.about.nodes, senders), &recorded, noise);
-        let receptions = met.iter().zip(found).map(|(meeting, found)| Reception {
-            frame: found.frame,
-            node: meeting.node,
-            from: meeting.from,
-            start: meeting.started,
-            at: meeting.at,
-            power_dbm: dbm(meeting.power),
-            sinr_db: found.sinr_db,
-            outcome: meeting.outcome,
-            culprit: found.culprit,
+        let found = resolve((self.about.nodes, senders), &recorded, order, noise);
+        let receptions = found.into_iter().map(|found| {
+            let meeting = &met[found.meeting as usize];
+            Reception {
+                frame: found.frame,
+                node: meeting.node,
+                from: meeting.from,
+                start: meeting.started,
+                at: meeting.at,
+                power_dbm: dbm(meeting.power),
+                sinr_db: found.sinr_db,
+                outcome: meeting.outcome,
+                culprit: found.culprit,
+            }
         });
         Trace {
             links: links(medium, self.largest),

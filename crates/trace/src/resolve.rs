@@ -14,84 +14,103 @@ const ALLIED: Duration = Duration::from_micros(8);
 /// What is known of one meeting beyond what the simulator said.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Finding {
+    /// The meeting's place among those recorded.
+    pub(crate) meeting: u32,
     pub(crate) frame: u32,
     pub(crate) culprit: u32,
     /// NaN where the network has no powers, or where the receiver did not listen.
     pub(crate) sinr_db: f32,
 }
 
-/// What is known of a run, in order of time.
+/// What is known of a run. Frames are in order of time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Recorded<'a> {
     pub(crate) sent: &'a [Sending],
+    /// In any order.
     pub(crate) meetings: &'a [Meeting],
     pub(crate) bursts: &'a [Burst],
     pub(crate) unheard: Option<&'a Unheard<'a>>,
 }
 
-/// Findings in the order of `meetings`, which must be that of their starts, at nodes below `nodes`; frames come from `senders`, which are
-/// nodes and then interferers. `noise` is in zeptowatts; `None` without powers.
+/// Findings in the order of the meetings' starts, at nodes below `nodes`; frames come from `senders`, which are nodes and then interferers.
+/// `order` has the places of the meetings in the order in which they were reported, which those that start together keep. `noise` is in
+/// zeptowatts; `None` without powers.
 pub(crate) fn resolve(
     (nodes, senders): (usize, usize),
     recorded: &Recorded<'_>,
+    mut order: Vec<u32>,
     noise: Option<f64>,
 ) -> Vec<Finding> {
-    let Recorded {
-        sent,
-        meetings,
-        bursts,
-        unheard,
-    } = *recorded;
-    let places = Places::of(senders, sent);
+    let meetings = recorded.meetings;
+    // Outcomes are reported when they are known, so frames that are lost at once come first.
+    order.sort_by_key(|&place| meetings[place as usize].started);
+    let places = Places::of(senders, recorded.sent);
     let mut by_node: Vec<Signals> = Vec::new();
     by_node.resize_with(nodes, Signals::default);
-    for (place, meeting) in meetings.iter().enumerate() {
-        let frame = places.find(meeting.from, meeting.number);
-        let Some(signals) = by_node.get_mut(meeting.node as usize) else {
-            continue;
-        };
-        signals.heard.push(Signal {
-            place,
-            frame,
-            start: meeting.started,
-            end: meeting.started + Duration::from_nanos(meeting.airtime.into()),
-            power: meeting.power.zeptowatts() as f64,
-            content: sent.get(frame as usize).map_or(0, |frame| frame.content),
-        });
+    for &place in &order {
+        let meeting = &meetings[place as usize];
+        if let Some(signals) = by_node.get_mut(meeting.node as usize) {
+            signals.heard.push(place);
+            signals.longest = signals.longest.max(meeting.lasts());
+        }
     }
-    for burst in bursts {
+    for burst in recorded.bursts {
         if let Some(signals) = by_node.get_mut(burst.node as usize) {
             signals.add_burst(Signal {
-                place: usize::MAX,
-                frame: places.find(burst.from, burst.number),
+                from: Origin::Frame(places.find(burst.from, burst.number)),
                 start: burst.start,
                 end: burst.end,
                 power: burst.power.zeptowatts() as f64,
-                content: 0,
             });
         }
     }
-    for (place, frame) in (0u32..).zip(sent) {
+    for (place, frame) in (0u32..).zip(recorded.sent) {
         if let Some(signals) = by_node.get_mut(frame.node as usize) {
             signals
                 .own
                 .push((place, frame.at, frame.at + frame.airtime));
         }
     }
-    let mut findings = vec![Finding::NONE; meetings.len()];
-    let mut hostile = Vec::new();
     by_node.iter_mut().for_each(Signals::sort);
+    let air = Air {
+        recorded,
+        places: &places,
+        noise,
+    };
+    let mut hostile = Vec::new();
     // In the order of time, in which all nodes' signals lie as well: node by node, every step would wait for the memory.
-    let mut next = vec![0; nodes];
-    for (meeting, finding) in meetings.iter().zip(&mut findings) {
-        let node = meeting.node as usize;
-        let Some((signals, i)) = by_node.get(node).zip(next.get_mut(node)) else {
-            continue;
-        };
-        *finding = signals.finding(*i, meeting, (noise, unheard), &mut hostile);
-        *i += 1;
+    let find = |place: u32| match by_node.get_mut(meetings[place as usize].node as usize) {
+        Some(signals) => signals.finding(place, &air, &mut hostile),
+        None => Finding::none(place),
+    };
+    order.into_iter().map(find).collect()
+}
+
+/// What all nodes share.
+#[derive(Clone, Copy)]
+struct Air<'a> {
+    recorded: &'a Recorded<'a>,
+    places: &'a Places,
+    noise: Option<f64>,
+}
+
+impl Air<'_> {
+    /// Where the frame of a signal stands among those sent.
+    fn frame(&self, signal: &Signal) -> u32 {
+        match signal.from {
+            Origin::Frame(frame) => frame,
+            Origin::Meeting(place) => {
+                let meeting = &self.recorded.meetings[place as usize];
+                self.places.find(meeting.from, meeting.number)
+            }
+        }
     }
-    findings
+
+    /// What stands for the octets of a frame.
+    fn content(&self, frame: u32) -> u32 {
+        let frame = self.recorded.sent.get(frame as usize);
+        frame.map_or(0, |frame| frame.content)
+    }
 }
 
 /// Where each frame stands among those sent. A node numbers its frames one by one, so each node needs a list only.
@@ -130,112 +149,180 @@ impl Places {
 const GAP: usize = 1 << 16;
 
 impl Finding {
-    const NONE: Finding = Finding {
-        frame: NO_FRAME,
-        culprit: NO_FRAME,
-        sinr_db: f32::NAN,
-    };
+    fn none(meeting: u32) -> Finding {
+        Finding {
+            meeting,
+            frame: NO_FRAME,
+            culprit: NO_FRAME,
+            sinr_db: f32::NAN,
+        }
+    }
 }
 
-/// A frame as one receiver met it.
+/// What a signal is of.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Origin {
+    /// The meeting at this place.
+    Meeting(u32),
+    /// The frame or burst at this place among those sent.
+    Frame(u32),
+}
+
+/// A signal as one receiver met it.
 #[derive(Clone, Copy, Debug)]
 struct Signal {
-    place: usize,
-    frame: u32,
+    from: Origin,
     start: AirTime,
     end: AirTime,
     power: f64,
-    content: u32,
 }
 
-/// All signals at one node: those of others, and its own frames.
+impl Meeting {
+    fn lasts(&self) -> Duration {
+        Duration::from_nanos(self.airtime.into())
+    }
+
+    fn signal(&self, place: u32) -> Signal {
+        Signal {
+            from: Origin::Meeting(place),
+            start: self.started,
+            end: self.started + self.lasts(),
+            power: self.power.zeptowatts() as f64,
+        }
+    }
+}
+
+/// Bursts of similar length, in the order of their starts once they are sorted.
+#[derive(Debug, Default)]
+struct Group {
+    /// All are shorter than twice two to this power of nanoseconds.
+    magnitude: u32,
+    signals: Vec<Signal>,
+    first: usize,
+}
+
+/// All signals at one node: those of others, and its own frames. Meetings are asked for in the order of their starts, so the first signal
+/// that may still matter only moves forward.
 #[derive(Debug, Default)]
 struct Signals {
-    heard: Vec<Signal>,
+    /// Places of meetings, in the order of their starts.
+    heard: Vec<u32>,
+    first: usize,
     own: Vec<(u32, AirTime, AirTime)>,
     longest: Duration,
     /// Bursts of interferers, in groups of similar length: one that lasts for minutes must not make the search among short ones long.
-    bursts: Vec<(u32, Vec<Signal>)>,
+    bursts: Vec<Group>,
 }
 
 impl Signals {
     fn add_burst(&mut self, signal: Signal) {
         let magnitude = signal.lasts().nanos().checked_ilog2().unwrap_or(0);
-        match self.bursts.iter_mut().find(|group| group.0 == magnitude) {
-            Some((_, group)) => group.push(signal),
-            None => self.bursts.push((magnitude, vec![signal])),
+        match self
+            .bursts
+            .iter_mut()
+            .find(|group| group.magnitude == magnitude)
+        {
+            Some(group) => group.signals.push(signal),
+            None => self.bursts.push(Group {
+                magnitude,
+                signals: vec![signal],
+                first: 0,
+            }),
         }
     }
 
     /// Puts own frames and bursts into the order of their starts; frames of others came in it.
     fn sort(&mut self) {
         self.own.sort_by_key(|own| own.1);
-        for (_, group) in &mut self.bursts {
-            group.sort_by_key(|signal| signal.start);
+        for group in &mut self.bursts {
+            group.signals.sort_by_key(|signal| signal.start);
         }
-        let spans = self.heard.iter().map(Signal::lasts);
-        self.longest = spans.max().unwrap_or(Duration::ZERO);
     }
 
-    /// The other signals that are present at any time from `start` to `until`, both included.
-    fn others(&self, i: usize, until: AirTime) -> impl Iterator<Item = &Signal> {
-        let own = &self.heard[i];
-        let bursts = self.bursts.iter().flat_map(move |(magnitude, group)| {
-            // All of a group are shorter than twice its shortest.
-            let longest = Duration::from_nanos(2u64.saturating_pow(*magnitude + 1));
-            between(group, own.start, until, longest)
+    /// Leaves behind what has ended before `start`.
+    fn pass(&mut self, start: AirTime, meetings: &[Meeting]) {
+        let begun =
+            |longest: Duration| AirTime::from_nanos(start.nanos().saturating_sub(longest.nanos()));
+        let earliest = begun(self.longest);
+        while (self.heard.get(self.first))
+            .is_some_and(|&place| meetings[place as usize].started < earliest)
+        {
+            self.first += 1;
+        }
+        for group in &mut self.bursts {
+            let earliest = begun(Duration::from_nanos(
+                2u64.saturating_pow(group.magnitude + 1),
+            ));
+            while (group.signals.get(group.first)).is_some_and(|signal| signal.start < earliest) {
+                group.first += 1;
+            }
+        }
+    }
+
+    /// The signals that are present at any time from `start`, which was passed, to `until`, both included; not the meeting `own`.
+    fn others<'a>(
+        &'a self,
+        (own, start, until): (u32, AirTime, AirTime),
+        meetings: &'a [Meeting],
+    ) -> impl Iterator<Item = Signal> + 'a {
+        let heard = self.heard[self.first..].iter();
+        let heard = heard.map(move |&place| meetings[place as usize].signal(place));
+        let heard = heard.take_while(move |signal| signal.start <= until);
+        let bursts = self.bursts.iter().flat_map(move |group| {
+            let signals = group.signals[group.first..].iter().copied();
+            signals.take_while(move |signal| signal.start <= until)
         });
-        between(&self.heard, own.start, until, self.longest)
+        heard
             .chain(bursts)
-            .filter(move |signal| signal.place != own.place && signal.end > own.start)
+            .filter(move |signal| signal.from != Origin::Meeting(own) && signal.end > start)
     }
 
-    /// What is known of one signal; `hostile` is room to work in.
-    fn finding(
-        &self,
-        i: usize,
-        meeting: &Meeting,
-        (noise, unheard): (Option<f64>, Option<&Unheard<'_>>),
-        hostile: &mut Vec<Signal>,
-    ) -> Finding {
-        let own = self.heard[i];
+    /// What is known of the meeting at `place`; `hostile` is room to work in.
+    fn finding(&mut self, place: u32, air: &Air<'_>, hostile: &mut Vec<Signal>) -> Finding {
+        let Recorded {
+            meetings, unheard, ..
+        } = *air.recorded;
+        let meeting = &meetings[place as usize];
+        let own = meeting.signal(place);
+        let frame = air.frame(&own);
+        let content = air.content(frame);
+        self.pass(own.start, meetings);
         // A frame that was lost at its beginning is judged by what was there then.
         let until = meeting.at.max(own.start).min(own.end);
-        let allied = |other: &&Signal| {
-            own.content != 0
-                && own.content == other.content
+        let others = || self.others((place, own.start, until), meetings);
+        let allied = |other: &Signal| {
+            content != 0
                 && other.start.saturating_since(own.start) <= ALLIED
                 && own.start.saturating_since(other.start) <= ALLIED
+                && content == air.content(air.frame(other))
         };
         hostile.clear();
-        hostile.extend(self.others(i, until).filter(|other| !allied(other)));
+        hostile.extend(others().filter(|other| !allied(other)));
         if let (Err(Loss::Collision), true, Some(unheard)) =
             (meeting.outcome, hostile.is_empty(), unheard)
         {
-            let weak = unheard.at((own.frame, meeting.node), own.start, until);
+            let weak = unheard.at((frame, meeting.node), own.start, until);
             hostile.extend(weak.map(|(frame, sent, power)| Signal {
-                place: usize::MAX,
-                frame,
+                from: Origin::Frame(frame),
                 start: sent.at,
                 end: sent.at + sent.airtime,
                 power: power.zeptowatts() as f64,
-                content: sent.content,
             }));
         }
-        let strongest = |signals: &mut dyn Iterator<Item = &Signal>| {
+        let strongest = |signals: &mut dyn Iterator<Item = Signal>| {
             let best = signals.max_by(|a, b| a.power.total_cmp(&b.power));
-            best.map_or(NO_FRAME, |signal| signal.frame)
+            best.map_or(NO_FRAME, |signal| air.frame(&signal))
         };
         let culprit = match meeting.outcome {
             Ok(()) => NO_FRAME,
-            Err(Loss::Collision) => strongest(&mut hostile.iter()),
+            Err(Loss::Collision) => strongest(&mut hostile.iter().copied()),
             Err(Loss::Captured) => {
-                strongest(&mut hostile.iter().filter(|other| other.start == meeting.at))
+                let later = hostile.iter().filter(|other| other.start == meeting.at);
+                strongest(&mut later.copied())
             }
             // The frame that the receiver was with began before, or is the one that this one adds to.
             Err(Loss::PreambleMissed) => {
-                let before = |other: &&Signal| other.start <= own.start;
-                strongest(&mut self.others(i, until).filter(before))
+                strongest(&mut others().filter(|other| other.start <= own.start))
             }
             Err(Loss::Transmitting) => self.sending_at(meeting.at),
             Err(_) => NO_FRAME,
@@ -244,7 +331,7 @@ impl Signals {
             meeting.outcome,
             Err(Loss::Transmitting | Loss::Asleep | Loss::Down | Loss::OtherChannel)
         );
-        let sinr_db = match noise {
+        let sinr_db = match air.noise {
             Some(noise) if !silent => {
                 // What was there at the end comes from the simulator and holds signals that are not recorded; what was there
                 // before is known from those that are.
@@ -255,7 +342,8 @@ impl Signals {
             _ => f32::NAN,
         };
         Finding {
-            frame: own.frame,
+            meeting: place,
+            frame,
             culprit,
             sinr_db,
         }
@@ -273,19 +361,6 @@ impl Signal {
     fn lasts(&self) -> Duration {
         self.end.saturating_since(self.start)
     }
-}
-
-/// Of signals in the order of their starts, none longer than `longest`: those that may be present between two moments.
-fn between(
-    signals: &[Signal],
-    start: AirTime,
-    until: AirTime,
-    longest: Duration,
-) -> impl Iterator<Item = &Signal> {
-    let earliest = AirTime::from_nanos(start.nanos().saturating_sub(longest.nanos()));
-    let from = signals.partition_point(|signal| signal.start < earliest);
-    let later = signals[from..].iter();
-    later.take_while(move |signal| signal.start <= until)
 }
 
 /// The largest sum of signals present at one moment from `start` on. It changes upwards only where a signal begins.
@@ -347,8 +422,13 @@ mod tests {
         }
     }
 
+    fn found(nodes: (usize, usize), recorded: &Recorded<'_>, noise: Option<f64>) -> Vec<Finding> {
+        let order = (0..recorded.meetings.len() as u32).collect();
+        resolve(nodes, recorded, order, noise)
+    }
+
     fn findings(sent: &[Sending], met: &[Meeting]) -> Vec<(u32, u32, i32)> {
-        let found = resolve((10, 10), &recorded(sent, met, &[]), Some(10.0));
+        let found = found((10, 10), &recorded(sent, met, &[]), Some(10.0));
         let rows = found.iter();
         rows.map(|row| (row.frame, row.culprit, row.sinr_db.round() as i32))
             .collect()
@@ -396,7 +476,7 @@ mod tests {
             meeting(0, 0, 40, 1000, Err(Loss::Transmitting)),
             meeting(2, 60, 60, 90, Err(Loss::Transmitting)),
         ];
-        let found = resolve((10, 10), &recorded(&sent, &met, &[]), Some(10.0));
+        let found = found((10, 10), &recorded(&sent, &met, &[]), Some(10.0));
         assert_eq!((found[0].culprit, found[1].culprit), (1, 1));
         assert!(found[0].sinr_db.is_nan());
         let met = [
@@ -431,7 +511,7 @@ mod tests {
         bursts.push(burst(11, 0, 0, 1 << 40, 40));
         let met = [meeting(0, 5000, 5100, 1000, Err(Loss::Collision))];
         let found =
-            |bursts: &[Burst]| resolve((10, 12), &recorded(&sent, &met, bursts), Some(10.0))[0];
+            |bursts: &[Burst]| found((10, 12), &recorded(&sent, &met, bursts), Some(10.0))[0];
         // Bursts 994 to 1000 begin between 5000 and 5030: never two at a time.
         let both = found(&bursts);
         assert_eq!(sent[both.culprit as usize].node, 10);
@@ -457,7 +537,7 @@ mod tests {
     #[test]
     fn without_powers_there_is_no_ratio() {
         let met = [meeting(0, 0, 100, 1000, Ok(()))];
-        let found = resolve((10, 10), &recorded(&[], &met, &[]), None)[0];
+        let found = found((10, 10), &recorded(&[], &met, &[]), None)[0];
         assert_eq!((found.frame, found.sinr_db.is_nan()), (NO_FRAME, true));
     }
 }

@@ -1,66 +1,59 @@
 //! The newest rows of a kind.
 
-use std::collections::VecDeque;
-
-/// Rows that are taken from the allocator at a time, so that nothing is ever copied to a larger place.
-const CHUNK: usize = 4096;
-
-/// Keeps at least the newest `limit` rows, and at most one chunk more, and counts the others.
+/// Keeps the newest `limit` rows and counts the others.
 #[derive(Clone, Debug)]
 pub(crate) struct Ring<T> {
-    full: VecDeque<Vec<T>>,
-    last: Vec<T>,
-    /// Full chunks to keep.
-    chunks: usize,
+    rows: Vec<T>,
+    limit: usize,
+    /// Where the oldest row stands once there are `limit`.
+    oldest: usize,
     dropped: u64,
 }
 
 impl<T> Ring<T> {
     pub(crate) fn new(limit: usize) -> Ring<T> {
         Ring {
-            full: VecDeque::new(),
-            last: Vec::with_capacity(CHUNK),
-            chunks: limit.div_ceil(CHUNK).max(1),
+            rows: Vec::new(),
+            limit: limit.max(1),
+            oldest: 0,
             dropped: 0,
         }
     }
 
     #[inline]
     pub(crate) fn push(&mut self, row: T) {
-        if self.last.len() == CHUNK {
-            self.turn();
+        if self.rows.len() < self.limit {
+            // Large vectors grow by moving pages, not rows.
+            self.rows.push(row);
+            return;
         }
-        self.last.push(row);
-    }
-
-    /// Begins a chunk: the oldest one's memory, if there are enough.
-    #[cold]
-    fn turn(&mut self) {
-        let mut next = Vec::new();
-        if self.full.len() == self.chunks
-            && let Some(oldest) = self.full.pop_front()
-        {
-            self.dropped += oldest.len() as u64;
-            next = oldest;
-            next.clear();
+        self.rows[self.oldest] = row;
+        self.dropped += 1;
+        self.oldest += 1;
+        if self.oldest == self.limit {
+            self.oldest = 0;
         }
-        next.reserve_exact(CHUNK);
-        self.full.push_back(std::mem::replace(&mut self.last, next));
     }
 
     pub(crate) fn dropped(&self) -> u64 {
         self.dropped
     }
 
-    pub(crate) fn into_rows(self) -> Vec<T> {
-        let rows = self.full.iter().map(Vec::len).sum::<usize>() + self.last.len();
-        let mut all = Vec::with_capacity(rows);
-        // A chunk is freed as soon as it is copied.
-        self.full
-            .into_iter()
-            .chain([self.last])
-            .for_each(|mut chunk| all.append(&mut chunk));
-        all
+    /// The rows as they lie in memory.
+    pub(crate) fn rows(&self) -> &[T] {
+        &self.rows
+    }
+
+    /// Their places there, from the oldest to the newest.
+    pub(crate) fn places(&self) -> Vec<u32> {
+        let (oldest, rows) = (self.oldest as u32, self.rows.len() as u32);
+        (oldest..rows).chain(0..oldest).collect()
+    }
+
+    /// From the oldest to the newest.
+    pub(crate) fn into_rows(mut self) -> Vec<T> {
+        self.rows.rotate_left(self.oldest);
+        self.rows
     }
 }
 
@@ -70,13 +63,25 @@ mod tests {
 
     #[test]
     fn the_newest_stay() {
-        for count in [0, 1, CHUNK, 2 * CHUNK, 2 * CHUNK + 1, 10 * CHUNK + 7] {
-            let mut ring = Ring::new(CHUNK + 1);
+        const LIMIT: usize = 7;
+        for count in [
+            0,
+            1,
+            LIMIT,
+            LIMIT + 1,
+            2 * LIMIT,
+            2 * LIMIT + 1,
+            10 * LIMIT + 5,
+        ] {
+            let mut ring = Ring::new(LIMIT);
             (0..count).for_each(|row| ring.push(row));
             let dropped = ring.dropped() as usize;
-            let rows = ring.into_rows();
-            assert!(rows.iter().copied().eq(dropped..count), "{count}");
-            assert!(rows.len() <= 3 * CHUNK && rows.len() >= count.min(CHUNK + 1));
+            assert_eq!(dropped, count.saturating_sub(LIMIT));
+            let placed: Vec<usize> = (ring.places().iter())
+                .map(|&place| ring.rows()[place as usize])
+                .collect();
+            assert!(placed.iter().copied().eq(dropped..count), "{count}");
+            assert_eq!(ring.into_rows(), placed);
         }
     }
 }

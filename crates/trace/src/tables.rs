@@ -9,6 +9,9 @@ use crate::rows::{About, NO_FRAME, Trace};
 /// No value in a column of whole numbers.
 pub const NONE: i64 = i64::MIN;
 
+/// Words whose place in memory is remembered while they are numbered.
+const FEW: usize = 16;
+
 /// Tables, and what they are about.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Tables {
@@ -113,11 +116,20 @@ impl Data {
     pub fn of_words<'w>(each: impl Iterator<Item = &'w str>) -> Data {
         let mut places: HashMap<&str, u32> = HashMap::new();
         let mut words = Vec::new();
+        // Names of kinds and causes stand in few places of memory, where they are found without hashing.
+        let mut met: Vec<(&str, u32)> = Vec::new();
         let codes = each.map(|word| {
-            *places.entry(word).or_insert_with(|| {
+            if let Some((_, code)) = met.iter().find(|(known, _)| std::ptr::eq(*known, word)) {
+                return *code;
+            }
+            let code = *places.entry(word).or_insert_with(|| {
                 words.push(word.to_string());
                 words.len() as u32 - 1
-            })
+            });
+            if met.len() < FEW {
+                met.push((word, code));
+            }
+            code
         });
         Data::Word {
             codes: codes.collect(),

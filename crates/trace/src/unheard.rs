@@ -21,12 +21,13 @@ pub(crate) struct Unheard<'a> {
 }
 
 impl<'a> Unheard<'a> {
-    /// `None` for media without powers, and where the powers that were recorded are not those of this medium and seed.
-    pub(crate) fn new(
+    /// `None` for media without powers, and where the powers that were recorded are not those of this medium and seed. `newest` are
+    /// meetings, the newest first.
+    pub(crate) fn new<'m>(
         medium: &'a Medium,
         seed: Seed,
         sent: &'a [Sending],
-        met: &[Meeting],
+        newest: impl Iterator<Item = &'m Meeting>,
     ) -> Option<Unheard<'a>> {
         let nodes = medium.nodes();
         let own = sent.iter().filter(|frame| (frame.node as usize) < nodes);
@@ -36,12 +37,12 @@ impl<'a> Unheard<'a> {
             sent,
             longest: own.map(|frame| frame.airtime).max()?,
         };
-        unheard.agrees(met).then_some(unheard)
+        unheard.agrees(newest).then_some(unheard)
     }
 
     /// Whether recorded powers are found again, bit by bit. The newest frames are all there; the oldest the ring may have dropped.
-    fn agrees(&self, met: &[Meeting]) -> bool {
-        let found = met.iter().rev().filter_map(|meeting| {
+    fn agrees<'m>(&self, newest: impl Iterator<Item = &'m Meeting>) -> bool {
+        let found = newest.filter_map(|meeting| {
             let frames = self.sent.iter().rev().take(1 << 12);
             let mut same =
                 frames.filter(|frame| (frame.node, frame.number) == (meeting.from, meeting.number));

@@ -5,6 +5,7 @@
 
 mod border;
 mod cast;
+pub mod frames;
 mod link;
 mod mesh;
 mod series;
@@ -16,6 +17,7 @@ use chappe_sim::AirTime;
 use chappe_trace::{About, Column, Data, Table, Tables};
 use serde_json::Value;
 
+use frames::Frames;
 use series::Series;
 
 /// Daemons that are shown at most; as many as a page holds runs.
@@ -39,6 +41,8 @@ pub struct Sighting {
     pub links: Vec<(usize, usize, f64)>,
     /// The values that its nodes hold.
     pub values: Vec<Held>,
+    /// Its newest frames, of a daemon whose air is simulated. Nodes are called by their keys there, which are numbers.
+    pub frames: Option<Frames>,
 }
 
 /// What a node holds.
@@ -138,9 +142,14 @@ struct Daemon {
     there: BTreeSet<u32>,
     /// When a node came or went.
     changes: VecDeque<(AirTime, u32, bool)>,
+    /// The newest frames that it handed over, and how far our clock is ahead of its, in nanoseconds.
+    frames: Option<(i64, Frames)>,
     first: AirTime,
     last: AirTime,
 }
+
+/// An answer takes a moment, so a clock that seems to have moved by less has not.
+const MOMENT_NS: u64 = 500_000_000;
 
 impl History {
     /// Adds what the daemons said at `at`, by the paths of their sockets. One that has not answered is gone; its past is kept.
@@ -207,6 +216,12 @@ impl Daemon {
             }
         }
         self.meet(at, places.into_iter().flatten().collect());
+        if let Some(frames) = sighting.frames {
+            let ahead = (at.nanos() as i64).saturating_sub(frames.now_ns);
+            let before = self.frames.as_ref().map(|(ahead, _)| *ahead);
+            let same = before.filter(|before| before.abs_diff(ahead) < MOMENT_NS);
+            self.frames = Some((same.unwrap_or(ahead), frames));
+        }
     }
 
     /// The number of a node, a new one for one that is new; `None` if there are too many.
@@ -269,8 +284,22 @@ impl Daemon {
                 names: self.names.clone(),
                 ..About::default()
             },
-            tables: vec![self.switches(), self.readings(), self.link_table()],
+            tables: [self.switches(), self.readings(), self.link_table()]
+                .into_iter()
+                .chain(self.frame_tables())
+                .collect(),
         }
+    }
+
+    fn frame_tables(&self) -> Vec<Table> {
+        let Some((ahead, frames)) = &self.frames else {
+            return Vec::new();
+        };
+        let numbered = self.places.iter();
+        let numbers: BTreeMap<i64, u32> = numbered
+            .filter_map(|(key, place)| Some((key.parse().ok()?, *place)))
+            .collect();
+        frames.shown(*ahead, |node| numbers.get(&node).copied())
     }
 
     fn switches(&self) -> Table {

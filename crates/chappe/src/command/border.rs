@@ -1,6 +1,7 @@
 //! `chappe border`: a border router in front of a simulated low-power network, for real programs.
 
 mod desk;
+mod film;
 mod options;
 
 use std::io::Write;
@@ -25,10 +26,11 @@ use crate::failure::{ENVIRONMENT, Failure, INTERRUPTED};
 use crate::terminal::{self, Stream};
 
 use desk::Desk;
+use film::Film;
 pub use options::Border;
 use options::{Action, Exec, Report};
 
-type Running = Daemon<Capture>;
+type Running = Daemon<Film>;
 
 /// Grace time between the signal to a program and its end by force.
 const GRACE: Duration = Duration::from_secs(2);
@@ -70,7 +72,7 @@ pub fn run(options: &Border) -> Result<u8, Failure> {
     )?;
     let reports = reports(&live, options)?;
     thermometers_are_leaves(&live, options)?;
-    let film = film(options, live.parents.len())?;
+    let film = Film::new(capture(options, live.parents.len())?);
     let preferred = process::prefer();
     // Before the namespaces: inside there is no right to write where the socket stands. It is no reason to fail.
     let bound = door::bind_usual(&format!("border-{}.sock", std::process::id())).ok();
@@ -114,17 +116,17 @@ pub fn run(options: &Border) -> Result<u8, Failure> {
 }
 
 /// The capture that the options ask for, of this many nodes.
-fn film(options: &Border, nodes: usize) -> Result<Capture, Failure> {
+fn capture(options: &Border, nodes: usize) -> Result<Capture, Failure> {
     let Some(path) = &options.pcap else {
         return Ok(Capture::default());
     };
-    let film = Capture::create(path, nodes).map_err(|error| {
+    let capture = Capture::create(path, nodes).map_err(|error| {
         let what = format!("cannot write {}: {error}", path.display());
         Failure::Environment(what, "choose another place with --pcap".into())
     })?;
     Ok(match options.pcap_hearers {
-        true => film,
-        false => film.senders_only(),
+        true => capture,
+        false => capture.senders_only(),
     })
 }
 
@@ -272,7 +274,7 @@ fn finish(
     let status = Status::of(&border);
     let device = border.device().to_string();
     let host_address = border.network().kernel().to_string();
-    let filmed = border.recorder_mut().finish();
+    let filmed = border.recorder_mut().capture.finish();
     // Remove the device before printing, which may fail.
     drop(border);
     if options.json {

@@ -43,7 +43,10 @@ pub fn run(options: &Try) -> Result<u8, Failure> {
     namespace::isolate_by_any_means()?;
     // What the second run needs is tried before the first one takes its time.
     drop(tun::Tun::create("chappe%d", tun::Kind::Tun)?);
-    namespace::cover(Path::new("/etc/hosts"), &names.file)?;
+    // A download of our own goes by addresses, also where there is no /etc.
+    if options.shell || !options.command.is_empty() {
+        names.show()?;
+    }
     let interrupted = terminal::interrupt();
     let trial = Trial {
         options,
@@ -84,15 +87,35 @@ fn usual_size(bound_bps: f64) -> u64 {
 /// The file that the command sees as `/etc/hosts`. Dropping it removes it.
 struct Names {
     file: PathBuf,
+    /// Where there is no `/etc/hosts`: a folder with an empty one.
+    layer: PathBuf,
 }
+
+/// The file by which programs find hosts.
+const HOSTS: &str = "/etc/hosts";
 
 impl Names {
     fn make() -> Result<Names, Failure> {
         let folder = process::private_folder("chappe-try")?;
-        let file = folder.join(format!("hosts-{}", std::process::id()));
-        let names = Names { file };
+        let own = std::process::id();
+        let names = Names {
+            file: folder.join(format!("hosts-{own}")),
+            layer: folder.join(format!("etc-{own}")),
+        };
         names.write(&[])?;
         Ok(names)
+    }
+
+    /// Puts the file in the place of `/etc/hosts`, for this program and those that it starts.
+    fn show(&self) -> Result<(), Failure> {
+        let hosts = Path::new(HOSTS);
+        if !hosts.exists() {
+            let empty = self.layer.join("hosts");
+            fs::create_dir_all(&self.layer)
+                .and_then(|()| fs::write(&empty, ""))
+                .map_err(|error| unwritten(&empty, &error))?;
+        }
+        Ok(namespace::cover(hosts, &self.file, &self.layer)?)
     }
 
     /// The file is written in place: a new one would not be seen under the mount.
@@ -101,18 +124,21 @@ impl Names {
         for (address, name) in hosts {
             text += &format!("{address} {name}\n");
         }
-        fs::write(&self.file, text).map_err(|error| {
-            Failure::Environment(
-                format!("cannot write {}: {error}", self.file.display()),
-                "make room there, or set XDG_RUNTIME_DIR to another folder".into(),
-            )
-        })
+        fs::write(&self.file, text).map_err(|error| unwritten(&self.file, &error))
     }
+}
+
+fn unwritten(file: &Path, error: &std::io::Error) -> Failure {
+    Failure::Environment(
+        format!("cannot write {}: {error}", file.display()),
+        "make room there, or set XDG_RUNTIME_DIR to another folder".into(),
+    )
 }
 
 impl Drop for Names {
     fn drop(&mut self) {
         let _ = fs::remove_file(&self.file);
+        let _ = fs::remove_dir_all(&self.layer);
     }
 }
 

@@ -102,3 +102,89 @@ fn the_exit_code_is_that_of_the_command() {
         "a failed run has no speed: {out}"
     );
 }
+
+/// A root that holds this program, what it is linked with, and nothing in /etc: `$1` is where, `$2` the program, `$3` how /etc is to be made.
+const EMPTY_ROOT: &str = r#"
+root=$1 program=$2 etc=$3
+shift 3
+mount -t tmpfs root "$root"
+cd "$root"
+mkdir proc dev tmp usr
+for folder in proc dev usr; do mount --rbind "/$folder" "$folder"; done
+for folder in bin lib lib64; do
+	if [ -L "/$folder" ]; then cp -P "/$folder" .; elif [ -d "/$folder" ]; then mkdir "$folder"; mount --rbind "/$folder" "$folder"; fi
+done
+$etc
+cp "$program" chappe
+unset XDG_RUNTIME_DIR
+exec chroot . /chappe try "$@"
+"#;
+
+/// Runs it in such a root; `None` where that cannot be made.
+fn in_an_empty_root(name: &str, etc: &str, arguments: &[&str]) -> Option<(i32, String, String)> {
+    let root = Scratch::new(name);
+    let shell = |script: &str, arguments: &[&str]| {
+        Command::new("unshare")
+            .args([
+                "--user",
+                "--map-root-user",
+                "--mount",
+                "sh",
+                "-ec",
+                script,
+                "sh",
+            ])
+            .args(arguments)
+            .env("NO_COLOR", "1")
+            .output()
+    };
+    let place = root.0.to_str().unwrap();
+    let made = shell(r#"mount -t tmpfs root "$1""#, &[place]);
+    if !made.is_ok_and(|made| made.status.success()) {
+        chappe_testkit::skip("`unshare --user --map-root-user --mount` cannot mount here");
+        return None;
+    }
+    let all = [&[place, env!("CARGO_BIN_EXE_chappe"), etc], arguments].concat();
+    let output = shell(EMPTY_ROOT, &all).unwrap();
+    let text = |octets: Vec<u8>| String::from_utf8(octets).unwrap();
+    let (out, err) = (text(output.stdout), text(output.stderr));
+    let forbidden = ["create user and network namespaces", "/dev/net/tun"];
+    if output.status.code() == Some(4) && forbidden.iter().any(|what| err.contains(what)) {
+        chappe_testkit::skip(err);
+        return None;
+    }
+    Some((output.status.code().unwrap(), out, err))
+}
+
+/// Goal: a system without `/etc/hosts`, such as a container's empty one, runs it as it is; commands find the other host by its name.
+#[test]
+fn a_system_without_names_gets_them() {
+    let path = ["--over", "4 Mbit/s, 5 ms", "--size", "100 kB"];
+    let command = [&path[..], &["--", "sh", "-c", "cat /etc/hosts; ls /etc"]].concat();
+    let etc = "mkdir etc && touch etc/other";
+    let Some((code, out, err)) = in_an_empty_root("try-names", etc, &command) else {
+        return;
+    };
+    assert_eq!(code, 0, "{out}{err}");
+    assert!(
+        out.contains("10.17.0.2 far") && out.contains("10.18.0.2 far"),
+        "{out}"
+    );
+    assert_eq!(out.matches("\nother\n").count(), 2, "{out}");
+}
+
+/// Goal: without `/etc` the download runs, which needs no names; a command is refused with what to do, before anything runs.
+#[test]
+fn a_system_without_etc_runs_the_download() {
+    let path = ["--over", "4 Mbit/s, 5 ms", "--size", "100 kB"];
+    let Some((code, out, err)) = in_an_empty_root("try-no-etc", ":", &path) else {
+        return;
+    };
+    assert_eq!(code, 0, "{out}{err}");
+    let command = [&path[..], &["--", "true"]].concat();
+    let Some((code, out, err)) = in_an_empty_root("try-no-etc-2", ":", &command) else {
+        return;
+    };
+    assert_eq!((code, &*out), (4, ""), "{err}");
+    assert!(err.contains("mkdir -p /etc && touch /etc/hosts"), "{err}");
+}

@@ -1,3 +1,5 @@
+use chappe_trace::NONE;
+
 use super::*;
 
 /// What two nodes of a mesh say, `sent` frames after the start.
@@ -185,5 +187,119 @@ fn strange_answers_are_refused() {
             vec![("a".into(), Sighting::read(answer).unwrap())],
         );
         assert_eq!(history.runs().len(), 1);
+    }
+}
+
+/// A border router of two motes with two frames, the second of which collides with the first.
+fn border(now_ns: u64) -> Sighting {
+    let mut seen = Sighting::read(
+        r#"{"daemon":"border","scenario":"x","nodes":[{"node":0},{"node":1}],"links":[]}"#,
+    )
+    .unwrap();
+    let column = |name: &str, data| Column {
+        name: name.into(),
+        data,
+    };
+    let whole = |values: [i64; 2]| Data::Whole(values.to_vec());
+    let words = |words: [&'static str; 2]| Data::of_words(words.into_iter());
+    let sent = vec![
+        column("node", whole([0, 1])),
+        column("number", whole([0, 0])),
+        column("start_ns", whole([1_000, 3_000_000_000])),
+        column("airtime_ns", whole([900, 900])),
+        column("octets", whole([20, 30])),
+        column("channel", whole([26, 26])),
+        column("kind", words(["data", "ack"])),
+        column("to", whole([1, NONE])),
+    ];
+    let met = vec![
+        column("frame", whole([0, 1])),
+        column("node", whole([1, 0])),
+        column("from", whole([0, 1])),
+        column("start_ns", whole([1_010, 3_000_000_010])),
+        column("known_ns", whole([1_900, 3_000_000_900])),
+        column("sinr_db", Data::Real(vec![12.5, f64::NAN])),
+        column("outcome", words(["received", "collision"])),
+        column("culprit", whole([NONE, 0])),
+    ];
+    let run = Tables {
+        tables: [("frames", sent), ("receptions", met)]
+            .map(|(name, mut columns)| {
+                // Members of JSON have no order of their own.
+                columns.sort_by(|a, b| a.name.cmp(&b.name));
+                Table {
+                    name: name.into(),
+                    columns,
+                }
+            })
+            .into(),
+        ..Tables::default()
+    };
+    seen.frames = Frames::read(&frames::write(&run, now_ns));
+    assert_eq!(
+        seen.frames.as_ref().unwrap().tables,
+        run.tables,
+        "what is written is read"
+    );
+    seen
+}
+
+/// Goal: a daemon's frames stand on the page's clock; what was before the page began is left out, and nothing refers to it.
+#[test]
+fn frames_of_a_border_router_are_shown() {
+    let frames = |history: &History| {
+        let tables = &history.runs()[0].1;
+        let whole = |table: &str, column: &str| match tables.table(table).unwrap().column(column) {
+            Some(Data::Whole(values)) => values.clone(),
+            other => panic!("{other:?}"),
+        };
+        let starts = whole("frames", "start_ns");
+        let met = ["start_ns", "frame", "culprit"].map(|name| whole("receptions", name));
+        (starts, met)
+    };
+    // The daemon has run for four seconds when the page asks for the first time, after one.
+    let mut history = History::default();
+    history.add(seconds(1), vec![("a".into(), border(4_000_000_000))]);
+    assert_eq!(frames(&history), (vec![0], [vec![10], vec![0], vec![NONE]]));
+    // An answer that takes a moment longer does not move them; a clock that began anew does.
+    history.add(seconds(2), vec![("a".into(), border(4_900_000_000))]);
+    assert_eq!(frames(&history).0, [0]);
+    history.add(seconds(9), vec![("a".into(), border(3_500_000_000))]);
+    assert_eq!(
+        frames(&history),
+        (
+            vec![5_500_001_000, 8_500_000_000],
+            [
+                vec![5_500_001_010, 8_500_000_010],
+                vec![0, 1],
+                vec![NONE, 0]
+            ]
+        )
+    );
+}
+
+/// Goal: frames of another program, or broken ones, are refused.
+#[test]
+fn strange_frames_are_refused() {
+    let good = frames::write(&Tables::default(), 1);
+    assert_eq!(Frames::read(&good), None, "{good}");
+    let run = border(1).frames.unwrap();
+    let tables = Tables {
+        tables: run.tables,
+        ..Tables::default()
+    };
+    let good = frames::write(&tables, 1);
+    assert!(Frames::read(&good).is_some());
+    for (from, to) in [
+        ("[0,1]", "[0]"),
+        ("[0,1]", "[0,\"x\"]"),
+        ("\"codes\":[0,1]", "\"codes\":[0,2]"),
+        ("\"culprit\"", "\"other\""),
+        ("\"now_ns\":1", "\"now_ns\":null"),
+        ("{", "["),
+    ] {
+        let broken = good.replacen(from, to, 1);
+        assert_ne!(broken, good);
+        assert_eq!(Frames::read(&broken), None, "{broken}");
     }
 }

@@ -1,9 +1,13 @@
-//! What a running border router answers to `status json`, over the socket that `chappe view --live` asks.
+//! What a running border router answers to `status json` and `frames json`, over the socket that `chappe view --live` asks.
 
 use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::sync::mpsc::Sender;
 
 use chappe_border::Status;
 use chappe_lab_tcplp::live::LiveNetwork;
+use chappe_sim::{AirTime, Medium};
+use chappe_view::live::frames;
 use serde_json::{Value, json};
 
 use super::Running;
@@ -19,6 +23,7 @@ pub struct Desk {
     scenario: String,
     seed: u64,
     links: Value,
+    medium: Arc<Medium>,
 }
 
 impl Desk {
@@ -43,19 +48,39 @@ impl Desk {
             scenario: live.title.clone(),
             seed: live.seed,
             links: links.collect(),
+            medium: Arc::new(live.medium.clone()),
         })
     }
 
     /// Answers who has asked since the last call.
-    pub fn answer(&self, border: &Running) {
+    pub fn answer(&self, border: &mut Running) {
         while let Some(request) = self.door.as_ref().and_then(Door::request) {
             let text = match request.question.as_str() {
                 "status json" => format!("{}\n", self.status(border)),
-                _ => "unknown request: write status json\n".to_owned(),
+                "frames json" => {
+                    self.hand_over(border, request.answer);
+                    continue;
+                }
+                _ => "unknown request: write status json or frames json\n".to_owned(),
             };
             // The client may have gone.
             let _ = request.answer.send(text);
         }
+    }
+
+    /// Answers with the newest frames. Who destroyed what is worked out by a thread: the network must not wait for that.
+    fn hand_over(&self, border: &mut Running, answer: Sender<String>) {
+        let now = border.clock().now().nanos();
+        let look = AirTime::from_nanos(now);
+        let newest = border
+            .recorder_mut()
+            .look(look, &self.medium, chappe_lab_tcplp::label);
+        let (medium, seed) = (self.medium.clone(), self.seed);
+        std::thread::spawn(move || {
+            let trace = newest.finish(&medium, |about| about.seed = seed);
+            // The client may have gone.
+            let _ = answer.send(frames::write(&trace.tables(), now) + "\n");
+        });
     }
 
     fn status(&self, border: &Running) -> Value {

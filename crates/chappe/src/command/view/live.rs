@@ -2,11 +2,13 @@
 
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::FileTypeExt;
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use chappe_mesh::answers;
+use chappe_view::live::frames::Frames;
 use chappe_view::live::{DAEMONS, History, Sighting};
 use chappe_view::{Contents, Source};
 
@@ -96,6 +98,8 @@ fn is_socket(path: &Path) -> bool {
 /// What the daemons say, all at once: one that is stuck must not hold up the others.
 fn ask_all(sockets: &[PathBuf]) -> (Vec<(String, Sighting)>, Vec<String>) {
     let (mut seen, mut notes) = (Vec::new(), Vec::new());
+    // Daemons that were killed leave their sockets behind.
+    let sockets: Vec<&PathBuf> = sockets.iter().filter(|path| is_served(path)).collect();
     if sockets.len() > DAEMONS {
         notes.push(format!(
             "{} sockets; the first {DAEMONS} are asked",
@@ -103,7 +107,7 @@ fn ask_all(sockets: &[PathBuf]) -> (Vec<(String, Sighting)>, Vec<String>) {
         ));
     }
     std::thread::scope(|scope| {
-        let asked = sockets.iter().take(DAEMONS);
+        let asked = sockets.into_iter().take(DAEMONS);
         let threads: Vec<_> = asked
             .map(|path| (path, scope.spawn(move || ask(path))))
             .collect();
@@ -121,14 +125,27 @@ fn ask_all(sockets: &[PathBuf]) -> (Vec<(String, Sighting)>, Vec<String>) {
     (seen, notes)
 }
 
+/// Whether a process has the socket open, as far as can be known.
+fn is_served(path: &Path) -> bool {
+    let tried = UnixStream::connect(path);
+    !tried.is_err_and(|error| error.kind() == ErrorKind::ConnectionRefused)
+}
+
 /// Asks one daemon. A mesh answers on a datagram socket, all others on a stream.
 fn ask(path: &Path) -> io::Result<Sighting> {
     let answer = match door::ask(path, "status json") {
         Err(error) if is_of_another_type(&error) => answers::ask(path, "status json")?,
         answer => answer?,
     };
-    Sighting::read(&answer)
-        .ok_or_else(|| io::Error::new(ErrorKind::InvalidData, "no daemon of Chappe answers there"))
+    let mut seen = Sighting::read(&answer).ok_or_else(|| {
+        io::Error::new(ErrorKind::InvalidData, "no daemon of Chappe answers there")
+    })?;
+    if seen.daemon == "border" {
+        // One of a version before says that it knows no such question.
+        let answer = door::ask(path, "frames json").ok();
+        seen.frames = answer.and_then(|answer| Frames::read(&answer));
+    }
+    Ok(seen)
 }
 
 /// Whether a socket is there that takes datagrams (EPROTOTYPE, which has no kind of its own).
@@ -163,10 +180,13 @@ mod tests {
             .open()
             .unwrap();
         let mesh = UnixDatagram::bind(folder.join("mesh.sock")).unwrap();
-        drop(UnixListener::bind(folder.join("gone.sock")).unwrap());
+        // More than are asked, and before the others.
+        for gone in 0..2 * DAEMONS {
+            drop(UnixListener::bind(folder.join(format!("a-gone-{gone}.sock"))).unwrap());
+        }
         std::fs::write(folder.join("file.sock"), "x").unwrap();
         let sockets = sockets(std::slice::from_ref(&folder));
-        assert_eq!(sockets.len(), 4, "{sockets:?}");
+        assert_eq!(sockets.len(), 3 + 2 * DAEMONS, "{sockets:?}");
         let (seen, notes) = std::thread::scope(|scope| {
             let asked = scope.spawn(|| ask_all(&sockets));
             let mut question = [0; 64];
