@@ -7,6 +7,7 @@ use chappe_lab::carry::{self, Begun, Carry, Limits, Receipt, Report, RunSpec, Ru
 use chappe_lab::run::{Meter, Outcome, RunError, WORK};
 use chappe_lab::system::Job;
 use chappe_mac::dot11::{self, Dot11};
+use chappe_pacifier::improved::turns::{Channel, Turns};
 use chappe_pacifier::paper::{self, Variant, more};
 use chappe_pacifier::{Config, Links, Node, Offered};
 use chappe_results::{DATA_TRANSMISSIONS, Run};
@@ -83,13 +84,20 @@ struct PacifierRun {
     transfers: Arc<[Transfer]>,
     bounds: Arc<[TransferBound]>,
     forwarders: usize,
+    /// The source of the transfer whose members send in turns, and the turns.
+    turns: Option<(u16, Arc<Turns>)>,
 }
 
 impl PacifierRun {
     fn new(with: &Pacifier, prepared: &Prepared) -> PacifierRun {
+        let turns = turns(with, prepared);
         PacifierRun {
             config: tuned(with, prepared),
-            mac: with.mac,
+            mac: match turns {
+                Some(_) => in_slots(with.mac),
+                None => with.mac,
+            },
+            turns,
             variant: with.variant(),
             links: prepared.links.clone(),
             seed: Seed(prepared.network.seed),
@@ -111,6 +119,36 @@ impl PacifierRun {
         let each = pairs
             .map(|(transfer, bound)| transfer.object.len() as f64 * 8.0 / bound.worst_bps.max(1.0));
         each.fold(0.0, f64::max)
+    }
+}
+
+/// The turns of the transfer's source, if the members are to send in turns, there is one transfer, and turns pay on this network.
+fn turns(with: &Pacifier, prepared: &Prepared) -> Option<(u16, Arc<Turns>)> {
+    let [transfer] = prepared.network.transfers.as_slice() else {
+        return None;
+    };
+    let Config::Improved(config) = &with.protocol.config else {
+        return None;
+    };
+    if !with.protocol.turns {
+        return None;
+    }
+    let receivers: Vec<u16> = transfer.receivers.iter().map(|&node| node as u16).collect();
+    let (source, link_min) = (transfer.source as u16, config.settings.link_min);
+    let channel = Channel::OPEN_LAND;
+    let turns = Turns::new(&prepared.links, source, &receivers, link_min, channel);
+    turns.pays().then(|| (source, Arc::new(turns)))
+}
+
+/// Channel access for frames in slots of their own, as FreeBSD's TDMA sets it on Atheros cards: no back-off, and no waiting after
+/// frames that could not be decoded. The carrier is sensed still.
+fn in_slots(mac: dot11::Config) -> dot11::Config {
+    dot11::Config {
+        cw_min: 0,
+        cca_when_ready: true,
+        eifs: false,
+        difs_backoff: false,
+        ..mac
     }
 }
 
@@ -148,6 +186,9 @@ impl Carry for PacifierRun {
         let coding = seed.stream(Purpose::Node(CODING + node as u32));
         let mut link = Node::new(self.config.clone(), node as u16, self.links.clone(), coding)
             .map_err(|error| RunError::Defect(error.to_string()))?;
+        if let Some((source, turns)) = &self.turns {
+            link.take_turns(*source, turns.clone());
+        }
         for transfer in self.transfers.iter() {
             if transfer.receivers.contains(&node) {
                 link.expect(transfer.source as u16, transfer.object.len())

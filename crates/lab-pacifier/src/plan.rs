@@ -75,6 +75,10 @@ pub struct PacifierKeys {
     /// variant refuses this key.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ack_overheard_other: Option<Located<u32>>,
+    /// Whether members of the improved variant send in turns where that is likely to pay, and not by contention: a single transfer, over a
+    /// network where frames far apart do not disturb each other. A member that fails is not replaced. False if omitted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub turns: Option<Located<bool>>,
     /// How long the source waits for a child to forward before it sends the next packet; `triggered` if omitted. Only the
     /// variants paper and tree-rl wait.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -182,6 +186,7 @@ impl Pacifier {
         let mut with = self.clone();
         with.protocol.variant = protocol.variant;
         with.protocol.tuned = protocol.tuned;
+        with.protocol.turns = protocol.turns;
         with.protocol.config = match (with.protocol.config, &protocol.config) {
             (Config::Paper(mine), Config::Paper(other)) => Config::Paper(paper::Config {
                 variant: other.variant,
@@ -219,6 +224,8 @@ pub struct ProtocolPlan {
     pub config: Config,
     /// Whether MORE's threshold is tuned for each network.
     pub tuned: bool,
+    /// Whether the improved variant's members send in turns where that pays.
+    pub turns: bool,
     /// How the nodes learn the delivery ratios of their links.
     pub knowledge: LinkKnowledge,
     /// How long they send probes, if they do.
@@ -239,6 +246,7 @@ impl ProtocolPlan {
             variant,
             config,
             tuned: variant == Variant::More,
+            turns: false,
             knowledge: LinkKnowledge::Probed,
             probing: PROBING,
         }
@@ -275,6 +283,7 @@ fn plan(
     };
     misplaced(span_of(&protocol.knob), "knob", &[Variant::Paper])?;
     misplaced(span_of(&protocol.prune), "prune", &[Variant::More])?;
+    misplaced(span_of(&protocol.turns), "turns", &[Variant::Improved])?;
     let waiting = [Variant::Paper, Variant::TreeRl];
     misplaced(span_of(&protocol.pacing), "pacing", &waiting)?;
     misplaced(
@@ -302,6 +311,7 @@ fn plan(
         plan.config = paper::Variant::More { prune: *prune }.into();
         plan.tuned = false;
     }
+    plan.turns = protocol.turns.as_deref().copied().unwrap_or(false);
     let common = plan.config.common_mut();
     common.mode = mode;
     common.frame_max = mac.caps().frame_max;
@@ -343,6 +353,15 @@ fn plan(
         .check()
         .and_then(|()| plan.config.check_link(&mac.caps()));
     checked.map_err(|error| invalid(protocol, &error, check))?;
+    if let (true, Config::Improved(config), Some(turns)) =
+        (plan.turns, &plan.config, &protocol.turns)
+        && !config.has_room_for_turns()
+    {
+        let message = "frames that name their slot do not fit the link";
+        return Err(check
+            .at(turns, "not possible", message)
+            .help("make `payload` four octets shorter"));
+    }
     Ok(plan)
 }
 

@@ -1,4 +1,8 @@
-//! Keys that some variants refuse.
+//! Keys that some variants refuse, and turns.
+
+use chappe_lab::run::Meter;
+use chappe_lab::session;
+use chappe_results::provenance::Program;
 
 use super::SYSTEM;
 
@@ -22,8 +26,57 @@ fn keys_of_other_variants_are_refused() {
         ("improved", "ack_overheard_other = 9"),
         ("improved", "knob = 0.5"),
         ("paper", "prune = 0.1"),
+        ("paper", "turns = true"),
     ] {
         let error = parse(variant, key).unwrap_err();
         assert!(error.message.contains("means nothing"), "{key}: {error}");
     }
+}
+
+/// The longest payload leaves no room for the slot, which is then said.
+#[test]
+fn turns_need_four_octets_of_a_frame() {
+    let parse = |payload: usize| {
+        let text = format!(
+            "[network]\nlinks = [[0, 1], [1, 0]]\n[protocol]\nsystem = \"pacifier\"\nvariant = \"improved\"\nturns = true\n\
+             payload = \"{payload} B\"\n[[transfer]]\nsource = 0\nreceivers = [1]\nbytes = \"3 kB\"\n"
+        );
+        chappe_scenario::Plan::parse(&[&SYSTEM], "pair", &text)
+    };
+    let refused = |payload: usize| parse(payload).err().map(|error| error.message);
+    let longest = (1500..2304)
+        .rev()
+        .find(|&payload| refused(payload).is_none());
+    let longer = refused(longest.unwrap() + 1).unwrap();
+    assert!(longer.contains("slot"), "{longer}");
+}
+
+/// Runs the improved variant over a row of nodes that hear only their neighbours; returns the run.
+fn row(turns: bool) -> chappe_results::Run {
+    let places: Vec<String> = (0..8)
+        .map(|n| format!("[\"{} m\", \"0 m\"]", n * 170))
+        .collect();
+    let text = format!(
+        "[network]\npositions = [{}]\n[radio]\nprofile = \"glomosim\"\ntx_power = \"5 dBm\"\nrate = \"2 Mbit/s\"\n[protocol]\n\
+         system = \"pacifier\"\nvariant = \"improved\"\nprobing = \"120 s\"\nturns = {turns}\n\
+         [[transfer]]\nsource = 0\nreceivers = [4, 7]\nbytes = \"400 kB\"\n",
+        places.join(", ")
+    );
+    let plan = chappe_scenario::Plan::parse(&[&SYSTEM], "row", &text).unwrap();
+    let (program, options) = (Program::unknown("test"), session::Options::default());
+    let meter = Meter::default();
+    let session = session::run(&[&crate::PACIFIER], &plan, program, options, &meter).unwrap();
+    session.document.runs[0].clone()
+}
+
+/// Goal: in turns hidden nodes do not destroy each other's frames. Method: on a row of eight nodes, of which those two apart are hidden
+/// from each other, the same object by contention and in turns.
+#[test]
+fn turns_carry_more_than_contention_over_hidden_nodes() {
+    let (contention, turns) = (row(false), row(true));
+    for run in [&contention, &turns] {
+        assert!(run.all_complete() && run.flows.iter().all(|flow| flow.digest_ok));
+    }
+    let (slow, fast) = (contention.worst_goodput(), turns.worst_goodput());
+    assert!(fast > 1.2 * slow, "{fast} in turns, {slow} by contention");
 }

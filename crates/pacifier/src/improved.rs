@@ -56,8 +56,12 @@ pub mod header;
 mod kept;
 mod neighbours;
 mod node;
+mod pairs;
+mod places;
 pub mod report;
+mod shares;
 mod shelf;
+pub mod turns;
 
 pub use config::{Config, Settings};
 pub(crate) use node::Node;

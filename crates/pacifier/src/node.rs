@@ -58,6 +58,13 @@ impl Node {
         }
     }
 
+    /// Sends in these turns in the next transfer of `source`, where the variant can.
+    pub fn take_turns(&mut self, source: u16, turns: Arc<improved::turns::Turns>) {
+        if let Improved(node) = self {
+            node.take_turns(source, turns);
+        }
+    }
+
     /// Turns trace events on or off; they are off at first.
     pub fn trace(&mut self, on: bool) {
         match self {

@@ -1,15 +1,20 @@
 //! The improved variant on the paper's outdoor networks, beside the best schedule of one frame at a time.
 //!
 //! ```text
-//! cargo run --release -p chappe-paper-pacifier --example serial [-- FIRST_SEED [NETWORKS [BYTES]]]
+//! cargo run --release -p chappe-paper-pacifier --example serial [-- FIRST_SEED [NETWORKS [BYTES]]] [KEY=VALUE...]
 //! ```
+//!
+//! `turns=true` lets members send in turns; `day=1` and `day=2` take the indoor network; `link_min`, `gate` and `settled_ms` change the
+//! variant's settings.
 //!
 //! One row for each seed. Rates of the worst receiver in kbit/s: what carrier sense allows at most (`bound`), the best serial schedule,
 //! and the improved variant on 802.11; then transmissions for a packet, those of the serial schedule, and frames on the air at once.
 
+use chappe_core::Duration;
 use chappe_lab::carry::RunSpec;
 use chappe_lab::run::{Meter, RunError};
 use chappe_lab_pacifier::{Depth, Pacifier, ProtocolPlan, Variant, carry, prepare};
+use chappe_paper_pacifier::indoor;
 use chappe_paper_pacifier::outdoor::{self, Setting};
 use chappe_results::DATA_TRANSMISSIONS;
 use chappe_results::statistics::ratio;
@@ -21,10 +26,12 @@ fn main() -> Result<(), RunError> {
         .collect();
     let value = |place: usize, usual: u64| numbers.get(place).copied().unwrap_or(usual);
     let (first, networks, bytes) = (value(0, 1), value(1, 10), value(2, 1_440_000) as usize);
+    let keys = std::env::args().skip(1);
+    let keys: Vec<(String, f64)> = keys.filter_map(|word| key(&word)).collect();
     println!("seed    bound   serial improved   share  frames   least  at once");
     let mut pairs = Vec::new();
     for seed in first..first + networks {
-        pairs.push(row(seed, bytes)?);
+        pairs.push(row(seed, bytes, &keys)?);
     }
     let above = pairs.iter().filter(|(serial, ours)| ours > serial).count();
     if let Some(ratio) = ratio(&pairs) {
@@ -40,12 +47,50 @@ fn main() -> Result<(), RunError> {
     Ok(())
 }
 
+/// A key and its number; `true` is one.
+fn key(word: &str) -> Option<(String, f64)> {
+    let (key, value) = word.split_once('=')?;
+    let value = match value {
+        "true" => 1.0,
+        number => number.parse().ok()?,
+    };
+    Some((key.to_owned(), value))
+}
+
+fn change(with: &mut Pacifier, keys: &[(String, f64)]) {
+    for (key, value) in keys {
+        let value = *value;
+        let chappe_pacifier::Config::Improved(config) = &mut with.protocol.config else {
+            return;
+        };
+        match key.as_str() {
+            "turns" => with.protocol.turns = value > 0.0,
+            "link_min" => config.settings.link_min = value,
+            "gate" => config.settings.gate = value as f32,
+            "settled_ms" => config.settings.settled = Duration::from_secs_f64(value / 1e3),
+            _ => {}
+        }
+    }
+}
+
 /// Prints the row of a seed; returns the rates of the serial schedule and of the improved variant.
-fn row(seed: u64, bytes: usize) -> Result<(f64, f64), RunError> {
-    let plan = outdoor::plan(bytes, Setting::FIGURES)?;
-    let network = outdoor::network(&plan, seed)?;
+fn row(seed: u64, bytes: usize, keys: &[(String, f64)]) -> Result<(f64, f64), RunError> {
+    let day = keys.iter().find(|(key, _)| key == "day");
+    let (plan, network) = match day {
+        Some(&(_, day)) => {
+            let plan = indoor::plan(bytes, day as u8)?;
+            let network = plan.network(seed)?;
+            (plan, network)
+        }
+        None => {
+            let plan = outdoor::plan(bytes, Setting::FIGURES)?;
+            let network = outdoor::network(&plan, seed)?;
+            (plan, network)
+        }
+    };
     let meter = Meter::default();
-    let with = Pacifier::of(&plan)?.carried_by(&ProtocolPlan::paper(Variant::Improved));
+    let mut with = Pacifier::of(&plan)?.carried_by(&ProtocolPlan::paper(Variant::Improved));
+    change(&mut with, keys);
     let prepared = prepare(&with, network, Depth::Each, &meter)?;
     let run = carry(
         &with,

@@ -205,6 +205,7 @@ impl Air {
                 plan: &frame.head.plan,
                 complete: &complete,
                 urge: 0,
+                slot: None,
                 times: frame.head.times,
                 nodes: self.members.len(),
                 base: frame.head.object.batches,

@@ -29,6 +29,9 @@ pub struct Config {
     /// this before a slot boundary is not detected there: the slot counts as idle, and after the last one the station
     /// transmits. Zero: energy is detected at once.
     pub cca_time: Duration,
+    /// Whether that holds for the instant at which a frame becomes ready, too: energy that began less than `cca_time` before is not
+    /// detected there. Stations that begin in slots of their own need it, since their clocks differ.
+    pub cca_when_ready: bool,
     /// CWmin in slots: 31 for DSSS (16.3.3), 15 for OFDM (17.4.4). A back-off is drawn from 0 to the window, inclusive.
     pub cw_min: u16,
     /// CWmax in slots: 1023 (16.3.3).
@@ -93,6 +96,7 @@ impl Config {
             slot: Duration::from_micros(20),
             sifs: Duration::from_micros(10),
             cca_time: Duration::from_micros(15),
+            cca_when_ready: false,
             cw_min: 31,
             cw_max: 1023,
             retry_short: 7,

@@ -13,6 +13,15 @@ impl<const N: usize, C: Claiming> Dot11<N, C> {
         if !self.sensing {
             return;
         }
+        // What the radio reports of a carrier that has just begun, the station cannot have detected.
+        let undetected = self.config.cca_when_ready
+            && busy
+            && self.medium.is_unknown()
+            && now.saturating_since(since) < self.timing.cca;
+        let (busy, since) = match undetected {
+            true => (false, since.saturating_before(self.timing.difs)),
+            false => (busy, since),
+        };
         self.medium.on_carrier(busy, since, self.timing.eifs);
         if self.state != State::Contending {
             return;

@@ -122,6 +122,12 @@ impl Medium {
         self.carrier == Carrier::Busy
     }
 
+    /// Whether the radio has reported nothing since sensing was turned on.
+    #[inline]
+    pub fn is_unknown(&self) -> bool {
+        self.carrier == Carrier::Unknown
+    }
+
     /// When the first back-off slot begins if nothing more happens: DIFS after physical and virtual carrier became
     /// idle, and not before the end of EIFS. `None` while the medium is busy or unknown.
     #[inline]

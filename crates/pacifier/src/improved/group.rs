@@ -12,13 +12,16 @@ use crate::improved::shelf::Shelf;
 use crate::links::{Links, Paths};
 use crate::set::NodeSet;
 
+mod flow;
 mod hearing;
 mod recent;
 mod serving;
+pub(in crate::improved) mod slots;
 mod telling;
 mod timing;
 
 use recent::Recent;
+use slots::Slots;
 
 /// The node's role for an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,6 +76,8 @@ pub(crate) struct Group {
     heard_any: Instant,
     /// The neighbour whose stamp the last frame echoed.
     echoed: u16,
+    /// This node's turns, if members send in turns.
+    slots: Option<Slots>,
 }
 
 /// A neighbour that may lack something.
@@ -159,6 +164,7 @@ impl Group {
             doubt_at: None,
             heard_any: now,
             echoed: 0,
+            slots: None,
         };
         group.recruit();
         group
@@ -166,6 +172,12 @@ impl Group {
 
     fn distance(&self, node: u16) -> f64 {
         self.paths.cost(node)
+    }
+
+    /// Whether packets go from this node to another one: by the turns, or by distance from the source.
+    fn is_behind(&self, node: u16) -> bool {
+        let turns = self.slots.as_ref().and_then(|slots| slots.feeds(node));
+        turns.unwrap_or(self.distance(node) > self.distance(self.me))
     }
 
     fn is_nearer(&self, node: u16) -> bool {
@@ -215,7 +227,7 @@ impl Group {
                     true => (chance as f32).max(self.settings.worth_min),
                     false => chance as f32,
                 },
-                behind: self.distance(node) > self.distance(self.me),
+                behind: self.is_behind(node),
                 rivals: rivals.collect(),
             });
         }
@@ -240,7 +252,9 @@ impl Group {
         let gate = self.yields_until.map(|at| (at, YIELD));
         let turn = self.leaves_until.map(|at| (at, TURN));
         let doubt = self.doubt_at.map(|at| (at, DOUBT));
-        [report, gate, turn, doubt]
+        let slot = self.slots.as_ref().and_then(Slots::deadline);
+        let slot = slot.filter(|_| !self.plan.closed).map(|at| (at, SLOT));
+        [report, gate, turn, doubt, slot]
             .into_iter()
             .flatten()
             .min_by_key(|(at, _)| *at)
@@ -257,6 +271,7 @@ impl Group {
         if self.doubt_at.is_some_and(|at| at <= now) {
             self.doubt(now);
         }
+        self.advance_slots(now);
         self.evaluate(now);
         Some(why)
     }
@@ -295,4 +310,5 @@ impl Group {
 const REPORT: &str = "report";
 const YIELD: &str = "a neighbour goes first";
 const TURN: &str = "no other node serves a neighbour";
+const SLOT: &str = "a turn begins or ends";
 const DOUBT: &str = "a neighbour is silent";

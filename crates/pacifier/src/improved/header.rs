@@ -9,13 +9,14 @@
 //!  2..6     object: a checksum of its octets and cut
 //!  6        epoch: which offer of the source
 //!  7        plan: which list of members
-//!  8        flags: 1 = closed, the source has finished; 2 = stamps follow the fixed part
+//!  8        flags: 1 = closed, the source has finished; 2 = stamps follow the fixed part; 4 = a slot follows these
 //!  9        urge of the sender, in 1/8 of an innovative reception
 //! 10..14    batches of the object, with its check packets
 //! 14        packets in every batch but the last, 1 to 64
 //! 15        packets in the last batch
 //! 16        N, octets of each of the two sets; 0 if there is no room for them: both are then unknown
 //!   ..+5    only with flag 2: stamp of the sender (2), a neighbour (1), that neighbour's stamp (2)
+//!   ..+4    only with flag 4: the slot in which the frame began
 //! 17..17+N  members: bit n % 8 of octet n / 8 is node n
 //!   ..+N    complete: receivers that are known to have the object
 //!   ..+4    report: its base
@@ -48,6 +49,7 @@ const REPORT: u8 = VERSION << 4 | 5;
 const PLAIN: u8 = VERSION << 4 | 6;
 const CLOSED: u8 = 1;
 const TIMED: u8 = 2;
+const SLOTTED: u8 = 4;
 /// Octets before the two sets.
 const FIXED: usize = 17;
 /// Octets of base and number of states.
@@ -55,6 +57,8 @@ const REPORT_HEAD: usize = 5;
 const BATCH: usize = 4;
 /// Octets that stamps add to a frame.
 pub const TIMES: usize = 5;
+/// Octets that a slot adds to a frame.
+pub const SLOT: usize = 4;
 /// The unit of stamps, which wrap after 2^16 of them, 16 s.
 pub const STAMP: Duration = Duration::from_micros(250);
 
@@ -62,7 +66,8 @@ pub const STAMP: Duration = Duration::from_micros(250);
 pub(crate) fn batch(sdu: &[u8]) -> Option<u32> {
     let (flags, sets) = (*sdu.get(8)?, usize::from(*sdu.get(16)?));
     let times = if flags & TIMED == 0 { 0 } else { TIMES };
-    let report = FIXED + times + 2 * sets;
+    let slot = if flags & SLOTTED == 0 { 0 } else { SLOT };
+    let report = FIXED + times + slot + 2 * sets;
     let states = usize::from(*sdu.get(report + REPORT_HEAD - 1)?);
     let at = report + REPORT_HEAD + states;
     sdu.get(at..at + BATCH).map(crate::frame::big_endian)
@@ -133,6 +138,8 @@ pub struct Head<'a> {
     pub urge: u8,
     /// Stamps for measuring the age of reports, if the network uses them.
     pub times: Option<Times>,
+    /// The slot in which the frame began, if members send in turns; only data frames name it.
+    pub slot: Option<u32>,
     /// The state of the sender's batches.
     pub report: Report<'a>,
 }
@@ -210,6 +217,13 @@ pub fn parse(sdu: &[u8]) -> Result<Frame<'_>, Malformed> {
             (Some(Times::parse(*times)), rest)
         }
     };
+    let (slot, rest) = match flags & SLOTTED {
+        0 => (None, rest),
+        _ => {
+            let (slot, rest) = rest.split_first_chunk().ok_or(Malformed::Short)?;
+            (Some(u32::from_be_bytes(*slot)), rest)
+        }
+    };
     let width = usize::from(width);
     let (members, rest) = rest.split_at_checked(width).ok_or(Malformed::Short)?;
     let (complete, rest) = rest.split_at_checked(width).ok_or(Malformed::Short)?;
@@ -236,6 +250,7 @@ pub fn parse(sdu: &[u8]) -> Result<Frame<'_>, Malformed> {
         told: width > 0,
         urge,
         times,
+        slot,
         report: report.ok_or(Malformed::Empty)?,
     };
     let data = match kind {
@@ -336,6 +351,8 @@ pub struct HeadRepr<'a> {
     pub urge: u8,
     /// Stamps, if the network uses them ([`Head::times`]).
     pub times: Option<Times>,
+    /// The slot in which the frame begins, if members send in turns ([`Head::slot`]).
+    pub slot: Option<u32>,
     /// One more than the largest node number in the sets, which gives their width: 0 omits them.
     pub nodes: usize,
     /// The first batch that the report has a state for.
@@ -348,7 +365,8 @@ impl HeadRepr<'_> {
     /// Octets of a report frame.
     pub fn report_len(&self) -> usize {
         let times = self.times.map_or(0, |_| TIMES);
-        FIXED + times + 2 * self.nodes.div_ceil(8) + REPORT_HEAD + self.states.len()
+        let slot = self.slot.map_or(0, |_| SLOT);
+        FIXED + times + slot + 2 * self.nodes.div_ceil(8) + REPORT_HEAD + self.states.len()
     }
 
     /// Octets of a data frame of `batch`.
@@ -408,7 +426,9 @@ impl HeadRepr<'_> {
             t3,
             self.plan.epoch,
             self.plan.number,
-            if self.plan.closed { CLOSED } else { 0 } | self.times.map_or(0, |_| TIMED),
+            if self.plan.closed { CLOSED } else { 0 }
+                | self.times.map_or(0, |_| TIMED)
+                | self.slot.map_or(0, |_| SLOTTED),
             self.urge,
             b0,
             b1,
@@ -423,6 +443,11 @@ impl HeadRepr<'_> {
             let place;
             (place, rest) = rest.split_first_chunk_mut::<TIMES>()?;
             *place = times.octets();
+        }
+        if let Some(slot) = self.slot {
+            let place;
+            (place, rest) = rest.split_first_chunk_mut::<SLOT>()?;
+            *place = slot.to_be_bytes();
         }
         let (members, rest) = rest.split_at_mut_checked(width)?;
         self.plan.members.to_octets(members);

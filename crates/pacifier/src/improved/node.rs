@@ -11,9 +11,11 @@ use chappe_core::{
 use crate::common::ConfigError;
 use crate::counters::Counters;
 use crate::improved::config::Config;
+use crate::improved::group::slots::Slots;
 use crate::improved::group::{Group, Role};
 use crate::improved::header::{self, Coded, Head, ObjectId, Plan};
 use crate::improved::shelf::{Gain, Shelf};
+use crate::improved::turns::Turns;
 use crate::layout::Layout;
 use crate::links::Links;
 use crate::set::NodeSet;
@@ -39,6 +41,8 @@ pub struct Node {
     trace: TraceRing,
     /// The source of the latest expectation.
     latest: Option<u16>,
+    /// The turns of a source's transfer, if the application gave any.
+    turns: Option<(u16, Arc<Turns>)>,
     /// The latest time that the driver passed in, for calls of the application without one.
     now: Instant,
 }
@@ -85,6 +89,7 @@ impl Node {
             counters: Counters::default(),
             trace: TraceRing::default(),
             latest: None,
+            turns: None,
             now: Instant::ZERO,
         })
     }
@@ -95,6 +100,11 @@ impl Node {
 
     pub fn counters(&self) -> &Counters {
         &self.counters
+    }
+
+    /// Sends in these turns in the next transfer of `source`.
+    pub fn take_turns(&mut self, source: u16, turns: Arc<Turns>) {
+        self.turns = Some((source, turns));
     }
 
     pub fn trace(&mut self, on: bool) {
@@ -142,6 +152,9 @@ impl Node {
         head.complete = head.complete.common(&nodes);
         let place = self.group_for(now, from, &frame.head);
         if let Some(place) = place {
+            if let Some(group) = self.groups.get_mut(place) {
+                group.follow_clock(now, from, frame.head.slot, arrival.sdu.len());
+            }
             self.on_group_frame(now, place, from, &frame.head, frame.data.as_ref());
         }
     }
@@ -316,9 +329,26 @@ impl Node {
         let links = self.links.clone();
         let paths = Arc::new(links.etx_paths(source));
         let (payload, settings) = (self.config.common.payload, self.config.settings);
-        Group::new(
+        let mut group = Group::new(
             self.me, source, role, id, plan, shelf, payload, links, paths, settings, now,
-        )
+        );
+        if let Some((of, turns)) = &self.turns
+            && *of == source
+        {
+            let common = &self.config.common;
+            let frame = self.config.overhead() + header::SLOT + payload;
+            let report = frame - payload - common.k;
+            let lengths = (frame, report, common.link_overhead);
+            let slots = Slots::new(
+                turns.clone(),
+                self.me,
+                settings.window,
+                common.mode,
+                lengths,
+            );
+            group.take_turns(slots, now);
+        }
+        group
     }
 }
 
@@ -343,6 +373,10 @@ impl Node {
                 Role::Receiver | Role::Relay => self.counters.relay_sent += 1,
             }
             return Some((len, Class::Data));
+        }
+        if group.report_due() && group.report_late(now) {
+            group.postpone_report(now, &mut self.random);
+            return None;
         }
         if allowed.contains(Class::Control) && group.report_due() {
             let len = group.write_report(now, sdu, &mut self.random)?;

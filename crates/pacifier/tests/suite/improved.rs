@@ -72,6 +72,7 @@ impl Word<'_> {
         let used = report::write(self.states.iter().copied(), &mut states);
         let complete: NodeSet = self.complete.iter().copied().collect();
         let repr = HeadRepr {
+            slot: None,
             times: None,
             source: head.source,
             object: head.object,
@@ -505,6 +506,7 @@ fn frames_that_name_billions_of_batches_take_no_memory() {
         members: [1, 2].into_iter().collect(),
     };
     let repr = HeadRepr {
+        slot: None,
         times: None,
         source: 0,
         object: ObjectId {

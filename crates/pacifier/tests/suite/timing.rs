@@ -59,6 +59,7 @@ fn timed(links: &Arc<Links>) -> (Node, impl Fn(Times, u8) -> Vec<u8>) {
     let report = move |times, rank| {
         let head = header::parse(&first).unwrap().head;
         let repr = HeadRepr {
+            slot: None,
             times: Some(times),
             source: 0,
             object: head.object,

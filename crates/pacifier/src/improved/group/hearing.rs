@@ -150,12 +150,14 @@ impl Group {
         // Before the packet is judged: neighbours may have received it even if this node does not want it.
         self.spread_guess(now, from, batch, sender_rank);
         self.join_round(batch);
+        self.earn(batch, false, now);
         if !self.wants(batch, now) {
             return Gain::Nothing;
         }
         self.front = self.front.max(batch.saturating_add(1));
         let gain = self.shelf.insert(coded);
         if gain != Gain::Nothing {
+            self.earn(batch, true, now);
             self.check_whole(now, random);
             self.repeat = self.settings.repeat_min;
             self.speak_after(now, self.settings.report_interval, random);

@@ -8,33 +8,21 @@ use super::{Customer, Group, Offer, Rival, Role};
 impl Group {
     /// Chooses the batch with the most expected innovation per frame, and decides whether it may go now.
     pub(super) fn evaluate(&mut self, now: Instant) {
+        if self.slots.is_some() {
+            return;
+        }
         self.offer = None;
         self.yields_until = None;
         self.leaves_until = None;
         if self.plan.closed || !self.takes_part() {
             return;
         }
-        let bases = || {
-            let customers = self.customers.iter();
-            let known = customers.filter_map(|customer| self.neighbours.get(customer.node));
-            known.map(|neighbour| neighbour.base)
-        };
-        let Some(first) = bases().min() else {
+        let Some((first, end)) = self.range() else {
             return;
-        };
-        // No neighbour has packets of batches beyond the front, so all of them are worth the same: the source looks at the
-        // first one only. A restarted source learns from its neighbours where the front is.
-        let end = match self.role {
-            Role::Source => {
-                let theirs = bases().filter(|&base| base < self.id.batches).max();
-                let front = self.front.max(theirs.unwrap_or(0));
-                front.saturating_add(1).min(self.id.batches)
-            }
-            _ => self.front.min(self.shelf.end()),
         };
         let mut best: Option<(Offer, f32, bool)> = None;
         let mut soonest = Instant::MAX;
-        for batch in first.max(self.shelf.base())..end {
+        for batch in first..end {
             let worth = self.worth(batch, now, &mut soonest);
             if worth < self.settings.worth_min {
                 continue;
@@ -57,9 +45,30 @@ impl Group {
         self.yield_to_rivals(now, offer.worth);
     }
 
+    /// The first batch that a neighbour may want, and one more than the last that this node can send; `None` without neighbours.
+    pub(super) fn range(&self) -> Option<(u32, u32)> {
+        let bases = || {
+            let customers = self.customers.iter();
+            let known = customers.filter_map(|customer| self.neighbours.get(customer.node));
+            known.map(|neighbour| neighbour.base)
+        };
+        let first = bases().min()?;
+        // No neighbour has packets of batches beyond the front, so all of them are worth the same: the source looks at the
+        // first one only. A restarted source learns from its neighbours where the front is.
+        let end = match self.role {
+            Role::Source => {
+                let theirs = bases().filter(|&base| base < self.id.batches).max();
+                let front = self.front.max(theirs.unwrap_or(0));
+                front.saturating_add(1).min(self.id.batches)
+            }
+            _ => self.front.min(self.shelf.end()),
+        };
+        Some((first.max(self.shelf.base()), end))
+    }
+
     /// Innovative receptions that a frame of the batch promises. Lowers `soonest` to the time at which this node takes over a
     /// neighbour that it leaves to others now.
-    fn worth(&self, batch: u32, now: Instant, soonest: &mut Instant) -> f32 {
+    pub(super) fn worth(&self, batch: u32, now: Instant, soonest: &mut Instant) -> f32 {
         let rank = self.shelf.rank(batch);
         if rank == 0 {
             return 0.0;
@@ -72,7 +81,12 @@ impl Group {
             if lack <= 0.0 {
                 continue;
             }
-            match self.turn(customer, batch, rank, guess) {
+            // In a turn of its own a node leaves nothing to others.
+            let turn = match self.slots {
+                Some(_) => None,
+                None => self.turn(customer, batch, rank, guess),
+            };
+            match turn {
                 Some(at) if at > now => *soonest = at.min(*soonest),
                 _ => worth += lack * customer.weight,
             }

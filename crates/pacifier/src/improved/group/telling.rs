@@ -5,6 +5,7 @@ use alloc::sync::Arc;
 use chappe_core::{Duration, Instant, Stream};
 
 use super::serving::urge;
+use super::slots::Slots;
 use super::{Group, Role};
 use crate::improved::header::{HeadRepr, Times};
 use crate::improved::report::{self, STATES_MAX, State};
@@ -29,6 +30,8 @@ impl Group {
         }
         // Counted before the head is written: its urge is the worth of the frame after this one.
         self.recent.note(now, self.me, batch, rank);
+        self.spend(batch, now);
+        let slot = self.slots.as_ref().and_then(Slots::slot);
         self.front = self.front.max(batch.saturating_add(1));
         self.evaluate(now);
         let mut states = [0; STATES_MAX];
@@ -41,7 +44,7 @@ impl Group {
             .unwrap_or(0);
         let cut = report::is_cut(states.get(..used)?) || nodes == 0;
         let times = self.times(now);
-        let repr = self.head(nodes, base, states.get(..used)?, times);
+        let repr = self.head(nodes, base, states.get(..used)?, (times, slot));
         let (written, len) = match self.shelf.next_plain(batch) {
             Some(index) => {
                 let len = repr.plain_len(self.payload);
@@ -55,6 +58,10 @@ impl Group {
                 (written, len)
             }
         };
+        if let Some(slots) = &mut self.slots {
+            slots.end_turn();
+            self.offer = None;
+        }
         if !written {
             // The application cannot read its object now: try again at the next event.
             self.offer = None;
@@ -82,7 +89,7 @@ impl Group {
         let (base, used) = self.states(now, &mut states);
         let times = self.times(now);
         let len = self
-            .head(self.named(), base, states.get(..used)?, times)
+            .head(self.named(), base, states.get(..used)?, (times, None))
             .emit_report(sdu)?;
         self.untold = false;
         self.spoken(now, random);
@@ -100,7 +107,7 @@ impl Group {
         nodes: usize,
         base: u32,
         states: &'a [u8],
-        times: Option<Times>,
+        (times, slot): (Option<Times>, Option<u32>),
     ) -> HeadRepr<'a> {
         HeadRepr {
             source: self.source,
@@ -109,6 +116,7 @@ impl Group {
             complete: &self.complete,
             urge: self.offer.map_or(0, |offer| urge(offer.worth)),
             times,
+            slot,
             nodes,
             base,
             states,
@@ -145,7 +153,7 @@ impl Group {
         let unwanted = ahead.rev().find(|&batch| !self.wants(batch, now));
         let said = unwanted.map_or(named, |batch| batch.saturating_add(1));
         let states = (base..said).map(|batch| match self.wants(batch, now) {
-            true => State::Rank(self.shelf.rank(batch) as u8),
+            true => State::Rank(self.told_rank(batch, now)),
             false => State::Satisfied,
         });
         (base, report::write(states, to))
@@ -173,13 +181,13 @@ impl Group {
     pub(super) fn speak_after(&mut self, now: Instant, after: Duration, random: &mut Stream) {
         let soon = now + self.settings.gossip.mul_f64(random.fraction());
         let at = self.spoke + after.mul_f64(0.75 + 0.5 * random.fraction());
-        let at = at.max(soon);
+        let at = self.open_time(at.max(soon), random);
         self.report_at = Some(self.report_at.map_or(at, |known| known.min(at)));
     }
 
     /// Sets a report at a random time `within` this time from now, unless one is due sooner.
     pub(super) fn speak_within(&mut self, now: Instant, within: Duration, random: &mut Stream) {
-        let at = now + within.mul_f64(random.fraction());
+        let at = self.open_time(now + within.mul_f64(random.fraction()), random);
         self.report_at = Some(self.report_at.map_or(at, |known| known.min(at)));
     }
 

@@ -97,6 +97,10 @@ impl Node {
             .iter()
             .map(|forwarder| forwarder.node)
             .collect();
+        let relays = match &self.turns {
+            Some((source, turns)) if *source == self.me => turns.senders(),
+            _ => relays,
+        };
         let mut members = reached.union(&relays);
         members.remove(self.me);
         let offered = Offered {

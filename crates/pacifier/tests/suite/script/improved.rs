@@ -62,6 +62,7 @@ impl Frames for Improved {
             plan: &plan,
             complete: &set(frame.get("complete").unwrap_or_default(), place),
             urge: frame.number("urge", 0),
+            slot: None,
             times: None,
             nodes: frame.number("sets", about.nodes),
             base: frame.number("base", 0),

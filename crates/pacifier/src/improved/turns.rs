@@ -1,0 +1,388 @@
+//! Turns: which members send together, in which slots.
+//!
+//! Hidden nodes do not sense each other, so members that contend lose many receptions to collisions (docs/pacifier.md, "Turns").
+//! Turns are made from the delivery ratios that all members know: [`Shares`] says how often each member has to send, and members
+//! whose frames do not disturb each other where they are needed share a slot.
+//!
+//! How strongly a member disturbs is not measured, but follows from delivery ratios ([`Channel`]). Between members that do not hear
+//! each other it follows from where they stand (`places.rs`).
+//!
+//! Turns serve a source whose links stay as they were measured. A member that fails is not replaced.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use super::pairs::Pairs;
+use super::places::distances;
+use super::shares::Shares;
+use crate::links::Links;
+use crate::set::NodeSet;
+
+/// Packets whose transmissions one period of turns holds. A member that sends less than one frame in this many packets has no turns.
+const PERIOD: f64 = 64.0;
+/// A node has done its share of a period when this part of it is left: the last slots would serve hardly anyone.
+const DONE: f64 = 0.03;
+/// Least reuse for which turns pay: contention carries about 0.8 of the best serial schedule, indoors and outdoors, and turns about 0.62 of
+/// what their reuse promises (docs/pacifier.md, "Turns").
+const REUSE_MIN: f64 = 1.3;
+/// Ratios outside these limits are not told from 0 and 1 by 600 probes.
+const MEASURED: (f64, f64) = (0.01, 0.995);
+
+/// How signals fade, and what disturbs them.
+///
+/// With P(gain > x) = exp(-x^n) a frame whose mean power is `m` times what is needed arrives with the probability p = exp(-m^-n). So
+/// -ln p tells its power, and grows with the distance to the power of n times that of the path loss. Beside a frame of another node,
+/// it survives with the probability 1 / (1 + c^n ln p / ln q), where q is the other's ratio and c what signal to interference a receiver needs.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Channel {
+    /// How -ln p of a link grows with its distance: with this power of it.
+    pub exponent: f64,
+    /// The weight c^n of the interferer.
+    pub weight: f64,
+}
+
+impl Channel {
+    /// Two rays over open land, where power falls with the fourth power of the distance; a receiver needs 10 dB; and GloMoSim's
+    /// fading, P(gain > x) = exp(-pi x^2 / 4). Where fading is Rayleigh's (n = 1), far members look farther than they are.
+    pub const OPEN_LAND: Channel = Channel {
+        exponent: 8.0,
+        weight: 100.0,
+    };
+}
+
+/// The turns of all members.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Turns {
+    /// Slots of each node for a packet of the source, by node.
+    slots: Vec<f32>,
+    /// Slots of each node for each innovative packet that it hears.
+    per_heard: Vec<f32>,
+    /// The nodes that get more from a node than they give to it, by node.
+    fed: Vec<NodeSet>,
+    sets: Vec<NodeSet>,
+    /// One period: the index of each slot's set.
+    order: Vec<u16>,
+    reuse: f64,
+}
+
+impl Turns {
+    /// Turns for one source and its receivers, over links of at least `link_min`.
+    pub fn new(
+        links: &Links,
+        source: u16,
+        receivers: &[u16],
+        link_min: f64,
+        channel: Channel,
+    ) -> Turns {
+        let shares = Shares::least(links, source, receivers, link_min);
+        let nodes = links.nodes();
+        let picked = Reuse::new(links, &shares, channel).pick(&shares);
+        let mut counts: Vec<(NodeSet, u32)> = Vec::new();
+        for set in &picked {
+            match counts.iter_mut().find(|(known, _)| known == set) {
+                Some((_, count)) => *count += 1,
+                None => counts.push((*set, 1)),
+            }
+        }
+        let slots = (0..nodes as u16).map(|node| {
+            let turns = picked.iter().filter(|set| set.contains(node)).count();
+            (turns as f64 / PERIOD) as f32
+        });
+        let slots: Vec<f32> = slots.collect();
+        let heard = heard(links, source, &shares);
+        let per_heard = slots.iter().zip(&heard);
+        let per_heard = per_heard.map(|(&slots, &heard)| match heard > 0.0 {
+            true => slots / heard as f32,
+            false => 0.0,
+        });
+        let flow = &shares.flow;
+        let fed = (0..nodes).map(|from| {
+            let fed = (0..nodes).filter(|&to| flow.at(from, to) > flow.at(to, from));
+            fed.map(|to| to as u16).collect()
+        });
+        let per_packet = picked.len() as f64 / PERIOD;
+        Turns {
+            per_heard: per_heard.collect(),
+            fed: fed.collect(),
+            slots,
+            order: spread(&counts),
+            sets: counts.into_iter().map(|(set, _)| set).collect(),
+            reuse: shares.sent.iter().sum::<f64>() / per_packet,
+        }
+    }
+
+    /// How many frames that a packet takes one after the other go in one slot: what turns gain over a serial schedule.
+    pub fn reuse(&self) -> f64 {
+        self.reuse
+    }
+
+    /// Whether turns are likely to carry more than contention.
+    pub fn pays(&self) -> bool {
+        self.reuse >= REUSE_MIN
+    }
+
+    /// Slots in a period.
+    pub fn period(&self) -> u64 {
+        self.order.len() as u64
+    }
+
+    /// Whether a slot is one of this node's turns. Slots go on through the periods.
+    pub fn is_turn(&self, slot: u64, node: u16) -> bool {
+        let place = slot.checked_rem(self.period()).unwrap_or(0);
+        let set = self.order.get(place as usize);
+        let set = set.and_then(|&set| self.sets.get(usize::from(set)));
+        set.is_some_and(|set| set.contains(node))
+    }
+
+    /// Whether this node has turns at all.
+    pub fn has_turns(&self, node: u16) -> bool {
+        self.own(node) > 0.0
+    }
+
+    /// Whether the flow between two nodes goes from the first to the second; `None` if there is none.
+    pub fn feeds(&self, from: u16, to: u16) -> Option<bool> {
+        let fed = |from: u16, to: u16| {
+            let fed = self.fed.get(usize::from(from));
+            fed.is_some_and(|fed| fed.contains(to))
+        };
+        (fed(from, to) || fed(to, from)).then(|| fed(from, to))
+    }
+
+    /// The nodes that have turns, with the source.
+    pub fn senders(&self) -> NodeSet {
+        let sets = self.sets.iter();
+        sets.fold(NodeSet::EMPTY, |all, set| all.union(set))
+    }
+
+    /// Slots of a node for a packet of the source.
+    pub fn own(&self, node: u16) -> f32 {
+        let own = self.slots.get(usize::from(node));
+        own.copied().unwrap_or(0.0)
+    }
+
+    /// Slots of a node for each innovative packet that it hears.
+    pub fn per_heard(&self, node: u16) -> f32 {
+        let per_heard = self.per_heard.get(usize::from(node));
+        per_heard.copied().unwrap_or(0.0)
+    }
+}
+
+/// The innovative packets that each node hears for one of the source, by node: those of nodes nearer to the source.
+fn heard(links: &Links, source: u16, shares: &Shares) -> Vec<f64> {
+    let paths = links.etx_paths(source);
+    let nodes = 0..links.nodes() as u16;
+    let heard = |node: u16| {
+        let sent = (0u16..).zip(&shares.sent);
+        let nearer = sent.filter(|&(from, _)| paths.cost(from) < paths.cost(node));
+        let each = nearer.map(|(from, sent)| sent * links.ratio(from, node));
+        each.sum::<f64>().min(1.0)
+    };
+    nodes.map(heard).collect()
+}
+
+/// Spreads each set's slots evenly over the period.
+fn spread(counts: &[(NodeSet, u32)]) -> Vec<u16> {
+    let mut places: Vec<(f64, u16)> = Vec::new();
+    for (set, &(_, count)) in (0u16..).zip(counts) {
+        let turns = (0..count).map(|turn| (f64::from(turn) + 0.5) / f64::from(count));
+        places.extend(turns.map(|place| (place, set)));
+    }
+    places.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+    places.into_iter().map(|(_, set)| set).collect()
+}
+
+/// What members leave of each other's frames.
+struct Reuse {
+    heads: Vec<Vec<Head>>,
+    /// -ln of the delivery ratio, also of links that nothing arrives over.
+    faint: Pairs,
+    weight: f64,
+}
+
+/// A node that another one's frames are for.
+struct Head {
+    node: usize,
+    /// Its part of the sender's flow; those of a sender sum to 1.
+    part: f64,
+}
+
+/// A node's work in a period.
+struct Work {
+    /// Frames that it has to send, if nothing disturbs them.
+    frames: f64,
+    /// By head: the frames that it still has to have a chance to hear.
+    left: Vec<f64>,
+}
+
+impl Reuse {
+    fn new(links: &Links, shares: &Shares, channel: Channel) -> Reuse {
+        let nodes = links.nodes();
+        let heads = (0..nodes).map(|from| {
+            let flows = (0..nodes).map(|to| (to, shares.flow.at(from, to)));
+            let all: f64 = flows.clone().map(|(_, flow)| flow).sum();
+            let heads = flows.filter(|&(_, flow)| flow > 0.0);
+            heads
+                .map(|(node, flow)| Head {
+                    node,
+                    part: flow / all,
+                })
+                .collect()
+        });
+        Reuse {
+            heads: heads.collect(),
+            faint: faintness(links, channel),
+            weight: channel.weight,
+        }
+    }
+
+    fn heads(&self, node: usize) -> &[Head] {
+        self.heads.get(node).map_or(&[], Vec::as_slice)
+    }
+
+    /// What the others of a set leave of a node's frames at a head.
+    fn survives(&self, node: usize, head: usize, set: &[usize]) -> f64 {
+        if set.contains(&head) {
+            return 0.0;
+        }
+        let own = self.faint.at(node, head);
+        let others = set.iter().filter(|&&other| other != node);
+        others
+            .map(|&other| 1.0 / (1.0 + self.weight * own / self.faint.at(other, head)))
+            .product()
+    }
+
+    /// Sets for all slots of a period. Each head counts for itself: a node of which one head never hears anything has not done its share.
+    fn pick(&self, shares: &Shares) -> Vec<NodeSet> {
+        let work = |(node, &sent): (usize, &f64)| {
+            let frames = sent * PERIOD;
+            let frames = if frames < 1.0 { 0.0 } else { frames };
+            Work {
+                frames,
+                left: vec![frames; self.heads(node).len()],
+            }
+        };
+        let mut work: Vec<Work> = shares.sent.iter().enumerate().map(work).collect();
+        let mut picked = Vec::new();
+        // Each slot does at least a part of one node's work, so this ends; the limit is that of their numbers.
+        while picked.len() < u16::MAX.into()
+            && let Some(set) = self.next(&work)
+        {
+            for &node in &set {
+                let Some(work) = work.get_mut(node) else {
+                    continue;
+                };
+                for (head, left) in self.heads(node).iter().zip(&mut work.left) {
+                    *left -= self.survives(node, head.node, &set);
+                }
+            }
+            picked.push(set.into_iter().map(|node| node as u16).collect());
+        }
+        picked
+    }
+
+    /// The set of the next slot: the node with most left to do, then those that add most to what the slot does; `None` when all is done.
+    fn next(&self, work: &[Work]) -> Option<Vec<usize>> {
+        let gain = |set: &[usize]| -> f64 {
+            let each = set.iter().map(|&node| self.gain(node, set, work));
+            each.sum()
+        };
+        let alone = work.iter().enumerate();
+        let alone = alone.map(|(node, work)| (node, gain(&[node]), work.frames));
+        let open: Vec<(usize, f64, f64)> = alone.filter(|&(_, gain, _)| gain > 0.0).collect();
+        let waiting = open
+            .iter()
+            .filter(|&&(_, gain, frames)| gain > DONE * frames);
+        let first = waiting.max_by(|a, b| a.1.total_cmp(&b.1))?;
+        let (mut set, mut value) = (vec![first.0], first.1);
+        loop {
+            let others = open.iter().filter(|(node, ..)| !set.contains(node));
+            let with = others.map(|&(node, ..)| {
+                let with: Vec<usize> = set.iter().copied().chain([node]).collect();
+                (gain(&with), with)
+            });
+            let best = with.max_by(|a, b| a.0.total_cmp(&b.0));
+            match best.filter(|&(with, _)| with > value) {
+                Some((with, larger)) => (value, set) = (with, larger),
+                None => return Some(set),
+            }
+        }
+    }
+
+    /// How much of what a node has left to do a slot with this set does, weighted by what is left.
+    fn gain(&self, node: usize, set: &[usize], work: &[Work]) -> f64 {
+        let left = work.get(node).into_iter().flat_map(|work| &work.left);
+        let open = self.heads(node).iter().zip(left);
+        let open = open.filter(|&(_, &left)| left > 0.0);
+        open.map(|(head, left)| head.part * left * self.survives(node, head.node, set))
+            .sum()
+    }
+}
+
+/// -ln of the delivery ratio of every link; of links that nothing arrives over, from where the nodes stand.
+fn faintness(links: &Links, channel: Channel) -> Pairs {
+    let root = |ratio: f64| libm::pow(-libm::log(ratio), 1.0 / channel.exponent);
+    let measured = Pairs::of(links.nodes(), |from, to| {
+        let ratio = links.ratio(from as u16, to as u16);
+        match (from == to, ratio >= MEASURED.0) {
+            (true, _) => 0.0,
+            (_, true) => root(ratio.min(MEASURED.1)),
+            (_, false) => f64::INFINITY,
+        }
+    });
+    let far = distances(&measured, root(MEASURED.0));
+    Pairs::of(links.nodes(), |from, to| {
+        libm::pow(far.at(from, to), channel.exponent)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A row of `nodes` nodes at equal distances; a node hears its neighbours well and those behind them hardly.
+    fn row(nodes: usize) -> Links {
+        Links::measured(nodes, |from, to| match from.abs_diff(to) {
+            1 => 0.9,
+            2 => 0.02,
+            _ => 0.0,
+        })
+        .unwrap()
+    }
+
+    /// Goal: nodes share a slot only if they are far enough apart. Method: on a row of 13 nodes the source's neighbour and the next
+    /// would destroy each other's frames; a packet takes a frame of each of twelve nodes, and fewer slots.
+    #[test]
+    fn far_nodes_share_slots_and_near_ones_do_not() {
+        let turns = Turns::new(&row(13), 0, &[12], 0.05, Channel::OPEN_LAND);
+        assert!(turns.reuse() > 2.0, "{}", turns.reuse());
+        for slot in 0..turns.period() {
+            let set: Vec<u16> = (0..13).filter(|&node| turns.is_turn(slot, node)).collect();
+            assert!(!set.is_empty());
+            let near = set.windows(2).any(|pair| pair[1] - pair[0] < 3);
+            assert!(!near, "{set:?}");
+        }
+        for node in 0..12 {
+            assert!(turns.own(node) > 1.0 && turns.has_turns(node));
+            assert_eq!(turns.feeds(node, node + 1), Some(true));
+            assert_eq!(turns.feeds(node + 1, node), Some(false));
+        }
+        assert!(!turns.has_turns(12) && turns.feeds(0, 12).is_none());
+    }
+
+    /// Goal: where all hear each other no slot has two senders. Method: five nodes, each link good.
+    #[test]
+    fn one_frame_at_a_time_where_all_hear_all() {
+        let links = Links::measured(5, |_, _| 0.8).unwrap();
+        let turns = Turns::new(&links, 0, &[1, 2, 3, 4], 0.05, Channel::OPEN_LAND);
+        assert!((0.9..1.1).contains(&turns.reuse()), "{}", turns.reuse());
+        let senders = |slot| (0..5).filter(|&node| turns.is_turn(slot, node)).count();
+        assert!((0..turns.period()).all(|slot| senders(slot) == 1));
+    }
+
+    #[test]
+    fn a_source_without_receivers_has_no_turns() {
+        let turns = Turns::new(&row(3), 0, &[], 0.05, Channel::OPEN_LAND);
+        assert_eq!((turns.period(), turns.has_turns(0)), (0, false));
+        assert!(!turns.is_turn(7, 0));
+    }
+}
