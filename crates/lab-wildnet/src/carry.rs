@@ -1,4 +1,4 @@
-//! One seed of a scenario: TCP carries objects along the line, copies are compared, counters collected.
+//! One seed of a scenario: TCP carries objects between masts, copies are compared, counters collected.
 
 use chappe_core::{DropReason, Duration, Seed};
 use chappe_lab::carry::{self, Limits, Receipt, Record, Report, Watch};
@@ -9,19 +9,19 @@ use chappe_scenario::{Settings, Transfer};
 use chappe_sim::{AirTime, Reading, Recorder};
 use chappe_trace::Labeller;
 
-use crate::faults::{LineFaults, mast, radios};
+use crate::faults::MastFaults;
 use crate::hosts::{BulkApp, HostMemory};
 use crate::label::label;
-use crate::masts::Masts;
+use crate::masts::{Masts, Pair};
 use crate::measure::Errors;
 use crate::plan::{SYSTEM, WildNet};
-use crate::running_line::RunningLine;
+use crate::running_masts::RunningMasts;
 use crate::station::{Station, TunedStation};
 
 /// Interval at which the run checks whether everything has arrived.
 const STEP: Duration = Duration::from_millis(20);
 
-/// The radios at the ends of a transfer: of its source and its receiver.
+/// A transfer with the places of its two hosts among [`Masts::seats`].
 #[derive(Clone, Copy, Debug)]
 struct Ends<'a> {
     transfer: &'a Transfer,
@@ -32,7 +32,7 @@ struct Ends<'a> {
 /// Carries the transfers of one seed for the table of systems. Fails if more arrived than the bound allows.
 pub fn run(job: Job<'_>, meter: &Meter) -> Result<Outcome, RunError> {
     meter.expect(2 * WORK);
-    // A line needs no preparation.
+    // Masts need no preparation.
     meter.advance(WORK);
     let outcome = carry(settings(job.plan)?, &job, meter)?;
     let over = |bound: &chappe_results::Bound| bound.fraction > 1.0;
@@ -48,12 +48,11 @@ pub fn run(job: Job<'_>, meter: &Meter) -> Result<Outcome, RunError> {
 pub fn carry(with: &WildNet, job: &Job<'_>, meter: &Meter) -> Result<Outcome, RunError> {
     let mut report = Report::begin((&SYSTEM, with.variant()), job.network.seed);
     let transfers = &job.network.transfers;
-    let reversed = is_reversed(transfers);
-    let mut masts = with.masts(&job.plan.profile, (reversed, transfers.len() > 1));
-    masts.faults = LineFaults::of(job.plan, &with.sites, reversed, with.frame_loss);
-    let ends = ends(transfers, masts.radios() - 1)?;
-    let app = |radio: usize| {
-        let own = ends.iter().find(|ends| ends.from == radio);
+    let (pairs, ends) = pairs(transfers);
+    let mut masts = with.masts(&job.plan.profile, pairs);
+    masts.faults = MastFaults::of(job.plan, &with.sites, &with.layout, with.frame_loss);
+    let app = |seat: usize| {
+        let own = ends.iter().find(|ends| ends.from == seat);
         let object = own.map(|ends| ends.transfer.object.clone());
         BulkApp {
             to_send: object.as_ref().map_or(0, |object| object.len() as u64),
@@ -70,12 +69,11 @@ pub fn carry(with: &WildNet, job: &Job<'_>, meter: &Meter) -> Result<Outcome, Ru
         None => chappe_trace::standard,
     };
     let watch = Watch::new(job.spec(), &medium, labeller)?;
-    let mut memory = HostMemory::new(masts.radios(), masts.tcp);
+    let mut memory = HostMemory::new(&masts.numbers(), masts.tcp);
     let record = Record::<Errors>::Scenario(watch);
-    let mut line = RunningLine::launch(&masts, &mut memory, seed, app, record)?;
-    let octets = octets(transfers);
-    let total: usize = octets.iter().sum();
-    let least_s = total as f64 * 8.0 / with.bound_bps(&octets);
+    let mut line = RunningMasts::launch(&masts, &mut memory, seed, app, record)?;
+    let total: usize = transfers.iter().map(|one| one.object.len()).sum();
+    let least_s = total as f64 * 8.0 / with.bound_bps(&crossings(transfers));
     carry::run_in_steps(
         &mut line,
         (STEP, Limits::of(job.plan, least_s)),
@@ -98,27 +96,26 @@ pub fn carry(with: &WildNet, job: &Job<'_>, meter: &Meter) -> Result<Outcome, Ru
     Ok(report.finish())
 }
 
-/// Whether the line is built from the scenario's last mast: radio 0 is at the source of the first transfer.
-fn is_reversed(transfers: &[Transfer]) -> bool {
-    transfers.first().is_some_and(|first| first.source != 0)
-}
-
-/// The radios at the ends of each transfer, on a line whose last radio is `last`. Radio 0 is at the first transfer's source.
-fn ends(transfers: &[Transfer], last: usize) -> Result<Vec<Ends<'_>>, RunError> {
-    let first_source = transfers.first().map(|first| first.source);
-    let ends = transfers.iter().map(|transfer| {
-        // The line is built from the first transfer's source, so that is radio 0 whichever end of the scenario it is.
-        let (from, to) = match Some(transfer.source) == first_source {
-            true => (0, last),
-            false => (last, 0),
+/// A pair of hosts for each two masts and direction; transfers in opposite directions share one.
+fn pairs(transfers: &[Transfer]) -> (Vec<Pair>, Vec<Ends<'_>>) {
+    let (mut pairs, mut ends) = (Vec::<Pair>::new(), Vec::new());
+    for transfer in transfers {
+        let masts = [transfer.source, transfer.receivers[0]];
+        let opposite = |pair: &Pair| pair.masts == [masts[1], masts[0]] && !pair.sends[1];
+        let (from, to) = match pairs.iter().position(opposite) {
+            Some(place) => {
+                pairs[place].sends[1] = true;
+                (2 * place + 1, 2 * place)
+            }
+            None => {
+                let sends = [true, false];
+                pairs.push(Pair { masts, sends });
+                (2 * pairs.len() - 2, 2 * pairs.len() - 1)
+            }
         };
-        Ends { transfer, from, to }
-    });
-    let ends: Vec<Ends<'_>> = ends.collect();
-    if ends.len() == 2 && ends[0].from == ends[1].from {
-        return Err(RunError::Defect("two transfers in one direction".into()));
+        ends.push(Ends { transfer, from, to });
     }
-    Ok(ends)
+    (pairs, ends)
 }
 
 /// What a radio holds: its slot, and what it has sent of each kind.
@@ -137,39 +134,36 @@ fn observe(node: &TunedStation<'_>, show: &mut dyn FnMut(Reading)) {
             show(Reading::number(name, 0, value as f64));
         }
     }
-    if let Some(host) = node.station.traffic().host() {
-        for (part, socket) in (0u32..).zip(host.sockets()) {
-            let info = socket.info();
-            let window = f64::from(info.cwnd);
-            show(Reading::number("congestion_window", part, window));
-            show(Reading::number("in_flight", part, info.in_flight.into()));
-        }
+    let hosts = node.station.traffic().hosts().into_iter();
+    for (part, socket) in (0u32..).zip(hosts.flat_map(|host| host.sockets())) {
+        let info = socket.info();
+        let window = f64::from(info.cwnd);
+        show(Reading::number("congestion_window", part, window));
+        show(Reading::number("in_flight", part, info.in_flight.into()));
     }
 }
 
 /// The octets that a transfer's receiver has so far.
-fn received<'r, R: Recorder>(line: &'r RunningLine<'_, R>, ends: &Ends<'_>) -> &'r [u8] {
-    let host = line.simulator.node(ends.to).station.traffic().host();
-    let copy = host.and_then(|host| host.app().copy.as_deref());
+fn received<'r, R: Recorder>(line: &'r RunningMasts<'_, R>, ends: &Ends<'_>) -> &'r [u8] {
+    let copy = line
+        .host(ends.to)
+        .and_then(|host| host.app().copy.as_deref());
     copy.unwrap_or_default()
 }
 
 fn report_run<R: Recorder>(
     report: &mut Report,
-    line: &RunningLine<'_, R>,
+    line: &RunningMasts<'_, R>,
     with: &WildNet,
     (job, masts, ends): (&Job<'_>, &Masts, &[Ends<'_>]),
 ) -> Result<(), RunError> {
     let simulator = &line.simulator;
-    let (number, reversed) = (masts.hops.len() + 1, is_reversed(&job.network.transfers));
-    report.air_of(job.spec(), simulator, &|node| {
-        radios(mast(node, reversed, number), number)
-    })?;
+    report.air_of(job.spec(), simulator, &|mast| masts.layout.radios_at(mast))?;
     for (number, ends) in ends.iter().enumerate() {
         let octets = received(line, ends);
-        let host = simulator.node(ends.to).station.traffic().host();
+        let (host, radio) = (line.host(ends.to), line.radio_of(ends.to));
         // The copy is complete when its last octet arrived, not at the end of the step that noticed it.
-        let last = host.map(|host| simulator.air_time(ends.to, host.app().last));
+        let last = host.map(|host| simulator.air_time(radio, host.app().last));
         let last_s = last.map(AirTime::as_secs_f64);
         let receipt = Receipt {
             octets: octets.len(),
@@ -180,7 +174,7 @@ fn report_run<R: Recorder>(
         let sink = ends.transfer.receivers[0];
         report.receipt(number, ends.transfer, sink, receipt, job.copies);
     }
-    bound(report, with, &octets(&job.network.transfers));
+    bound(report, with, &job.network.transfers);
     report.note_unfinished();
     count(report, line, masts);
     Ok(())
@@ -188,11 +182,11 @@ fn report_run<R: Recorder>(
 
 /// The bound of the slowest transfer. It stands once for each transfer, because the document has them in this order: one way
 /// alone may be faster while the other waits.
-fn bound(report: &mut Report, with: &WildNet, octets: &[usize]) {
-    let goodput_bps = with.bound_bps(octets);
+fn bound(report: &mut Report, with: &WildNet, transfers: &[Transfer]) {
+    let goodput_bps = with.bound_bps(&crossings(transfers));
     let rates = report.flows().iter().map(|flow| flow.goodput_bps);
     let slowest = rates.reduce(f64::min).unwrap_or_default();
-    for _ in octets {
+    for _ in transfers {
         report.add_bound(Bound {
             name: "802.11b frames back to back".into(),
             goodput_bps,
@@ -201,13 +195,13 @@ fn bound(report: &mut Report, with: &WildNet, octets: &[usize]) {
     }
 }
 
-/// Octets of each transfer's object.
-fn octets(transfers: &[Transfer]) -> Vec<usize> {
-    let objects = transfers.iter().map(|transfer| transfer.object.len());
-    objects.collect()
+/// The octets of each transfer, its source and its receiver.
+fn crossings(transfers: &[Transfer]) -> Vec<(usize, usize, usize)> {
+    let crossing = |one: &Transfer| (one.object.len(), one.source, one.receivers[0]);
+    transfers.iter().map(crossing).collect()
 }
 
-fn count<R: Recorder>(report: &mut Report, line: &RunningLine<'_, R>, masts: &Masts) {
+fn count<R: Recorder>(report: &mut Report, line: &RunningMasts<'_, R>, masts: &Masts) {
     let stations = (0..masts.radios()).map(|radio| &line.simulator.node(radio).station);
     for station in stations.chain(&line.ended) {
         match station {

@@ -8,10 +8,11 @@ use chappe_scenario::Plan;
 use chappe_sim::{AirTime, Fault, LinkLoss, LinkTrace, LossLaw};
 
 use super::SYSTEM;
-use crate::faults::{LineFaults, radios};
+use crate::faults::MastFaults;
 use crate::hosts::{BulkApp, HostMemory};
+use crate::layout::Layout;
 use crate::masts::{Hop, Masts};
-use crate::running_line::RunningLine;
+use crate::running_masts::RunningMasts;
 use crate::scheme::{Load, Scheme};
 use crate::serial::Serial;
 use crate::station::Station;
@@ -41,8 +42,8 @@ fn steps(from: usize, to: usize, steps: &[(f64, f64)]) -> LinkLoss {
 }
 
 /// Adds a crash and a restart of one of three masts, at times in s.
-fn outage(faults: &mut LineFaults, mast: usize, from: f64, to: f64) {
-    let radios = radios(mast, 3).into_iter();
+fn outage(faults: &mut MastFaults, mast: usize, from: f64, to: f64) {
+    let radios = Layout::line(2).radios_at(mast).into_iter();
     faults
         .events
         .extend(radios.map(|radio| (seconds(from), Fault::Crash(radio))));
@@ -51,7 +52,7 @@ fn outage(faults: &mut LineFaults, mast: usize, from: f64, to: f64) {
 
 /// Runs 1 Mbit/s of numbered datagrams over two hops. Returns what the far end received, the number sent, and how often links
 /// noticed a restart of their peer.
-fn stream(scheme: Scheme, faults: LineFaults, seed: u64, time: u64) -> (Serial, u64, u64) {
+fn stream(scheme: Scheme, faults: MastFaults, seed: u64, time: u64) -> (Serial, u64, u64) {
     let masts = Masts {
         gain: Masts::EMULATED,
         faults,
@@ -62,9 +63,9 @@ fn stream(scheme: Scheme, faults: LineFaults, seed: u64, time: u64) -> (Serial, 
             Duration::from_secs(time),
         )
     };
-    let mut memory = HostMemory::new(masts.radios(), masts.tcp);
+    let mut memory = HostMemory::new(&masts.numbers(), masts.tcp);
     let app = |_| BulkApp::default();
-    let mut run = RunningLine::launch(&masts, &mut memory, Seed(seed), app, ()).unwrap();
+    let mut run = RunningMasts::launch(&masts, &mut memory, Seed(seed), app, ()).unwrap();
     run.advance_to(seconds(2.0 + time as f64));
     let udp = |radio: usize| match run.simulator.node(radio).station.traffic() {
         Traffic::Udp(udp) => udp.serial.clone(),
@@ -92,7 +93,7 @@ fn restarted_masts_corrupt_nothing() {
     for scheme in [Scheme::WILDNET, Scheme::IMPROVED] {
         for mast in 0..3 {
             for (seed, away) in [(1, 0.05), (2, 0.4), (3, 5.0)] {
-                let mut faults = LineFaults::default();
+                let mut faults = MastFaults::default();
                 outage(&mut faults, mast, 8.0, 8.0 + away);
                 let seen = stream(scheme, faults, seed, 20);
                 let share = check(&format!("mast {mast} away for {away} s"), &seen);
@@ -110,7 +111,7 @@ fn restarted_masts_corrupt_nothing() {
 fn a_crash_at_any_phase_duplicates_nothing() {
     for scheme in [Scheme::WILDNET, Scheme::IMPROVED] {
         for moment in 0_u8..24 {
-            let mut faults = LineFaults::default();
+            let mut faults = MastFaults::default();
             let down = 3.0 + 0.0037 * f64::from(moment);
             outage(&mut faults, 1 + usize::from(moment % 2), down, down + 0.03);
             let seen = stream(scheme, faults, 100 + u64::from(moment), 5);
@@ -134,9 +135,9 @@ fn temporary_loss_only_delays() {
             ("forward direction dead", vec![steps(2, 3, &dead)]),
             ("reverse direction dead", vec![steps(3, 2, &dead)]),
         ] {
-            let faults = LineFaults {
+            let faults = MastFaults {
                 losses,
-                ..LineFaults::default()
+                ..MastFaults::default()
             };
             let seen = stream(scheme, faults, 4, 20);
             let share = check(what, &seen);
@@ -226,7 +227,7 @@ fn impossible_faults_are_refused() {
         (
             fault("at = \"1 s\"\nkind = \"cut-link\"\nlink = [0, 2]"),
             "no link leads from mast 0 to mast 2",
-            "[0, 1]",
+            "the links are [0, 1], [1, 2]",
         ),
         (
             fault("at = \"1 s\"\nkind = \"restore-link\"\nlink = [0, 1]"),

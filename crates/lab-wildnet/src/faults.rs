@@ -1,7 +1,7 @@
-//! `[[fault]]` along a line of masts: a fault of a mast is a fault of its radios.
+//! `[[fault]]` at masts and links: a fault of a mast is a fault of its radios.
 //!
-//! A restarted router has no memory: its links, its slots and its queues are lost. The hosts at the ends of the line stand
-//! behind it and keep their state. They notice a restart only by missing acknowledgements.
+//! A restarted router has no memory: its links, its slots and its queues are lost. The hosts stand behind it and keep their state. They
+//! notice a restart only by missing acknowledgements.
 
 use std::collections::BTreeMap;
 
@@ -10,9 +10,11 @@ use chappe_scenario::format::{FaultKind, FaultTable, Located, Scenario};
 use chappe_scenario::plan::{Check, LossStep, Plan};
 use chappe_sim::{AirTime, Fault, LinkLoss, LinkTrace, LossLaw, Position};
 
-/// The faults of a run, by radio: hop `h` has radios 2 h and 2 h + 1.
+use crate::layout::Layout;
+
+/// The faults of a run, by radio.
 #[derive(Clone, Debug, Default)]
-pub struct LineFaults {
+pub struct MastFaults {
     /// Faults that the simulator injects.
     pub events: Vec<(AirTime, Fault)>,
     /// When masts restart, in order of time.
@@ -21,29 +23,27 @@ pub struct LineFaults {
     pub losses: Vec<LinkLoss>,
 }
 
-impl LineFaults {
-    /// A plan's faults on a line, seen from its last mast if `reversed`. `base` is the share of frames that every link loses.
-    pub fn of(plan: &Plan, sites: &[Position], reversed: bool, base: f64) -> LineFaults {
-        let masts = sites.len();
-        let mast = |node: usize| mast(node, reversed, masts);
-        let mut faults = LineFaults::default();
+impl MastFaults {
+    /// A plan's faults. `base` is the share of frames that every link loses.
+    pub fn of(plan: &Plan, sites: &[Position], layout: &Layout, base: f64) -> MastFaults {
+        let mut faults = MastFaults::default();
         for (at, fault) in &plan.faults {
             let at = AirTime::ZERO + *at;
-            faults.add(at, fault.strike(Some(sites)), mast, masts);
+            faults.add(at, fault.strike(Some(sites)), layout);
         }
         faults.restarts.sort();
-        faults.losses = directions(&plan.losses, base, mast);
+        faults.losses = directions(&plan.losses, base, layout);
         faults
     }
 
-    fn add(&mut self, at: AirTime, fault: Fault, mast: impl Fn(usize) -> usize, masts: usize) {
+    fn add(&mut self, at: AirTime, fault: Fault, layout: &Layout) {
         let mut each = |node: usize, make: &dyn Fn(usize) -> Fault| {
-            let radios = radios(mast(node), masts).into_iter();
+            let radios = layout.radios_at(node).into_iter();
             self.events.extend(radios.map(|radio| (at, make(radio))));
         };
         match fault {
             Fault::Crash(node) => each(node, &Fault::Crash),
-            Fault::Restart(node) => self.restarts.push((at, mast(node))),
+            Fault::Restart(node) => self.restarts.push((at, node)),
             Fault::Drift { node, ppm } => each(node, &|node| Fault::Drift { node, ppm }),
             Fault::CorruptBits {
                 node,
@@ -55,12 +55,12 @@ impl LineFaults {
                 detected,
             }),
             Fault::CutLink(a, b) => {
-                let (from, to) = ends(mast(a), mast(b));
-                self.events.push((at, Fault::CutLink(from, to)));
+                let cut = |(from, to)| (at, Fault::CutLink(from, to));
+                self.events.extend(layout.between(a, b).map(cut));
             }
             Fault::RestoreLink(a, b) => {
-                let (from, to) = ends(mast(a), mast(b));
-                self.events.push((at, Fault::RestoreLink(from, to)));
+                let restored = |(from, to)| (at, Fault::RestoreLink(from, to));
+                self.events.extend(layout.between(a, b).map(restored));
             }
             Fault::Forge { node, forgery } => {
                 each(node, &|node| Fault::Forge { node, forgery });
@@ -70,37 +70,17 @@ impl LineFaults {
     }
 }
 
-/// The one or two radios of a mast.
-pub fn radios(mast: usize, masts: usize) -> Vec<usize> {
-    let left = mast.checked_sub(1).map(|hop| 2 * hop + 1);
-    let right = (mast + 1 < masts).then_some(2 * mast);
-    left.into_iter().chain(right).collect()
-}
-
-/// The place of a scenario's node on a line of `masts`, which may begin at the scenario's last one.
-pub fn mast(node: usize, reversed: bool, masts: usize) -> usize {
-    match reversed {
-        true => masts - 1 - node,
-        false => node,
-    }
-}
-
-/// The radios at the two ends of the link from a mast to its neighbour.
-fn ends(from: usize, to: usize) -> (usize, usize) {
-    match from < to {
-        true => (2 * from, 2 * from + 1),
-        false => (2 * to + 1, 2 * to),
-    }
-}
-
 /// The loss of each direction that changes: `base` from the start, then the steps in order of time.
-fn directions(steps: &[LossStep], base: f64, mast: impl Fn(usize) -> usize) -> Vec<LinkLoss> {
+fn directions(steps: &[LossStep], base: f64, layout: &Layout) -> Vec<LinkLoss> {
     let mut sorted = steps.to_vec();
     sorted.sort_by_key(|step| step.at);
     let mut laws: BTreeMap<(usize, usize), Vec<(AirTime, f64)>> = BTreeMap::new();
     for step in sorted {
+        let Some(radios) = layout.between(step.from, step.to) else {
+            continue;
+        };
         let law = laws
-            .entry(ends(mast(step.from), mast(step.to)))
+            .entry(radios)
             .or_insert_with(|| vec![(AirTime::ZERO, 1.0 - base)]);
         let at = AirTime::ZERO + step.at;
         // Of two steps at the same time, the later one in the file counts.
@@ -116,8 +96,8 @@ fn directions(steps: &[LossStep], base: f64, mast: impl Fn(usize) -> usize) -> V
     laws.into_iter().map(law).collect()
 }
 
-/// Refuses faults that are impossible in a line of masts, or at their time.
-pub fn check(scenario: &Scenario, check: &Check<'_>) -> Result<(), InputError> {
+/// Refuses faults that are impossible at these masts and links, or at their time.
+pub fn check(scenario: &Scenario, layout: &Layout, check: &Check<'_>) -> Result<(), InputError> {
     let mut faults: Vec<(f64, &Located<FaultTable>)> = scenario
         .fault
         .iter()
@@ -125,26 +105,35 @@ pub fn check(scenario: &Scenario, check: &Check<'_>) -> Result<(), InputError> {
         .collect();
     faults.sort_by(|a, b| a.0.total_cmp(&b.0));
     let limit = scenario.run.limit.as_ref().map(|limit| limit.value());
-    let mut line = Line::default();
+    let mut masts = Course::of(layout);
     for (at, fault) in faults {
         if limit.is_some_and(|limit| at >= limit) {
             let message = format!("the run ends before {}", *fault.at);
             let help = "make run.limit longer, or the fault earlier";
             return Err(check.at(&fault.at, "too late", message).help(help));
         }
-        line.apply(fault, check)?;
+        masts.apply(fault, check)?;
     }
     Ok(())
 }
 
 /// Masts that are down and links that are cut, as faults follow each other.
-#[derive(Debug, Default)]
-struct Line {
+#[derive(Debug)]
+struct Course<'a> {
+    layout: &'a Layout,
     down: Vec<usize>,
     cut: Vec<(usize, usize)>,
 }
 
-impl Line {
+impl Course<'_> {
+    fn of(layout: &Layout) -> Course<'_> {
+        Course {
+            layout,
+            down: Vec::new(),
+            cut: Vec::new(),
+        }
+    }
+
     /// Applies one fault. Unknown nodes and missing keys are reported by the plan.
     fn apply(&mut self, fault: &FaultTable, check: &Check<'_>) -> Result<(), InputError> {
         match *fault.kind {
@@ -183,10 +172,12 @@ impl Line {
             return Ok(());
         };
         let (a, b) = (link[0].min(link[1]), link[0].max(link[1]));
-        if b - a != 1 {
+        if self.layout.between(a, b).is_none() {
             let message = format!("no link leads from mast {} to mast {}", link[0], link[1]);
-            let help = "masts are linked to the next one in the line: [0, 1], [1, 2] and so on";
-            return Err(check.at(link, "not neighbours", message).help(help));
+            let links = self.layout.links().iter();
+            let links: Vec<String> = links.map(|(a, b)| format!("[{a}, {b}]")).collect();
+            let help = format!("the links are {}", links.join(", "));
+            return Err(check.at(link, "not linked", message).help(help));
         }
         let place = self.cut.iter().position(|cut| *cut == (a, b));
         match (*fault.kind, place) {

@@ -98,19 +98,19 @@ impl SocketMemory {
     }
 }
 
-/// The memory of all hosts of a line, lent to their sockets for a run.
+/// The memory of all hosts, lent to their sockets for a run.
 pub struct HostMemory {
-    /// Socket memory, by radio.
+    /// Socket memory, by host.
     pub sockets: Vec<SocketMemory>,
-    /// Addresses and TCP settings, by radio.
+    /// Addresses and TCP settings, by host.
     pub locals: Vec<Local>,
 }
 
 impl HostMemory {
-    /// Memory for `hosts` hosts with the same TCP.
-    pub fn new(hosts: usize, stack: Stack) -> HostMemory {
-        let sockets = (0..hosts).map(|_| SocketMemory::new(stack.window));
-        let locals = (1..=hosts as u16).map(|number| local(number, stack));
+    /// Memory for hosts with these numbers and the same TCP.
+    pub fn new(hosts: &[u16], stack: Stack) -> HostMemory {
+        let sockets = hosts.iter().map(|_| SocketMemory::new(stack.window));
+        let locals = hosts.iter().map(|&number| local(number, stack));
         HostMemory {
             sockets: sockets.collect(),
             locals: locals.collect(),

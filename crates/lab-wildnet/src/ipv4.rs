@@ -37,6 +37,12 @@ pub fn shorten(packet: &mut [u8], len: usize) -> usize {
     usize::from(total)
 }
 
+/// The number of the host to which an IPv4 packet is addressed; `None` if the packet is too short or no IPv4.
+pub fn destination(packet: &[u8]) -> Option<u16> {
+    let head = packet.first_chunk::<V4>()?;
+    (head[0] == 0x45).then(|| u16::from_be_bytes([head[18], head[19]]))
+}
+
 /// Translates the TCP/IPv4 packet `packet` to IPv6 into `out`, and returns its length. `None` if it is malformed.
 pub fn lengthen(packet: &[u8], out: &mut [u8]) -> Option<usize> {
     let head = packet.first_chunk::<V4>()?;
@@ -132,6 +138,7 @@ mod tests {
             assert_eq!(len, 20 + 32 + payload);
             assert_eq!((short[0], short[1], short[8]), (0x45, 2, 64));
             assert_eq!(short[12..20], [10, 0, 0, 1, 10, 0, 1, 2]);
+            assert_eq!(destination(&short), Some(0x102));
             let pseudo = (len - V4) as u32 + u32::from(TCP);
             assert_eq!(folded(pseudo + sum(&short[12..len])), 0xffff);
             let mut back = [0; 2000];

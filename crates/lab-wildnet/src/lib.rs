@@ -1,7 +1,7 @@
 //! WiLDNet in scenarios, and its paper's evaluation: 802.11 links of tens of kilometres, under the DCF and in slots.
 //!
-//! WiLDNet and its baselines are one line of the command's table of systems, [`WILDNET`]. A scenario places masts in a line,
-//! and TCP carries one object in each direction between its ends. A session runs all seeds of a scenario:
+//! WiLDNet and its baselines are one line of the command's table of systems, [`WILDNET`]. A scenario places masts and links them, in a
+//! line or as a tree, and TCP carries objects between any of them. A session runs all seeds of a scenario:
 //!
 //! ```
 //! use chappe_lab::run::Meter;
@@ -30,20 +30,21 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! The paper's figures use the same stations without a scenario. A [`trial::Trial`] describes one link and a
-//! [`masts::Masts`] a line of them; [`experiment::Experiment`] runs either with a seed and returns what was measured.
+//! The paper's figures use the same stations without a scenario. A [`trial::Trial`] describes one link and
+//! [`masts::Masts`] several; [`experiment::Experiment`] runs either with a seed and returns what was measured.
 //! No parameter is fitted to a result of the paper. The points of the paper's curves are not available, so figures compare with
 //! its text and tables.
 //!
 //! | module | what |
 //! |---|---|
 //! | `plan`, `carry` | the line in the table of systems: keys and variants; one seed of a scenario |
-//! | [`scheme`], [`trial`], [`masts`] | descriptions: channel access and recovery, one link, a line of masts |
+//! | [`scheme`], [`trial`], [`masts`], [`layout`] | descriptions: channel access and recovery, one link, masts, their links |
 //! | [`experiment`], `measure` | trials with a seed, and what is measured in one |
-//! | `mounting`, `running_line` | a line's stations, and the simulation that they run in |
+//! | `mounting`, `running_masts` | the stations of masts, and the simulation that they run in |
 //! | `station` | one radio's node: WiLDNet in slots, or plain 802.11 |
-//! | `faults`, `life` | faults along a line, and masts that restart |
-//! | `traffic`, `udp`, `hosts`, `pings`, `stream`, `relay` | traffic of a radio: UDP, TCP, pings, KCP, the mast's other radio |
+//! | [`rate_control`] | how cards under the DCF choose the rate of a packet |
+//! | `faults`, `life` | faults of masts and links, and masts that restart |
+//! | `traffic`, `udp`, `hosts`, `pings`, `stream`, `relay` | traffic of a radio: UDP, TCP, pings, KCP, the mast's other radios |
 //! | `ipv4`, `serial` | IPv4 headers on the air; numbered datagrams |
 //! | `pipe` | a shared medium without slots, on which other tunnels were measured |
 //! | [`dot11n`] | 802.11n and ac over distance: a separate model |
@@ -57,6 +58,7 @@ mod faults;
 pub mod hosts;
 mod ipv4;
 mod label;
+pub mod layout;
 mod life;
 pub mod masts;
 mod measure;
@@ -64,8 +66,9 @@ mod mounting;
 mod pings;
 pub mod pipe;
 mod plan;
+pub mod rate_control;
 mod relay;
-mod running_line;
+mod running_masts;
 pub mod scheme;
 mod serial;
 mod station;
@@ -93,5 +96,7 @@ pub static WILDNET: chappe_lab::system::System = chappe_lab::system::System {
 
 #[cfg(test)]
 mod fault_tests;
+#[cfg(test)]
+mod mast_tests;
 #[cfg(test)]
 mod tests;

@@ -1,9 +1,9 @@
-//! A line of masts with radios: one link, or several that interfere with each other.
+//! Masts with radios: one link, or several that interfere with each other.
 //!
-//! Each radio is a node of the simulator. The two radios of a mast stand at one place and hear each other through the
-//! isolation of their dishes ([`MAST_ISOLATION`]). They share their slots, if they have slots, and hand packets to each other.
-//! The line zigzags, so that no dish points past its peer at the next mast. This module describes a line; `mounting` builds its
-//! stations, and `running_line` simulates it.
+//! Each radio is a node of the simulator. The radios of a mast stand at one place and hear each other through the isolation of
+//! their dishes ([`MAST_ISOLATION`]). They share their slots, if they have slots, and hand packets to each other. A line of masts
+//! zigzags, so that no dish points past its peer at the next mast. This module describes masts; `mounting` builds their stations, and
+//! `running_masts` simulates them.
 
 use chappe_core::{Channel, Db, Duration, Instant, Seed};
 use chappe_mac::dot11;
@@ -12,8 +12,10 @@ use chappe_sim::{
     Profile, Window,
 };
 
-use crate::faults::LineFaults;
+use crate::faults::MastFaults;
 use crate::hosts::Stack;
+use crate::layout::Layout;
+use crate::rate_control::RateControl;
 use crate::scheme::{Load, Scheme};
 use crate::udp::{Source, UDP_PAYLOAD};
 
@@ -29,12 +31,14 @@ const CAPTURE: Capture = Capture {
 /// Half the angle by which the line turns at a mast, in degrees: far outside of a dish's main lobe of 8.
 const TURN: f64 = 30.0;
 
-/// A trial over a line of masts.
+/// A trial over masts and the links between them.
 #[derive(Clone, Debug)]
 pub struct Masts {
     /// Channel access and recovery of all links.
     pub scheme: Scheme,
-    /// The links from each mast to the next.
+    /// Which masts are linked: link `h` has the properties of `hops[h]`.
+    pub layout: Layout,
+    /// The links, in a line those from each mast to the next.
     pub hops: Vec<Hop>,
     /// The ends of the traffic.
     pub path: Path,
@@ -48,21 +52,23 @@ pub struct Masts {
     pub tcp: Stack,
     /// Changes the configuration of a radio's DCF, given the number of the radio.
     pub adjust_card: fn(usize, &mut dot11::Config),
+    /// How cards under the DCF choose the rate of a packet.
+    pub rate_control: RateControl,
     /// Gain of each dish in its main lobe.
     pub gain: Db,
     /// Physical properties of radios and medium.
     pub profile: Profile,
-    /// Positions of the masts, if not in a zigzag.
+    /// Positions of the masts, if not in a line that is a zigzag.
     pub sites: Option<Vec<Position>>,
     /// A foreign transmitter, if there is one.
     pub jammer: Option<Jammer>,
     /// Crashes, restarts and changes of loss.
-    pub faults: LineFaults,
+    pub faults: MastFaults,
     /// How long the run is measured, after the warm-up.
     pub time: Duration,
 }
 
-/// A link from one mast to the next.
+/// A link from one mast to another.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Hop {
     /// Length of the link in km.
@@ -73,13 +79,35 @@ pub struct Hop {
     pub channel: Channel,
 }
 
-/// The path of packets along a line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The ends of the traffic.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Path {
-    /// From the first mast to the last, forwarded by those between.
+    /// Of a line, from the first mast to the last, forwarded by those between.
     EndToEnd,
-    /// Over each link, away from the middle of the line.
+    /// Over each link of a line, away from the middle.
     Outward,
+    /// Between pairs of masts, on the shortest way.
+    Pairs(Vec<Pair>),
+}
+
+/// Two masts whose hosts communicate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pair {
+    /// The masts where the two hosts stand.
+    pub masts: [usize; 2],
+    /// Whether the host of the first sends, and that of the second.
+    pub sends: [bool; 2],
+}
+
+/// A host at a mast, behind the radio on which its traffic leaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Seat {
+    /// The radio on which its packets leave.
+    pub radio: usize,
+    /// The place of the other host among [`Masts::seats`].
+    pub peer: usize,
+    /// Whether it has data to send.
+    pub sends: bool,
 }
 
 impl Hop {
@@ -102,6 +130,7 @@ impl Masts {
     pub fn line(scheme: Scheme, hops: Vec<Hop>, load: Load, time: Duration) -> Masts {
         Masts {
             scheme,
+            layout: Layout::line(hops.len()),
             hops,
             path: Path::EndToEnd,
             load,
@@ -109,11 +138,12 @@ impl Masts {
             snoop: false,
             tcp: Stack::USUAL,
             adjust_card: |_, _| (),
+            rate_control: RateControl::Fixed,
             gain: Antenna::GRID_24DBI.gain,
             profile: Masts::profile(Profile::long_link()),
             sites: None,
             jammer: None,
-            faults: LineFaults::default(),
+            faults: MastFaults::default(),
             time,
         }
     }
@@ -130,8 +160,8 @@ impl Masts {
     /// The position of each radio: radios 2 h and 2 h + 1 are the ends of hop h.
     pub fn places(&self) -> Vec<Position> {
         if let Some(sites) = &self.sites {
-            let ends = sites.windows(2).flat_map(|pair| [pair[0], pair[1]]);
-            return ends.collect();
+            let links = self.layout.links().iter();
+            return links.flat_map(|&(a, b)| [sites[a], sites[b]]).collect();
         }
         let (mut x, mut y, mut places) = (0.0, 0.0, Vec::new());
         for (number, hop) in self.hops.iter().enumerate() {
@@ -151,36 +181,57 @@ impl Masts {
         places
     }
 
-    /// The number of radios: two for each hop.
+    /// The number of radios: two for each link.
     pub fn radios(&self) -> usize {
-        2 * self.hops.len()
+        self.layout.radios()
     }
 
-    /// The radio of the host with which a radio's host communicates; `None` for a radio that only forwards.
-    pub(super) fn peer(&self, radio: usize) -> Option<usize> {
+    /// All hosts. Those of a pair stand next to each other, in its order.
+    pub fn seats(&self) -> Vec<Seat> {
         let last = self.radios() - 1;
-        match self.path {
-            Path::Outward => Some(radio ^ 1),
-            Path::EndToEnd if radio == 0 => Some(last),
-            Path::EndToEnd if radio == last => Some(0),
-            Path::EndToEnd => None,
-        }
-    }
-
-    /// Whether a radio's host sends.
-    pub(super) fn sends(&self, radio: usize) -> bool {
-        let first = match self.path {
-            Path::EndToEnd => radio == 0,
-            // The end nearer to the middle: the right one in the left half of the line, the left one in the right half.
-            Path::Outward => (radio % 2 == 1) == (radio / 2 < self.hops.len() / 2),
+        let mut seats = Vec::new();
+        let mut sit = |ends: [(usize, bool); 2]| {
+            let first = seats.len();
+            for (place, (radio, sends)) in ends.into_iter().enumerate() {
+                let peer = first + (place ^ 1);
+                seats.push(Seat { radio, peer, sends });
+            }
         };
-        (first || self.both) && self.peer(radio).is_some()
+        match &self.path {
+            Path::EndToEnd => sit([(0, true), (last, self.both)]),
+            Path::Outward => {
+                // The end nearer to the middle: the right one in the left half of the line, the left one in the right half.
+                let first = |radio: usize| (radio % 2 == 1) == (radio / 2 < self.hops.len() / 2);
+                let end = |radio: usize| (radio, first(radio) || self.both);
+                (0..self.hops.len()).for_each(|hop| sit([end(2 * hop), end(2 * hop + 1)]));
+            }
+            Path::Pairs(pairs) => {
+                for pair in pairs {
+                    let way = self.layout.way(pair.masts[0], pair.masts[1]);
+                    if let (Some(first), Some(last)) = (way.first(), way.last()) {
+                        sit([(*first, pair.sends[0]), (last ^ 1, pair.sends[1])]);
+                    }
+                }
+            }
+        }
+        seats
     }
 
-    /// When a radio's host offers datagrams.
-    pub(super) fn source(&self, radio: usize) -> Source {
+    /// The numbers of the hosts' addresses: the first at a radio has that of the radio, further ones lie beyond those of all radios.
+    pub fn numbers(&self) -> Vec<u16> {
+        let seats = self.seats();
+        let number = |place: usize| {
+            let radio = seats[place].radio;
+            let before = seats[..place].iter().filter(|seat| seat.radio == radio);
+            (before.count() * self.radios() + radio + 1) as u16
+        };
+        (0..seats.len()).map(number).collect()
+    }
+
+    /// When a host offers datagrams.
+    pub(super) fn source(&self, seat: &Seat) -> Source {
         match self.load {
-            _ if !self.sends(radio) => Source::Silent,
+            _ if !seat.sends => Source::Silent,
             Load::Ping { beside: false, .. } => Source::Silent,
             Load::Steady(rate) => {
                 let every = Duration::from_nanos((UDP_PAYLOAD as f64 * 8e9 / rate) as u64);

@@ -10,7 +10,7 @@ use crate::experiment::{Experiment, Measured, WARM_UP};
 use crate::hosts::{BulkApp, HostMemory};
 use crate::masts::Masts;
 use crate::pings::Pings;
-use crate::running_line::RunningLine;
+use crate::running_masts::RunningMasts;
 use crate::scheme::{LIGHT, Load, Scheme};
 use crate::station::Station;
 use crate::traffic::Traffic;
@@ -19,7 +19,7 @@ use crate::traffic::Traffic;
 const WIND_DOWN: Duration = Duration::from_secs(1);
 
 impl Masts {
-    fn read(&self, run: &mut RunningLine<'_, Record<Errors>>, octets: f64) -> Measured {
+    fn read(&self, run: &mut RunningMasts<'_, Record<Errors>>, octets: f64) -> Measured {
         let errors = run.simulator.recorder_mut().trial_mut().copied();
         let errors = errors.unwrap_or_default();
         let mut measured = Measured {
@@ -96,12 +96,14 @@ impl Experiment for Masts {
             to: 1,
             ..Errors::default()
         };
-        let mut memory = HostMemory::new(self.radios(), self.tcp);
-        let endless = |radio| BulkApp {
-            to_send: if self.sends(radio) { u64::MAX } else { 0 },
+        let mut memory = HostMemory::new(&self.numbers(), self.tcp);
+        let seats = self.seats();
+        let endless = |seat: usize| BulkApp {
+            to_send: if seats[seat].sends { u64::MAX } else { 0 },
             ..BulkApp::default()
         };
-        let mut run = RunningLine::launch(self, &mut memory, seed, endless, Record::Trial(errors))?;
+        let mut run =
+            RunningMasts::launch(self, &mut memory, seed, endless, Record::Trial(errors))?;
         let begin = AirTime::from_nanos(WARM_UP.nanos());
         run.advance_to(begin);
         let before = run.received();

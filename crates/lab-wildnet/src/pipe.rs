@@ -166,12 +166,12 @@ impl Linked<'_> {
 
 impl End<'_> {
     fn start(&mut self, peer: &Local) {
-        let host = match self {
-            End::Plain(wire) => wire.traffic.host_mut(),
-            End::Link(linked) => linked.host.host_mut(),
-            End::Kcp(..) => None,
+        let hosts = match self {
+            End::Plain(wire) => wire.traffic.hosts_mut(),
+            End::Link(linked) => linked.host.hosts_mut(),
+            End::Kcp(..) => Vec::new(),
         };
-        if let Some(host) = host {
+        for host in hosts {
             host.connect(Instant::ZERO, 50_000, Endpoint::new(peer.address, PORT));
         }
         self.timeout(Instant::ZERO);
@@ -251,7 +251,9 @@ impl End<'_> {
     }
 
     fn received(&self) -> u64 {
-        let of = |host: &Traffic<'_>| host.host().map_or(0, |host| host.app().received);
+        let of = |host: &Traffic<'_>| -> u64 {
+            host.hosts().iter().map(|host| host.app().received).sum()
+        };
         match self {
             End::Plain(wire) => of(&wire.traffic),
             End::Link(linked) => of(&linked.host),

@@ -1,4 +1,4 @@
-//! WiLDNet's line in the table of systems: keys, variants, and a scenario's line of masts.
+//! WiLDNet's line in the table of systems: keys, variants, and a scenario's masts and links.
 //!
 //! Constants of the radio that the bound needs stand here too.
 
@@ -19,7 +19,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::faults;
-use crate::masts::{Hop, Masts};
+use crate::layout::{Layout, Unfit};
+use crate::masts::{Hop, Masts, Pair, Path};
 use crate::scheme::{Card, Load, Scheme, SlotForm};
 
 /// What scenarios may say of WiLDNet: variants, keys, radios, limits.
@@ -43,7 +44,7 @@ pub static SYSTEM: System = System {
     has_link_loss: true,
     radios: Radios::Dot11,
     profile: "long-link",
-    nodes_max: (64, "a line has this many masts at most"),
+    nodes_max: (64, "a network has this many masts at most"),
     shares_ends: true,
     plan: |scenario| Ok(Arc::new(WildNet::new(scenario)?)),
 };
@@ -55,6 +56,10 @@ pub struct WildNetKeys {
     /// Length of a slot; 20 ms if omitted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub slot: Option<Located<Time>>,
+    /// Which masts are linked, each pair by two radios of their own. If omitted, each mast is linked to the next. Links form a tree: a
+    /// chain, a star, or both.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub links: Option<Vec<Located<[usize; 2]>>>,
     /// Share of frames that each link loses in addition to radio losses: interference that is not modelled.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub frame_loss: Option<Located<f64>>,
@@ -89,7 +94,7 @@ impl Variants for Variant {
     ];
 }
 
-/// A line of masts, as a scenario describes it.
+/// Masts and their links, as a scenario describes them.
 #[derive(Clone, Debug)]
 pub struct WildNet {
     /// How links are shared and repaired.
@@ -100,8 +105,10 @@ pub struct WildNet {
     pub frame_loss: f64,
     /// The most retransmissions of a frame. If `None`, two for 802.11, and unlimited for WiLDNet.
     pub retries: Option<u8>,
-    /// Positions of the masts, in the order of the line.
+    /// Positions of the masts.
     pub sites: Vec<Position>,
+    /// Which masts are linked.
+    pub layout: Layout,
 }
 
 /// Mode of all data frames: 11 Mbit/s, long preamble.
@@ -115,28 +122,21 @@ impl WildNet {
         let check = checked.check;
         let Topology::Positions { places, .. } = checked.topology else {
             let message = "WiLDNet's masts need positions: distance and direction matter";
-            let help = "network.positions = [[\"0 km\", \"0 km\"], [\"60 km\", \"0 km\"]], one mast after the other";
+            let help = "network.positions = [[\"0 km\", \"0 km\"], [\"60 km\", \"0 km\"]], a position for each mast";
             return Err(check
                 .at(&checked.scenario.network, "without positions", message)
                 .help(help));
         };
+        let layout = layout(protocol, places.len(), checked)?;
+        apart(places, checked)?;
         for transfer in &checked.scenario.transfer {
-            ends(transfer, places.len(), checked)?;
+            ends(transfer, checked)?;
         }
-        if checked.scenario.transfer.len() > 2 {
-            let third = &checked.scenario.transfer[2];
-            let message = "a line carries one transfer in each direction";
-            return Err(check.at(third, "one too many", message));
+        if let Some(one) = checked.scenario.transfer.get(TRANSFERS_MAX) {
+            let message = format!("WiLDNet carries {TRANSFERS_MAX} transfers at most");
+            return Err(check.at(one, "one too many", message));
         }
-        if let [first, second] = &checked.scenario.transfer[..]
-            && first.source.as_deref() == second.source.as_deref()
-        {
-            let message = "both transfers lead in one direction";
-            return Err(check
-                .at(&second.receivers, "the same way", message)
-                .help("a line carries one transfer in each direction"));
-        }
-        faults::check(checked.scenario, check)?;
+        faults::check(checked.scenario, &layout, check)?;
         if let Some(rate) = &checked.scenario.radio.rate
             && rate.value() != 11e6
         {
@@ -179,6 +179,7 @@ impl WildNet {
             frame_loss,
             retries,
             sites: places.clone(),
+            layout,
         })
     }
 
@@ -221,46 +222,114 @@ impl WildNet {
         }
     }
 
-    /// The line as a trial, seen from the source of the first transfer: `reversed` if that is the last mast.
-    pub fn masts(&self, profile: &chappe_sim::Profile, (reversed, both): (bool, bool)) -> Masts {
-        let mut sites = self.sites.clone();
-        if reversed {
-            sites.reverse();
-        }
+    /// The masts as a trial, with a pair of hosts for each of `pairs`.
+    pub fn masts(&self, profile: &chappe_sim::Profile, pairs: Vec<Pair>) -> Masts {
         let steps = LinkTrace::Steps(vec![(AirTime::ZERO, 1.0 - self.frame_loss)]);
         let law = (self.frame_loss > 0.0).then_some(LossLaw::Trace(steps));
-        let hop = |pair: &[Position]| Hop {
-            km: distance(pair[0], pair[1]) / 1e3,
+        let hop = |&(a, b): &(usize, usize)| Hop {
+            km: distance(self.sites[a], self.sites[b]) / 1e3,
             law: law.clone(),
             channel: Channel(profile.channel.0),
         };
-        let hops = sites.windows(2).map(hop).collect();
+        let hops = self.layout.links().iter().map(hop).collect();
         Masts {
-            both,
+            layout: self.layout.clone(),
+            path: Path::Pairs(pairs),
             snoop: self.variant == Variant::Snoop,
             gain: Db(profile.antennas.0 / 2.0),
             profile: Masts::profile(profile.clone()),
-            sites: Some(sites),
+            sites: Some(self.sites.clone()),
             ..Masts::line(self.scheme(), hops, Load::Tcp, Duration::ZERO)
         }
     }
 
-    /// The most that the slowest of transfers with so many octets can get, whatever the channel access: full segments back to back.
+    /// The most that the slowest transfer can get, whatever the channel access: full segments back to back. Each transfer has the
+    /// octets of its object, its source and its receiver.
     ///
-    /// Where a relay sends what it received, each way gets half of that. On a single link two ways share it: all octets have
-    /// crossed no earlier than back-to-back frames allow, and the transfer that ends last has at most the octets of the larger one.
-    pub fn bound_bps(&self, octets: &[usize]) -> f64 {
+    /// No mast receives while one of its radios sends. So all octets have crossed a mast no earlier than those of the radio that
+    /// receives most and those of the radio that sends most take one after the other, back to back. Of the transfers that cross it,
+    /// the one that ends last has at most the octets of the largest.
+    pub fn bound_bps(&self, transfers: &[(usize, usize, usize)]) -> f64 {
         // A segment of 1448 octets takes 1536 in 802.11 with IPv4 and LLC, and no gap between frames.
         let air = MODE.airtime(1536).as_secs_f64();
-        let total: usize = octets.iter().sum();
-        let largest = octets.iter().copied().max().unwrap_or_default();
-        let share = match (self.sites.len() > 2, total) {
-            (true, _) => 0.5,
-            (false, 0) => 1.0,
-            (false, total) => largest as f64 / total as f64,
+        let radios = self.layout.radios();
+        let (mut sent, mut received) = (vec![0; radios], vec![0; radios]);
+        let mut largest = vec![0; self.layout.masts()];
+        for &(octets, from, to) in transfers {
+            for radio in self.layout.way(from, to) {
+                sent[radio] += octets;
+                received[radio ^ 1] += octets;
+                for mast in [radio, radio ^ 1].map(|radio| self.layout.mast_of(radio)) {
+                    largest[mast] = octets.max(largest[mast]);
+                }
+            }
+        }
+        let most = |of: &[usize], mast| {
+            let radios = self.layout.radios_at(mast).into_iter();
+            radios.map(|radio| of[radio]).max().unwrap_or(0)
         };
-        1448.0 * 8.0 / air * share
+        let share = |mast: usize| match most(&sent, mast) + most(&received, mast) {
+            0 => 1.0,
+            total => largest[mast] as f64 / total as f64,
+        };
+        let least = (0..self.layout.masts()).map(share).fold(1.0, f64::min);
+        1448.0 * 8.0 / air * least
     }
+}
+
+/// Most transfers: each has two hosts with half a megabyte of TCP's memory.
+const TRANSFERS_MAX: usize = 64;
+
+/// The links that a scenario gives, or a line. Fails with the place of the link that does not fit.
+fn layout(
+    keys: &WildNetKeys,
+    masts: usize,
+    checked: &CheckedScenario<'_>,
+) -> Result<Layout, InputError> {
+    let check = checked.check;
+    let Some(links) = &keys.links else {
+        return Ok(Layout::line(masts - 1));
+    };
+    let ends = links.iter().map(|link| (link[0], link[1])).collect();
+    Layout::new(masts, ends).map_err(|unfit| {
+        let error =
+            |place: usize, label: &str, message: String| check.at(&links[place], label, message);
+        match unfit {
+            Unfit::NoMast(place) => {
+                let message = format!("there are {masts} masts, and a link names another one");
+                error(place, "no such mast", message).help(format!("0 to {}", masts - 1))
+            }
+            Unfit::Loop(place) => error(place, "both ends", "a link needs two masts".into()),
+            Unfit::Ring(place) => {
+                let message = "this link closes a ring: a way leads between its masts already";
+                error(place, "a second way", message.into()).help(
+                    "links form a tree, so that one way leads from each mast to each other one",
+                )
+            }
+            Unfit::Apart(mast) => {
+                let message = format!("no way leads from mast 0 to mast {mast}");
+                match links.last() {
+                    Some(last) => check.at(last, "the last link", message),
+                    None => check.at(&checked.scenario.network, "without links", message),
+                }
+                .help(format!("link it to another one: [0, {mast}]"))
+            }
+        }
+    })
+}
+
+/// Refuses two masts at one place: their radios would be those of one mast.
+fn apart(places: &[Position], checked: &CheckedScenario<'_>) -> Result<(), InputError> {
+    for (mast, place) in places.iter().enumerate() {
+        if let Some(other) = places[..mast].iter().position(|other| other == place) {
+            let message = format!("masts {other} and {mast} stand at the same place");
+            return Err(checked
+                .check
+                .at(&checked.scenario.network, "one place", message)
+                .help("a mast may have several links: list them in protocol.links"));
+        }
+    }
+    Ok(())
 }
 
 /// The distance between two positions, in m.
@@ -268,29 +337,23 @@ fn distance(a: Position, b: Position) -> f64 {
     libm::hypot(b.x - a.x, b.y - a.y)
 }
 
-/// Refuses a transfer that does not lead from one end of the line to the other.
+/// Refuses a transfer that does not lead from one mast to another. Unknown masts are reported by the plan.
 fn ends(
     transfer: &Located<TransferTable>,
-    masts: usize,
     checked: &CheckedScenario<'_>,
 ) -> Result<(), InputError> {
-    let source = transfer.source.as_ref().map(|source| **source);
-    let fits = match (&*transfer.receivers, source) {
-        (Receivers::Nodes(list), Some(0)) => *list == [masts - 1],
-        (Receivers::Nodes(list), Some(source)) => source == masts - 1 && *list == [0],
+    let fits = match (&*transfer.receivers, &transfer.source) {
+        (Receivers::Nodes(list), Some(source)) => list.len() == 1 && list[0] != **source,
         _ => false,
     };
     if fits {
         return Ok(());
     }
-    let message = "a transfer leads from one end of the line of masts to the other";
-    let help = format!(
-        "source = 0 and receivers = [{last}], or source = {last} and receivers = [0]",
-        last = masts - 1
-    );
+    let message = "a transfer leads from one mast to one other";
+    let help = "source = 0 and receivers = [1]; write a transfer for each receiver";
     Err(checked
         .check
-        .at(&transfer.receivers, "not the other end", message)
+        .at(&transfer.receivers, "not one other mast", message)
         .help(help))
 }
 

@@ -4,13 +4,14 @@ use std::collections::VecDeque;
 
 use chappe_core::{
     Address, Channel, Class, Classes, HostNode, Instant, LinkEvent, LinkNode, LinkSend, OverMac,
-    RadioEvent, RadioNode, RadioRequest, Wake,
+    Preamble, RadioEvent, RadioNode, RadioRequest, Wake,
 };
 use chappe_mac::dot11::Dot11;
 use chappe_tcplp::tcp::{Endpoint, Local};
 use chappe_wildnet::Radio;
 
 use crate::hosts::PORT;
+use crate::rate_control::{RateControl, Rates};
 use crate::traffic::{PACKET_MAX, Traffic};
 
 /// The most packets that wait at plain 802.11: a tenth of Linux's usual 1000 (`txqueuelen`), so that TCP's window and not
@@ -90,10 +91,12 @@ impl<'a> Station<'a> {
         }
     }
 
-    /// Connects the host to `peer`, if both exist, and takes the first packets.
-    pub fn start(&mut self, now: Instant, peer: Option<&Local>) {
-        if let (Some(host), Some(peer)) = (self.traffic_mut().host_mut(), peer) {
-            host.connect(now, 50_000, Endpoint::new(peer.address, PORT));
+    /// Connects each host to its peer, if it has one, and takes the first packets.
+    pub fn start(&mut self, now: Instant, peers: &[Option<&Local>]) {
+        for (host, peer) in self.traffic_mut().hosts_mut().into_iter().zip(peers) {
+            if let Some(peer) = peer {
+                host.connect(now, 50_000, Endpoint::new(peer.address, PORT));
+            }
         }
         self.nudge(now);
     }
@@ -242,6 +245,7 @@ pub struct TxQueue<'a> {
     /// Traffic above the queue.
     pub traffic: Traffic<'a>,
     to: Address,
+    rates: Rates,
     queue: VecDeque<Vec<u8>>,
     spare: Vec<Vec<u8>>,
     /// Packets that the MAC has taken so far.
@@ -254,10 +258,16 @@ impl<'a> TxQueue<'a> {
         TxQueue {
             traffic,
             to,
+            rates: Rates::new(RateControl::Fixed, Preamble::Long),
             queue: VecDeque::new(),
             spare: Vec::new(),
             sent: 0,
         }
+    }
+
+    /// The same on a card that chooses the rate of each packet.
+    pub fn with_rates(self, rates: Rates) -> TxQueue<'a> {
+        TxQueue { rates, ..self }
     }
 
     /// Takes packets from the traffic until the queue is full.
@@ -277,8 +287,9 @@ impl<'a> TxQueue<'a> {
 
 impl LinkNode for TxQueue<'_> {
     fn handle_link(&mut self, now: Instant, event: LinkEvent<'_>) {
-        if let LinkEvent::Received(arrival) = event {
-            self.traffic.handle_packet(now, arrival.sdu);
+        match event {
+            LinkEvent::Received(arrival) => self.traffic.handle_packet(now, arrival.sdu),
+            LinkEvent::Sent { outcome, .. } => self.rates.note(now, outcome),
         }
         self.fill(now);
     }
@@ -301,7 +312,7 @@ impl LinkNode for TxQueue<'_> {
             to: self.to,
             len,
             class: Class::Data,
-            mode: None,
+            mode: self.rates.mode(),
             token: 0,
         })
     }

@@ -141,26 +141,59 @@ fn late_faults_are_reported() {
     );
 }
 
-/// Scenarios that are impossible for a line of masts are refused with the reason.
+/// Scenarios that are impossible for masts are refused with the reason.
 #[test]
 fn impossible_scenarios_are_refused() {
     let grid = "[network]\ngenerator = \"line\"\nnodes = 2\nspacing = \"60 km\"\n";
     let three = "[network]\npositions = [[\"0 km\", \"0 km\"], [\"9 km\", \"5 km\"], [\"18 km\", \"0 km\"]]\n";
+    let twice = "[network]\npositions = [[\"0 km\", \"0 km\"], [\"9 km\", \"5 km\"], [\"0 km\", \"0 km\"]]\n";
     for (network, protocol, transfers, message) in [
         (grid, "", FORWARD, "need positions"),
-        (three, "", FORWARD, "from one end of the line"),
+        (
+            three,
+            "",
+            "[[transfer]]\nsource = 1\nreceivers = [0, 2]\nbytes = \"1 kB\"\n",
+            "from one mast to one other",
+        ),
+        (
+            three,
+            "links = [[0, 1], [1, 3]]",
+            FORWARD,
+            "there are 3 masts",
+        ),
+        (
+            three,
+            "links = [[0, 1], [2, 2]]",
+            FORWARD,
+            "needs two masts",
+        ),
+        (three, "links = [[0, 1], [1, 0]]", FORWARD, "closes a ring"),
+        (
+            three,
+            "links = [[0, 1], [1, 2], [2, 0]]",
+            FORWARD,
+            "closes a ring",
+        ),
+        (
+            three,
+            "links = [[0, 1]]",
+            FORWARD,
+            "no way leads from mast 0 to mast 2",
+        ),
+        (
+            three,
+            "links = []",
+            FORWARD,
+            "no way leads from mast 0 to mast 1",
+        ),
+        (twice, "", FORWARD, "masts 0 and 2 stand at the same place"),
         (
             LINK,
             "frame_loss = 1.0",
             FORWARD,
             "cannot lose a share of 1",
         ),
-        (
-            LINK,
-            "",
-            &format!("{FORWARD}{FORWARD}"),
-            "both transfers lead in one direction",
-        ),
+        (LINK, "", &FORWARD.repeat(65), "64 transfers at most"),
         (LINK, "slot = \"1 ms\"", FORWARD, "slots of 1 ms"),
         (LINK, "frame_retries = 300", FORWARD, "300 retries"),
         (

@@ -1,4 +1,6 @@
-//! The traffic of one radio: UDP, this project's TCP, KCP, pings, or packets from the mast's other radio.
+//! The traffic of one radio: UDP, this project's TCP, KCP, pings, or packets from the mast's other radios.
+
+mod junction;
 
 use chappe_core::{HostNode, Instant, Wake};
 use chappe_tcplp::host::Host;
@@ -10,6 +12,8 @@ use crate::pings::Pings;
 use crate::relay::Relay;
 use crate::stream::Tunnel;
 use crate::udp::Udp;
+
+pub use junction::Junction;
 
 /// Octets of the largest packet.
 pub const PACKET_MAX: usize = 2304;
@@ -26,16 +30,24 @@ pub enum Traffic<'a> {
     Kcp(Box<Tunnel>),
     /// Pings that share the link with datagrams.
     Pinged(Box<Pings>),
-    /// The other radio of the same mast.
+    /// The other radios of the same mast.
     Relay(Relay),
+    /// Several hosts, or hosts and the other radios.
+    Junction(Box<Junction<'a>>),
 }
 
 impl<'a> Traffic<'a> {
-    /// The TCP host, if the traffic is TCP.
-    pub fn host(&self) -> Option<&Host<'a, BulkApp, 2>> {
+    /// The TCP hosts behind this radio.
+    pub fn hosts(&self) -> Vec<&Host<'a, BulkApp, 2>> {
         match self {
-            Traffic::Tcp(host) | Traffic::Snooped(_, host) => Some(host),
-            Traffic::Udp(_) | Traffic::Kcp(_) | Traffic::Pinged(_) | Traffic::Relay(_) => None,
+            Traffic::Tcp(host) | Traffic::Snooped(_, host) => vec![host],
+            Traffic::Junction(junction) => {
+                let hosts = junction.hosts.iter();
+                hosts.flat_map(|(_, traffic)| traffic.hosts()).collect()
+            }
+            Traffic::Udp(_) | Traffic::Kcp(_) | Traffic::Pinged(_) | Traffic::Relay(_) => {
+                Vec::new()
+            }
         }
     }
 
@@ -53,15 +65,22 @@ impl<'a> Traffic<'a> {
             Traffic::Snooped(_, host) => {
                 Traffic::Snooped(Box::new(Snoop::new(SnoopConfig::default())), host)
             }
+            Traffic::Junction(junction) => Traffic::Junction(Box::new(junction.restarted())),
             other => other,
         }
     }
 
-    /// The TCP host, mutable, to connect it.
-    pub fn host_mut(&mut self) -> Option<&mut Host<'a, BulkApp, 2>> {
+    /// The same hosts, mutable, to connect them.
+    pub fn hosts_mut(&mut self) -> Vec<&mut Host<'a, BulkApp, 2>> {
         match self {
-            Traffic::Tcp(host) | Traffic::Snooped(_, host) => Some(host),
-            Traffic::Udp(_) | Traffic::Kcp(_) | Traffic::Pinged(_) | Traffic::Relay(_) => None,
+            Traffic::Tcp(host) | Traffic::Snooped(_, host) => vec![host],
+            Traffic::Junction(junction) => {
+                let hosts = junction.hosts.iter_mut();
+                hosts.flat_map(|(_, traffic)| traffic.hosts_mut()).collect()
+            }
+            Traffic::Udp(_) | Traffic::Kcp(_) | Traffic::Pinged(_) | Traffic::Relay(_) => {
+                Vec::new()
+            }
         }
     }
 }
@@ -76,7 +95,11 @@ impl Traffic<'_> {
                     host.handle_packet(now, packet);
                 }
             }
-            Traffic::Udp(_) | Traffic::Kcp(_) | Traffic::Pinged(_) | Traffic::Relay(_) => {}
+            Traffic::Udp(_)
+            | Traffic::Kcp(_)
+            | Traffic::Pinged(_)
+            | Traffic::Relay(_)
+            | Traffic::Junction(_) => {}
         }
     }
 
@@ -88,7 +111,7 @@ impl Traffic<'_> {
                 snoop.from_host(now, packet.get(..len)?);
                 Some(len)
             }),
-            Traffic::Udp(_) | Traffic::Kcp(_) | Traffic::Pinged(_) | Traffic::Relay(_) => None,
+            _ => None,
         }
     }
 }
@@ -100,6 +123,7 @@ impl HostNode for Traffic<'_> {
             Traffic::Kcp(tunnel) => tunnel.handle_packet(now, packet),
             Traffic::Pinged(pings) => pings.handle_packet(now, packet),
             Traffic::Relay(relay) => relay.put(packet),
+            Traffic::Junction(junction) => junction.handle_packet(now, packet),
             Traffic::Tcp(_) | Traffic::Snooped(..) => {
                 let mut long = [0; PACKET_MAX];
                 if let Some(len) = ipv4::lengthen(packet, &mut long) {
@@ -115,6 +139,7 @@ impl HostNode for Traffic<'_> {
             Traffic::Kcp(tunnel) => tunnel.poll_packet(now, packet),
             Traffic::Pinged(pings) => pings.poll_packet(now, packet),
             Traffic::Relay(relay) => relay.next(packet),
+            Traffic::Junction(junction) => junction.poll_packet(now, packet),
             Traffic::Tcp(_) | Traffic::Snooped(..) => {
                 let len = self.poll_segment(now, packet)?;
                 Some(ipv4::shorten(packet, len))
@@ -126,6 +151,7 @@ impl HostNode for Traffic<'_> {
         match self {
             Traffic::Udp(_) | Traffic::Pinged(_) | Traffic::Relay(_) => {}
             Traffic::Tcp(host) => host.handle_timeout(now),
+            Traffic::Junction(junction) => junction.handle_timeout(now),
             Traffic::Kcp(tunnel) => tunnel.handle_timeout(now),
             Traffic::Snooped(snoop, host) => {
                 snoop.handle_timeout(now);
@@ -146,6 +172,7 @@ impl HostNode for Traffic<'_> {
                 Wake::earlier(snoop.poll_timeout(), host.poll_timeout())
             }
             Traffic::Relay(_) => None,
+            Traffic::Junction(junction) => junction.poll_timeout(),
         }
     }
 }

@@ -18,13 +18,14 @@
 //! | module | what |
 //! |---|---|
 //! | `figure2` to `figure15`, `table1`, `table2`, `snoop` | the paper's figures and tables |
-//! | `ampdu`, `peers`, `classes`, `improved` | figures that the paper does not have |
+//! | `ampdu`, `peers`, `classes`, `crossover`, `improved` | figures that the paper does not have |
 //! | [`context`], [`panel`], `changes`, `outdoor_links` | what the figures share |
 
 mod ampdu;
 mod changes;
 mod classes;
 pub mod context;
+mod crossover;
 mod figure10;
 mod figure11;
 mod figure12;
@@ -64,7 +65,7 @@ pub static PAPER: Paper = Paper {
 
 type Recipe = paper::Recipe<fn(&FigureContext<'_>) -> Result<Figure, RunError>>;
 
-const FIGURES: [Recipe; 20] = [
+const FIGURES: [Recipe; 21] = [
     Recipe {
         name: "figure2",
         about: "plain 802.11 over distance, by UDP: one way, both ways, loss",
@@ -94,6 +95,11 @@ const FIGURES: [Recipe; 20] = [
         name: "figure9",
         about: "TCP over distance: one way, both ways, both ways at 10 % loss",
         make: figure9::make,
+    },
+    Recipe {
+        name: "crossover",
+        about: "from which distance on WiLDNet is ahead one way, by the settings of 802.11",
+        make: crossover::make,
     },
     Recipe {
         name: "table1",

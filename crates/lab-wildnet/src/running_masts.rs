@@ -1,11 +1,11 @@
-//! A line of masts in the simulator: from its start, through restarts of masts, to its end.
+//! Masts in the simulator: from their start, through restarts of masts, to their end.
 
 use chappe_core::{Instant, Seed};
 use chappe_lab::run::RunError;
 use chappe_sim::{AirTime, Fault, Recorder, Simulator, World};
+use chappe_tcplp::host::Host;
 use chappe_tcplp::tcp::Local;
 
-use crate::faults::radios;
 use crate::hosts::{BulkApp, HostMemory};
 use crate::life::Life;
 use crate::masts::Masts;
@@ -14,17 +14,19 @@ use crate::station::{Station, TunedStation};
 use crate::traffic::Traffic;
 use crate::udp::UDP_PAYLOAD;
 
-/// A line of masts in the simulator.
-pub struct RunningLine<'a, R: Recorder> {
+/// Masts in the simulator.
+pub struct RunningMasts<'a, R: Recorder> {
     /// The radios and the medium.
     pub simulator: Simulator<TunedStation<'a>, R>,
-    /// Each radio's end of the queues between the radios of its mast.
+    /// Each radio's ends of the queues between the radios of its mast.
     relays: Vec<Relay>,
     /// The latest slot of the first mast: its number and its end.
     turn: (u64, Instant),
     /// The longest time from the end of one of its slots to the start of the next, minus the length of a slot, in s.
     pub(crate) idle: f64,
     masts: Masts,
+    /// The radio of each host, and the host's place behind it.
+    hosts: Vec<(usize, usize)>,
     seed: Seed,
     /// Masts that have restarted, in order of time.
     pub restarted: Vec<usize>,
@@ -32,15 +34,15 @@ pub struct RunningLine<'a, R: Recorder> {
     pub ended: Vec<Station<'a>>,
 }
 
-impl<'a, R: Recorder> RunningLine<'a, R> {
-    /// Starts a line: builds its stations, and opens the connections of hosts. `app` gives the application of a radio's host.
+impl<'a, R: Recorder> RunningMasts<'a, R> {
+    /// Starts masts: builds their stations, and opens the connections of hosts. `app` gives the application of each of [`Masts::seats`].
     pub fn launch(
         masts: &Masts,
         memory: &'a mut HostMemory,
         seed: Seed,
         app: impl Fn(usize) -> BulkApp,
         recorder: R,
-    ) -> Result<RunningLine<'a, R>, RunError> {
+    ) -> Result<RunningMasts<'a, R>, RunError> {
         let locals: &'a [Local] = &memory.locals;
         let relays: Vec<Relay> = masts.relays();
         let nodes = masts.nodes(&mut memory.sockets, locals, (&relays, app), seed);
@@ -53,26 +55,41 @@ impl<'a, R: Recorder> RunningLine<'a, R> {
             .chain(masts.faults.events.iter().cloned())
             .collect();
         let mut simulator = Simulator::new(world, nodes, seed, recorder).map_err(defect)?;
-        for radio in 0..masts.radios() {
-            let peer = masts.peer(radio).filter(|_| masts.sends(radio));
-            let peer = peer.map(|peer| &locals[peer]);
-            simulator.with_node(radio, |node, now| node.station.start(now, peer));
+        let seats = masts.seats();
+        let mut hosts = Vec::new();
+        for (place, seat) in seats.iter().enumerate() {
+            let before = seats[..place]
+                .iter()
+                .filter(|other| other.radio == seat.radio);
+            hosts.push((seat.radio, before.count()));
         }
-        Ok(RunningLine::new(simulator, relays, masts.clone(), seed))
+        for radio in 0..masts.radios() {
+            let own = seats.iter().filter(|seat| seat.radio == radio);
+            let peers = own.map(|seat| locals.get(seat.peer).filter(|_| seat.sends));
+            let peers: Vec<Option<&Local>> = peers.collect();
+            simulator.with_node(radio, |node, now| node.station.start(now, &peers));
+        }
+        Ok(RunningMasts::new(
+            simulator,
+            relays,
+            (masts.clone(), hosts),
+            seed,
+        ))
     }
 
     fn new(
         simulator: Simulator<TunedStation<'a>, R>,
         relays: Vec<Relay>,
-        masts: Masts,
+        (masts, hosts): (Masts, Vec<(usize, usize)>),
         seed: Seed,
-    ) -> RunningLine<'a, R> {
-        RunningLine {
+    ) -> RunningMasts<'a, R> {
+        RunningMasts {
             simulator,
             relays,
             turn: (0, Instant::ZERO),
             idle: 0.0,
             masts,
+            hosts,
             seed,
             restarted: Vec::new(),
             ended: Vec::new(),
@@ -128,6 +145,18 @@ impl<'a, R: Recorder> RunningLine<'a, R> {
         self.turn = (turn.index, turn.start + turn.length);
     }
 
+    /// A host, by its place among [`Masts::seats`].
+    pub fn host(&self, seat: usize) -> Option<&Host<'a, BulkApp, 2>> {
+        let (radio, place) = *self.hosts.get(seat)?;
+        let hosts = self.simulator.node(radio).station.traffic().hosts();
+        hosts.get(place).copied()
+    }
+
+    /// The radio behind which a host stands.
+    pub fn radio_of(&self, seat: usize) -> usize {
+        self.hosts.get(seat).map_or(0, |(radio, _)| *radio)
+    }
+
     /// Octets of payload that all ends have received so far.
     pub fn received(&self) -> f64 {
         let of = |node: &TunedStation<'_>| match node.station.traffic() {
@@ -135,13 +164,15 @@ impl<'a, R: Recorder> RunningLine<'a, R> {
             Traffic::Kcp(tunnel) => tunnel.flow.received as f64,
             Traffic::Pinged(pings) => pings.bulk.received as f64 * UDP_PAYLOAD as f64,
             traffic => traffic
-                .host()
-                .map_or(0.0, |host| host.app().received as f64),
+                .hosts()
+                .into_iter()
+                .map(|host| host.app().received as f64)
+                .sum(),
         };
         self.simulator.nodes().map(of).sum()
     }
 
-    /// Whether the line has faults of masts or links, and so counters of them.
+    /// Whether there are faults of masts or links, and so counters of them.
     pub fn faulty(&self) -> bool {
         let faults = &self.masts.faults;
         !(faults.events.is_empty() && faults.restarts.is_empty() && faults.losses.is_empty())
@@ -156,8 +187,8 @@ impl<'a, R: Recorder> RunningLine<'a, R> {
             seed: self.seed,
         };
         let site = self.masts.site(mast, &life);
-        for radio in radios(mast, self.masts.hops.len() + 1) {
-            // Both queues of the mast are lost: what is incoming for one radio is outgoing for the other.
+        for radio in self.masts.layout.radios_at(mast) {
+            // All queues of the mast are lost: what is incoming for one radio was received by another.
             self.relays[radio].incoming.borrow_mut().clear();
             let (masts, ended) = (&self.masts, &mut self.ended);
             self.simulator.revive(radio, |node| {
