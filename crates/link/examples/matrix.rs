@@ -2,9 +2,10 @@
 //!
 //! `cargo run --release -p chappe-link --example matrix [WORD...]` measures the cells whose names contain all words, for example
 //! `matrix 300ms 5%` or `matrix -100Mbit/s` (a `-` leaves out), and judges each; `matrix short` takes the twelve that the tests run. `matrix seeds=3` measures
-//! each cell with three seeds, and judges the mean. `matrix table` prints all as one table, and the worst cells. A cell is met if the
+//! each cell with three seeds, and judges the mean. `matrix window=16` lets TCP have sixteen times under way what the path holds
+//! instead of four. `matrix table` prints all as one table, and the worst cells. A cell is met if the
 //! transfer gets 95 % of (1 - p) C for the losses that there were, and 97 % of the better of plain cubic and plain BBR
-//! (`tests/suite/air/cells.rs` says how both are computed). Cells are measured on all processors.
+//! (`tests/suite/air/cells.rs` says how both are computed). `matrix trace 100Mbit/s 600ms 5%` prints each half second of cells. Cells are measured on all processors.
 
 #[path = "../tests/suite/air/mod.rs"]
 mod air;
@@ -28,6 +29,9 @@ fn main() {
     };
     let seeds = take(&|word| word.starts_with("seeds="));
     let seeds = seeds.and_then(|word| word["seeds=".len()..].parse().ok());
+    let window = take(&|word| word.starts_with("window="));
+    let window = window.and_then(|word| word["window=".len()..].parse().ok());
+    let traced = take(&|word| word == "trace").is_some();
     let quick = take(&|word| word == "short").is_some();
     let table = take(&|word| word == "table").is_some();
     let cells = if quick { short() } else { all() };
@@ -37,8 +41,15 @@ fn main() {
             None => cell.name.contains(word.as_str()),
         })
     };
-    let cells: Vec<Cell> = cells.into_iter().filter(named).collect();
+    let mut cells: Vec<Cell> = cells.into_iter().filter(named).collect();
+    for cell in cells.iter_mut().filter(|_| window.is_some()) {
+        cell.air.window = cell.air.window_of(window.unwrap_or_default());
+    }
     let seeds = seeds.unwrap_or(1u64).max(1);
+    if traced {
+        cells.iter().for_each(trace);
+        return;
+    }
     let begun = Instant::now();
     let judged = measure(&cells, seeds);
     if table {
@@ -53,6 +64,44 @@ fn main() {
         if seeds == 1 { "" } else { "s" },
         begun.elapsed().as_secs_f64()
     );
+}
+
+/// Prints what becomes of a cell each half second: where the loss of efficiency goes.
+fn trace(cell: &Cell) {
+    const STEP: u64 = 500;
+    println!("{}", cell.name);
+    println!(
+        "   s | Mbit/s, pace, pace back, packets that wait there | TCP under way, bodies open, oldest sent, held there, lost | idle %, new again repair fill %, dropped by the queue"
+    );
+    let mut run = air::Run::new(cell.air, 1);
+    let end = 2_000 + cell.air.delay.nanos() / 1_000_000 * 20 + cell.secs * 1_000;
+    let mut before = run.tally();
+    for step in 1..=end / STEP {
+        run.until(chappe_core::Instant::from_millis(step * STEP));
+        let now = run.tally();
+        let new = |place: usize| (now[place] - before[place]) as f64;
+        let (report, frames) = (run.peers[0].link().report(), new(4).max(1.0));
+        println!(
+            "{:4.1} | {:6.2} {:6.2} {:6.2} {:5} | {:5} {:5} {:2} {:5} {:4} | {:4.1}, {:4.1} {:4.1} {:4.1} {:4.1}, {}",
+            step as f64 * STEP as f64 / 1e3,
+            new(0) * 8.0 / 1e3 / STEP as f64,
+            run.peers[0].rate().0 as f64 / 1e6,
+            run.peers[1].rate().0 as f64 / 1e6,
+            run.peers[1].waiting(),
+            run.under_way(),
+            report.open,
+            report.oldest_transmissions,
+            run.peers[1].link().report().held,
+            run.peers[0].link().lost_count(),
+            100.0 - new(1) * 8.0 / (cell.air.rate.0 as f64 * STEP as f64 / 1e5),
+            new(6) / frames * 100.0,
+            new(7) / frames * 100.0,
+            new(8) / frames * 100.0,
+            new(12) / frames * 100.0,
+            new(3),
+        );
+        before = now;
+    }
 }
 
 /// A cell with a row for each seed.

@@ -78,6 +78,7 @@ mod packing;
 mod path_mtu;
 mod peer;
 mod status;
+mod streams;
 mod tunnel;
 
 pub use carrier::Carrier;
@@ -87,7 +88,8 @@ pub use peer::{
     BULK, Goodput, IDLE_KEEPALIVE, PEERS_MAX, PathConfig, Peer, PeerConfig, PeerCounters, State,
 };
 pub use status::{PathStatus, PeerStatus, Status};
-pub use tunnel::{Ending, Tunnel, TunnelConfig};
+pub use streams::{ADDRESSES_MAX, StreamCounters, StreamsConfig};
+pub use tunnel::{Ending, Tunnel, TunnelConfig, usual_memory};
 
 /// The protocol on the wire.
 pub const PROTOCOL: chappe_session::Protocol = chappe_session::Protocol {

@@ -44,6 +44,8 @@ const CLEAN: f64 = 0.02;
 /// together settle within half a second (natural frequency 9 to 6.5 per second, damping 0.8 to 0.6).
 const SHARE_NOW: f64 = 0.03;
 const SHARE_STEP: f64 = 0.004;
+/// The longest round trip, in seconds, for which these gains hold; they shrink for longer ones.
+const GAINED: f64 = 0.1;
 /// The smallest share: that of each of two hosts that fill a half-duplex medium in both directions.
 const SHARE_LEAST: f64 = 0.5;
 /// Shortest time between two adjustments: two reports of 10 ms.
@@ -204,7 +206,9 @@ impl Pace {
         self.judged_at = now;
         self.bunch = self.bunch.mul_f64(BUNCH_KEPT);
         let standing = sight.lately.saturating_sub(sight.least + sight.jitter);
-        self.judge_share(standing, sight.right);
+        // On a long path what is changed shows late: smaller steps, or the share swings.
+        let gained = (GAINED / sight.smoothed.as_secs_f64().max(1e-3)).min(1.0);
+        self.judge_share(standing, sight.right, gained);
     }
 
     /// Notes what a report says without drawing conclusions: this end has stood still.
@@ -215,11 +219,11 @@ impl Pace {
 
     /// Adjusts the share of a given rate. A sender whose pace held nothing back did not cause the queue, so it does not slow
     /// down.
-    fn judge_share(&mut self, queue: Duration, right: Duration) {
+    fn judge_share(&mut self, queue: Duration, right: Duration, gained: f64) {
         let over = queue.as_secs_f64() / right.as_secs_f64().max(1e-3) - 1.0;
         let over = if self.used { over.min(4.0) } else { -1.0 };
-        self.share = (self.share - SHARE_STEP * over).clamp(SHARE_LEAST, 1.0);
-        self.share_now = (self.share - SHARE_NOW * over).clamp(SHARE_LEAST, 1.0);
+        self.share = (self.share - SHARE_STEP * gained * over).clamp(SHARE_LEAST, 1.0);
+        self.share_now = (self.share - SHARE_NOW * gained * over).clamp(SHARE_LEAST, 1.0);
         self.used = false;
     }
 
@@ -246,6 +250,7 @@ mod tests {
             lately: seen,
             passed: (0, Instant::ZERO),
             frames: (0, 0),
+            heard: 0,
             jitter: Duration::ZERO,
             host_delay: Duration::ZERO,
             right,

@@ -15,7 +15,7 @@ use path::Path;
 use chappe_core::{Bitrate, Duration, Instant};
 use chappe_session::{Drawer, Gate, OVERHEAD, Psk, Public};
 use chappe_sys::Endpoint;
-use chappe_wildnet::{Config, ConfigError, FLOWS, Link, PATHS, Report, SERVICES, Service};
+use chappe_wildnet::{Config, ConfigError, FLOWS, Link, Memory, PATHS, Report, SERVICES, Service};
 
 use crate::classify::Net;
 use crate::pace::Sight;
@@ -444,6 +444,11 @@ impl Peer {
         }
     }
 
+    /// Lets the windows grow only as far as a memory goes that peers may share. What each has from the start is not taken from it.
+    pub fn share_memory(&mut self, memory: &Memory) {
+        self.link.share_memory(memory);
+    }
+
     /// Sets the interval between empty frames on an idle link.
     pub fn set_keepalive(&mut self, keepalive: Duration) {
         self.config.keepalive = keepalive;
@@ -599,6 +604,7 @@ impl Peer {
             lately,
             passed: report.passed,
             frames: (report.totals.received, report.totals.lost),
+            heard: own.octets_received,
             // Of twenty round trips that differ by up to this in each direction, the least lies about a quarter of it above the
             // least of thousands.
             jitter: report.reordering / 4,

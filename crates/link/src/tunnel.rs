@@ -1,5 +1,6 @@
-//! The process: a TUN device, a socket, peers, and one event loop.
+//! The process: a TUN device or streams, a socket, peers, and one event loop.
 
+mod host;
 mod outbox;
 mod peers;
 mod routes;
@@ -12,8 +13,10 @@ use std::ops::ControlFlow;
 
 use chappe_core::{Bitrate, Duration, Instant};
 use chappe_session::{Gate, HANDSHAKE_MAX, Public, Reason, Secret, Verdict};
-use chappe_sys::tun::{Joined, Tun};
-use chappe_sys::{Clock, EventLoop, Interface, Links, Ready, Received, Signal, packet, udp};
+use chappe_sys::tun::Joined;
+use chappe_sys::{Clock, EventLoop, Interface, Ready, Received, Signal, packet, udp};
+
+use chappe_wildnet::Memory;
 
 use crate::carrier::Carrier;
 use crate::classify::facts;
@@ -22,6 +25,8 @@ use crate::hints::Hints;
 use crate::introduction;
 use crate::packing::JOINED_MAX;
 use crate::peer::{Peer, PeerConfig, of_place};
+use crate::streams::{FIRST_TOKEN, StreamCounters, StreamsConfig};
+use host::Host;
 use routes::Routes;
 use sockets::Sockets;
 use turns::Turns;
@@ -43,10 +48,23 @@ pub struct TunnelConfig {
     pub device_queue: u32,
     /// The device's MTU in octets, whatever fits a frame; `None` means 1500.
     pub mtu: Option<usize>,
+    /// Octets that the windows of all peers may take beyond what each has from the start; see [`usual_memory`].
+    pub memory: usize,
     /// Whether to use segmentation offload for TCP and UDP, where it saves work.
     pub offloads: bool,
     /// Whether SIGINT and SIGTERM end [`Tunnel::run`].
     pub signals: bool,
+    /// What goes through the link without a device, which needs no privilege; `None` for a device.
+    pub streams: Option<StreamsConfig>,
+}
+
+/// Octets for the windows of all peers on this machine: a sixteenth of its memory, or of what its control group may have. That is the
+/// mark at which Linux begins to save memory of TCP (the second value of `tcp_mem`, tcp(7); `tcp_init_mem` in net/ipv4/tcp.c).
+pub fn usual_memory() -> usize {
+    /// Where it cannot be read: a sixteenth of the 128 MiB of a small router.
+    const LEAST: usize = 8 << 20;
+    let memory = chappe_sys::memory();
+    memory.map_or(LEAST, |octets| (octets / 16) as usize)
 }
 
 /// The event that ended [`Tunnel::run`].
@@ -83,13 +101,15 @@ pub struct UnmatchedTraffic {
 
 /// A TUN device and its peers.
 pub struct Tunnel {
-    tun: Tun,
+    host: Host,
     sockets: Sockets,
     gate: Gate,
     /// The peers by their places, which the indices of their sessions contain.
     places: Vec<Option<Place>>,
     /// Their places by their keys.
     keys: BTreeMap<Public, usize>,
+    /// What the windows of the peers may take.
+    memory: Memory,
     routes: Routes,
     /// The networks that have a route through the device.
     installed: Vec<crate::classify::Net>,
@@ -157,9 +177,10 @@ impl Tunnel {
             config.secret.clone(),
             chappe_sys::random_key()?,
         );
+        let memory = Memory::new(config.memory);
         let mut places = Vec::new();
         for (number, peer) in peers.into_iter().take(crate::PEERS_MAX).enumerate() {
-            places.push(Some(Place::new(peer, &gate, number)?));
+            places.push(Some(Place::new(peer, (&gate, &memory), number)?));
         }
         // One device serves all peers, so its MTU must suit the one with the shortest packets.
         let most = places.iter().flatten().map(|place| place.peer.packet_max());
@@ -167,35 +188,25 @@ impl Tunnel {
             .mtu
             .unwrap_or(USUAL_MTU)
             .min(most.min().unwrap_or(USUAL_MTU));
-        let tun = Tun::create_joining(&config.device)?;
-        let links = Links::open()?;
-        links.set_mtu(tun.name(), mtu as u32)?;
-        links.set_queue_len(tun.name(), config.device_queue)?;
-        for &(address, prefix) in &config.addresses {
-            match address {
-                IpAddr::V4(address) => links.add_address(tun.name(), address, prefix)?,
-                IpAddr::V6(address) => links.add_address_v6(tun.name(), address, prefix)?,
-            }
-        }
-        links.up(tun.name())?;
         let clock = Clock::start();
         let mut events = EventLoop::new(clock)?;
         if config.signals {
             events.watch_signals_and_reload()?;
         }
-        events.add(&tun, TUN)?;
+        let host = Host::open(config, mtu, &events)?;
         events.add(&socket, SOCKET)?;
         let mut tunnel = Tunnel {
-            tun,
+            host,
             sockets: Sockets::new(socket, udp && config.offloads, joins),
             gate,
             hints: Hints::new(config.addresses.iter().map(|address| address.0).collect()),
             offloads: config.offloads,
             places,
             keys: BTreeMap::new(),
+            memory,
             routes: Routes::default(),
             installed: Vec::new(),
-            installs: config.routes,
+            installs: config.routes && config.streams.is_none(),
             turns: Turns::default(),
             tick_at: Instant::ZERO,
             introduces: false,
@@ -214,9 +225,17 @@ impl Tunnel {
         Ok(tunnel)
     }
 
-    /// The name of the TUN device.
+    /// The name of the TUN device; "none" if there is none.
     pub fn device(&self) -> &str {
-        self.tun.name()
+        self.host.name()
+    }
+
+    /// What became of the connections that go through the link without a device; `None` with one.
+    pub fn streams(&self) -> Option<StreamCounters> {
+        match &self.host {
+            Host::Streams(streams) => Some(streams.counters),
+            Host::Device(_) => None,
+        }
     }
 
     /// The MTU of the TUN device in octets.
@@ -274,16 +293,21 @@ impl Tunnel {
             self.rounds += 1;
             let now = self.clock.now();
             self.tick(now)?;
+            self.turn_streams(now);
             self.send(now)?;
             if observe(self, now).is_break() {
                 return Ok(Ending::Asked);
             }
-            self.events.set_deadline(Some(self.deadline()))?;
+            let deadline = self.deadline(now);
+            self.events.set_deadline(Some(deadline))?;
             ready.clear();
             self.events.wait(&mut ready)?;
             for &event in &ready {
                 match event {
                     Ready::Readable(TUN) => self.take_packets(&mut datagram)?,
+                    Ready::Readable(token) | Ready::Writable(token) if token >= FIRST_TOKEN => {
+                        self.stream_ready(token);
+                    }
                     Ready::Readable(token) => {
                         self.take_datagrams((token - SOCKET) as usize, &mut datagram)?;
                     }
@@ -304,7 +328,7 @@ impl Tunnel {
         self.sockets.refresh(&self.carrier, &self.events)?;
         let wall = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
         let wall = wall.unwrap_or_default();
-        let (all, here) = (self.places.len() as f64, (self.tun.name(), &self.carrier));
+        let (all, here) = (self.places.len() as f64, (self.host.name(), &self.carrier));
         for (number, place) in self.places.iter_mut().enumerate() {
             let Some(place) = place else {
                 continue;
@@ -331,6 +355,9 @@ impl Tunnel {
     /// Lets the host coalesce segments once a peer is fast enough. On a slow link one coalesced packet would occupy the
     /// medium for long. The hysteresis of a factor of two keeps a varying pace from toggling it.
     fn join_or_cut(&mut self) -> chappe_sys::Result<()> {
+        let Host::Device(device) = &self.host else {
+            return Ok(());
+        };
         let peers = || self.places.iter().flatten().map(|place| &place.peer);
         let fastest = peers().map(Peer::rate).max();
         let join = self.offloads
@@ -342,15 +369,19 @@ impl Tunnel {
                     JOIN
                 });
         if join != self.joining {
-            self.tun.join(join)?;
+            device.join(join)?;
             self.joining = join;
         }
         Ok(())
     }
 
-    fn deadline(&self) -> Instant {
-        let next = self.turns.earliest();
-        next.map_or(self.tick_at, |at| at.min(self.tick_at))
+    fn deadline(&mut self, now: Instant) -> Instant {
+        let streams = match &mut self.host {
+            Host::Streams(streams) => streams.deadline(now),
+            Host::Device(_) => None,
+        };
+        let next = self.turns.earliest().into_iter().chain(streams);
+        next.fold(self.tick_at, Instant::min)
     }
 
     /// Sends the datagrams of all peers, usually in one system call for each socket.
@@ -398,7 +429,10 @@ impl Tunnel {
 
     fn take_packets(&mut self, packet: &mut [u8]) -> chappe_sys::Result<()> {
         for _ in 0..TURN {
-            let Some((len, joined)) = self.tun.receive_joined(packet)? else {
+            let Host::Device(device) = &self.host else {
+                break;
+            };
+            let Some((len, joined)) = device.receive_joined(packet)? else {
                 break;
             };
             let packet = packet.get(..len).unwrap_or_default();
@@ -493,7 +527,8 @@ impl Tunnel {
                 self.turns.touch(number);
                 while let Some((len, joined)) = peer.deliver_joined(packet) {
                     let packet = packet.get(..len).unwrap_or_default();
-                    if let Some(foreign) = hand_up(&self.tun, peer, packet, joined)? {
+                    let to = (&mut self.host, now, number);
+                    if let Some(foreign) = hand_up(to, peer, packet, joined)? {
                         self.hints.foreign(now, &peer.config().name, foreign);
                     }
                 }
@@ -522,9 +557,9 @@ impl UnmatchedTraffic {
     }
 }
 
-/// Passes a packet from a peer to the host if its source is in the peer's networks. Returns the source otherwise.
+/// Passes a packet from the peer at a place to the host if its source is in the peer's networks. Returns the source otherwise.
 fn hand_up(
-    tun: &Tun,
+    (host, now, place): (&mut Host, Instant, usize),
     peer: &mut Peer,
     packet: &[u8],
     joined: Option<Joined>,
@@ -536,7 +571,7 @@ fn hand_up(
         peer.counters_mut().foreign += 1;
         return Ok(source);
     }
-    if tun.send_joined(packet, joined)? {
+    if host.take(now, place, packet, joined)? {
         peer.counters_mut().octets_delivered += packet.len() as u64;
     } else {
         peer.counters_mut().host_full += 1;

@@ -114,6 +114,31 @@ impl EventLoop {
             .map_err(|error| Error::new("change the events of a descriptor", error))
     }
 
+    /// Changes whether to watch `fd` for reading and for writing, from what was watched before; (false, false): not at all. A descriptor
+    /// whose readiness is of no use at present must not be watched, since it would end every wait.
+    pub fn watch_for(
+        &self,
+        fd: impl AsFd,
+        token: u64,
+        before: (bool, bool),
+        now: (bool, bool),
+    ) -> Result<()> {
+        let mut flags = epoll::EventFlags::empty();
+        flags.set(epoll::EventFlags::IN, now.0);
+        flags.set(epoll::EventFlags::OUT, now.1);
+        let unwatched = (false, false);
+        match (before == unwatched, now == unwatched) {
+            (true, true) => Ok(()),
+            (true, false) => self.register(fd, token, flags),
+            (false, true) => self.remove(fd),
+            (false, false) => {
+                let data = epoll::EventData::new_u64(token);
+                epoll::modify(&self.epoll, fd, data, flags)
+                    .map_err(|error| Error::new("change the events of a descriptor", error))
+            }
+        }
+    }
+
     /// Stops watching the descriptor `fd`.
     pub fn remove(&self, fd: impl AsFd) -> Result<()> {
         epoll::delete(&self.epoll, fd).map_err(|error| Error::new("forget a descriptor", error))

@@ -33,6 +33,7 @@
 //! | [`wireless`] | which interfaces lead to radios; the coverage class of 802.11 cards |
 //! | [`Folder`] | names in folders: given without replacing a file, looked up without following links |
 //! | [`write_new`] | files that are whole or absent |
+//! | [`memory`] | how much memory this process may have |
 //! | [`EventLoop`] [`Clock`] | one wait for descriptors, a deadline and signals |
 //! | [`ability`] | what this machine and user can do, with a reason and a remedy |
 //!
@@ -49,6 +50,7 @@ mod folder;
 mod frames;
 mod interface;
 mod links;
+mod memory;
 mod netlink;
 mod new_file;
 mod raw;
@@ -69,8 +71,15 @@ pub use folder::{Folder, Named};
 pub use frames::{BATCH, Endpoint, Run};
 pub use interface::Interface;
 pub use links::Links;
+pub use memory::memory;
 pub use new_file::write_new;
 pub use socket::{Received, Socket, user_priority};
+
+/// Lets the end of a TCP connection look like a break to the other end: a reset instead of a FIN (SO_LINGER of zero, socket(7)).
+pub fn reset_on_close(socket: impl std::os::fd::AsFd) -> Result<()> {
+    rustix::net::sockopt::set_socket_linger(socket, Some(std::time::Duration::ZERO))
+        .map_err(|error| Error::new("set how a connection ends", error))
+}
 
 /// Sets the congestion control of one TCP socket, such as `cubic`. Without CAP_NET_ADMIN, only those listed in
 /// `/proc/sys/net/ipv4/tcp_allowed_congestion_control` are allowed.

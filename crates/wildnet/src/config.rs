@@ -8,6 +8,8 @@ use crate::header;
 pub const SERVICES: usize = 4;
 /// Number of flows on one link that keep their own order.
 pub const FLOWS: usize = 64;
+/// Most places of a window. The base in a frame is at most 65,535 behind its number, and a handshake says the window in 16 bits.
+pub(crate) const WINDOW_MOST: usize = 1 << 16;
 /// Most octets of copies in a frame ([`Config::copies`]).
 pub(crate) const COPIES_MOST: usize = 256;
 
@@ -139,8 +141,9 @@ pub struct Config {
     ///
     /// Packets per slot times the rounds that the oldest may need: 13 × 8 for 30 % loss and one in a thousand late (specs 4.5).
     pub window: usize,
-    /// Open bodies for which there is memory at most; a power of two. It doubles when a long and fast path needs it: a window
-    /// must hold what the path holds, once more for each round that the oldest body may need.
+    /// Open bodies for which there are places at most; a power of two. They double when a long and fast path needs them: a window
+    /// must hold what the path holds, once more for each round that the oldest body may need. A shared [`Memory`](crate::Memory) may
+    /// allow fewer.
     pub window_max: usize,
     /// Packets that may wait in each class before [`Link::offer`](crate::Link::offer) refuses.
     pub queue: usize,
@@ -201,8 +204,7 @@ impl Config {
         Config {
             frame_max,
             window: 1024,
-            // Three rounds of 100 Mbit/s over a satellite: 3 * 5160 frames of 1500 octets in 600 ms.
-            window_max: 1 << 14,
+            window_max: WINDOW_MOST,
             queue: 256,
             recovery: Recovery::Improved { fill: false },
             services: [
@@ -244,7 +246,7 @@ impl Config {
             Err(ConfigError::Window(self.window))
         } else if !self.window_max.is_power_of_two()
             || self.window_max < self.window
-            || self.window_max > 1 << 14
+            || self.window_max > WINDOW_MOST
         {
             Err(ConfigError::WindowMax(self.window_max))
         } else if self.queue == 0 {
@@ -269,7 +271,7 @@ pub enum ConfigError {
     FrameMax(usize),
     /// The window must be a power of two of at least 16.
     Window(usize),
-    /// The largest window must be a power of two from the window to 16,384.
+    /// The largest window must be a power of two from the window to 65,536.
     WindowMax(usize),
     /// The queue must hold at least one packet.
     Queue,
@@ -292,7 +294,7 @@ impl core::fmt::Display for ConfigError {
             ),
             ConfigError::WindowMax(packets) => write!(
                 f,
-                "a largest window of {packets} packets: it must be a power of two from the window to 16384"
+                "a largest window of {packets} packets: it must be a power of two from the window to {WINDOW_MOST}"
             ),
             ConfigError::Copies(octets) => {
                 write!(

@@ -88,6 +88,7 @@ mod estimate;
 pub mod gilbert;
 pub mod header;
 mod link;
+mod memory;
 mod node;
 mod paths;
 pub mod policy;
@@ -103,6 +104,7 @@ pub use config::{Config, ConfigError, FLOWS, Order, Recovery, Redundancy, SERVIC
 pub use counters::Counters;
 pub use estimate::{Estimate, Totals};
 pub use link::{Heard, Link, Opportunity, Report};
+pub use memory::Memory;
 pub use node::Node;
 pub use paths::PATHS;
 pub use radio::{Radio, SlotCounters};

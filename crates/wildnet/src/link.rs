@@ -18,6 +18,7 @@ use crate::counters::Counters;
 use crate::estimate::Totals;
 use crate::gilbert::Channel;
 use crate::header::{ACK, COVER, FIXED, Frame, PLAIN_MAX, SLOT, Slot};
+use crate::memory::{Memory, Share};
 use crate::paths::{PATHS, Paths};
 use crate::policy::Prediction;
 use crate::receiver::{Delivery, Receiver};
@@ -414,6 +415,17 @@ impl Link {
     /// Sets the time of a round and of one way (only in slots; without slots both are measured).
     pub fn set_round(&mut self, round: Duration, one_way: Duration) {
         self.sender.set_round(round, one_way);
+    }
+
+    /// Lets both windows grow only as far as a memory goes that links may share. What both have from the start is not taken from it.
+    pub fn share_memory(&mut self, memory: &Memory) {
+        self.sender.share(Share::of(memory.clone()));
+        self.receiver.share(Share::of(memory.clone()));
+    }
+
+    /// Bodies that the peer may have open: how many this end could hold now.
+    pub fn receive_window(&self) -> usize {
+        self.receiver.window()
     }
 
     /// Limits the open bodies from now on, up to the configured window.

@@ -11,6 +11,7 @@ use crate::config::{Config, FLOWS, Order};
 use crate::decoder::{Decoder, Known, Taken};
 use crate::gilbert::Channel;
 use crate::header::{Ack, BODY, HELD_UNIT, PLAIN_MAX, before, pack};
+use crate::memory::Share;
 use crate::paths::Paths;
 use crate::store::Store;
 
@@ -54,6 +55,8 @@ struct Held {
     top: u32,
     /// Most places that there may be.
     most: usize,
+    /// What the places have taken of a memory that several links share.
+    share: Share,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -124,6 +127,20 @@ impl Held {
         self.slot(seq).is_some()
     }
 
+    fn octets_of_place(&self) -> usize {
+        self.bodies.octets_of_place() + size_of::<Slot>()
+    }
+
+    /// Places that there are or could be now.
+    fn places_at_most(&self) -> usize {
+        let more = self.share.left() / self.octets_of_place();
+        let mut places = self.slots.len();
+        while places < self.most && places <= more {
+            places *= 2;
+        }
+        places
+    }
+
     /// Makes places until number `next + ahead` has one, as far as memory may go.
     fn make_room(&mut self, ahead: usize) {
         let old = self.slots.len();
@@ -131,7 +148,7 @@ impl Held {
         while places <= ahead && places < self.most {
             places *= 2;
         }
-        if places == old {
+        if places == old || !self.share.take((places - old) * self.octets_of_place()) {
             return;
         }
         self.bodies.grow(places);
@@ -190,6 +207,7 @@ impl Receiver {
                 next: 0,
                 top: 0,
                 most: config.window_max,
+                share: Share::default(),
             },
             decoder: Decoder::new(body_max),
             flows: [0; FLOWS],
@@ -199,6 +217,16 @@ impl Receiver {
             recovered: 0,
             waiting: 0,
         }
+    }
+
+    /// Takes memory for more bodies from what several links share.
+    pub fn share(&mut self, memory: Share) {
+        self.held.share = memory;
+    }
+
+    /// Bodies that may be open at the sender, as far as memory goes now.
+    pub fn window(&self) -> usize {
+        self.held.places_at_most()
     }
 
     /// The channel from the peer, over some 500 frames.

@@ -45,6 +45,7 @@ use chappe_core::{Duration, Instant};
 use crate::config::{Config, Service};
 use crate::counters::Counters;
 use crate::estimate::Estimate;
+use crate::memory::Share;
 use crate::paths::{FrameId, Paths};
 use conditions::Conditions;
 use liveness::Liveness;
@@ -140,6 +141,11 @@ impl Sender {
     /// Changes what a class is promised, from the next decision on.
     pub fn set_service(&mut self, service: usize, to: Service) {
         self.conditions.set_service(service, to);
+    }
+
+    /// Takes memory for more bodies from what several links share.
+    pub fn share(&mut self, memory: Share) {
+        self.window.share(memory);
     }
 
     /// Limits the bodies that may be open.
@@ -506,9 +512,14 @@ impl Sender {
             let arrival = now + self.conditions.one_way();
             self.counters.expired += self.queues.drop_late(service, arrival, most);
         }
-        if let Some(places) = self.window.grow() {
+        let frames = self.loss.count() * FRAMES_PER_BODY * LossDetection::OCTETS_OF_FRAME;
+        if let Some(places) = self.window.grow(frames) {
             let frames = places * FRAMES_PER_BODY;
             self.loss.iter_mut().for_each(|loss| loss.grow(frames));
+        }
+        if !self.window.has_room() {
+            // There is no memory for more.
+            return None;
         }
         let config = self.conditions.config();
         let packed = self
@@ -550,19 +561,18 @@ impl Sender {
     pub fn on_sent(&mut self, now: Instant, choice: Option<Choice>, len: usize) {
         self.counters.octets_sent += len as u64;
         let frame = self.next_frame_id();
-        let (seq, in_flight) = match choice {
+        let (seq, flies) = match choice {
             Some(Choice::Body(seq)) => {
                 self.window.sent_in(seq, frame);
                 self.repairs.on_sent(&self.conditions, seq, frame);
-                (Some(seq), len)
+                (Some(seq), true)
             }
-            Some(Choice::Copy(_) | Choice::Repair { .. }) => (None, len),
+            Some(Choice::Copy(_) | Choice::Repair { .. }) => (None, true),
             None => {
                 self.counters.notes += 1;
-                // A note is not answered, so it does not count as in flight.
-                (None, 0)
+                (None, false)
             }
         };
-        self.loss.on_sent(now, seq, in_flight);
+        self.loss.on_sent(now, seq, len, flies);
     }
 }

@@ -25,6 +25,11 @@ impl Store {
         self.lens.len()
     }
 
+    /// Octets that each place takes.
+    pub fn octets_of_place(&self) -> usize {
+        self.body_max + size_of::<u32>()
+    }
+
     /// Makes more places; the bodies stay where they are.
     pub fn grow(&mut self, places: usize) {
         self.octets.resize(places * self.body_max, 0);

@@ -8,7 +8,7 @@
 
 use chappe_core::{Bitrate, Duration, Instant};
 
-use super::{ROUND_LEAST, SHARE_NOW, SHARE_STEP};
+use super::{GAINED, ROUND_LEAST, SHARE_NOW, SHARE_STEP};
 
 /// The pace before the first measurement, and the slowest one.
 const FIRST: Bitrate = Bitrate(1_000_000);
@@ -25,8 +25,6 @@ const START: f64 = 2.77;
 const LOOKS: u64 = 4;
 /// How old the lowest round trip may be that says what stands ([`chappe_wildnet::Report::rtt_lately`]).
 const LATELY: Duration = Duration::from_millis(150);
-/// The longest round trip, in seconds, for which the gains of a given rate's share hold; they shrink for longer ones.
-const GAINED: f64 = 0.1;
 /// Steps by which the pace grows while no queue stands, each for as long as a queue takes to show. BBR probes with the largest.
 const UP_LEAST: f64 = 0.005;
 const UP_MOST: f64 = 0.25;
@@ -36,6 +34,10 @@ const USED: f64 = 0.8;
 const KEEP: f64 = 0.95;
 /// How often the queue is let run empty, so that the least round trip stays known (BBR's ProbeRTT: 10 s, the life of its minimum).
 const EMPTY_EVERY: Duration = Duration::from_secs(5);
+
+/// A direction is thin if this many times as much comes the other way: acknowledgements. Round trips show the queues of both directions
+/// together, and those that stand are then not of its making. Only rates of up and down that differ by as much could deceive it.
+const THIN: f64 = 16.0;
 
 /// What one report says of the path.
 #[derive(Clone, Copy, Debug)]
@@ -49,6 +51,8 @@ pub(crate) struct Sight {
     pub passed: (u64, Instant),
     /// Frames received and lost so far.
     pub frames: (u64, u64),
+    /// Octets received on the path so far, with all headers.
+    pub heard: u64,
     /// By how much the least of the latest round trips exceeds the least of all although nothing queues.
     pub jitter: Duration,
     /// How long reports wait at the hosts at both ends, as far as is likely.
@@ -78,8 +82,13 @@ pub(crate) struct Found {
     round_least: Option<Duration>,
     passed: (u64, Instant),
     frames: (u64, u64),
-    /// Octets sent by then.
+    /// Octets sent and received by then.
     sent: u64,
+    heard: u64,
+    /// The same of some twenty rounds.
+    both: (f64, f64),
+    /// When the delivered rate was last seen not to grow with the pace: the path carries no more.
+    full_at: Option<Instant>,
     /// Frames and losses while no queue stood, those of earlier rounds decayed: what the path loses by itself.
     own_losses: (f64, f64),
     /// The present step upwards, and since when.
@@ -105,6 +114,9 @@ impl Found {
             passed: (0, Instant::ZERO),
             frames: (0, 0),
             sent: 0,
+            heard: 0,
+            both: (0.0, 0.0),
+            full_at: None,
             own_losses: (0.0, 0.0),
             up: UP_LEAST,
             up_at: Instant::ZERO,
@@ -143,11 +155,25 @@ impl Found {
         let round = now.saturating_since(self.round_at).as_secs_f64();
         let could = self.rate().0 as f64 * round / 8.0;
         let used = sent.1 || sent.0.saturating_sub(self.sent) as f64 > USED * could;
+        let (went, heard) = (
+            sent.0.saturating_sub(self.sent),
+            sight.heard.saturating_sub(self.heard),
+        );
+        let (all_went, all_heard) = &mut self.both;
+        (*all_went, *all_heard) = (
+            *all_went * KEEP + went as f64,
+            *all_heard * KEEP + heard as f64,
+        );
         (self.round_at, self.round_least, self.passed) = (now, None, sight.passed);
-        (self.frames, self.sent) = (sight.frames, sent.0);
+        (self.frames, self.sent, self.heard) = (sight.frames, sent.0, sight.heard);
         self.round(now, sight, (least, delivered), used);
         self.rate = self.rate.max(LEAST.0 as f64);
         true
+    }
+
+    /// Whether hardly anything goes this way ([`THIN`]).
+    fn is_thin(&self) -> bool {
+        self.both.1 > THIN * self.both.0
     }
 
     /// Time between two looks at the path.
@@ -163,7 +189,7 @@ impl Found {
     /// Begins a round anew.
     pub fn skip(&mut self, now: Instant, sight: &Sight, sent: u64) {
         (self.round_at, self.round_least, self.passed) = (now, None, sight.passed);
-        (self.frames, self.sent) = (sight.frames, sent);
+        (self.frames, self.sent, self.heard) = (sight.frames, sent, sight.heard);
     }
 
     /// The share of the frames of this round that a full queue has not dropped.
@@ -223,7 +249,7 @@ impl Found {
         let (look, round) = (self.look(sight), sight.least.max(ROUND_LEAST));
         // What is delivered now left a round trip ago.
         let stands = now.saturating_since(grown_at) >= round * u64::from(ROUNDS) + look;
-        if standing <= threshold && (grows || !used || !stands) {
+        if (standing <= threshold || self.is_thin()) && (grows || !used || !stands) {
             let grown_at = if grows || !used { now } else { grown_at };
             self.phase = Phase::Start(if grows { delivered } else { largest }, grown_at);
             if used {
@@ -235,6 +261,9 @@ impl Found {
                 self.rate = (self.rate * 2.0).min(most.max(self.rate));
             }
             return;
+        }
+        if stands {
+            self.full_at = Some(now);
         }
         self.rate = delivered.max(largest).min(self.rate);
         self.empty(now, standing, sight);
@@ -256,6 +285,9 @@ impl Found {
         (standing, delivered): (Duration, f64),
         used: bool,
     ) {
+        if self.is_thin() {
+            return self.hold_thin(now, delivered, used);
+        }
         let round = sight.smoothed.max(ROUND_LEAST);
         let right = sight.right.max((sight.least / 16).min(QUEUE_MOST));
         let over = standing.as_secs_f64() / right.as_secs_f64().max(1e-3) - 1.0;
@@ -282,6 +314,17 @@ impl Found {
             self.rate *= 1.0 - SHARE_STEP * gained * over.min(4.0);
         }
         self.factor = 1.0 - SHARE_NOW * gained * over.clamp(-1.0, 4.0);
+    }
+
+    /// The queue that stands is the other direction's. If there is more to send than the pace allows, looks again how much passes.
+    fn hold_thin(&mut self, now: Instant, delivered: f64, used: bool) {
+        self.factor = 1.0;
+        let full = self
+            .full_at
+            .is_some_and(|at| now.saturating_since(at) < EMPTY_EVERY);
+        if used && !full {
+            self.phase = Phase::Start(delivered, now);
+        }
     }
 
     /// No queue stands: the path may carry more.

@@ -66,6 +66,8 @@ pub(super) struct Path {
     /// Octets sent on it, with the headers of the layers below, and datagrams received.
     pub octets_sent: u64,
     pub datagrams_received: u64,
+    /// Octets of them, with the headers of the layers below.
+    pub octets_received: u64,
 }
 
 impl Path {
@@ -91,6 +93,7 @@ impl Path {
             drain: None,
             octets_sent: 0,
             datagrams_received: 0,
+            octets_received: 0,
             config,
         }
     }

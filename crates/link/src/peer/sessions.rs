@@ -97,6 +97,7 @@ impl Peer {
             return false;
         };
         own.datagrams_received += 1;
+        own.octets_received += (datagram.len() + own.config.below) as u64;
         let taken = match datagram.first() {
             Some(2) => own.sessions.take_answer(now, datagram).map(|begun| {
                 self.begin(now, path, begun);
@@ -119,7 +120,7 @@ impl Peer {
     }
 
     fn said(&self, path: usize) -> [u8; SAID] {
-        let window = self.link.config().window_max.min(u16::MAX.into()) as u16;
+        let window = self.link.receive_window().min(u16::MAX.into()) as u16;
         let keepalive = self.config.keepalive.as_secs_f64().ceil().min(65_535.0) as u16;
         let config = &self.paths[path].config;
         let cost = (config.cost.as_secs_f64() * 1e3).min(65_535.0) as u16;

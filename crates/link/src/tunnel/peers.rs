@@ -2,20 +2,28 @@
 
 use chappe_session::{Gate, Public};
 use chappe_sys::{Endpoint, Error, Links};
+use chappe_wildnet::Memory;
 
+use super::host::Host;
 use super::{Coverage, Place, Routes, Tunnel};
 use crate::classify::Net;
 use crate::peer::{Peer, PeerConfig};
 
 impl Place {
-    pub(super) fn new(config: PeerConfig, gate: &Gate, number: usize) -> chappe_sys::Result<Place> {
+    pub(super) fn new(
+        config: PeerConfig,
+        (gate, memory): (&Gate, &Memory),
+        number: usize,
+    ) -> chappe_sys::Result<Place> {
         let name = config.name.clone();
         // A peer that is removed and added again has lost its memory, as after a restart.
         let life = chappe_sys::random_u64()?;
         let peer = Peer::new(config, gate, number, life, chappe_sys::random_key()?);
         let failed = |error| Error::unusable(&format!("set up the peer {name}"), &error);
+        let mut peer = peer.map_err(failed)?;
+        peer.share_memory(memory);
         Ok(Place {
-            peer: peer.map_err(failed)?,
+            peer,
             coverage: Coverage::default(),
             sockets: Vec::new(),
         })
@@ -68,7 +76,7 @@ impl Tunnel {
                 &why,
             ));
         }
-        let place = Place::new(config, &self.gate, number)?;
+        let place = Place::new(config, (&self.gate, &self.memory), number)?;
         match self.places.get_mut(number) {
             Some(free) => *free = Some(place),
             None => self.places.push(Some(place)),
@@ -83,6 +91,9 @@ impl Tunnel {
                 *place = None;
             }
             self.turns.set(number, None);
+            if let Host::Streams(streams) = &mut self.host {
+                streams.forget(number, &self.events);
+            }
         }
         self.note_peers()
     }
@@ -167,7 +178,7 @@ impl Tunnel {
             return Ok(());
         }
         let links = Links::open()?;
-        let device = self.tun.name();
+        let device = self.host.name();
         for gone in self.installed.iter().filter(|net| !wanted.contains(net)) {
             // Somebody may have removed it by hand.
             let _ = links.remove_route_to(device, gone.address, gone.prefix);

@@ -9,3 +9,4 @@ mod peers;
 mod share;
 mod starts;
 mod strangers;
+mod streams;

@@ -63,16 +63,22 @@ pub(crate) struct SentFrame {
     /// The body that it carried uncoded, if any.
     pub seq: Option<u32>,
     octets: u16,
+    /// Whether it is in flight until it is settled: a note is not, since the peer owes no report for it.
+    flies: bool,
     pub at: Instant,
 }
 
 impl LossDetection {
+    /// Octets of memory for each frame that is remembered.
+    pub const OCTETS_OF_FRAME: usize = size_of::<SentFrame>();
+
     /// Remembers the latest `frames` frames, a power of two.
     pub fn new(frames: usize, packet_threshold: u32) -> LossDetection {
         let frame = SentFrame {
             number: 0,
             seq: None,
             octets: 0,
+            flies: false,
             at: Instant::ZERO,
         };
         LossDetection {
@@ -155,8 +161,8 @@ impl LossDetection {
         self.probes = 0;
     }
 
-    /// Notes a frame that leaves, with the body that it carries uncoded.
-    pub fn on_sent(&mut self, now: Instant, seq: Option<u32>, octets: usize) {
+    /// Notes a frame that leaves, with the body that it carries uncoded; whether it counts as in flight.
+    pub fn on_sent(&mut self, now: Instant, seq: Option<u32>, octets: usize, flies: bool) {
         let number = self.next_number;
         let place = self.place(number);
         if let Some(frame) = self.sent.get_mut(place) {
@@ -164,10 +170,12 @@ impl LossDetection {
                 number,
                 seq,
                 octets: octets.min(u16::MAX.into()) as u16,
+                flies,
                 at: now,
             };
         }
-        self.bytes_in_flight = self.bytes_in_flight.saturating_add(octets);
+        let flying = if flies { octets } else { 0 };
+        self.bytes_in_flight = self.bytes_in_flight.saturating_add(flying);
         self.next_number = number.wrapping_add(1);
     }
 
@@ -297,7 +305,8 @@ impl LossDetection {
         // Whatever this report settles answers the probes.
         self.probes = 0;
         let frame = self.frame(self.settled).copied();
-        let octets = frame.map_or(0, |frame| frame.octets.into());
+        let flew = frame.filter(|frame| frame.flies);
+        let octets = flew.map_or(0, |frame| frame.octets.into());
         self.bytes_in_flight = self.bytes_in_flight.saturating_sub(octets);
         Some((self.settled, frame))
     }

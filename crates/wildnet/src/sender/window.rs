@@ -16,6 +16,7 @@ use alloc::vec::Vec;
 use chappe_core::Instant;
 
 use crate::header::before;
+use crate::memory::Share;
 use crate::paths::FrameId;
 use crate::store::Store;
 
@@ -33,6 +34,8 @@ pub(super) struct SendWindow {
     /// Most open bodies that the peer allows, and for which there may be places here.
     limit: u32,
     most: u32,
+    /// What the window has taken of a memory that it shares.
+    share: Share,
     /// Lost bodies in the order in which their losses became known.
     lost: VecDeque<u32>,
 }
@@ -85,7 +88,8 @@ impl SendWindow {
             next: 0,
             wire_base: 0,
             limit: most as u32,
-            most: most as u32,
+            most: (most as u32).min(u16::MAX.into()),
+            share: Share::default(),
             lost: VecDeque::with_capacity(bodies),
         }
     }
@@ -113,12 +117,29 @@ impl SendWindow {
         self.limit = bodies.clamp(1, self.most);
     }
 
-    /// Doubles the places if the next body has none: how many there are now, if they have become more.
-    pub fn grow(&mut self) -> Option<usize> {
+    /// Grows only as far as a shared memory allows from now on.
+    pub fn share(&mut self, memory: Share) {
+        self.share = memory;
+    }
+
+    /// Octets that the window takes for each body, beside `others`.
+    pub fn octets_of_body(&self) -> usize {
+        self.bodies.octets_of_place() + size_of::<Entry>()
+    }
+
+    /// Doubles the places if the next body has none and there is memory: how many there are now, if they have become more. Each new
+    /// place takes `others` octets elsewhere.
+    pub fn grow(&mut self, others: usize) -> Option<usize> {
         let old = self.entries.len();
         // From `wire_base`: bodies in doubt keep their places.
         let used = self.next.wrapping_sub(self.wire_base) as usize;
         if used < old || old >= self.most as usize {
+            return None;
+        }
+        if !self.share.take(old * (self.octets_of_body() + others)) {
+            // Until the peer says again how many it takes: then there may be more.
+            self.limit = self.limit.min(old as u32);
+            self.advance_wire_base();
             return None;
         }
         let placed = self.placed();
@@ -133,6 +154,12 @@ impl SendWindow {
             }
         }
         Some(old * 2)
+    }
+
+    /// Whether the next body has a place.
+    pub fn has_room(&self) -> bool {
+        let used = self.next.wrapping_sub(self.wire_base) as usize;
+        used < self.entries.len() && !self.is_full()
     }
 
     /// Open bodies, those behind the oldest one that are done included.

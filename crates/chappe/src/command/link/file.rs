@@ -5,6 +5,7 @@ mod keys;
 mod link;
 mod paths;
 mod peer;
+mod streams;
 mod warnings;
 
 use std::ops::Range;
@@ -18,6 +19,7 @@ use serde::Deserialize;
 
 use link::LinkTable;
 use peer::PeerTable;
+use streams::{PortTable, ServeTable, SocksTable, Tables};
 
 /// The commented configuration that `chappe link new` writes.
 pub const TEMPLATE: &str = include_str!("file/template.toml");
@@ -28,6 +30,11 @@ struct File {
     link: LinkTable,
     #[serde(default)]
     peer: Vec<PeerTable>,
+    #[serde(default)]
+    port: Vec<PortTable>,
+    socks: Option<SocksTable>,
+    #[serde(default)]
+    serve: Vec<ServeTable>,
 }
 
 /// A configuration file, checked.
@@ -81,6 +88,14 @@ pub fn read(path: &Path) -> Result<Configuration, InputError> {
     let path_mtu = link.path_mtu(&source)?;
     let addresses = link.addresses(&source)?;
     let device = link.device(&source)?;
+    let tables = Tables {
+        ports: &file.port,
+        socks: &file.socks,
+        served: &file.serve,
+        connections: &link.connections,
+        buffer: &link.buffer,
+    };
+    let streams = tables.read(link.is_without_device(), addresses.len(), &source)?;
     // An old file's mistake is explained at its peer, which comes before the missing key of the host.
     let from_file: Vec<(Source, PeerTable)> = file
         .peer
@@ -108,7 +123,8 @@ pub fn read(path: &Path) -> Result<Configuration, InputError> {
             "write the public key of the other host: `chappe link key public FILE` prints it there";
         return Err(InputError::new(source.from, message).help(help));
     }
-    let warnings = warnings::of(link, &addresses, &peers, &tables, &source);
+    let mut warnings = warnings::of(link, &addresses, &peers, &tables, &source);
+    warnings.extend(streams.iter().flat_map(streams::warnings));
     Ok(Configuration {
         tunnel: TunnelConfig {
             device,
@@ -118,8 +134,10 @@ pub fn read(path: &Path) -> Result<Configuration, InputError> {
             carrier,
             device_queue: link.device_queue,
             mtu: None,
+            memory: link.memory(&source)?,
             offloads: true,
             signals: true,
+            streams,
         },
         peers,
         metrics: link.metrics.as_ref().map(|path| source.folder.join(path)),

@@ -126,6 +126,8 @@ fn configs(
         carrier: Carrier::Udp(at(end)),
         device_queue: 1_000,
         mtu: None,
+        memory: chappe_link::usual_memory(),
+        streams: None,
         offloads: true,
         signals: false,
     };

@@ -119,6 +119,12 @@ impl Air {
         }
     }
 
+    /// Octets of a TCP window of so many times what the path holds, and 6 MB.
+    pub fn window_of(&self, times: usize) -> usize {
+        let held = self.rate.0 as f64 / 8.0 * (self.delay * 2).as_secs_f64();
+        6_000_000 + times * held as usize
+    }
+
     /// Plain TCP without loss on this medium, in bits of payload a second: a segment of 1514 octets with Ethernet's header,
     /// and half an acknowledgement of 66.
     pub fn capacity(&self) -> f64 {
@@ -376,7 +382,13 @@ impl Run {
         }
     }
 
-    fn tally(&self) -> [u64; 14] {
+    /// Segments that the transfer has under way.
+    pub fn under_way(&self) -> usize {
+        self.next.wrapping_sub(self.acked) as usize / PAYLOAD
+    }
+
+    /// Counts so far; [`run_after`] says of what.
+    pub fn tally(&self) -> [u64; 14] {
         let (near, far) = (
             self.peers[0].link().counters(),
             self.peers[1].link().counters(),

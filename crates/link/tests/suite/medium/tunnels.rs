@@ -157,6 +157,8 @@ impl Running {
             carrier,
             device_queue: 1_000,
             mtu: None,
+            memory: chappe_link::usual_memory(),
+            streams: None,
             offloads: ends.offloads,
             signals: false,
         };

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use chappe_link::{Carrier, Secret};
 use chappe_scenario::InputError;
-use chappe_scenario::quantity::Time;
+use chappe_scenario::quantity::{Size, Time};
 use serde::Deserialize;
 use toml::Spanned;
 
@@ -28,6 +28,9 @@ pub(super) struct LinkTable {
     #[serde(default)]
     pub introduce: bool,
     pub peers: Option<Spanned<PathBuf>>,
+    memory: Option<Spanned<Size>>,
+    pub connections: Option<Spanned<usize>>,
+    pub buffer: Option<Spanned<Size>>,
     pub metrics: Option<PathBuf>,
     pub status: Option<PathBuf>,
     #[serde(default = "device_queue")]
@@ -61,6 +64,10 @@ const NAME_MAX: usize = 15;
 fn device_queue() -> u32 {
     1_000
 }
+
+/// Octets for windows: what one peer's two windows have from the start, and more than 300 peers can use.
+const MEMORY_LEAST: f64 = 4e6;
+const MEMORY_MOST: f64 = 64e9;
 
 /// The EtherType that IEEE 802 leaves to experiments.
 const ETHER_TYPE: u16 = 0x88b5;
@@ -101,6 +108,20 @@ impl LinkTable {
         Err(source.wrong(given.span(), message, "576 to 9000; most paths have 1500"))
     }
 
+    /// Octets that the windows of all peers may take.
+    pub fn memory(&self, source: &Source) -> Result<usize, InputError> {
+        let Some(given) = &self.memory else {
+            return Ok(chappe_link::usual_memory());
+        };
+        let octets = given.get_ref().value();
+        if (MEMORY_LEAST..=MEMORY_MOST).contains(&octets) {
+            return Ok(octets as usize);
+        }
+        let message = format!("a memory of {octets:.0} octets for windows");
+        let help = "4 MB to 64 GB; each of two ends takes some 190 MB for 100 Mbit/s over a satellite with losses";
+        Err(source.wrong(given.span(), message, help))
+    }
+
     pub fn addresses(&self, source: &Source) -> Result<Vec<(IpAddr, u8)>, InputError> {
         let Some(address) = &self.address else {
             return Ok(Vec::new());
@@ -117,6 +138,11 @@ impl LinkTable {
             })
         };
         given.iter().map(read).collect()
+    }
+
+    /// Whether there is no device: only ports, SOCKS and services.
+    pub fn is_without_device(&self) -> bool {
+        self.device.get_ref() == "none"
     }
 
     pub fn device(&self, source: &Source) -> Result<String, InputError> {
