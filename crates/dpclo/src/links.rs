@@ -68,9 +68,9 @@ pub(crate) enum Change {
 
 /// How long a neighbour that acknowledges nothing is not used, the first time (ours: so that it costs a part of the time only, and a
 /// link that was jammed comes back).
-const BARRED: Duration = Duration::from_secs(8);
+pub(crate) const BARRED: Duration = Duration::from_secs(8);
 /// How often this time doubles.
-const BARRED_TWICE_MAX: u8 = 4;
+pub(crate) const BARRED_TWICE_MAX: u8 = 4;
 
 impl Links {
     pub fn new(settings: Probes, places: u8) -> Links {

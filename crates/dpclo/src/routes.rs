@@ -17,6 +17,7 @@ use crate::config::{NEXT_HOPS_MAX, Routing};
 use crate::distance::{Distance, newer};
 use crate::header::{Backlog, Cost, Metric, ROOM_MAX, Route};
 use crate::links::Links;
+use crate::shunned::Shunned;
 
 /// All known destinations. A destination keeps its place as long as it is known.
 #[derive(Clone, Debug)]
@@ -33,6 +34,7 @@ pub(crate) struct Routes {
     neighbours: usize,
     /// Places of starved destinations.
     starved: Vec<u16>,
+    shunned: Shunned,
     /// Destinations for which there was no place.
     pub refused: u64,
 }
@@ -152,6 +154,7 @@ impl Routes {
             cells,
             neighbours,
             starved: Vec::with_capacity(count),
+            shunned: Shunned::default(),
             refused: 0,
         }
     }
@@ -262,8 +265,32 @@ impl Routes {
         }
     }
 
-    /// Ranks the next hops of a destination anew. True if it became reachable or unreachable.
+    /// Ranks the next hops of a destination anew. True if it became reachable or unreachable. Next hops that are shunned for it are
+    /// used if no other neighbour has a route. If others have unfeasible ones, it is starved, and asks for a newer number.
     pub fn rank(&mut self, now: Instant, place: u16, links: &Links) -> bool {
+        let Some(&Destination { node, found, .. }) = self.get(place) else {
+            return false;
+        };
+        let shunned = self.shunned.of(now, node);
+        let changed = self.rank_without(now, place, links, &shunned);
+        let none = self.get(place).is_some_and(|known| known.found == 0);
+        if shunned.is_empty() || !none || self.starved.contains(&place) {
+            return changed;
+        }
+        self.rank_without(now, place, links, &[]);
+        self.get(place)
+            .is_some_and(|known| (known.found == 0) != (found == 0))
+    }
+
+    /// Next hops to a destination by a neighbour are not used for a while, if there are others.
+    pub fn shun(&mut self, now: Instant, place: u16, neighbour: u8, links: &Links) {
+        if let Some(node) = self.get(place).map(|known| known.node) {
+            self.shunned.add(now, node, neighbour);
+            self.rank(now, place, links);
+        }
+    }
+
+    fn rank_without(&mut self, now: Instant, place: u16, links: &Links, shunned: &[u8]) -> bool {
         let Some(&destination) = self.get(place) else {
             return false;
         };
@@ -281,7 +308,7 @@ impl Routes {
             let fresh = now.saturating_since(cell.heard) <= life
                 && behind <= 2 * u16::from(self.routing.lost_after);
             let cost = cell.metric.behind(link);
-            if destination.dead || !fresh || !cost.exists() {
+            if destination.dead || !fresh || !cost.exists() || shunned.contains(&neighbour) {
                 continue;
             }
             let hop = Hop {
@@ -354,6 +381,7 @@ impl Routes {
 
     /// Forgets all information of a neighbour that has gone.
     pub fn forget(&mut self, neighbour: u8) {
+        self.shunned.forget(neighbour);
         let rows = self.cells.chunks_exact_mut(self.neighbours.max(1));
         rows.filter_map(|row| row.get_mut(usize::from(neighbour)))
             .for_each(|cell| *cell = BLANK);
