@@ -136,6 +136,7 @@ pub mod rate;
 mod router;
 mod routes;
 mod seen;
+mod shunned;
 mod store;
 
 pub use config::{

@@ -72,9 +72,9 @@ pub(crate) enum Change {
 
 /// How long a neighbour that acknowledges nothing is not used, the first time (ours: so that it costs a part of the time only, and a
 /// link that was jammed comes back).
-const BARRED: Duration = Duration::from_secs(8);
+pub(crate) const BARRED: Duration = Duration::from_secs(8);
 /// How often this time doubles.
-const BARRED_TWICE_MAX: u8 = 4;
+pub(crate) const BARRED_TWICE_MAX: u8 = 4;
 
 /// The number of no node.
 const FREE: u32 = u32::MAX;

@@ -509,6 +509,19 @@ impl Router {
         self.choice = self.choose(now);
     }
 
+    /// What went to a destination by a neighbour did not arrive, as far as the application knows: packets for it take other ways for
+    /// some seconds, each time twice as long, if there are any.
+    pub fn shun(&mut self, now: Instant, destination: u16, neighbour: u16) {
+        let places = (self.routes.find(destination), self.links.find(neighbour));
+        let (Some(destination), Some(place)) = places else {
+            return;
+        };
+        self.routes.shun(now, destination, place, &self.links);
+        self.pins.retain(|pin| pin.neighbour != place);
+        self.ask(now);
+        self.choice = self.choose(now);
+    }
+
     /// The next hops in use for a destination, best route first.
     pub fn next_hops(&self, destination: u16) -> impl Iterator<Item = u16> + '_ {
         let place = self.routes.find(destination);

@@ -18,6 +18,7 @@ use crate::config::{NEXT_HOPS_MAX, Routing};
 use crate::distance::{Distance, newer};
 use crate::header::{Backlog, Cost, Metric, ROOM_MAX, Route};
 use crate::links::Links;
+use crate::shunned::Shunned;
 
 /// All known destinations. A destination keeps its place as long as it is known.
 #[derive(Clone, Debug)]
@@ -37,6 +38,7 @@ pub(crate) struct Routes {
     neighbours: usize,
     /// Places of starved destinations.
     starved: Vec<u16>,
+    shunned: Shunned,
     /// Destinations for which there was no place.
     pub refused: u64,
 }
@@ -170,6 +172,7 @@ impl Routes {
             queues,
             neighbours,
             starved: Vec::with_capacity(count),
+            shunned: Shunned::default(),
             refused: 0,
         }
     }
@@ -295,7 +298,8 @@ impl Routes {
     }
 
     /// Ranks the next hops of a destination anew, if anything changed that they depend on. True if it became reachable or
-    /// unreachable.
+    /// unreachable. Next hops that are shunned for it are used if no other neighbour has a route. If others have unfeasible ones,
+    /// it is starved, and asks for a newer number.
     pub fn rank(&mut self, now: Instant, place: u16, links: &Links) -> bool {
         let Some(destination) = self.get(place) else {
             return false;
@@ -306,24 +310,41 @@ impl Routes {
         {
             return false;
         }
-        let ranking = self.ranking(now, place, destination, links);
+        let shunned = self.shunned.of(now, destination.node);
+        let mut ranking = self.ranking(now, (place, destination), links, &shunned);
+        if !shunned.is_empty() && ranking.found == 0 && !ranking.starved {
+            ranking = self.ranking(now, (place, destination), links, &[]);
+        }
         let starved = ranking.starved && ranking.found == 0;
+        // Nothing tells when a next hop is shunned no longer, so the next call ranks again.
+        let holds = shunned.is_empty();
         let Some(destination) = self.get_mut(place) else {
             return false;
         };
         let changed = (destination.found == 0) != (ranking.found == 0);
         (destination.hops, destination.found) = (ranking.hops, ranking.found);
-        destination.ranked = Some((links.version(), ranking.fresh_until));
+        destination.ranked = holds.then_some((links.version(), ranking.fresh_until));
         self.note_starved(place, starved);
         changed
+    }
+
+    /// Next hops to a destination by a neighbour are not used for a while, if there are others.
+    pub fn shun(&mut self, now: Instant, place: u16, neighbour: u8, links: &Links) {
+        let Some(destination) = self.get_mut(place) else {
+            return;
+        };
+        destination.ranked = None;
+        let node = destination.node;
+        self.shunned.add(now, node, neighbour);
+        self.rank(now, place, links);
     }
 
     fn ranking(
         &self,
         now: Instant,
-        place: u16,
-        destination: &Destination,
+        (place, destination): (u16, &Destination),
         links: &Links,
+        shunned: &[u8],
     ) -> Ranking {
         let mut ranking = Ranking {
             hops: [NO_HOP; NEXT_HOPS_MAX],
@@ -347,7 +368,8 @@ impl Routes {
             };
             let cost = told.metric.behind(link);
             let behind = destination.newest.wrapping_sub(told.seq);
-            if !cost.exists() || told.heard < oldest || behind > behind_max {
+            let is_shunned = shunned.contains(&neighbour);
+            if !cost.exists() || told.heard < oldest || behind > behind_max || is_shunned {
                 continue;
             }
             ranking.fresh_until = ranking.fresh_until.min(told.heard + life);
@@ -429,6 +451,7 @@ impl Routes {
 
     /// Forgets all information of a neighbour that has gone.
     pub fn forget(&mut self, neighbour: u8) {
+        self.shunned.forget(neighbour);
         for place in 0..self.destinations.len() as u16 {
             self.tell(place, neighbour, |told| *told = NOTHING);
             if let Some(cell) = self.cell_mut(place, neighbour) {

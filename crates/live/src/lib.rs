@@ -86,7 +86,7 @@ pub use driver::Live;
 pub use frame::{HEADER, TAG};
 pub use hello::Hellos;
 pub use loss::Loss;
-pub use membership::{GroupKey, Membership, Secret};
+pub use membership::{GroupKey, Membership, PairKey, Secret};
 pub use neighbours::Neighbour;
 pub use pace::Pace;
 pub use port::{Carrier, Port};

@@ -92,6 +92,34 @@ impl fmt::Debug for Secret {
     }
 }
 
+/// What two members alone know ([`Membership::pair_key`]). It authenticates and encrypts nothing.
+#[derive(Clone)]
+pub struct PairKey([u8; 32]);
+
+impl PairKey {
+    /// Octets of a tag.
+    pub const TAG: usize = 16;
+
+    /// The tag of some octets: their keyed BLAKE3 digest, cut.
+    pub fn tag(&self, octets: &[u8]) -> [u8; PairKey::TAG] {
+        let mut tag = [0; PairKey::TAG];
+        tag.copy_from_slice(&blake3::keyed_hash(&self.0, octets).as_bytes()[..PairKey::TAG]);
+        tag
+    }
+
+    /// Whether a tag is that of the octets. It takes the same time for every wrong one.
+    pub fn has_tagged(&self, octets: &[u8], tag: &[u8; PairKey::TAG]) -> bool {
+        let pairs = self.tag(octets).into_iter().zip(tag);
+        pairs.fold(0, |all, (own, other)| all | own ^ other) == 0
+    }
+}
+
+impl fmt::Debug for PairKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("PairKey(..)")
+    }
+}
+
 /// A node's membership in a group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Membership {
@@ -108,6 +136,14 @@ pub struct Membership {
 }
 
 impl Membership {
+    /// A key for messages between this node and another member that others pass on: both ends compute the same, and nobody else can.
+    /// `context` tells one use from another (BLAKE3's rule: a fixed text of the program). `None` for a node that is no member, or whose
+    /// public key no node owns.
+    pub fn pair_key(&self, other: u16, context: &str) -> Option<PairKey> {
+        let shared = self.secret.shared_with(*self.members.get(&other)?);
+        (shared != [0; 32]).then(|| PairKey(blake3::derive_key(context, &shared)))
+    }
+
     /// A group for tests and examples, of nodes 0 to `nodes` - 1, whose keys follow from `seed`.
     pub fn example(me: u16, nodes: u16, seed: u8) -> Membership {
         let secret = |node: u16| {
@@ -123,5 +159,25 @@ impl Membership {
                 .collect(),
             notice: Arc::new([]),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Both ends compute the same key, a third one does not, nor does another use.
+    #[test]
+    fn two_members_share_a_key() {
+        let [one, two, three] = [1, 2, 3].map(|me| Membership::example(me, 4, 7));
+        let tag =
+            |of: &Membership, other, context| of.pair_key(other, context).unwrap().tag(b"said");
+        let said = tag(&one, 2, "a");
+        assert_eq!(said, tag(&two, 1, "a"));
+        assert!(two.pair_key(1, "a").unwrap().has_tagged(b"said", &said));
+        assert!(!two.pair_key(1, "a").unwrap().has_tagged(b"sail", &said));
+        assert_ne!(said, tag(&three, 1, "a"));
+        assert_ne!(said, tag(&one, 2, "b"));
+        assert!(one.pair_key(9, "a").is_none());
     }
 }

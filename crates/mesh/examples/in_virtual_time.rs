@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! cargo run --release -p chappe-mesh --example in_virtual_time -- [line] [diamond] [--seeds 20]
-//! cargo run --release -p chappe-mesh --example in_virtual_time -- twelve      # four flows on twelve nodes
+//! cargo run --release -p chappe-mesh --example in_virtual_time -- twelve [--seeds 10] [--from 1] [--unicast]     # four flows on twelve nodes, and over static routes
 //! cargo run --release -p chappe-mesh --example in_virtual_time -- control     # what 200 nodes send when no one uses them
 //! ```
 
@@ -12,7 +12,7 @@ mod radio;
 use chappe_core::Duration;
 use chappe_mesh::settings::Hop;
 use radio::measure::{Measured, ceilings};
-use radio::{Places, Radios, quantile};
+use radio::{Host, Places, Radios, quantile};
 
 fn main() {
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -23,7 +23,13 @@ fn main() {
         return (1..=seeds.unwrap_or(1)).for_each(control);
     }
     if has("twelve") {
-        return twelve(seeds.unwrap_or(10));
+        let from = words.iter().position(|word| word == "--from");
+        let from = from.and_then(|at| words.get(at + 1)?.parse().ok());
+        let hop = match has("--unicast") {
+            true => Hop::Unicast,
+            false => Hop::Broadcast,
+        };
+        return twelve(hop, from.unwrap_or(1), seeds.unwrap_or(10));
     }
     let none = !has("line") && !has("diamond");
     if none || has("line") {
@@ -57,44 +63,97 @@ fn compare(name: &str, places: &Places, seeds: u64, hops: f64) {
     );
 }
 
-/// Four TCP flows on twelve nodes at random, another network for each seed, with pings beside the first.
-fn twelve(seeds: u64) {
-    println!(
-        "seed | TCP kbit/s of each flow, geometric mean | ping ms median, 95 %, answered of 60"
-    );
-    let (mut logs, mut late) = (0.0, Vec::new());
-    for seed in 1..=seeds {
-        let mut radios = Radios::new(&Places::random(12, seed), Hop::Broadcast, seed);
+/// The goodput of four TCP flows in kbit/s, and the pings beside the first in seconds.
+struct Four {
+    kbps: [f64; 4],
+    pings: Vec<f64>,
+}
+
+impl Four {
+    /// Ten seconds after the start twelve are counted.
+    fn of<H: Host>(mut radios: Radios<(), H>) -> Four {
         radios.run(Duration::from_secs(8));
         let flows = [(0, 6), (1, 7), (2, 8), (3, 9)];
         for (from, to) in flows {
             radios.connect(from, to);
         }
         radios.run(Duration::from_secs(10));
-        let octets = |radios: &Radios| flows.map(|(_, to)| radios.card(to).flows[0].octets());
-        let before = octets(&radios);
+        let octets = |radios: &mut Radios<(), H>| {
+            flows.map(|(_, to)| radios.with(to, |host, _| host.programs().flows[0].octets()))
+        };
+        let before = octets(&mut radios);
         radios.ping(0, 6, Duration::from_millis(200));
         radios.run(Duration::from_secs(22));
-        let after = octets(&radios);
-        let kbps = [0, 1, 2, 3].map(|flow| (after[flow] - before[flow]) as f64 * 8e-3 / 12.0);
-        let log = kbps.iter().map(|kbps| kbps.max(0.1).ln()).sum::<f64>() / 4.0;
-        let mut times = radios.card(0).pings.round_trips.clone();
-        let (median, most) = (quantile(&mut times, 0.5), quantile(&mut times, 0.95));
-        println!(
-            "{seed:4} | {kbps:6.0?} {:6.0} | {:6.0} {:6.0} {}",
-            log.exp(),
-            1e3 * median,
-            1e3 * most,
-            times.len()
-        );
-        logs += log / seeds as f64;
-        late.push(most);
+        let after = octets(&mut radios);
+        Four {
+            kbps: [0, 1, 2, 3].map(|flow| (after[flow] - before[flow]) as f64 * 8e-3 / 12.0),
+            pings: radios.with(0, |host, _| host.programs().pings.round_trips.clone()),
+        }
     }
+
+    /// The logarithm of the geometric mean; a flow counts for a tenth of a kbit/s at least.
+    fn log(&self) -> f64 {
+        self.kbps.map(|kbps| kbps.max(0.1).ln()).iter().sum::<f64>() / 4.0
+    }
+
+    /// The quantile of the pings' times in milliseconds. Those without an answer count as the longest.
+    fn ping_ms(&self, share: f64) -> f64 {
+        let mut times = self.pings.clone();
+        times.resize(times.len().max(60), f64::INFINITY);
+        1e3 * quantile(&mut times, share)
+    }
+}
+
+/// Four TCP flows on twelve nodes at random, another network for each seed, over the mesh and over static routes.
+fn twelve(hop: Hop, from: u64, seeds: u64) {
     println!(
-        "mean | {:.0} kbit/s | 95 % of the pings: median of the networks {:.0} ms, {:.0} ms at most",
-        logs.exp(),
-        1e3 * quantile(&mut late, 0.5),
-        1e3 * quantile(&mut late, 1.0)
+        "seed | TCP kbit/s of each flow, geometric mean | ping ms median, 95 % | static routes: the same | factor"
+    );
+    let (mut logs, mut late) = ([Vec::new(), Vec::new()], [Vec::new(), Vec::new()]);
+    for seed in from..from + seeds {
+        let places = Places::random(12, seed);
+        let both = [
+            Four::of(Radios::new(&places, hop, seed)),
+            Four::of(Radios::plain(&places, seed)),
+        ];
+        print!("{seed:4} |");
+        for (at, four) in both.iter().enumerate() {
+            print!(
+                " {:6.0?} {:6.0} | {:6.0} {:6.0} |",
+                four.kbps,
+                four.log().exp(),
+                four.ping_ms(0.5),
+                four.ping_ms(0.95)
+            );
+            logs[at].push(four.log());
+            late[at].push(four.ping_ms(0.95));
+        }
+        println!(" {:.2}", (both[0].log() - both[1].log()).exp());
+    }
+    let mean = |logs: &[f64]| logs.iter().sum::<f64>() / logs.len() as f64;
+    for (name, at) in [("mesh", 0), ("static routes", 1)] {
+        println!(
+            "{name}: {:.0} kbit/s; 95 % of the pings: {:.0} ms on the median network, {:.0} ms on the worst",
+            mean(&logs[at]).exp(),
+            quantile(&mut late[at], 0.5),
+            quantile(&mut late[at], 1.0)
+        );
+    }
+    let mut factors: Vec<f64> = (logs[0].iter().zip(&logs[1]))
+        .map(|(mesh, plain)| mesh - plain)
+        .collect();
+    let (mean, most) = (mean(&factors), factors.len() as f64);
+    let spread = factors
+        .iter()
+        .map(|factor| (factor - mean).powi(2))
+        .sum::<f64>();
+    let half = 1.96 * (spread / (most * (most - 1.0))).sqrt();
+    println!(
+        "factor: {:.2} in the geometric mean ({:.2} to {:.2}), {:.2} on the worst network",
+        mean.exp(),
+        (mean - half).exp(),
+        (mean + half).exp(),
+        quantile(&mut factors, 0.0).exp()
     );
 }
 

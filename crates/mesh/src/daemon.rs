@@ -80,8 +80,9 @@ impl Mesh {
             .map_or(0, |since| since.as_secs() as u32);
         let mtu = config.node.mtu;
         let networks = config.node.networks.clone();
-        let node = Node::new(config.node.clone(), frame_max, Instant::ZERO, seed, seconds)
+        let mut node = Node::new(config.node.clone(), frame_max, Instant::ZERO, seed, seconds)
             .map_err(|why| Error::invalid("set up the node", &why))?;
+        node.join(config.membership.clone());
         let tun = Tun::create(&config.device, Kind::Tun)?;
         let links = Links::open()?;
         links.set_mtu(tun.name(), mtu as u32)?;
@@ -119,6 +120,7 @@ impl Mesh {
     /// Takes over a newer list of members, between two runs. Neighbours that have an older one get it; those who are not in it are no
     /// neighbours any more. [`Statistics::notice`] has a list that a neighbour sent, which `observe` sees.
     pub fn join(&mut self, membership: Membership) -> chappe_sys::Result<()> {
+        self.live.node().join(membership.clone());
         self.live.join(membership)
     }
 

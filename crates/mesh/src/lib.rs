@@ -63,6 +63,7 @@
 //! | [`air`] | what a frame costs on the channel, and when the next may follow |
 //! | [`host`] | a queue for each flow, controlled delay, marks before drops |
 //! | [`announce`] | networks behind nodes, told to the whole mesh |
+//! | [`receipts`] | ends tell each other what has arrived, so that a relay that passes nothing on is left |
 //! | [`packet`] [`frame`] | packets of the host; frames of a link |
 //! | [`settings`] | a node's configuration, and the router's that follows |
 //! | [`status`] [`answers`] | the state as text, JSON, NetJSON, Prometheus; the socket that answers |
@@ -80,6 +81,7 @@ pub mod frame;
 pub mod host;
 pub mod node;
 pub mod packet;
+pub mod receipts;
 pub mod recovery;
 pub mod settings;
 pub mod status;

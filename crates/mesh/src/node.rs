@@ -9,12 +9,14 @@ use chappe_core::{
     Seed, Stream, TraceEvent, Wake,
 };
 use chappe_dpclo::{Counters, Refused, Router, Way};
+use chappe_live::Membership;
 
 use crate::air::Gate;
 use crate::announce::Announcements;
 use crate::frame::{AROUND, Burst, PART};
 use crate::host::{Host, HostCounters};
-use crate::packet::{Facts, Net};
+use crate::packet::{self, Facts, Net};
+use crate::receipts::{RECEIPT, Receipts};
 use crate::recovery::{Recovery, RecoveryCounters};
 use crate::settings::{Hop, NodeConfig};
 
@@ -45,7 +47,10 @@ pub struct Node {
     recovery: Recovery,
     host: Host,
     announcements: Announcements,
+    receipts: Receipts,
     gate: Gate,
+    /// The time of the last event.
+    now: Instant,
     /// Whether the gate is open, as of the last event.
     open: bool,
     /// Whether frames with packets may leave, as of the last event.
@@ -83,7 +88,7 @@ pub struct NodeCounters {
     pub too_long: u64,
     /// Packets of the host whose destination had no room in the router.
     pub no_room: u64,
-    /// Frames that are cut short or of another version.
+    /// Frames that are cut short or of another version, and packets of members that are not IP.
     pub malformed: u64,
     /// Announcements that were malformed, old, or too many.
     pub announcements: u64,
@@ -97,6 +102,12 @@ pub struct NodeCounters {
     pub control_frames: u64,
     /// Packets given to the host.
     pub delivered: u64,
+    /// Receipts of destinations that were taken, and those that were forged or repeated.
+    pub receipts: u64,
+    /// See [`receipts`](Self::receipts).
+    pub forged: u64,
+    /// How often a next hop was left because too little arrived by it.
+    pub shunned: u64,
 }
 
 /// When a node at the end of a path answers: right after a burst to it, since the nodes around its neighbour wait until then, and
@@ -157,6 +168,8 @@ pub struct Why {
     pub ways: Vec<Way>,
 }
 
+/// The flow of receipts at the router. They go first, and shorten no bursts.
+const RECEIPTS: u16 = 0x8000;
 /// When a queue of the router that was full is looked at again, if no frame has left meanwhile: about a frame at 11 Mbit/s.
 const FULL: Duration = Duration::from_millis(2);
 /// Another gateway must be nearer by this many ETX before flows leave the one in use.
@@ -197,7 +210,9 @@ impl Node {
                 now,
                 stream(2),
             ),
+            receipts: Receipts::new(number, seconds),
             gate: Gate::new(config.air),
+            now,
             open: true,
             data_open: true,
             burst: Burst::default(),
@@ -217,6 +232,11 @@ impl Node {
     /// The configuration of this node.
     pub fn config(&self) -> &NodeConfig {
         &self.config
+    }
+
+    /// Takes over the list of members: from now on ends tell each other what arrives ([`crate::receipts`]).
+    pub fn join(&mut self, membership: Membership) {
+        self.receipts.join(membership);
     }
 
     /// A packet of the host. What cannot be carried is dropped and counted.
@@ -239,11 +259,26 @@ impl Node {
         }
     }
 
-    /// Writes the next packet for the host to `packet`; its length, or `None` if there is none.
-    pub fn deliver(&mut self, packet: &mut [u8]) -> Option<usize> {
-        let delivery = self.router.poll_delivery(packet)?;
-        self.counters.delivered += 1;
-        Some(delivery.len)
+    /// Writes the next packet for the host to `room`; its length, or `None` if there is none.
+    pub fn deliver(&mut self, room: &mut [u8]) -> Option<usize> {
+        loop {
+            let delivery = self.router.poll_delivery(room)?;
+            let taken = room.get(..delivery.len)?;
+            if packet::is_ip(taken) {
+                self.receipts.arrived(self.now, delivery.source);
+                self.counters.delivered += 1;
+                return Some(delivery.len);
+            }
+            if !Receipts::is_receipt(taken) {
+                // A TUN device refuses it, which would end the process.
+                self.counters.malformed += 1;
+                continue;
+            }
+            match self.receipts.on_receipt(self.now, delivery.source, taken) {
+                true => self.counters.receipts += 1,
+                false => self.counters.forged += 1,
+            }
+        }
     }
 
     /// Where packets to an address go.
@@ -358,7 +393,10 @@ impl Node {
                 false => router.offer(now, node, flow, head.packet),
             };
             match offered {
-                Ok(()) => self.host.taken(now, key, first),
+                Ok(()) => {
+                    self.receipts.sent(now, node);
+                    self.host.taken(now, key, first);
+                }
                 Err(Refused::Rate { until }) => self.host.block(node, until),
                 // The next frame that leaves makes room; a look later anyway.
                 Err(Refused::Full) => self.host.block_full(node, now + FULL),
@@ -372,6 +410,7 @@ impl Node {
 
     /// After any event: outcomes to the router, new neighbours, packets of the host.
     fn settle(&mut self, now: Instant) {
+        self.now = now;
         while let Some((token, outcome)) = self.recovery.poll_outcome() {
             self.router
                 .handle_link(now, LinkEvent::Sent { token, outcome });
@@ -392,6 +431,27 @@ impl Node {
         self.data_open = self.gate.data_at() <= now;
         self.urgent =
             self.recovery.has_lost() || self.recovery.owes(now) || self.announcements.is_due(now);
+    }
+
+    /// Leaves next hops by which too little arrives, and writes the receipts that are due.
+    fn look_at_receipts(&mut self, now: Instant) {
+        let router = &self.router;
+        let hop = |end| router.next_hops(end).next();
+        let Some(missing) = self.receipts.look(now, hop) else {
+            return;
+        };
+        for (end, hop) in missing {
+            self.router.shun(now, end, hop);
+            self.counters.shunned += 1;
+        }
+        let mut receipt = [0; RECEIPT];
+        while let Some(end) = self.receipts.write(&mut receipt) {
+            if self.router.distance(end).is_none() {
+                continue;
+            }
+            // If there is no room now, the next one says more.
+            let _ = self.router.offer_first(now, end, RECEIPTS, &receipt);
+        }
     }
 
     fn look_at_neighbours(&mut self, now: Instant) {
@@ -463,6 +523,7 @@ impl LinkNode for Node {
         self.router.handle_timeout(now);
         self.recovery.on_time(now);
         self.look_at_neighbours(now);
+        self.look_at_receipts(now);
         self.settle(now);
     }
 
@@ -474,6 +535,7 @@ impl LinkNode for Node {
             (self.announcements.deadline().map(answered), "announcement"),
             (self.answer.due, "the burst is over"),
             (self.host.deadline(), "rate allows a packet"),
+            (self.receipts.deadline(), "receipts"),
             (
                 Some(self.gate.open_at()).filter(|_| !self.open),
                 "frame has left",

@@ -61,6 +61,15 @@ impl Facts {
     }
 }
 
+/// Whether a packet is IPv4 or IPv6 as far as its first octet and its length say: a TUN device takes no other.
+pub fn is_ip(packet: &[u8]) -> bool {
+    match packet.first().map(|first| first >> 4) {
+        Some(4) => packet.len() >= 20,
+        Some(6) => packet.len() >= 40,
+        _ => false,
+    }
+}
+
 /// The number that a TCP segment acknowledges, if it does nothing else: no data, no flag but ACK.
 pub fn pure_ack(packet: &[u8]) -> Option<u32> {
     let (head, protocol, len) = match packet.first()? >> 4 {

@@ -22,8 +22,8 @@ const ATTEMPTS: u8 = 12;
 const SILENCE: Duration = Duration::from_millis(500);
 /// At 80 % delivery six transmissions in a row are lost once in 15,625 times.
 const VAIN: u16 = 6;
-/// A neighbour that is heard, and acknowledged none of so many transmissions for so long, is deaf, or a wormhole passes what it says
-/// and nothing else. At half of all frames lost that happens once in 10^7 times.
+/// A neighbour that is heard, and acknowledged none of so many transmissions of large bodies for so long, is deaf, or a wormhole passes what
+/// it says and small packets, and nothing else. At half of all frames lost that happens once in 10^7 times.
 const DEAF: (u16, Duration) = (24, Duration::from_secs(1));
 /// Most neighbours that are remembered; the one unheard for longest makes room.
 const NEIGHBOURS_MAX: usize = 256;
@@ -82,7 +82,8 @@ struct Neighbour {
     round: Option<(f64, f64)>,
     /// Transmissions since it last acknowledged one.
     in_vain: u16,
-    /// When the first of them left.
+    /// The same of large bodies, and when the first of them left.
+    large_in_vain: u16,
     vain_since: Instant,
     /// When its frames must be acknowledged, if nothing else leaves before.
     ack_at: Option<Instant>,
@@ -196,7 +197,7 @@ impl Recovery {
         let order = self.order;
         let neighbour = self.neighbour(now, to);
         neighbour.next = neighbour.next.wrapping_add(1);
-        neighbour.count_vain(now);
+        neighbour.count_vain(now, body.len() > COPIED);
         let number = neighbour.next;
         self.outstanding.push(Outstanding {
             to,
@@ -251,7 +252,7 @@ impl Recovery {
             .iter_mut()
             .find(|known| known.node == frame.to)
         {
-            known.count_vain(now);
+            known.count_vain(now, frame.body.len() > COPIED);
         }
         Some(Repeat {
             to: frame.to,
@@ -319,7 +320,7 @@ impl Recovery {
         let Some(latest) = latest.map(|frame| frame.order).max() else {
             return;
         };
-        let mut sample = None;
+        let (mut sample, mut large) = (None, false);
         let outcomes = &mut self.outcomes;
         self.outstanding.retain(|frame| {
             if !arrived(frame) {
@@ -330,6 +331,7 @@ impl Recovery {
                 sample = Some(now.saturating_since(frame.sent));
             }
             let attempts = frame.attempts;
+            large |= frame.body.len() > COPIED;
             outcomes.push((frame.token, Outcome::Acknowledged { attempts }));
             false
         });
@@ -338,6 +340,9 @@ impl Recovery {
         }
         let neighbour = self.neighbour(now, from);
         neighbour.in_vain = 0;
+        if large {
+            neighbour.large_in_vain = 0;
+        }
         if let Some(sample) = sample {
             neighbour.measured(sample.as_secs_f64());
         }
@@ -436,13 +441,15 @@ impl Recovery {
             };
             let silent = now.saturating_since(known.heard) >= SILENCE;
             if silent && known.in_vain >= VAIN {
-                known.in_vain = 0;
+                (known.in_vain, known.large_in_vain) = (0, 0);
                 let node = known.node;
                 self.counters.silent += 1;
                 self.gone.push(node);
                 self.give_up(|frame| frame.to == node);
-            } else if known.in_vain >= DEAF.0 && now.saturating_since(known.vain_since) >= DEAF.1 {
-                known.in_vain = 0;
+            } else if known.large_in_vain >= DEAF.0
+                && now.saturating_since(known.vain_since) >= DEAF.1
+            {
+                (known.in_vain, known.large_in_vain) = (0, 0);
                 let node = known.node;
                 self.counters.deaf += 1;
                 self.deaf.push(node);
@@ -539,6 +546,7 @@ impl Recovery {
                     next: 0,
                     round: None,
                     in_vain: 0,
+                    large_in_vain: 0,
                     vain_since: now,
                     ack_at: None,
                     owed: Instant::ZERO,
@@ -558,11 +566,12 @@ impl Recovery {
 
 impl Neighbour {
     /// A frame to it left that it may not answer.
-    fn count_vain(&mut self, now: Instant) {
-        if self.in_vain == 0 {
+    fn count_vain(&mut self, now: Instant, large: bool) {
+        self.in_vain = self.in_vain.saturating_add(1);
+        if large && self.large_in_vain == 0 {
             self.vain_since = now;
         }
-        self.in_vain = self.in_vain.saturating_add(1);
+        self.large_in_vain = self.large_in_vain.saturating_add(u16::from(large));
     }
 
     /// Notes a number; false if it was noted before, or is too old to know.
@@ -622,6 +631,11 @@ mod tests {
     }
 
     fn sender(frames: u16) -> Recovery {
+        sender_of(frames, 1)
+    }
+
+    /// The same with bodies of this length.
+    fn sender_of(frames: u16, octets: usize) -> Recovery {
         let mut recovery = Recovery::new(Duration::from_millis(2));
         for token in 1..=frames {
             let number = recovery.send(
@@ -629,7 +643,7 @@ mod tests {
                 7,
                 (token.into(), Class::Data),
                 1,
-                &[token as u8],
+                &vec![token as u8; octets],
             );
             assert_eq!(number, token);
         }
@@ -736,7 +750,7 @@ mod tests {
     /// Probes of a neighbour arrive, answers do not: it is given up with all that waits for it, and not before its time.
     #[test]
     fn a_neighbour_that_only_talks_is_given_up() {
-        let mut recovery = sender(6);
+        let mut recovery = sender_of(6, COPIED + 1);
         let (mut now, mut deaf, mut sent) = (at(2), None, 6);
         while deaf.is_none() {
             now = recovery.deadline().expect("frames wait");

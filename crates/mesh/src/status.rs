@@ -395,6 +395,21 @@ fn counters(node: &Node, statistics: &Statistics) -> Vec<(&'static str, &'static
             own.control_octets,
         ),
         (
+            "receipts",
+            "Receipts of destinations that were taken.",
+            own.receipts,
+        ),
+        (
+            "receipts_forged",
+            "Receipts that were forged or repeated.",
+            own.forged,
+        ),
+        (
+            "next_hops_left",
+            "Next hops left because too little arrived by them.",
+            own.shunned,
+        ),
+        (
             "packets_queued",
             "Packets of this host queued.",
             host.queued,

@@ -12,6 +12,7 @@
 //! | module | content |
 //! |---|---|
 //! | `figure2` to `figure8` | the figures that [`PAPER`] lists |
+//! | `goals` | our goals, held against the runs of Figure 7 |
 //! | `scene`, `trial`, `context`, `series` | the paper's networks, a run on them, the scale of an order, its series |
 
 mod context;
@@ -19,6 +20,7 @@ mod figure2;
 mod figure5;
 mod figure7;
 mod figure8;
+mod goals;
 mod scene;
 mod series;
 mod trial;

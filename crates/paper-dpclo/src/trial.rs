@@ -1,7 +1,7 @@
 //! One run of a figure: a network of the paper, a variant, a method of channel access.
 
 use chappe_core::{Duration, Instant, Seed};
-use chappe_dpclo::Settings;
+use chappe_dpclo::{Losses, Settings};
 
 use crate::scene::{MODE, PAYLOAD, PaperNetwork, Scene};
 use chappe_lab::run::RunError;
@@ -41,6 +41,10 @@ pub struct Measured {
     pub lopsided: f64,
     /// Packets lost to full queues, as a share of the packets that routers accepted from applications.
     pub overflow: f64,
+    /// Packets lost for any reason, as a share of the same.
+    pub lost: f64,
+    /// Packets that reached their hop limit.
+    pub circled: u64,
 }
 
 /// The duration of a step of [`Measured::course`].
@@ -70,7 +74,9 @@ impl Trial {
         let spec = self.mesh(&scene);
         let (measured, counters) = run(&spec, &scene.medium, self.times, seed)?;
         let accepted: u64 = counters.iter().map(|node| node.accepted).sum();
-        let full: u64 = counters.iter().map(|node| node.losses.queue_full).sum();
+        let sum =
+            |of: fn(&Losses) -> u64| -> u64 { counters.iter().map(|node| of(&node.losses)).sum() };
+        let share = |lost: u64| lost as f64 / accepted.max(1) as f64;
         Ok(Measured {
             kbps: measured
                 .iter()
@@ -82,7 +88,10 @@ impl Trial {
                 .collect(),
             course: measured.iter().map(|of| course(of, self.times)).collect(),
             lopsided: lopsided(&measured, self.times),
-            overflow: full as f64 / accepted.max(1) as f64,
+            overflow: share(sum(|losses| losses.queue_full)),
+            // Of a packet that came twice the other one goes on.
+            lost: share(sum(Losses::total) - sum(|losses| losses.copies)),
+            circled: sum(|losses| losses.hop_limit),
         })
     }
 

@@ -6,7 +6,7 @@ use chappe_core::{
 
 use chappe_dpclo::header;
 
-use super::{Node, ROUTED, address};
+use super::{Node, RECEIPTS, ROUTED, address};
 use crate::frame::{self, ACKS_MAX, ALL, Ack, BURST_MAX, Burst, Frame, Kind, PART, Part};
 use crate::settings::Hop;
 
@@ -45,10 +45,12 @@ fn goes_on(body: &[u8], to: u16) -> bool {
     }
 }
 
-/// Whether a frame of the router has a packet that goes first.
+/// Whether a frame of the router has a packet that goes first, and somebody waits for.
 fn is_urgent(body: &[u8]) -> bool {
     match header::parse(body) {
-        Ok(header::Frame::Data(data, _) | header::Frame::Priced(data, _, _)) => data.first,
+        Ok(header::Frame::Data(data, _) | header::Frame::Priced(data, _, _)) => {
+            data.first && data.flow != RECEIPTS
+        }
         _ => false,
     }
 }

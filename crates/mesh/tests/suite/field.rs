@@ -6,7 +6,10 @@ use chappe_core::{
     Address, Arrival, Bitrate, Duration, Instant, LinkEvent, LinkNode, LinkSend, Purpose, Seed,
     Stream,
 };
+use chappe_dpclo::header;
+use chappe_live::Membership;
 use chappe_mesh::air::Air;
+use chappe_mesh::frame::Frame;
 use chappe_mesh::node::Node;
 use chappe_mesh::packet::Net;
 use chappe_mesh::settings::{Hop, NodeConfig};
@@ -30,6 +33,8 @@ pub struct Field {
     behind: Vec<(usize, Net)>,
     /// The place from which the next sender is sought, so that all have their turn.
     turn: usize,
+    /// A node that acknowledges what it gets and passes no packet on.
+    pub hole: Option<usize>,
     /// Every frame that was sent, if kept.
     pub tape: Option<Vec<(usize, Vec<u8>)>>,
     sdu: Vec<u8>,
@@ -52,6 +57,7 @@ impl Field {
             seed: Seed(seed),
             behind,
             turn: 0,
+            hole: None,
             tape: None,
             sdu: vec![0; FRAME_MAX],
         };
@@ -83,14 +89,11 @@ impl Field {
             mtu: 1400,
         };
         let seconds = 1000 + self.lives as u32;
-        Node::new(
-            config,
-            FRAME_MAX,
-            self.now,
-            self.seed.child(self.lives),
-            seconds,
-        )
-        .unwrap()
+        let seed = self.seed.child(self.lives);
+        let mut node = Node::new(config, FRAME_MAX, self.now, seed, seconds).unwrap();
+        let members = self.ratios.len() as u16 + 1;
+        node.join(Membership::example(place as u16 + 1, members, 7));
+        node
     }
 
     pub fn crash(&mut self, place: usize) {
@@ -182,7 +185,10 @@ impl Field {
     }
 
     fn carry(&mut self, from: usize, send: LinkSend) {
-        let sdu = self.sdu[..send.len].to_vec();
+        let mut sdu = self.sdu[..send.len].to_vec();
+        if self.hole == Some(from) {
+            spoil(&mut sdu);
+        }
         self.now += self.air.exchange(send.len);
         if let Some(tape) = &mut self.tape {
             tape.push((from, sdu.clone()));
@@ -214,6 +220,22 @@ impl Field {
                 received.push((self.now, packet[..len].to_vec()));
             }
         }
+    }
+}
+
+/// Makes every packet in a frame that goes on to somebody into nothing, which its receiver acknowledges.
+fn spoil(sdu: &mut [u8]) {
+    let first = sdu.as_ptr() as usize;
+    let frame = Frame::parse(sdu).expect("a node's frame");
+    let packets = frame.parts().filter(|part| {
+        matches!(
+            header::parse(part.body),
+            Ok(header::Frame::Data(..) | header::Frame::Priced(..))
+        )
+    });
+    let places = packets.map(|part| (part.body.as_ptr() as usize - first, part.body.len()));
+    for (at, len) in places.collect::<Vec<_>>() {
+        sdu[at..at + len].fill(0xff);
     }
 }
 

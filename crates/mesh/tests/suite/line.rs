@@ -38,7 +38,7 @@ fn the_first_answer_does_not_wait_for_a_lost_update() {
         let mut radios = Radios::new(&Places::line(), Hop::Broadcast, seed);
         radios.ping(0, 3, Duration::from_millis(200));
         radios.run(Duration::from_secs(7));
-        let first = radios.card(0).pings.first;
+        let first = radios.card(0).programs.pings.first;
         first.map_or(f64::INFINITY, |at| at.as_secs_f64())
     };
     let mut all: Vec<f64> = (1..=100).map(first).collect();
@@ -55,7 +55,7 @@ fn a_mesh_of_twelve_starts_within_two_seconds() {
         let mut radios = Radios::new(&Places::random(12, 1), Hop::Broadcast, seed);
         radios.ping(0, 11, Duration::from_millis(200));
         radios.run(Duration::from_secs(2));
-        assert!(radios.card(0).pings.first.is_some(), "seed {seed}");
+        assert!(radios.card(0).programs.pings.first.is_some(), "seed {seed}");
     }
 }
 

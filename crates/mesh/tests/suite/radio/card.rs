@@ -2,15 +2,13 @@
 
 use std::collections::VecDeque;
 
-use chappe_core::{
-    Address, Arrival, Class, Classes, Duration, Instant, LinkEvent, LinkNode, LinkSend, Wake,
-};
+use chappe_core::{Address, Arrival, Class, Classes, Instant, LinkEvent, LinkNode, LinkSend, Wake};
 use chappe_mesh::node::Node;
 
-use super::ends::{Flow, Pings};
+use super::ends::Programs;
 
 /// Frames that the card holds (the emulator's default).
-const QUEUE: usize = 64;
+pub const QUEUE: usize = 64;
 /// Octets before the node's frame: LLC and SNAP, and the header of `chappe-live`.
 const BEFORE: usize = 8 + chappe_live::HEADER;
 /// Octets of `chappe-live` behind it.
@@ -21,8 +19,7 @@ const BEHIND: usize = chappe_live::TAG;
 pub struct Card {
     pub node: Node,
     queue: VecDeque<(Address, Vec<u8>)>,
-    pub flows: Vec<Flow>,
-    pub pings: Pings,
+    pub programs: Programs,
     /// Frames that the full card lost.
     pub lost: u64,
     scratch: Vec<u8>,
@@ -33,42 +30,22 @@ impl Card {
         Card {
             node,
             queue: VecDeque::new(),
-            flows: Vec::new(),
-            pings: Pings::default(),
+            programs: Programs::default(),
             lost: 0,
             scratch: vec![0; 4096],
         }
     }
 
-    pub fn add(&mut self, now: Instant, flow: Flow) {
-        self.flows.push(flow);
-        self.work(now);
-    }
-
-    pub fn ping(&mut self, now: Instant, from: usize, to: usize, every: Duration) {
-        self.pings = Pings::new(now, from, to, every);
-        self.work(now);
-    }
-
     /// What the daemon and the host's kernel do after each event.
-    fn work(&mut self, now: Instant) {
+    pub fn work(&mut self, now: Instant) {
         self.node.handle_timeout(now);
         while let Some(len) = self.node.deliver(&mut self.scratch) {
-            let packet = &self.scratch[..len];
-            if let Some(answer) = self.pings.handle(now, packet) {
+            if let Some(answer) = self.programs.handle(now, &self.scratch[..len]) {
                 self.node.offer(now, &answer);
             }
-            for flow in &mut self.flows {
-                flow.handle(now, packet);
-            }
         }
-        while let Some(packet) = self.pings.poll(now) {
+        while let Some(packet) = self.programs.poll(now) {
             self.node.offer(now, &packet);
-        }
-        for flow in &mut self.flows {
-            while let Some(packet) = flow.poll(now) {
-                self.node.offer(now, &packet);
-            }
         }
         loop {
             let allowed = self.node.pending();
@@ -125,10 +102,6 @@ impl LinkNode for Card {
     }
 
     fn poll_timeout(&self) -> Option<Wake> {
-        let flows = self.flows.iter().map(Flow::poll_timeout);
-        flows.fold(
-            Wake::earlier(self.node.poll_timeout(), self.pings.poll_timeout()),
-            Wake::earlier,
-        )
+        Wake::earlier(self.node.poll_timeout(), self.programs.poll_timeout())
     }
 }

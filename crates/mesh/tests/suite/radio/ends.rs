@@ -8,6 +8,34 @@ const TCP: usize = 20;
 /// Octets of a ping of `iputils`: 56 of payload.
 const PING: usize = 84;
 
+/// All programs of a host.
+#[derive(Debug, Default)]
+pub struct Programs {
+    pub flows: Vec<Flow>,
+    pub pings: Pings,
+}
+
+impl Programs {
+    /// A packet for this host; an answer to send.
+    pub fn handle(&mut self, now: Instant, packet: &[u8]) -> Option<Vec<u8>> {
+        for flow in &mut self.flows {
+            flow.handle(now, packet);
+        }
+        self.pings.handle(now, packet)
+    }
+
+    /// The next packet to send.
+    pub fn poll(&mut self, now: Instant) -> Option<Vec<u8>> {
+        let ping = self.pings.poll(now);
+        ping.or_else(|| self.flows.iter_mut().find_map(|flow| flow.poll(now)))
+    }
+
+    pub fn poll_timeout(&self) -> Option<Wake> {
+        let flows = self.flows.iter().map(Flow::poll_timeout);
+        flows.fold(self.pings.poll_timeout(), Wake::earlier)
+    }
+}
+
 /// One end of a TCP connection.
 #[derive(Debug)]
 pub struct Flow {

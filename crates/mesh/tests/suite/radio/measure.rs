@@ -32,13 +32,13 @@ impl Measured {
         let mut radios = Radios::new(places, Hop::Broadcast, seed);
         radios.ping(0, 3, Duration::from_millis(200));
         radios.run(BEGINS);
-        let first = radios.card(0).pings.first;
+        let first = radios.card(0).programs.pings.first;
         radios.connect(0, 3);
-        radios.with(0, |card, _| card.pings.round_trips.clear());
+        radios.with(0, |card, _| card.programs.pings.round_trips.clear());
         radios.run(BEGINS + LASTS);
         let card = radios.card(0);
-        let mut times = card.pings.round_trips.clone();
-        let (flow, end) = (&card.flows[0], &radios.card(3).flows[0]);
+        let mut times = card.programs.pings.round_trips.clone();
+        let (flow, end) = (&card.programs.flows[0], &radios.card(3).programs.flows[0]);
         Measured {
             tcp_kbps: end.octets() as f64 * 8e-3 / LASTS.as_secs_f64(),
             flood_kbps: flood(places, seed),

@@ -7,10 +7,12 @@
 mod card;
 mod ends;
 pub mod measure;
+mod plain;
 
 use chappe_core::{
-    Address, Bitrate, Dbm, Duration, Instant, OverMac, Purpose, RadioNode, Rate, Seed,
+    Address, Bitrate, Dbm, Duration, Instant, LinkNode, OverMac, Purpose, RadioNode, Rate, Seed,
 };
+use chappe_live::Membership;
 use chappe_mac::dot11::{Config, Dot11};
 use chappe_mesh::air::Air;
 use chappe_mesh::node::{Node, mtu_of};
@@ -19,7 +21,8 @@ use chappe_mesh::settings::{Hop, NodeConfig};
 use chappe_sim::{AirTime, Counters, Matrix, Medium, Profile, Recorder, Simulator, World};
 
 pub use card::Card;
-pub use ends::Flow;
+pub use ends::{Flow, Pings, Programs};
+pub use plain::Plain;
 
 /// Octets of the SDU of a `chappe-live` frame on an interface of the emulator.
 pub const FRAME_MAX: usize = 2242;
@@ -75,11 +78,42 @@ impl Places {
     }
 }
 
-pub type Station = OverMac<Dot11, Card>;
+/// What runs on a node, above its MAC.
+pub trait Host: LinkNode + Sized {
+    /// The longest packet in octets.
+    fn mtu() -> usize;
+    fn programs(&mut self) -> &mut Programs;
+    /// Handles what the programs have to send.
+    fn work(&mut self, now: Instant);
+}
 
-/// Nodes on the air.
-pub struct Radios<R: Recorder = ()> {
-    pub simulator: Simulator<Station, R>,
+impl Host for Card {
+    fn mtu() -> usize {
+        mtu_of(FRAME_MAX)
+    }
+    fn programs(&mut self) -> &mut Programs {
+        &mut self.programs
+    }
+    fn work(&mut self, now: Instant) {
+        Card::work(self, now);
+    }
+}
+
+impl Host for Plain {
+    fn mtu() -> usize {
+        plain::MTU
+    }
+    fn programs(&mut self) -> &mut Programs {
+        &mut self.programs
+    }
+    fn work(&mut self, now: Instant) {
+        Plain::work(self, now);
+    }
+}
+
+/// Nodes on the air: those of a mesh, or hosts with static routes.
+pub struct Radios<R: Recorder = (), H: Host = Card> {
+    pub simulator: Simulator<OverMac<Dot11, H>, R>,
 }
 
 impl Radios {
@@ -89,11 +123,18 @@ impl Radios {
     }
 }
 
+impl Radios<(), Plain> {
+    /// Hosts with static routes.
+    pub fn plain(places: &Places, seed: u64) -> Radios<(), Plain> {
+        Radios::on(places, seed, (), |place| Plain::new(places, place))
+    }
+}
+
 impl<R: Recorder> Radios<R> {
-    /// The same, with every frame reported to `recorder`.
+    /// The nodes of a mesh, with every frame reported to `recorder`.
     pub fn recorded(places: &Places, hop: Hop, seed: u64, recorder: R) -> Radios<R> {
         let nodes = places.medium.nodes();
-        let station = |place: usize| {
+        Radios::on(places, seed, recorder, |place| {
             let config = NodeConfig {
                 number: place as u16 + 1,
                 networks: vec![Net::parse("10.77.0.0/16").unwrap()],
@@ -104,50 +145,10 @@ impl<R: Recorder> Radios<R> {
                 mtu: mtu_of(FRAME_MAX),
             };
             let own = Seed(seed).child(place as u64 + 1);
-            let node = Node::new(config, FRAME_MAX, Instant::ZERO, own, 1000).unwrap();
-            let mac = Config {
-                llc: None,
-                ..Config::dot11b(Rate::Cck11)
-            };
-            let address = Address::node(place as u16 + 1);
-            let random = Seed(seed).stream(Purpose::Node(place as u32));
-            Box::new(OverMac::new(
-                Dot11::new(mac, address, random),
-                Card::new(node),
-            ))
-        };
-        let stations = (0..nodes).map(station).collect();
-        let world = World::new(places.medium.clone());
-        Radios {
-            simulator: Simulator::new(world, stations, Seed(seed), recorder).unwrap(),
-        }
-    }
-
-    /// Changes a card between two events of the air.
-    pub fn with<T>(&mut self, place: usize, change: impl FnOnce(&mut Card, Instant) -> T) -> T {
-        self.simulator.with_node(place, |station, now| {
-            let changed = change(&mut station.link, now);
-            station.handle_timeout(now);
-            changed
+            let mut node = Node::new(config, FRAME_MAX, Instant::ZERO, own, 1000).unwrap();
+            node.join(Membership::example(place as u16 + 1, nodes as u16 + 1, 7));
+            Card::new(node)
         })
-    }
-
-    pub fn card(&self, place: usize) -> &Card {
-        &self.simulator.node(place).link
-    }
-
-    /// A TCP connection with unlimited data, from now on.
-    pub fn connect(&mut self, from: usize, to: usize) {
-        let mtu = mtu_of(FRAME_MAX);
-        self.with(to, |card, now| {
-            card.add(now, Flow::receiver(to, from, mtu));
-        });
-        self.with(from, |card, now| card.add(now, Flow::sender(from, to, mtu)));
-    }
-
-    /// Pings from one node to another at even intervals, from now on.
-    pub fn ping(&mut self, from: usize, to: usize, every: Duration) {
-        self.with(from, |card, now| card.ping(now, from, to, every));
     }
 
     /// Keeps the host's queue at one node full of packets for another until then. Packets that arrive there meanwhile.
@@ -166,6 +167,60 @@ impl<R: Recorder> Radios<R> {
             self.simulator.run_until(step + Duration::from_millis(2));
         }
         self.card(to).node.counters().0.delivered - before
+    }
+}
+
+impl<R: Recorder, H: Host> Radios<R, H> {
+    fn on(places: &Places, seed: u64, recorder: R, host: impl Fn(usize) -> H) -> Radios<R, H> {
+        let station = |place: usize| {
+            let mac = Config {
+                llc: None,
+                ..Config::dot11b(Rate::Cck11)
+            };
+            let address = Address::node(place as u16 + 1);
+            let random = Seed(seed).stream(Purpose::Node(place as u32));
+            Box::new(OverMac::new(Dot11::new(mac, address, random), host(place)))
+        };
+        let stations = (0..places.medium.nodes()).map(station).collect();
+        let world = World::new(places.medium.clone());
+        Radios {
+            simulator: Simulator::new(world, stations, Seed(seed), recorder).unwrap(),
+        }
+    }
+
+    /// Changes a host between two events of the air.
+    pub fn with<T>(&mut self, place: usize, change: impl FnOnce(&mut H, Instant) -> T) -> T {
+        self.simulator.with_node(place, |station, now| {
+            let changed = change(&mut station.link, now);
+            station.handle_timeout(now);
+            changed
+        })
+    }
+
+    pub fn card(&self, place: usize) -> &H {
+        &self.simulator.node(place).link
+    }
+
+    /// A TCP connection with unlimited data, from now on.
+    pub fn connect(&mut self, from: usize, to: usize) {
+        let add = |host: &mut H, now, flow| {
+            host.programs().flows.push(flow);
+            host.work(now);
+        };
+        self.with(to, |host, now| {
+            add(host, now, Flow::receiver(to, from, H::mtu()))
+        });
+        self.with(from, |host, now| {
+            add(host, now, Flow::sender(from, to, H::mtu()))
+        });
+    }
+
+    /// Pings from one node to another at even intervals, from now on.
+    pub fn ping(&mut self, from: usize, to: usize, every: Duration) {
+        self.with(from, |host, now| {
+            host.programs().pings = Pings::new(now, from, to, every);
+            host.work(now);
+        });
     }
 
     pub fn run(&mut self, until: Duration) {
