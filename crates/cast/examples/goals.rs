@@ -12,6 +12,8 @@
 
 #[path = "goals/air.rs"]
 mod air;
+#[path = "goals/asked.rs"]
+mod asked;
 #[path = "../tests/common/mod.rs"]
 mod common;
 
@@ -21,6 +23,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration as Pause, Instant as Moment};
 
+use asked::{Asked, USAGE};
 use chappe_cast::event::Event;
 use chappe_cast::session::{CEILING, View};
 use chappe_cast::{Loss, Watch, receive, relay, send};
@@ -150,20 +153,24 @@ fn main() {
         Some("hog") => return hog(),
         _ => {}
     }
+    let cases = cases();
+    let known: Vec<&str> = cases.iter().map(|case| case.name).collect();
+    let Asked { names, short, runs } = match Asked::parse(&words, &known) {
+        Ok(Some(asked)) => asked,
+        Ok(None) => return println!("{USAGE}\nGoals: {}.", known.join(", ")),
+        Err(why) => {
+            eprintln!("{why}\n{USAGE}");
+            std::process::exit(2);
+        }
+    };
     if let Err(error) = isolate() {
         return chappe_testkit::skip(error.to_string());
     }
-    let short = words.iter().any(|word| word == "--short");
-    let runs = words.iter().position(|word| word == "--runs");
-    let runs = runs.and_then(|at| words.get(at + 1)?.parse().ok());
-    let runs: usize = runs.unwrap_or(if short { 1 } else { 5 });
-    let chosen = words.first().filter(|word| !word.starts_with('-'));
     println!("load {}", load());
-    for case in cases() {
-        if chosen.is_none_or(|chosen| case.name == chosen) {
-            let done: Vec<Figures> = (0..runs).map(|run| measure(&case, short, run)).collect();
-            println!("{}", judge(&case, short, done));
-        }
+    let chosen = |case: &&Case| names.is_empty() || names.iter().any(|name| name == case.name);
+    for case in cases.iter().filter(chosen) {
+        let done: Vec<Figures> = (0..runs).map(|run| measure(case, short, run)).collect();
+        println!("{}", judge(case, short, done));
     }
 }
 

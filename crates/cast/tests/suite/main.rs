@@ -1,4 +1,5 @@
 //! Members without a link under them.
 
+mod asked;
 mod insider;
 mod member;
