@@ -77,6 +77,9 @@ const PROGRAMS: [Program; 3] = [
 /// Where Cargo builds. In `target` itself it would keep its own files in `target/dist`, by the profile's name.
 const FOLDER: &str = "target/static";
 
+/// What the linker leaves out.
+const NO_UNWIND: &str = "packaging/no-unwind.ld";
+
 /// A build of everything with whole-program optimisation, on a slow machine.
 const LIMIT: Duration = Duration::from_secs(3600);
 
@@ -239,8 +242,10 @@ impl Dist<'_> {
             // Functions of equal code become one; addresses that are moved at the start take two octets instead of 24.
             "-Clink-arg=--icf=all".to_owned(),
             "-Clink-arg=--pack-dyn-relocs=relr".to_owned(),
-            // A panic ends the program (`panic = "abort"`), so nothing looks these up.
+            // A panic ends the program (`panic = "abort"`), so nothing looks these up. The linker leaves out those of the standard library.
             "-Cforce-unwind-tables=no".to_owned(),
+            "-Clink-arg=--no-eh-frame-hdr".to_owned(),
+            format!("-Clink-arg={}", root.join(NO_UNWIND).display()),
         ];
         let args = [
             "build",

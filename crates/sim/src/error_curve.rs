@@ -57,15 +57,18 @@ const RATES: [Rate; 13] = [
 impl ErrorCurves {
     /// The curves with one of the receivers for 802.15.4.
     pub(crate) fn get(oqpsk: Oqpsk) -> &'static ErrorCurves {
-        static CURVES: [OnceLock<ErrorCurves>; 3] = [const { OnceLock::new() }; 3];
+        // Boxed: as it is, a program would carry a quarter of a megabyte of empty tables.
+        static CURVES: [OnceLock<Box<ErrorCurves>>; 3] = [const { OnceLock::new() }; 3];
         let place = match oqpsk {
             Oqpsk::IeeeE418 => &CURVES[0],
             Oqpsk::NoncoherentSoft => &CURVES[1],
             Oqpsk::SymbolSoft => &CURVES[2],
         };
-        place.get_or_init(|| ErrorCurves {
-            curves: RATES.map(|rate| ErrorCurve::new(rate, oqpsk)),
-            oqpsk,
+        place.get_or_init(|| {
+            Box::new(ErrorCurves {
+                curves: RATES.map(|rate| ErrorCurve::new(rate, oqpsk)),
+                oqpsk,
+            })
         })
     }
 

@@ -193,8 +193,14 @@ fn add_to_folder(file: &Path, empty: &Path) -> Result<()> {
     }
     let layers = format!("lowerdir={}:{}", empty.display(), folder.display());
     let layers = CString::new(layers).map_err(|error| failed(error.into()))?;
-    mount("overlay", folder, "overlay", MountFlags::RDONLY, Some(&*layers))
-        .map_err(|error| failed(error.into()))
+    mount(
+        "overlay",
+        folder,
+        "overlay",
+        MountFlags::RDONLY,
+        Some(&*layers),
+    )
+    .map_err(|error| failed(error.into()))
 }
 
 /// Moves the program into the user namespace of process `pid`, with the rights that it has there. Does nothing if the

@@ -26,7 +26,7 @@ pub(crate) struct Finding {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Recorded<'a> {
     pub(crate) sent: &'a [Sending],
-    /// In any order.
+    /// Frames at their receivers, as they lie in the ring.
     pub(crate) meetings: &'a [Meeting],
     pub(crate) bursts: &'a [Burst],
     pub(crate) unheard: Option<&'a Unheard<'a>>,

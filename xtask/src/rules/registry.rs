@@ -7,7 +7,10 @@ use crate::workspace::{Package, Workspace};
 /// runs without an operating system, and has pages with all its features.
 pub fn rule(workspace: &Workspace) -> Vec<Finding> {
     let bare: Vec<&str> = roles::bare(workspace).map(|bare| &*bare.name).collect();
-    let libraries = workspace.members.iter().filter(|package| package.publishable);
+    let libraries = workspace
+        .members
+        .iter()
+        .filter(|package| package.publishable);
     libraries
         .flat_map(|library| missing(workspace, library, bare.contains(&&*library.name)))
         .collect()
@@ -68,7 +71,10 @@ mod tests {
         let whole = "description = \"x\"\nkeywords = []\ncategories = [\"algorithms\", \"no-std\"]\n[package.metadata.docs.rs]\nall-features = true\n";
         assert_eq!(find("protocol", true, whole), 0);
         assert_eq!(find("simulator", true, whole), 1);
-        assert_eq!(find("protocol", true, &whole.replace(", \"no-std\"", "")), 1);
+        assert_eq!(
+            find("protocol", true, &whole.replace(", \"no-std\"", "")),
+            1
+        );
         assert_eq!(find("protocol", true, ""), 5);
         assert_eq!(find("protocol", false, ""), 0);
     }

@@ -1,13 +1,13 @@
-//! What a border router records of its air: a capture file, and the newest frames while somebody looks at them.
+//! What a border router records of its air: a capture file, and the newest frames while a page shows them.
 
 use chappe_core::Duration;
 use chappe_lab_emu::Capture;
 use chappe_sim::{AirTime, At, Heard, Interference, Medium, Recorder, Sent, Switched};
 use chappe_trace::{Labeller, Recording};
 
-/// Receptions that are kept for who looks: half a minute of a busy network of a few motes.
+/// Receptions that are kept for a page: half a minute of a busy network of a few motes.
 const RECEPTIONS: usize = 1 << 13;
-/// Nobody looks any more if nobody has asked for this long.
+/// No page is open any more if none has asked for this long.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A capture, and the newest frames.
@@ -27,7 +27,7 @@ impl Film {
         }
     }
 
-    /// Somebody looks at `now`: a copy of what is recorded, from which frames and causes can be worked out elsewhere. The first to look
+    /// A page asks at `now`: a copy of what is recorded, from which frames and causes can be worked out elsewhere. The first question
     /// begins the recording.
     pub fn look(&mut self, now: AirTime, medium: &Medium, labeller: Labeller) -> Recording {
         self.until = now + PATIENCE;
