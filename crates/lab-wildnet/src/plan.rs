@@ -288,7 +288,7 @@ fn layout(
 ) -> Result<Layout, InputError> {
     let check = checked.check;
     let Some(links) = &keys.links else {
-        return Ok(Layout::line(masts - 1));
+        return Ok(Layout::line(masts.saturating_sub(1)));
     };
     let ends = links.iter().map(|link| (link[0], link[1])).collect();
     Layout::new(masts, ends).map_err(|unfit| {
@@ -297,7 +297,8 @@ fn layout(
         match unfit {
             Unfit::NoMast(place) => {
                 let message = format!("there are {masts} masts, and a link names another one");
-                error(place, "no such mast", message).help(format!("0 to {}", masts - 1))
+                error(place, "no such mast", message)
+                    .help(format!("0 to {}", masts.saturating_sub(1)))
             }
             Unfit::Loop(place) => error(place, "both ends", "a link needs two masts".into()),
             Unfit::Ring(place) => {

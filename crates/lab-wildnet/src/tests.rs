@@ -195,6 +195,24 @@ fn impossible_scenarios_are_refused() {
         ),
         (LINK, "", &FORWARD.repeat(65), "64 transfers at most"),
         (LINK, "slot = \"1 ms\"", FORWARD, "slots of 1 ms"),
+        (
+            LINK,
+            "",
+            "[[transfer]]\nsource = 0\nreceivers = [5]\nbytes = \"1 kB\"\n",
+            "no node 5",
+        ),
+        (
+            "[network]\npositions = [[\"0 km\", \"0 km\"]]\n",
+            "",
+            FORWARD,
+            "",
+        ),
+        (
+            "[network]\npositions = []\n",
+            "links = [[0, 1]]",
+            FORWARD,
+            "",
+        ),
         (LINK, "frame_retries = 300", FORWARD, "300 retries"),
         (
             LINK,

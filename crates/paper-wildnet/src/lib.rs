@@ -18,7 +18,7 @@
 //! | module | what |
 //! |---|---|
 //! | `figure2` to `figure15`, `table1`, `table2`, `snoop` | the paper's figures and tables |
-//! | `ampdu`, `peers`, `classes`, `crossover`, `improved` | figures that the paper does not have |
+//! | `ampdu`, `peers`, `classes`, `crossover`, `sites`, `improved` | figures that the paper does not have |
 //! | [`context`], [`panel`], `changes`, `outdoor_links` | what the figures share |
 
 mod ampdu;
@@ -41,6 +41,7 @@ mod improved;
 mod outdoor_links;
 pub mod panel;
 mod peers;
+mod sites;
 mod snoop;
 mod table1;
 mod table2;
@@ -65,7 +66,7 @@ pub static PAPER: Paper = Paper {
 
 type Recipe = paper::Recipe<fn(&FigureContext<'_>) -> Result<Figure, RunError>>;
 
-const FIGURES: [Recipe; 21] = [
+const FIGURES: [Recipe; 22] = [
     Recipe {
         name: "figure2",
         about: "plain 802.11 over distance, by UDP: one way, both ways, loss",
@@ -115,6 +116,11 @@ const FIGURES: [Recipe; 21] = [
         name: "table3",
         about: "TCP over K - P - M, on one channel and on two",
         make: table2::table3,
+    },
+    Recipe {
+        name: "sites",
+        about: "a star and a chain of masts with several radios, on one channel",
+        make: sites::make,
     },
     Recipe {
         name: "figure10",

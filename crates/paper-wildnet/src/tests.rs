@@ -10,7 +10,7 @@ use super::make;
 fn claims_of_quick_figures_hold() {
     let meter = Meter::default();
     let order = Order {
-        names: &["section233", "figure3", "figure7", "table2"],
+        names: &["section233", "figure3", "figure7", "table2", "sites"],
         quick: true,
         seed: 1,
         threads: 2,
@@ -23,6 +23,7 @@ fn claims_of_quick_figures_hold() {
     };
     assert!(claims("section233").all(|claim| claim.holds));
     assert!(claims("figure3").all(|claim| claim.holds));
+    assert!(claims("sites").count() == 4 && claims("sites").all(|claim| claim.holds));
     assert!(claims("figure7").any(|claim| claim.holds && claim.text.contains("grow")));
     let kept = claims("table2").filter(|claim| claim.text.contains("keeps"));
     assert!(kept.clone().count() == 4 && kept.clone().all(|claim| claim.holds));
