@@ -267,13 +267,16 @@ fn print_table(judged: &[Judged]) {
     }
 }
 
+/// What TCP gets through a tunnel on a path, bit/s.
+type Gets = fn(&Cell) -> f64;
+
 /// Prints what TCP would get through other tunnels at most, in per cent of (1 - p) C.
 fn print_rivals(heads: &str, columns: &[(u64, u64)]) {
     println!();
     println!("| losses, %: tunnel |{heads}");
     println!("|---|{}", "---|".repeat(columns.len()));
-    let tunnels: [(&str, fn(&Cell) -> f64); 2] = [
-        ("WireGuard", air::rivals::wireguard),
+    let tunnels = [
+        ("WireGuard", air::rivals::wireguard as Gets),
         ("UDPspeeder 20:10", air::rivals::udpspeeder),
     ];
     for bursts in [false, true] {
