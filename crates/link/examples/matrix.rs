@@ -5,7 +5,7 @@
 //! each cell with three seeds, and judges the mean. `matrix window=16` lets TCP have sixteen times under way what the path holds
 //! instead of four. `matrix table` prints all as one table, and the worst cells. A cell is met if the
 //! transfer gets 95 % of (1 - p) C for the losses that there were, and 97 % of the better of plain cubic and plain BBR
-//! (`tests/suite/air/cells.rs` says how both are computed). `matrix trace 100Mbit/s 600ms 5%` prints each half second of cells. Cells are measured on all processors.
+//! (`tests/suite/air/cells.rs` says how both are computed; `rivals.rs` what other tunnels get). `matrix trace 100Mbit/s 600ms 5%` prints each half second of cells. Cells are measured on all processors.
 
 #[path = "../tests/suite/air/mod.rs"]
 mod air;
@@ -209,7 +209,8 @@ const KINDS: [Kind; 5] = [
 fn print_table(judged: &[Judged]) {
     let plain = |judged: &&Judged| {
         let air = &judged.rows[0].cell.air;
-        air.back == Some(air.rate) && air.steps.is_empty() && air.stall.is_none()
+        let steady = air.steps.is_empty() && air.stall.is_none() && air.late.is_none();
+        air.back == Some(air.rate) && steady
     };
     let said = |judged: &Judged| {
         let share = format!("{:.0}", judged.mean(Row::share) * 100.0);
@@ -223,7 +224,8 @@ fn print_table(judged: &[Judged]) {
     let heads = columns
         .iter()
         .map(|(rate, trip)| format!(" {rate}, {trip} |"));
-    println!("| losses, % |{}", heads.collect::<String>());
+    let heads: String = heads.collect();
+    println!("| losses, % |{heads}");
     println!("|---|{}", "---|".repeat(columns.len()));
     for kind in KINDS {
         for loss in [0, 1, 5, 15, 30] {
@@ -247,6 +249,8 @@ fn print_table(judged: &[Judged]) {
             }
         }
     }
+    print_rivals(&heads, columns);
+    print_pings(judged);
     println!();
     for judged in judged.iter().filter(|judged| !plain(judged)) {
         println!("| {} | {} |", judged.name(), said(judged));
@@ -261,4 +265,61 @@ fn print_table(judged: &[Judged]) {
             judged.mean(Row::share) * 100.0
         );
     }
+}
+
+/// What TCP gets through a tunnel on a path, bit/s.
+type Gets = fn(&Cell) -> f64;
+
+/// Prints what TCP would get through other tunnels at most, in per cent of (1 - p) C.
+fn print_rivals(heads: &str, columns: &[(u64, u64)]) {
+    println!();
+    println!("| losses, %: tunnel |{heads}");
+    println!("|---|{}", "---|".repeat(columns.len()));
+    let tunnels = [
+        ("WireGuard", air::rivals::wireguard as Gets),
+        ("UDPspeeder 20:10", air::rivals::udpspeeder),
+    ];
+    for bursts in [false, true] {
+        for loss in [0, 1, 5, 15, 30] {
+            if bursts && loss == 0 {
+                continue;
+            }
+            for (name, gets) in tunnels {
+                let share = |&(rate, round_trip): &(u64, u64)| {
+                    let cell = Cell::new(rate, round_trip, loss);
+                    let cell = if bursts { cell.bursts() } else { cell };
+                    format!(" {:.0} |", gets(&cell) / cell.bound * 100.0)
+                };
+                let row: String = columns.iter().map(share).collect();
+                let kind = if bursts {
+                    "in bursts of 4"
+                } else {
+                    "independent"
+                };
+                println!("| {loss} {kind}: {name} |{row}");
+            }
+        }
+    }
+}
+
+/// Prints how many cells keep a ping short, and those that do not.
+fn print_pings(judged: &[Judged]) {
+    let rows = || judged.iter().flat_map(|judged| &judged.rows);
+    let met = rows().filter(|row| row.ping_is_met() == Some(true)).count();
+    let missed = rows().filter(|row| row.ping_is_met() == Some(false));
+    let missed: Vec<String> = missed
+        .map(|row| {
+            let most = row.books.probes[0].most_of_all.as_secs_f64() * 1e3;
+            match most < 1e6 {
+                true => format!("{} ({most:.0} ms one way)", row.cell.name),
+                false => format!("{} (more than 5 % lost)", row.cell.name),
+            }
+        })
+        .collect();
+    println!();
+    println!(
+        "pings beside the transfer: {met} of {} runs without jitter met; missed: {}",
+        met + missed.len(),
+        missed.join(", ")
+    );
 }

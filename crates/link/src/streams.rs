@@ -48,11 +48,11 @@ pub const ADDRESSES_MAX: usize = 8;
 /// What became of connections.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StreamCounters {
-    /// Connections at present.
+    /// Connections that have not ended yet, those on their way included.
     pub open: u64,
     /// Connections that were closed at once, since there were as many as there may be.
     pub refused: u64,
-    /// Connections that could not be made: nobody answered, or nothing listens there.
+    /// Connections that could not be made: the other end did not answer, or nothing listens there.
     pub failed: u64,
     /// Connections that began, at either end.
     pub begun: u64,
@@ -563,7 +563,7 @@ impl Connection {
         self.ends().map(|ends| ends.0)
     }
 
-    /// The kernel's half.
+    /// The kernel's socket of the connection, if it has one yet.
     fn stream(&self) -> Option<&TcpStream> {
         match &self.state {
             Phase::Asks(stream, ..) | Phase::Looks(stream) | Phase::Calls(stream, ..) => {

@@ -13,7 +13,7 @@ impl Memory {
         Memory(Arc::new(AtomicUsize::new(octets)))
     }
 
-    /// Octets that nobody has taken.
+    /// Octets that no window has taken.
     pub fn left(&self) -> usize {
         self.0.load(Relaxed)
     }

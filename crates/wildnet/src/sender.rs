@@ -23,12 +23,14 @@
 //! | [`LossDetection`] | frames that were sent, which of them are settled, round trips, reordering, probes |
 //! | [`Liveness`] | whether a path carries anything, and copies of bodies for it |
 //! | [`Repairs`] | blocks and cohorts, the policies worked out for them |
+//! | [`Insistence`] | copies of bodies that were lost several times |
 //! | [`Returned`] | what a path in doubt gave back, and the repairs among it |
 //! | [`SmallPackets`] | small bodies of which copies ride along |
 //! | [`Conditions`] | configuration, the channel as estimated, the length of a round |
 
 mod choice;
 mod conditions;
+mod insistence;
 mod liveness;
 mod loss;
 mod queues;
@@ -48,6 +50,7 @@ use crate::estimate::Estimate;
 use crate::memory::Share;
 use crate::paths::{FrameId, Paths};
 use conditions::Conditions;
+use insistence::Insistence;
 use liveness::Liveness;
 use loss::LossDetection;
 use queues::Queues;
@@ -70,6 +73,7 @@ pub(crate) struct Sender {
     liveness: Paths<Liveness>,
     repairs: Repairs,
     returned: Returned,
+    insistence: Insistence,
     small_packets: SmallPackets,
     /// The number of the first frame of each path.
     first_frame: u32,
@@ -92,6 +96,7 @@ impl Sender {
             first_frame,
             repairs: Repairs::new(),
             returned: Returned::default(),
+            insistence: Insistence::default(),
             small_packets: SmallPackets::new(),
             counters: Counters::default(),
             conditions: Conditions::new(config),
@@ -345,7 +350,7 @@ impl Sender {
 
     /// Whether a repair is due.
     pub fn owes_repair(&self) -> bool {
-        self.repairs.is_owing() || self.owes_returned()
+        self.repairs.is_owing() || self.owes_returned() || !self.insistence.is_empty()
     }
 
     /// Whether a frame is due only to provoke a report.
@@ -409,6 +414,11 @@ impl Sender {
             return Some(choice);
         }
         if chance.again
+            && let Some(seq) = self.next_insisted(false)
+        {
+            return Some(seq);
+        }
+        if chance.again
             && let Some(seq) = self.next_lost(now)
         {
             return Some(self.send_again(seq));
@@ -431,6 +441,11 @@ impl Sender {
         if closed
             && chance.again
             && let Some(choice) = self.owed_repair(out)
+        {
+            return Some(choice);
+        }
+        if chance.again
+            && let Some(choice) = self.next_insisted(true)
         {
             return Some(choice);
         }
@@ -469,6 +484,16 @@ impl Sender {
         oldest.map(|seq| self.send_again(seq))
     }
 
+    /// A copy of a body that was lost several times; with `now`, since there is nothing else to send.
+    fn next_insisted(&mut self, now: bool) -> Option<Choice> {
+        let frame = self.next_frame_id();
+        let channel = self.conditions.estimate().channel();
+        let seq = self.insistence.next(&self.window, frame, (&channel, now))?;
+        self.window.note_copy(seq);
+        self.counters.repeats += 1;
+        Some(Choice::Body(seq))
+    }
+
     /// The next lost body that still matters.
     fn next_lost(&mut self, now: Instant) -> Option<u32> {
         while let Some(seq) = self.window.pop_lost() {
@@ -489,8 +514,23 @@ impl Sender {
     fn send_again(&mut self, seq: u32) -> Choice {
         self.window.send_again(seq);
         self.returned.on_sent(seq);
+        if self.conditions.has_cohorts() {
+            self.insist(seq);
+        }
         self.counters.repeats += 1;
         Choice::Body(seq)
+    }
+
+    /// A body leaves again: if it was lost often while much is in flight, copies follow.
+    fn insist(&mut self, seq: u32) {
+        let Some(entry) = self.window.entry(seq) else {
+            return;
+        };
+        let times = (seq, entry.transmissions);
+        let body = self.conditions.config().body_max().max(1);
+        let flight = self.loss.bytes_in_flight() as f64 / body as f64;
+        let (frame, channel) = (self.next_frame_id(), self.conditions.estimate().channel());
+        self.insistence.on_again(times, frame, (&channel, flight));
     }
 
     fn owed_repair(&mut self, out: &mut Out<'_>) -> Option<Choice> {

@@ -75,7 +75,7 @@ impl Errands {
         begun
     }
 
-    /// The next result.
+    /// The next result, with the place that asked for it.
     pub fn next(&mut self) -> Option<(u64, Found)> {
         let next = self.results.try_recv().ok();
         self.under_way -= usize::from(next.is_some());

@@ -121,13 +121,15 @@ pub(super) const fn replied(reply: Reply) -> [u8; 10] {
 mod tests {
     use super::*;
 
+    type Read = fn(&[u8]) -> Step;
+
     /// Goal: no octet is asked for that a client need not send, else both wait; every other message has its answer. Method: each
     /// message octet by octet, asked for as the parser wants them.
     #[test]
     fn messages_are_read_to_their_last_octet_and_no_further() {
         let name = [&[5, 1, 0, 3, 4][..], b"hill", &[0, 80]].concat();
         let v6 = [&[5, 1, 0, 4][..], &[0xfd; 16], &[1, 187]].concat();
-        let cases: [(fn(&[u8]) -> Step, &[u8], Step); 10] = [
+        let cases: [(Read, &[u8], Step); 10] = [
             (greeting, &[5, 2, 1, 0], Step::Greeted(true)),
             (greeting, &[5, 1, 2], Step::Greeted(false)),
             (greeting, &[5, 0], Step::Greeted(false)),

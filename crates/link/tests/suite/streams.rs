@@ -124,7 +124,7 @@ fn echo() -> SocketAddr {
     at
 }
 
-/// Sends `octets` octets there and back, and says whether all came, in order and with the end behind them.
+/// Sends `octets` octets there and back, and reports whether all came, in order and with the end behind them.
 fn exchange(mut stream: TcpStream, octets: usize, seed: u8) -> bool {
     stream
         .set_read_timeout(Some(Duration::from_secs(300)))
@@ -174,7 +174,7 @@ fn request(to: SocketAddr) -> Vec<u8> {
 }
 
 /// Goal: a forwarded port and SOCKS reach a service behind the other end, with every octet in order and both ends of each
-/// connection; several at once; a name, an unknown network, a port that nobody serves, and a service that does not run get their answers.
+/// connection; several at once; a name, an unknown network, a port that is not served, and a service that does not run get their answers.
 #[test]
 fn ports_and_socks_reach_what_the_other_end_serves() {
     let (service, closed) = (echo(), free());
@@ -202,7 +202,7 @@ fn ports_and_socks_reach_what_the_other_end_serves() {
     });
     let many: Vec<_> = many.collect();
     assert!(many.into_iter().all(|one| one.join().unwrap()));
-    // Nobody serves port 9: refused. No peer has the network: unreachable. BIND is not offered.
+    // Port 9 is not served: refused. No peer has the network: unreachable. BIND is not offered.
     assert_eq!(
         through(socks, &request((inner(1), 9).into())).err(),
         Some(5)

@@ -11,6 +11,7 @@ mod bbr;
 pub mod cells;
 mod medium;
 pub mod pairs;
+pub mod rivals;
 pub mod starts;
 
 use bbr::Bbr;
@@ -175,6 +176,8 @@ pub struct Books {
 pub struct Probe {
     pub mean: Duration,
     pub most: Duration,
+    /// What 95 % of all that had time to arrive stay below, lost ones included; [`FOREVER`] if more were lost.
+    pub most_of_all: Duration,
     pub sent: usize,
     pub arrived: usize,
 }
@@ -182,6 +185,8 @@ pub struct Probe {
 /// TCP's payload in a segment: an MTU of 1500 less 52 octets.
 pub const PAYLOAD: usize = 1448;
 const QUEUE: usize = 100;
+/// The delay of what never comes.
+pub const FOREVER: Duration = Duration::from_secs(1_000_000);
 
 /// Runs a transfer from peer 0 to peer 1 for `secs` seconds after two that do not count.
 pub fn run(air: Air, seed: u64, secs: u64) -> Books {
@@ -377,6 +382,12 @@ impl Run {
                 .get(delays.len() * 95 / 100)
                 .copied()
                 .unwrap_or_default(),
+            most_of_all: {
+                // Those sent last may be under way yet.
+                let under_way = (self.air.delay * 2).steps(self.air.ping_every) as usize + 1;
+                let sent = self.probes_sent.saturating_sub(under_way);
+                delays.get(sent * 95 / 100).copied().unwrap_or(FOREVER)
+            },
             sent: self.probes_sent,
             arrived: delays.len(),
         }

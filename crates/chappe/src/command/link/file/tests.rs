@@ -39,6 +39,8 @@ fn the_template_can_be_read_whole() {
         .replace("\nThe service of", "\n# The service of")
         .replacen("One end", "# One end", 1)
         .replacen("\nSeveral paths", "\n# Several paths", 1)
+        .replacen("\nWithout a device", "\n# Without a device", 1)
+        .replacen("device = \"chappe0\"", "device = \"none\"", 1)
         // Paths have their own.
         .replacen("endpoint = \"192.0.2.7:1795\"       #", "# ", 1)
         .replacen("rate = \"6 Mbit/s\"", "", 1)
@@ -111,6 +113,24 @@ fn mistakes_are_reported_with_their_place() {
             "no other peer",
         ),
         ("key", "\"host.key\"", "\"other.key\"", "key new"),
+        (
+            "memory",
+            "# memory = \"256 MB\"",
+            "memory = \"1 kB\"",
+            "4 MB to 64 GB",
+        ),
+        (
+            "port-with-device",
+            "# [[port]]\n# listen",
+            "[[port]]\nto = \"10.9.0.2:22\"\nlisten",
+            "device = \"none\"",
+        ),
+        (
+            "serve-nothing",
+            "# [[serve]]\n# port = 22",
+            "[[serve]]\nto = \"127.0.0.1:22\"\nport = 22",
+            "device = \"none\"",
+        ),
         ("public", &key(4), "abc", "key public"),
         (
             "old",
@@ -174,6 +194,70 @@ fn names_families_and_folders_are_read() {
     let wrong = [("peers/town.toml", "networks = [1]\n")];
     let error = read_with("wrong", &folder, &wrong).err().unwrap();
     assert!(error.to_string().contains("town.toml"), "{error}");
+}
+
+/// Goal: without a device, what goes through the link is read, and mistakes in it have their place; a listener that others reach warns.
+#[test]
+fn connections_without_a_device_are_read() {
+    let none = template().replacen("\"chappe0\"", "\"none\"", 1);
+    let tables = "[[port]]\nlisten = \"0.0.0.0:8022\"\nto = \"10.9.0.2:22\"\n[socks]\nlisten = \"127.0.0.1:1080\"\n[[serve]]\nport = 22\nto = \"127.0.0.1:22\"\n";
+    let whole = none.clone() + tables;
+    let read = read_text("streams", &whole).unwrap();
+    let streams = read.tunnel.streams.unwrap();
+    assert_eq!(
+        streams.ports,
+        [(
+            "0.0.0.0:8022".parse().unwrap(),
+            "10.9.0.2:22".parse().unwrap()
+        )]
+    );
+    assert_eq!(streams.socks, Some("127.0.0.1:1080".parse().unwrap()));
+    assert_eq!(streams.served, [(22, "127.0.0.1:22".parse().unwrap())]);
+    assert_eq!((streams.connections, streams.buffer), (128, 1 << 20));
+    assert!(
+        read.warnings
+            .iter()
+            .any(|warning| warning.contains("whoever reaches 0.0.0.0:8022"))
+    );
+    assert!(
+        read_text("streams-none", &none)
+            .unwrap()
+            .tunnel
+            .streams
+            .is_some()
+    );
+    // The template mentions the tables in comments.
+    let changed = |right: &str, mistake: &str| match tables.contains(right) {
+        true => none.clone() + &tables.replacen(right, mistake, 1),
+        false => none.replacen(right, mistake, 1) + tables,
+    };
+    for (name, right, mistake, said) in [
+        (
+            "no-port",
+            "10.9.0.2:22",
+            "10.9.0.2",
+            "not an address and port",
+        ),
+        ("zero", "port = 22", "port = 0", "port 0 cannot be served"),
+        ("few", "[link]", "[link]\nconnections = 0", "1 to 10000"),
+        ("small", "[link]", "[link]\nbuffer = \"1 kB\"", "16 kB"),
+        (
+            "twice",
+            "[[serve]]",
+            "[[serve]]\nport = 22\nto = \"127.0.0.1:23\"\n[[serve]]",
+            "served twice",
+        ),
+    ] {
+        let error = read_text(name, &changed(right, mistake)).err().unwrap();
+        assert!(
+            error.to_string().contains(said) && error.line_column().is_some(),
+            "{error}"
+        );
+    }
+    let error = read_text("homeless", &changed("address = ", "# "))
+        .err()
+        .unwrap();
+    assert!(error.to_string().contains("1 to 8"), "{error}");
 }
 
 /// Goal: two peers with one name or one key are refused; a file copied unchanged to the other end causes a warning.

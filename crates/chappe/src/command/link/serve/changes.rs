@@ -13,7 +13,7 @@ pub fn apply(tunnel: &mut Tunnel, before: &Configuration, after: &Configuration)
     if before.tunnel != after.tunnel
         || (&before.metrics, &before.status) != (&after.metrics, &after.status)
     {
-        said += "[link]: device, addresses, listen, key, routes, metrics and status take effect after a restart of the link\n";
+        said += "[link], ports, SOCKS and services take effect after a restart of the link\n";
     }
     for gone in &before.peers {
         if !after.peers.iter().any(|peer| same(peer, gone)) {
