@@ -21,6 +21,7 @@ scripts! {
     broadcast
     cca_commitment
     cca_noticed
+    cca_when_ready
     difs_access
     duplicates
     difs_backoff

@@ -6,7 +6,7 @@
 //!
 //! ```text
 //! set KEY=VALUE ...             before all else: rate (2) rts (off) eifs nav nav_reset overhear llc fresh_difs
-//!                               early_timeout, difs_backoff (on or off), cca (15) cw (31..1023) short (7) long (4) propagation (0), seed (1),
+//!                               early_timeout, difs_backoff, cca_ready (on or off), cca (15) cw (31..1023) short (7) long (4) propagation (0), seed (1),
 //!                               show=sense
 //! draws WINDOW:SLOTS ...        states (and the player checks) which back-offs the seed gives, in order
 //!

@@ -65,6 +65,7 @@ impl Script {
             "early_timeout" => config.early_timeout = on,
             "difs_backoff" => config.difs_backoff = on,
             "cca" => config.cca_time = us(number(value)),
+            "cca_ready" => config.cca_when_ready = on,
             "propagation" => config.propagation_max = us(number(value)),
             "short" => config.retry_short = number(value) as u8,
             "long" => config.retry_long = number(value) as u8,
