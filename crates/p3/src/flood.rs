@@ -34,7 +34,7 @@ pub(crate) struct Flood {
     reference: Instant,
     /// When the flood is over for nodes within the plan's hops.
     pub end: Instant,
-    /// This node's number.
+    /// Number of the node that takes part, which decides the turns in which it is silent.
     node: u16,
     /// Transmissions that this node still has to make.
     left: u8,

@@ -24,6 +24,8 @@ mod program {
     const CYCLES: u64 = 64;
     /// From a frame to its repetition: a turnaround of 192 us, less 40 us of ramp-up and 3 us in which a register is set.
     const TURN: u64 = 149 * CYCLES;
+    /// Cycles that a flood leaves for checking a plan (`Profile::flood_check`).
+    const FLOOD_CHECK: u64 = chappe_p3::Profile::IMPROVED.flood_check.nanos() * 64 / 1000;
     /// A frame of full length on the air, in which a source makes the next one.
     const AIRTIME: u64 = 4256 * CYCLES;
     /// From frame to frame where the source has no pause.
@@ -160,7 +162,12 @@ mod program {
                     | Cause::Nack
                     | Cause::Survey
             ) {
-                judge("relay, until it can repeat a", what, repeat, TURN);
+                // The slots of a plan's flood have time for its checks.
+                let limit = match cause {
+                    Cause::Plan => TURN + FLOOD_CHECK,
+                    _ => TURN,
+                };
+                judge("relay, until it can repeat a", what, repeat, limit);
             }
         }
         judge(
