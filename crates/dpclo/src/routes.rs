@@ -400,8 +400,8 @@ impl Routes {
         ranking
     }
 
-    /// Whether a neighbour's new route may change the ranking, which holds otherwise. Most do not: a route that leads back here is
-    /// told again, or one that is worse than all that are kept.
+    /// Whether a neighbour's new route may change the ranking, which holds otherwise. Most do not: they lead back here as before, or
+    /// are worse than all that are kept.
     fn matters(&self, now: Instant, place: u16, neighbour: u8, new: Told, links: &Links) -> bool {
         let (Some(known), Some(old)) = (self.get(place), self.told(place, neighbour)) else {
             return true;
