@@ -41,7 +41,7 @@ const LEAST: u64 = 8;
 const FEW: u64 = 4;
 /// Ends with which nothing was exchanged for this long are forgotten.
 const FORGET: Duration = Duration::from_secs(10);
-/// Most ends.
+/// Most ends that a node keeps counts of.
 const MOST: usize = 1024;
 
 /// What a node knows of the packets that it sent and received.
@@ -364,7 +364,7 @@ mod tests {
         left
     }
 
-    /// Goal: an end leaves a way that carries nothing within four seconds, and within seven if nothing comes back either. Nobody leaves a way
+    /// Goal: an end leaves a way that carries nothing within four seconds, and within seven if nothing comes back either. No end leaves a way
     /// that works, or loses every second packet.
     #[test]
     fn a_way_that_carries_nothing_is_left() {
