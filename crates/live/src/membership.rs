@@ -136,7 +136,7 @@ pub struct Membership {
 }
 
 impl Membership {
-    /// A key for messages between this node and another member that others pass on: both ends compute the same, and nobody else can.
+    /// A key for messages between this node and another member that others pass on: both ends compute the same, and no third node can.
     /// `context` tells one use from another (BLAKE3's rule: a fixed text of the program). `None` for a node that is no member, or whose
     /// public key no node owns.
     pub fn pair_key(&self, other: u16, context: &str) -> Option<PairKey> {

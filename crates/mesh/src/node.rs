@@ -102,9 +102,9 @@ pub struct NodeCounters {
     pub control_frames: u64,
     /// Packets given to the host.
     pub delivered: u64,
-    /// Receipts of destinations that were taken, and those that were forged or repeated.
+    /// Receipts that were taken.
     pub receipts: u64,
-    /// See [`receipts`](Self::receipts).
+    /// Receipts that were forged or repeated, or of an unknown end.
     pub forged: u64,
     /// How often a next hop was left because too little arrived by it.
     pub shunned: u64,

@@ -1,4 +1,4 @@
-//! Receipts: both ends of a path tell each other each second how many packets have arrived. An end of whose packets too few arrive
+//! Receipts: ends of a path between which packets do not go both ways tell each other each second how many have arrived. An end of whose packets too few arrive
 //! takes another way.
 //!
 //! A relay that acknowledges packets and passes none on looks perfect to its neighbours, whatever is signed: that its route is as short
@@ -41,7 +41,7 @@ const LEAST: u64 = 8;
 const FEW: u64 = 4;
 /// Ends with which nothing was exchanged for this long are forgotten.
 const FORGET: Duration = Duration::from_secs(10);
-/// Most ends.
+/// Most ends that a node keeps counts of.
 const MOST: usize = 1024;
 
 /// What a node knows of the packets that it sent and received.
@@ -67,8 +67,11 @@ struct End {
     due: bool,
     /// What its newest receipt said.
     told: Said,
-    /// When that came.
+    /// When that came, and when anything did.
     heard: Instant,
+    silent_since: Instant,
+    /// Packets sent and arrived at the last look.
+    before: (u64, u64),
     /// The state at the last looks, the oldest first.
     looks: VecDeque<Look>,
     /// When a packet was last sent or arrived.
@@ -141,6 +144,8 @@ impl Receipts {
             due: false,
             told: Said::default(),
             heard: now,
+            silent_since: now,
+            before: (0, 0),
             looks: VecDeque::new(),
             used: now,
         });
@@ -177,7 +182,7 @@ impl Receipts {
             // The other end counts anew: it has started, or forgot this one. What arrived before is not known.
             end.looks.clear();
         }
-        (end.told, end.heard) = (said, now);
+        (end.told, end.heard, end.silent_since) = (said, now, now);
         true
     }
 
@@ -244,8 +249,16 @@ impl Receipts {
 impl End {
     /// Whether the way to this end must be left. Another way is then judged by what goes that way.
     fn look(&mut self, now: Instant, hop: Option<u16>) -> bool {
-        // Who has neither packets nor receipts of it has nothing to say.
-        self.due = self.arrived > 0 || self.told.number > 0;
+        let (sent, arrived) = (self.sent - self.before.0, self.arrived - self.before.1);
+        self.before = (self.sent, self.arrived);
+        // Packets both ways say enough, as those of TCP do. Who has neither packets nor receipts of the other has nothing to say.
+        let known = self.arrived > 0 || self.told.number > 0;
+        self.due = known && (sent == 0 || arrived == 0);
+        if sent > 0 && arrived > 0 && now.saturating_since(self.heard) > NEWS {
+            self.silent_since = now;
+            self.looks.clear();
+            return false;
+        }
         self.looks.push_back(Look {
             sent: self.sent,
             arrived: self.told.arrived,
@@ -271,11 +284,11 @@ impl End {
                 // `first` saw this receipt written, which has had the same time as the packets.
                 sent >= LEAST && arrived * FEW < sent || self.told.heard < first.written
             }
-            false => sent >= LEAST && silence >= SILENCE,
+            false => sent >= LEAST && now.saturating_since(self.silent_since) >= SILENCE,
         };
         if broken {
             self.looks.clear();
-            self.heard = now;
+            (self.heard, self.silent_since) = (now, now);
         }
         broken
     }
@@ -351,7 +364,7 @@ mod tests {
         left
     }
 
-    /// Goal: an end leaves a way that carries nothing within four seconds, and within seven if nothing comes back either. Nobody leaves a way
+    /// Goal: an end leaves a way that carries nothing within four seconds, and within seven if nothing comes back either. No end leaves a way
     /// that works, or loses every second packet.
     #[test]
     fn a_way_that_carries_nothing_is_left() {

@@ -8,7 +8,7 @@ use chappe_results::statistics::{Summary, mean};
 
 /// The share of the proportionally fair rates' geometric mean.
 const GEOMETRIC: f64 = 65.0;
-/// Jain's index.
+/// Jain's index of the sources' rates, in percent.
 const JAIN: f64 = 80.0;
 /// The share of the least of these rates.
 const LEAST: f64 = 50.0;

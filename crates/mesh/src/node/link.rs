@@ -45,7 +45,7 @@ fn goes_on(body: &[u8], to: u16) -> bool {
     }
 }
 
-/// Whether a frame of the router has a packet that goes first, and somebody waits for.
+/// Whether a frame of the router has a packet of a host that goes first; receipts wait for no answer.
 fn is_urgent(body: &[u8]) -> bool {
     match header::parse(body) {
         Ok(header::Frame::Data(data, _) | header::Frame::Priced(data, _, _)) => {

@@ -223,7 +223,7 @@ impl Field {
     }
 }
 
-/// Makes every packet in a frame that goes on to somebody into nothing, which its receiver acknowledges.
+/// Makes every packet in a frame on its way to another node into nothing, which its receiver acknowledges.
 fn spoil(sdu: &mut [u8]) {
     let first = sdu.as_ptr() as usize;
     let frame = Frame::parse(sdu).expect("a node's frame");
