@@ -43,7 +43,7 @@ fn turns_need_four_octets_of_a_frame() {
         );
         chappe_scenario::Plan::parse(&[&SYSTEM], "pair", &text)
     };
-    let refused = |payload: usize| parse(payload).err().map(|error| error.message.clone());
+    let refused = |payload: usize| parse(payload).err().map(|error| error.message.to_string());
     let longest = (1500..2304)
         .rev()
         .find(|&payload| refused(payload).is_none());

@@ -19,7 +19,7 @@ const SDU: usize = 220;
 const EXCHANGE_US: f64 = 1184.0 + 10.0 + 304.0;
 
 fn config() -> Config {
-    let usual = Config::dot11b(Rate::Dsss2);
+    let usual = Config::of_rate(Rate::Dsss2);
     Config {
         station: dot11::Config {
             llc: None,
@@ -33,7 +33,7 @@ fn config() -> Config {
 
 /// With notification, which needs the eight octets of LLC; the frame is as long as without.
 fn notified() -> (Config, usize) {
-    let usual = Config::dot11b(Rate::Dsss2);
+    let usual = Config::of_rate(Rate::Dsss2);
     let station = dot11::Config {
         cca_time: Duration::ZERO,
         ..usual.station
