@@ -19,7 +19,7 @@ namespace {
 constexpr std::uint16_t kProtocol = 0x88b5;
 // Frames in each saturated queue, and how often it is filled: no station sends so many in that time.
 constexpr std::uint32_t kBacklog = 40;
-const Time kRefill = MilliSeconds(50);
+const Time kRefill = MilliSeconds(20);
 
 struct Network {
     NetDeviceContainer devices;
