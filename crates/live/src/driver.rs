@@ -445,6 +445,9 @@ impl<N: LinkNode + ?Sized> Live<N> {
         if self.echoes && self.ears.are_due(now) {
             self.schedule.answer_soon();
         }
+        if self.echoes && self.ears.are_asked(now) {
+            self.schedule.echo_soon();
+        }
         self.sealer.press(pressed);
     }
 
@@ -560,12 +563,14 @@ impl<N: LinkNode + ?Sized> Live<N> {
         let octets = &mut slot.frame;
         let sealed = match frame.seal {
             Seal::Broadcast(kind) => {
+                let asks = self.ports.iter().any(|state| state.throttle.asks(now));
                 let end = kind.clear() + len;
                 let Some(place) = octets.get_mut(end..end + ECHO) else {
                     return false;
                 };
                 // By the clock and not the node's time, which stops when the process does.
-                place.copy_from_slice(&self.ears.next(self.clock.now()).emit());
+                let echo = self.ears.next(self.clock.now());
+                place.copy_from_slice(&Echo { asks, ..echo }.emit());
                 self.sealer.seal(kind, len + ECHO, octets)
             }
             Seal::Notice => self.sealer.finish_notice(len, octets),
@@ -832,7 +837,7 @@ impl<N: LinkNode + ?Sized> Live<N> {
             let life = (header.from, header.epoch);
             let at = self.clock.now();
             let emptied = self.ports.get(port).map_or(at, |state| state.emptied);
-            let frame = (header.counter, echo.stamp);
+            let frame = (header.counter, echo.stamp, echo.asks);
             self.ears
                 .hear(at, life, frame, at.saturating_since(emptied));
         }

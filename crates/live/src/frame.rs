@@ -37,8 +37,9 @@ pub const ALL: u16 = 0xff00;
 /// The largest counter: the field has 40 bits.
 pub const COUNTER_MAX: u64 = (1 << 40) - 1;
 
-/// Version 1 had one key for all members; version 2 hashed handshakes with BLAKE2s; broadcasts of version 3 had no echo.
-const VERSION: u8 = 4;
+/// Version 1 had one key for all members; version 2 hashed handshakes with BLAKE2s; broadcasts of version 3 had no echo, and those of
+/// version 4 could not ask for one.
+const VERSION: u8 = 5;
 
 /// The type of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -13,6 +13,8 @@
 
 use chappe_core::{Duration, Instant, Stream};
 
+use crate::echo::SOON;
+
 /// One neighbour listed in a hello.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry {
@@ -162,6 +164,11 @@ impl Schedule {
     pub fn answer_soon(&mut self) {
         let soon = ANSWERS + Duration::from_nanos(self.random.below(ANSWERS.nanos()));
         self.next = self.next.min(self.last + soon);
+    }
+
+    /// Brings the next hello forward, because a neighbour asks for an echo.
+    pub fn echo_soon(&mut self) {
+        self.next = self.next.min(self.last + SOON);
     }
 }
 

@@ -1,6 +1,7 @@
 //! The closed loop of the pace: the rate at which a member sends on an interface.
 //!
-//! It starts low and is doubled in each round trip, until something speaks against it. Three things speak against it:
+//! It starts with ten frames in a round trip, as hellos have shown it, and is doubled in each one, until something speaks against it.
+//! Three things speak against it:
 //!
 //! - **Marks.** A host that cannot read what arrives ([`Backlog`](crate::backlog)) marks all its frames, as a router does whose queue
 //!   is long (ECN, RFC 3168). The share of marked frames decides how much (DCTCP, RFC 8257).
@@ -24,17 +25,18 @@ use std::collections::{BTreeMap, VecDeque};
 use chappe_core::{Bitrate, Duration, Instant};
 
 use crate::backlog::PERIOD;
-use crate::echo::Echo;
+use crate::echo::{Echo, SOON};
 use path::{Path, Rate, Verdict};
 
 /// A frame of 1500 octets in a [`PERIOD`], in bits per second.
 const FRAME_BITS: f64 = 1500.0 * 8.0;
 const FRAME: u64 = 1500 * 8 * (1_000_000_000 / PERIOD.nanos());
-/// The rate at the start: ten frames in a round trip (RFC 6928). With three a relay, whose rate grows only once data arrive, started a
-/// second later.
-const FIRST: u64 = 10 * FRAME;
+/// The frames of the first round trip (RFC 6928). With three a relay, whose rate grows only once data arrive, started a second later.
+const WINDOW: u64 = 10;
+/// The rate at the start if the round trip is not known, or long.
+const FIRST: u64 = WINDOW * FRAME;
 /// At the start the rate is doubled in each round trip, as TCP's window is, but not more often than echoes come.
-const START: Duration = Duration::from_nanos(PERIOD.nanos() / 4);
+const START: Duration = SOON;
 /// By how much the rate rises in a period: as TCP's in a round trip of that length (RFC 5681), so that TCP gets its share.
 const STEP: u64 = FRAME;
 /// The least rate: a member is never silent. Two frames in a period (RFC 6817, 2.4.2), or this share of a low ceiling.
@@ -48,6 +50,12 @@ const STEEP: u64 = 16;
 /// The share of a path's capacity that a member uses most of the time, once it has found where the path ends: what a loss leaves of
 /// CUBIC's window (RFC 9438, 4.6). A flow of TCP that gets the rest, and uses 85 % of it, has half of the half that is its share.
 const HEADROOM: f64 = 0.7;
+/// What a rate that was doubled too often is multiplied by before that: it was at most the half that the path has carried.
+const DOUBLED: f64 = 0.5;
+/// In two round trips the rate is doubled twice.
+const KNOWN: u64 = 4;
+/// As many steps in a row ahead of the echoes are no chance: at 30 % lost one start in 120 has them.
+const LOST_ECHOES: u32 = 4;
 /// How much longer than the search for the end of the path the rate stays below it.
 const HOLD: u64 = 10;
 /// What CUBIC's window regains in a round trip, in frames, where it is as friendly as Reno's.
@@ -82,8 +90,14 @@ pub struct Throttle {
     /// The lowest rate since one first fell, and the highest.
     lowest: Option<u64>,
     highest: u64,
+    /// Whether the rate was ever used, and the newest counter when it was not.
+    begun: bool,
+    idle: u64,
     /// Whether nothing has spoken against doubling yet.
     starting: bool,
+    /// Whether the start went ahead of the echoes since the last step, and in how many steps in a row.
+    ahead: bool,
+    waits: u32,
     /// When the last step was.
     stepped: Instant,
     /// When a neighbour last echoed.
@@ -164,7 +178,11 @@ impl Throttle {
             rate,
             lowest: None,
             highest: rate,
+            begun: false,
+            idle: 0,
             starting: true,
+            ahead: false,
+            waits: 0,
             stepped: Instant::ZERO,
             echoed: Instant::ZERO,
             sent: VecDeque::new(),
@@ -246,7 +264,15 @@ impl Throttle {
             }
             self.step(now);
         }
-        Bitrate(self.rate)
+        let ahead = self.is_ahead(now);
+        self.ahead |= ahead;
+        Bitrate(if ahead { self.rate / KNOWN } else { self.rate })
+    }
+
+    /// Whether neighbours should echo soon, because the rate depends on it: at the start, while it is used, and after a pulse.
+    pub fn asks(&self, now: Instant) -> bool {
+        let starts = self.begun && self.starting && self.is_used(now);
+        starts || matches!(self.phase, Phase::Verdict { .. })
     }
 
     /// The lowest rate since it first fell (the present one if it never did), and the highest so far.
@@ -257,7 +283,55 @@ impl Throttle {
         )
     }
 
+    /// The rate of a start: a window in the least round trip, of the neighbour for which that is longest.
+    fn first(&self) -> u64 {
+        let longest = self.paths.values().map(Path::least_round).max();
+        let longest = longest.map_or(PERIOD, |round| round.clamp(SOON, PERIOD));
+        let rate = WINDOW as f64 * FRAME_BITS / longest.as_secs_f64();
+        self.ceiling.min(rate as u64)
+    }
+
+    /// Whether the rate was used since the last step (RFC 7661).
+    fn is_used(&self, now: Instant) -> bool {
+        let elapsed = now.saturating_since(self.stepped).as_secs_f64();
+        self.spent as f64 * 8.0 >= self.rate as f64 * elapsed / 2.0
+    }
+
+    /// Whether more is under way at the start than in two round trips, of which no neighbour has told: then a queue may be filling, and
+    /// the path gets what it has carried before.
+    fn is_ahead(&self, now: Instant) -> bool {
+        if !self.begun || !self.starting {
+            return false;
+        }
+        let present = |path: &&Path| now < path.seen + ABSENT;
+        let mut present = self.paths.values().filter(present).peekable();
+        let two = |path: &Path| 2.0 * path.least_round().max(SOON).as_secs_f64();
+        let most = |path: &Path| WINDOW as f64 + self.rate as f64 / FRAME_BITS * two(path);
+        let ahead = |path: &Path| self.newest.saturating_sub(path.latest()) as f64 > most(path);
+        present.peek().is_some() && present.all(ahead)
+    }
+
+    /// Before the rate is used it is that of a start. Half of a window in a period uses it.
+    fn prepare(&mut self, now: Instant) {
+        self.rate = self.first();
+        self.highest = self.highest.max(self.rate);
+        self.begun = self.spent as f64 * 8.0 >= FRAME_BITS * WINDOW as f64 / 2.0;
+        if self.begun {
+            for path in self.paths.values_mut() {
+                path.begin();
+            }
+            let idle = self.idle;
+            self.change(now, self.rate);
+            (self.changed, self.leapt) = (Some(idle), Some(idle));
+        } else if now >= self.stepped + PERIOD {
+            (self.stepped, self.spent, self.idle) = (now, 0, self.newest);
+        }
+    }
+
     fn step(&mut self, now: Instant) {
+        if !self.begun {
+            return self.prepare(now);
+        }
         if let Phase::Pulse { under } = self.phase {
             // Its frames are judged when their fate is known.
             self.phase = Phase::Verdict {
@@ -277,7 +351,6 @@ impl Throttle {
             true => Told::default(),
             false => self.judge(),
         };
-        let elapsed = now.saturating_since(self.stepped);
         if verdict.left < 1.0 {
             if let Phase::Verdict { top, .. } = self.phase {
                 self.rate = top;
@@ -296,8 +369,7 @@ impl Throttle {
             self.leapt = self.changed;
         } else if !(verdict.doubt && self.starting) && self.is_confirmed(now) {
             // A rate that was not used is not confirmed (RFC 7661). Nor are periods that passed unnoticed a reason to rise.
-            let used = self.spent as f64 * 8.0 >= self.rate as f64 * elapsed.as_secs_f64() / 2.0;
-            self.proceed(now, used);
+            self.proceed(now, self.is_used(now));
         } else if self.spent > 0
             && self.rate > FIRST
             && now >= self.echoed.max(self.stepped) + UNHEARD
@@ -344,7 +416,13 @@ impl Throttle {
 
     /// Goes on after nothing spoke against the rate.
     fn proceed(&mut self, now: Instant, used: bool) {
+        let ahead = std::mem::take(&mut self.ahead);
+        self.waits = if ahead { self.waits + 1 } else { 0 };
         match self.phase {
+            // Echoes may have been lost.
+            _ if ahead && self.waits < LOST_ECHOES => self.change(now, self.rate),
+            _ if ahead => self.find(now, DOUBLED * HEADROOM),
+            _ if !used && self.starting => self.change(now, self.rate.max(self.first())),
             _ if !used => self.change(now, self.rate),
             Phase::Search => self.rise(now),
             Phase::Quiet { since, hold } => {
@@ -444,7 +522,10 @@ impl Throttle {
             }
         };
         self.calm = self.calm.saturating_add(1);
-        self.change(now, self.rate.saturating_add(step));
+        let rate = self.rate.saturating_add(step);
+        // The ceiling is confirmed: the start has ended.
+        self.starting &= self.rate < self.ceiling;
+        self.change(now, rate);
         if self.starting {
             self.leapt = self.changed;
         }

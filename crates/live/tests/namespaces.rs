@@ -330,7 +330,7 @@ fn foreign_frames_are_only_counted() {
                     // Every other one looks like a broadcast or a hello of node 0.
                     if i % 2 == 0 {
                         let length = frame.len() as u8;
-                        let kind = if i % 4 == 0 { 0x40 } else { 0x43 };
+                        let kind = if i % 4 == 0 { 0x50 } else { 0x53 };
                         let head = [kind, 0, 0, 255, 255, 1, 2, 0, 0, 0, 0, 9, 0, length];
                         frame.splice(0..0, head);
                         frame.resize(frame.len() + 12 + 32, 0);

@@ -36,6 +36,19 @@ enum Forger {
     Claims,
     /// In the name of each receiver: it is complete and wants nothing, every `.0` ms.
     Speaks(u64),
+    /// In the sender's name, a false plan every `.1` ms.
+    Plans(False, u64),
+}
+
+/// What is false in a plan.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum False {
+    /// All receivers are said to be complete, so that no node has to serve.
+    Closed,
+    /// No node is a member.
+    Empty,
+    /// It is of another offer each time, so that all forget what they know of each other.
+    Epoch,
 }
 
 #[derive(Debug)]
@@ -65,6 +78,8 @@ struct Outcomes {
 
 /// Member 0 sends, the last `receivers` receive, and 1 relays.
 struct Air {
+    /// Whether only the relay hears the sender and the receivers, and they hear only the relay.
+    far: bool,
     members: Vec<Member>,
     free: Vec<Instant>,
     received: Vec<Vec<Option<Vec<u8>>>>,
@@ -96,7 +111,7 @@ fn ticket(source: &Seat) -> Ticket {
 }
 
 impl Air {
-    fn new(receivers: u16, forger: Forger, seed: u64) -> Air {
+    fn new(receivers: u16, forger: Forger, seed: u64, far: bool) -> Air {
         let count = receivers + 2;
         let member = |node: u16| {
             let settings = Settings {
@@ -117,6 +132,7 @@ impl Air {
         Seed(seed).stream(Purpose::Traffic(0)).fill(&mut file);
         let batches = ticket(&Seat::example(0, count, 1)).cut.batches() as usize;
         Air {
+            far,
             members: (0..count).map(member).collect(),
             free: vec![Instant::ZERO; count.into()],
             received: vec![vec![None; batches]; count.into()],
@@ -130,6 +146,10 @@ impl Air {
         }
     }
 
+    fn hears(&self, node: u16, other: u16) -> bool {
+        node != other && (!self.far || node == 1 || other == 1)
+    }
+
     fn statistics(&self, node: u16) -> Statistics {
         let near = |node: u16| Neighbour {
             address: Address::node(node),
@@ -139,7 +159,7 @@ impl Air {
             to: Some(0.9),
             sent: 0,
         };
-        let others = (0..self.members.len() as u16).filter(|&other| other != node);
+        let others = (0..self.members.len() as u16).filter(|&other| self.hears(node, other));
         Statistics {
             life: u64::from(node) + 7,
             neighbours: others.map(near).collect(),
@@ -171,6 +191,9 @@ impl Air {
         self.data += u64::from(is_data);
         let pollutes = self.forger == Forger::Pollutes && is_data && self.data.is_multiple_of(8);
         for other in (0..self.members.len()).filter(|&other| other != node) {
+            if !self.hears(node as u16, other as u16) {
+                continue;
+            }
             if pollutes {
                 let mut wrong = sdu.to_vec();
                 *wrong.last_mut().unwrap() ^= 0x55;
@@ -220,12 +243,48 @@ impl Air {
         self.pattern = pattern;
     }
 
+    /// A report in the sender's name, with a false plan.
+    fn mislead(&mut self, wrong: False) {
+        let pattern = std::mem::take(&mut self.pattern);
+        if let Ok(frame) = header::parse(&pattern)
+            && frame.head.told
+        {
+            let mut plan = frame.head.plan;
+            match wrong {
+                False::Closed => plan.closed = true,
+                False::Empty => plan.members = NodeSet::EMPTY,
+                False::Epoch => plan.epoch = plan.epoch.wrapping_add(1),
+            }
+            plan.number = plan.number.wrapping_add(1);
+            let repr = HeadRepr {
+                source: 0,
+                object: frame.head.object,
+                plan: &plan,
+                complete: &NodeSet::EMPTY,
+                urge: 255,
+                times: frame.head.times,
+                nodes: self.members.len(),
+                base: frame.head.object.batches,
+                states: &[],
+            };
+            let mut sdu = [0; FRAME_MAX];
+            let len = repr.emit_report(&mut sdu).unwrap();
+            // In the name of the one from which each of them takes plans.
+            for other in 1..self.members.len() {
+                let from = u16::from(self.far && other > 1);
+                self.hand(from, Address::BROADCAST, other, &sdu[..len]);
+            }
+        }
+        self.pattern = pattern;
+    }
+
     fn forge(&mut self) {
         let millis = self.now.nanos() / 1_000_000;
         let due =
             |each: u64| self.now.nanos().is_multiple_of(1_000_000) && millis.is_multiple_of(each);
         match self.forger {
             Forger::Claims if due(20) => self.claim(1),
+            Forger::Plans(wrong, each) if due(each) => self.mislead(wrong),
             Forger::Speaks(each) if due(each) => {
                 (2..self.members.len() as u16).for_each(|receiver| self.claim(receiver));
             }
@@ -324,12 +383,19 @@ impl Air {
     }
 }
 
-fn compare(receivers: u16, forger: Forger, (factor, more): (f64, f64)) {
+fn compare(receivers: u16, forger: Forger, bound: (f64, f64)) {
+    compare_at(receivers, forger, bound, false);
+}
+
+fn compare_at(receivers: u16, forger: Forger, (factor, more): (f64, f64), far: bool) {
     for seed in 1..4 {
         let limit = Duration::from_secs(300);
-        let alone = Air::new(receivers, Forger::Honest, seed).run(limit);
-        let got = Air::new(receivers, forger, seed).run(limit);
-        println!("{receivers} {forger:?} {seed}: {:?} {got:?}", alone.seconds);
+        let alone = Air::new(receivers, Forger::Honest, seed, far).run(limit);
+        let got = Air::new(receivers, forger, seed, far).run(limit);
+        println!(
+            "{receivers} far {far} {forger:?} {seed}: {:?} {got:?}",
+            alone.seconds
+        );
         let usual = alone.seconds.expect("without a forger it ends");
         assert_eq!((alone.rejected, alone.mended, alone.disputed), (0, 0, 0));
         assert_eq!((alone.forged, got.forged), (0, 0));
@@ -363,5 +429,17 @@ fn a_receiver_that_nobody_serves_helps_itself() {
     for each in [20, 5, 1] {
         compare(1, Forger::Speaks(each), (3.0, 23.5));
         compare(3, Forger::Speaks(each), (5.0, 23.5));
+    }
+}
+
+/// Plans in the sender's name, to a relay as well: that it has finished, that no node takes part, that it has begun anew. The genuine frames
+/// of those nearer to the sender undo each of them, and a receiver that gets nothing for long fetches parts.
+#[test]
+fn a_forged_plan_delays_a_transfer() {
+    for wrong in [False::Closed, False::Empty, False::Epoch] {
+        for (receivers, each, far) in [(3, 1, false), (1, 20, true), (3, 20, true), (3, 1, true)] {
+            let forger = Forger::Plans(wrong, each);
+            compare_at(receivers, forger, (5.0, 23.5), far);
+        }
     }
 }

@@ -2,7 +2,8 @@
 
 use chappe_core::{Duration, Instant};
 
-use super::HEADROOM;
+use super::{DOUBLED, HEADROOM};
+use crate::backlog::PERIOD;
 use crate::echo::Echo;
 
 /// Frames that a judgement on losses needs, and those that make it certain without a second one.
@@ -49,10 +50,14 @@ pub(super) struct Path {
     pub seen: Instant,
     /// The smoothed round trip in s (RFC 6298), 0 if none was measured.
     round_trip: f64,
+    /// The least one.
+    least: Duration,
     delay: Option<u8>,
     /// How much two echoes in a row differ in their delay, in ms, and the latest.
     jitter: f64,
     latest_delay: f64,
+    /// Since when all echoes have told of a queue.
+    queued: Option<Instant>,
     /// The counter from which on its losses count.
     leapt: Option<u64>,
     /// How many frames it has told about since then.
@@ -108,9 +113,11 @@ impl Path {
             heard: echo.heard,
             seen: now,
             round_trip: 0.0,
+            least: Duration::MAX,
             delay: echo.delay,
             jitter: TARGET.1 / DEVIATIONS,
             latest_delay: echo.delay.map_or(0.0, f64::from),
+            queued: None,
             leapt: None,
             told: 0,
             round: Tally::default(),
@@ -142,6 +149,10 @@ impl Path {
             let change = (delay - self.latest_delay).abs();
             self.jitter += (change - self.jitter) * JITTER;
             self.latest_delay = delay;
+            self.queued = match delay > self.target() {
+                true => self.queued.or(Some(now)),
+                false => None,
+            };
         }
         // Frames that overtook others were counted as lost before.
         let lost = sent.saturating_sub(heard);
@@ -190,11 +201,25 @@ impl Path {
 
     /// Notes how long ago the frame was sent of which it has told last.
     pub fn note_round(&mut self, ago: Duration) {
+        self.least = self.least.min(ago);
         let ago = ago.as_secs_f64();
         self.round_trip += match self.round_trip > 0.0 {
             true => (ago - self.round_trip) / 8.0,
             false => ago,
         };
+    }
+
+    /// The least round trip. It includes how long the neighbour took until it echoed.
+    pub fn least_round(&self) -> Duration {
+        self.least
+    }
+
+    /// The rate is used from now on: what was lost before, of hellos, is the link's own.
+    pub fn begin(&mut self) {
+        let hellos = std::mem::take(&mut self.round);
+        if hellos.sent >= FEW {
+            self.begin_with(hellos);
+        }
     }
 
     /// The round trip in s.
@@ -211,20 +236,32 @@ impl Path {
     pub fn judge(&mut self, rate: u64, how: Rate) -> (Verdict, u8) {
         let losses = self.judge_losses(rate, how);
         let wait = self.delay.take().unwrap_or(0);
-        let delay = f64::from(wait);
         // LEDBAT++ (draft-irtf-iccrg-ledbat-plus-plus, 4.2): in proportion to the excess, and to half at most.
-        let target = (DEVIATIONS * self.jitter).clamp(TARGET.0, TARGET.1);
-        let queue = match delay > target {
-            true if how == Rate::Doubled => 0.5 * HEADROOM,
-            true => HEADROOM,
-            false => 1.0,
+        let queue = match self.queued {
+            // At the start echoes tell of queues that may not last: then the rate is not doubled (RFC 9406).
+            Some(since) if how == Rate::Doubled => match self.seen >= since + PERIOD {
+                true => DOUBLED * HEADROOM,
+                false => 1.0,
+            },
+            _ if f64::from(wait) > self.target() => HEADROOM,
+            _ => 1.0,
         };
         let verdict = match losses {
+            // Of the frames that tell, the first have filled the queue.
+            Verdict::Fall(factor) if how == Rate::Doubled => {
+                Verdict::Fall(queue.min(factor.min(DOUBLED) * HEADROOM))
+            }
             Verdict::Fall(factor) => Verdict::Fall(queue.min(factor * HEADROOM)),
             _ if queue < 1.0 => Verdict::Fall(queue),
+            Verdict::Clear if how == Rate::Doubled && self.queued.is_some() => Verdict::Doubt,
             losses => losses,
         };
         (verdict, wait)
+    }
+
+    /// The delay in ms from which on a queue stands.
+    fn target(&self) -> f64 {
+        (DEVIATIONS * self.jitter).clamp(TARGET.0, TARGET.1)
     }
 
     fn judge_losses(&mut self, rate: u64, how: Rate) -> Verdict {
@@ -238,18 +275,21 @@ impl Path {
         }
         self.long.add(round);
         let Some(own) = self.own else {
-            // The first rounds are at a low rate. A half more than was lost, so that a perfect link may lose one later.
+            // The first rounds are at a low rate.
             if self.long.sent >= 2 * FEW {
-                self.own = Some((self.long.lost as f64 + 0.5) / (self.long.sent as f64 + 1.0));
-                self.known = self.long.sent as f64;
-                self.long = Tally::default();
+                let seen = std::mem::take(&mut self.long);
+                self.begin_with(seen);
             }
             return Verdict::Clear;
         };
-        // Of what was seen, and of what is known of the link.
+        // Of what was seen and of what is known of the link, if both have the same losses (a score test): the variance at a share
+        // that was underestimated makes chance look like certainty.
         let known = self.known.max(1.0);
-        let deviation =
-            |tally: Tally| (own * (1.0 - own) * (1.0 / tally.sent as f64 + 1.0 / known)).sqrt();
+        let deviation = |tally: Tally| {
+            let sent = tally.sent as f64;
+            let both = (own * known + tally.lost as f64) / (known + sent);
+            (both * (1.0 - both) * (1.0 / sent + 1.0 / known)).sqrt()
+        };
         let apart = (round.share() - own) / deviation(round).max(1e-9);
         let limit = DEVIATIONS * self.spread;
         let granular = 2.0 / round.sent as f64;
@@ -280,6 +320,12 @@ impl Path {
         self.blame(own, lost, rate)
     }
 
+    /// Takes these losses for the link's own: a half more than was lost, so that a perfect link may lose one later.
+    fn begin_with(&mut self, seen: Tally) {
+        self.own = Some((seen.lost as f64 + 0.5) / (seen.sent as f64 + 1.0));
+        self.known = seen.sent as f64;
+    }
+
     /// Takes a usual round into account.
     fn learn(&mut self, own: f64, round: Tally, apart: f64, steady: bool) {
         if apart < -DEVIATIONS * self.spread {
@@ -289,16 +335,13 @@ impl Path {
             return;
         }
         let (share, sent) = (round.share(), round.sent as f64);
-        let usual = match apart > 1.0 {
-            // Losses that are not usual teach little.
-            true => own + (share - own) / apart,
-            false => share,
-        };
-        if usual <= own || steady {
-            // Beyond the end of the path only fewer losses than usual are certainly the link's own.
-            let weight = (sent / (self.known + sent)).max(LEARN);
-            self.known = (self.known + sent).min(sent / LEARN);
-            self.own = Some((own + (usual - own) * weight).clamp(1e-4, 0.99));
+        if steady {
+            // Losses that are not usual teach little. Beyond the end of the path nothing is learnt: its losses may be the queue's, and to
+            // take only the fewer ones would make the link look better than it is.
+            let taught = sent / apart.max(1.0);
+            let weight = (taught / (self.known + taught)).max(LEARN);
+            self.known = (self.known + taught).min(sent / LEARN);
+            self.own = Some((own + (share - own) * weight).clamp(1e-4, 0.99));
         }
         if share <= own {
             // 0.8 is the mean deviation of a normal variable.

@@ -9,8 +9,11 @@ use chappe_core::{Purpose, Seed, Stream};
 
 use super::*;
 use crate::echo::{Ears, stamp};
+use crate::hello::Schedule;
 
+mod busy;
 mod drawn;
+mod start;
 mod tcp;
 
 /// Octets of a frame on the wire.
@@ -77,8 +80,8 @@ struct Trial {
     now: u64,
     next: f64,
     counter: u64,
-    /// Frames under way: when they arrive (in us), counter, stamp.
-    flying: VecDeque<(u64, u64, u16)>,
+    /// Frames under way: when they arrive (in us), counter, stamp, whether they ask for an echo.
+    flying: VecDeque<(u64, u64, u16, bool)>,
     /// What access to the channel takes at present, in us.
     access: u64,
     /// When the neighbour last read.
@@ -86,6 +89,8 @@ struct Trial {
     arrived: u64,
     echoes: BinaryHeap<Reverse<(u64, u64)>>,
     told: Vec<Echo>,
+    /// Both ends' hellos, if nothing else is sent at first, and the ms in which the member begins.
+    hellos: Option<([Schedule; 2], u64)>,
     /// Frames through the bottleneck, dropped there, and the ms that those waited which passed.
     passed: f64,
     dropped: f64,
@@ -113,6 +118,7 @@ impl Trial {
             arrived: 0,
             echoes: BinaryHeap::new(),
             told: Vec::new(),
+            hellos: None,
             passed: 0.0,
             dropped: 0.0,
             waited: 0.0,
@@ -143,15 +149,15 @@ impl Trial {
             .front()
             .is_some_and(|&(at, ..)| at <= self.now * 1000)
         {
-            let Some((at, counter, stamp)) = self.flying.pop_front() else {
+            let Some((at, counter, stamp, asks)) = self.flying.pop_front() else {
                 break;
             };
             let at = Instant::ZERO + Duration::from_micros(at);
             let unread = at.saturating_since(self.read);
             self.read = at;
-            self.ears.hear(at, (1, 9), (counter, stamp), unread);
+            self.ears.hear(at, (1, 9), (counter, stamp, asks), unread);
         }
-        if self.now.is_multiple_of(ECHOES) && !self.chance(self.cell.loss) {
+        if self.is_echoed(now) && !self.chance(self.cell.loss) {
             self.told.push(self.ears.next(now));
             let echo = self.told.len() as u64 - 1;
             if self.told[echo as usize].about.is_some() {
@@ -162,7 +168,36 @@ impl Trial {
         self.now += 1;
     }
 
+    /// Whether the neighbour sends a frame in this millisecond: data all the time, or hellos when the driver would.
+    fn is_echoed(&mut self, now: Instant) -> bool {
+        let Some(([_, neighbour], _)) = &mut self.hellos else {
+            return self.now.is_multiple_of(ECHOES);
+        };
+        if self.ears.are_due(now) {
+            neighbour.answer_soon();
+        }
+        if self.ears.are_asked(now) {
+            neighbour.echo_soon();
+        }
+        let due = neighbour.next() <= now;
+        if due {
+            neighbour.sent(now);
+        }
+        due
+    }
+
     fn send(&mut self, now: Instant) {
+        if let Some(([own, _], begins)) = &mut self.hellos
+            && self.now < *begins
+        {
+            self.next = self.now as f64 + 1.0;
+            if own.next() > now {
+                self.throttle.rate(now);
+                return;
+            }
+            own.sent(now);
+            self.next = self.now as f64;
+        }
         let rate = self.throttle.rate(now).0 as f64 / 1e3;
         self.next = self.next.max(self.now as f64 - 8.0);
         while self.next <= self.now as f64 {
@@ -182,8 +217,9 @@ impl Trial {
             let arrives = (out * 1e3) as u64 + self.cell.delay * 1000 + self.access;
             self.arrived = self.arrived.max(arrives);
             let at = Instant::ZERO + Duration::from_micros((at * 1e3) as u64);
+            let asks = self.throttle.asks(now);
             self.flying
-                .push_back((self.arrived, self.counter, stamp(at)));
+                .push_back((self.arrived, self.counter, stamp(at), asks));
         }
     }
 
@@ -351,6 +387,7 @@ fn confirmed(throttle: &mut Throttle, period: u64, marked: u16) {
         latest: latest as u16,
         heard: latest as u16,
         delay: Some(0),
+        asks: false,
     };
     for (part, latest) in [newest - 500, newest].into_iter().enumerate() {
         throttle.hear(2, part < usize::from(marked));

@@ -6,7 +6,7 @@ use super::tcp::{Control, Flow};
 use super::{BITS, Cell, Trial};
 
 /// A path within the range: 1 to 1000 Mbit/s, 0.5 to 100 ms one way, no losses or 0.1 to 30 %, a queue of 2 to 500 ms, up to 15 ms of jitter.
-fn draw(random: &mut Stream) -> Cell {
+pub(super) fn draw(random: &mut Stream) -> Cell {
     let mut between = |low: f64, high: f64| low * (high / low).powf(random.fraction());
     let (capacity, delay) = (between(1.0, 1000.0), between(1.0, 100.0));
     let (loss, queue) = (between(0.001, 0.3), between(2.0, 500.0));
@@ -69,7 +69,7 @@ fn share_of_tcp(
 }
 
 /// The number in an environment variable, so that other seeds can be tried.
-fn asked(name: &str, usual: u64) -> u64 {
+pub(super) fn asked(name: &str, usual: u64) -> u64 {
     let text = std::env::var(name).ok();
     text.and_then(|text| text.parse().ok()).unwrap_or(usual)
 }
