@@ -50,7 +50,7 @@ pub(super) struct Path {
     pub seen: Instant,
     /// The smoothed round trip in s (RFC 6298), 0 if none was measured.
     round_trip: f64,
-    /// The least one.
+    /// The least round trip that was measured.
     least: Duration,
     delay: Option<u8>,
     /// How much two echoes in a row differ in their delay, in ms, and the latest.

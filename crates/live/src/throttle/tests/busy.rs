@@ -118,7 +118,7 @@ impl Hosts {
         self.turns.push(Reverse((at, host)));
     }
 
-    /// The sender's turn.
+    /// The sender reads its echoes and sends what it may.
     fn send(&mut self, at: u64) {
         let now = us(at);
         while let Some((from, echo)) = self.echoes.pop_front() {
