@@ -4,6 +4,7 @@ mod bench;
 mod border;
 mod command;
 mod emulation;
+mod examples;
 mod mistakes;
 mod networks;
 mod pages;

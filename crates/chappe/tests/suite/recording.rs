@@ -10,7 +10,7 @@ use chappe_trace::{Data, NONE, Tables};
 use crate::scratch::Scratch;
 
 /// Records one seed of a scenario and reads it.
-fn recorded(scenario: &Path, more: &[&str], to: &Path) -> Tables {
+pub fn recorded(scenario: &Path, more: &[&str], to: &Path) -> Tables {
     let mut sim = Command::new(env!("CARGO_BIN_EXE_chappe"));
     sim.args(["sim", "--quiet", "--seed", "1"]).arg(scenario);
     let done = sim.args(more).arg("--record").arg(to).output().unwrap();
@@ -20,19 +20,19 @@ fn recorded(scenario: &Path, more: &[&str], to: &Path) -> Tables {
     chappe_store::trace::read(&to.join("seed-1")).unwrap()
 }
 
-fn example(name: &str) -> std::path::PathBuf {
+pub fn example(name: &str) -> std::path::PathBuf {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
     root.join(format!("{name}.toml"))
 }
 
-fn whole<'t>(run: &'t Tables, table: &str, column: &str) -> &'t [i64] {
+pub fn whole<'t>(run: &'t Tables, table: &str, column: &str) -> &'t [i64] {
     match run.table(table).and_then(|table| table.column(column)) {
         Some(Data::Whole(values)) => values,
         other => panic!("{table}.{column}: {other:?}"),
     }
 }
 
-fn words<'t>(run: &'t Tables, table: &str, column: &str) -> Vec<&'t str> {
+pub fn words<'t>(run: &'t Tables, table: &str, column: &str) -> Vec<&'t str> {
     match run.table(table).and_then(|table| table.column(column)) {
         Some(Data::Word { codes, words }) => {
             let word = |&code: &u32| words[code as usize].as_str();
