@@ -262,6 +262,7 @@ impl Air {
                 plan: &plan,
                 complete: &NodeSet::EMPTY,
                 urge: 255,
+                slot: None,
                 times: frame.head.times,
                 nodes: self.members.len(),
                 base: frame.head.object.batches,
