@@ -58,6 +58,14 @@ fn value(key: &str, property: &Value, definitions: &Value, random: &mut Stream) 
             let shares = ["0.0", "0.01", "0.1", "0.3", "0.5", "0.9", "1.0"];
             Some(plain(key, shares[random.below(7) as usize]))
         }
+        // The only lists are of pairs of nodes that join them to a tree. With another number of nodes than the network's they are refused.
+        "array" => {
+            let nodes = 2 + random.below(4);
+            let pairs: Vec<String> = (1..nodes)
+                .map(|node| format!("[{}, {node}]", random.below(node)))
+                .collect();
+            Some(plain(key, format!("[{}]", pairs.join(", "))))
+        }
         _ => None,
     }
 }

@@ -1,7 +1,7 @@
 //! Turns: which members send together, in which slots.
 //!
 //! Hidden nodes do not sense each other, so members that contend lose many receptions to collisions (docs/pacifier.md, "Turns").
-//! Turns are made from the delivery ratios that all members know: [`Shares`] says how often each member has to send, and members
+//! Turns are made from the delivery ratios that all members know: `Shares` says how often each member has to send, and members
 //! whose frames do not disturb each other where they are needed share a slot.
 //!
 //! How strongly a member disturbs is not measured, but follows from delivery ratios ([`Channel`]). Between members that do not hear
