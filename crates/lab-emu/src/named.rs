@@ -599,7 +599,7 @@ mod tests {
             ("", "the names are"),
             ("wifi 3 hops", "wifi has no number of hops"),
             ("wifi 60 parsec", "`wifi` takes `60 km`"),
-            ("wifi 6 Mbit/s", "1, 2, 5.5 and 11 Mbit/s"),
+            ("wifi 7 Mbit/s", "1, 2, 5.5 and 11 Mbit/s"),
             ("mesh 95 % loss", "at most 90 %"),
             ("wifi 1 km, 2 km", "two values of distance"),
             ("mesh 2.5 hops", "no number of hops"),

@@ -133,7 +133,7 @@ mod tests {
             (greeting, &[5, 2, 1, 0], Step::Greeted(true)),
             (greeting, &[5, 1, 2], Step::Greeted(false)),
             (greeting, &[5, 0], Step::Greeted(false)),
-            (greeting, &[4], Step::Strange),
+            (greeting, &[4, 1], Step::Strange),
             (
                 request,
                 &[5, 1, 0, 1, 10, 9, 0, 2, 0, 22],
