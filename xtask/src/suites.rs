@@ -7,7 +7,7 @@
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -90,7 +90,7 @@ pub fn run(suites: &[Suite], envs: &[(&str, &str)], see: impl Fn(&str) + Sync) -
     let failed = Mutex::new(Vec::new());
     // One lock for a program's whole output, so that the outputs do not mix.
     let terminal = Mutex::new(());
-    let waits = AtomicBool::new(true);
+    let waiting = AtomicUsize::new(REAL_TIME_AT_ONCE);
     let of_kind = |real_time| {
         suites
             .iter()
@@ -109,7 +109,7 @@ pub fn run(suites: &[Suite], envs: &[(&str, &str)], see: impl Fn(&str) + Sync) -
     let work_off = |real_time: bool| {
         while let Some(suite) = next(real_time) {
             let mut command = suite.command(envs);
-            if !real_time && waits.load(Ordering::Relaxed) {
+            if !real_time && waiting.load(Ordering::Relaxed) > 0 {
                 // Real-time programs fail on a machine that is too busy: leave them a processor.
                 command.env("RUST_TEST_THREADS", processors_but_one().to_string());
             }
@@ -125,7 +125,7 @@ pub fn run(suites: &[Suite], envs: &[(&str, &str)], see: impl Fn(&str) + Sync) -
             }
         }
         if real_time {
-            waits.store(false, Ordering::Relaxed);
+            waiting.fetch_sub(1, Ordering::Relaxed);
         }
     };
     thread::scope(|scope| {

@@ -30,7 +30,7 @@ pub fn keep(octets: &[u8]) -> bool {
 }
 
 /// Runs `work` and returns, beside its result, what it printed by [`say`] and what the programs printed that it ran by
-/// `process`. Threads that it starts print at once.
+/// `process::show` or `process::status`. Threads that it starts print at once.
 pub fn hold<T>(work: impl FnOnce() -> T) -> (T, String) {
     HELD.set(Some(Vec::new()));
     let result = work();

@@ -8,11 +8,12 @@ use std::marker::PhantomData;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use chappe::systems::SYSTEMS;
-use chappe_core::{Address, Bitrate, Instant, Mac, Mode, OverMac, Purpose, Rate, Seed, Stream};
+use chappe_core::{Address, Instant, Mac, Mode, OverMac, Purpose, Seed, Stream};
 use chappe_lab::carry::{Carry, Receipt, Report, Running, carry_unprepared};
 use chappe_lab::run::{Meter, Outcome, RunError};
 use chappe_lab::system::{self, Job};
 use chappe_mac::{dot11, dot15d4};
+use chappe_scenario::plan::radio;
 use chappe_scenario::{
     CheckedScenario, InputError, Plan, Radios, Settings, System, Transfer, Variant,
 };
@@ -54,19 +55,16 @@ pub fn table() -> &'static [&'static system::System] {
 }
 
 /// The family of radios, and the mode of all frames.
-fn link(radio: &str, rate_bps: u64, octets: usize) -> PyResult<(Radios, Mode)> {
+fn link(name: &str, rate_bps: u64, octets: usize) -> PyResult<(Radios, Mode)> {
     let refused = |message: &str| Err(PyValueError::new_err(message.to_string()));
-    match radio {
-        "802.11" => {
-            let is_meant = |rate: &Rate| rate.bitrate() == Bitrate(rate_bps);
-            match Rate::DOT11B.into_iter().chain(Rate::OFDM).find(is_meant) {
-                Some(rate) => Ok((Radios::Dot11, Mode::long(rate))),
-                None => refused(
-                    "rate_bps is one of 1000000, 2000000, 5500000, 11000000 (802.11b), 6000000, 9000000, 12000000, \
-                     18000000, 24000000, 36000000, 48000000, 54000000 (802.11g)",
-                ),
-            }
-        }
+    match name {
+        "802.11" => match radio::rate_of(rate_bps as f64) {
+            Some(rate) => Ok((Radios::Dot11, Mode::long(rate))),
+            None => refused(
+                "rate_bps is one of 1000000, 2000000, 5500000, 11000000 (802.11b), 6000000, 9000000, 12000000, \
+                 18000000, 24000000, 36000000, 48000000, 54000000 (802.11g)",
+            ),
+        },
         "802.15.4" if rate_bps != 250_000 => refused("rate_bps of 802.15.4 is 250000"),
         "802.15.4" if octets > dot15d4::SDU_MAX => refused(&format!(
             "octets_max of 802.15.4 is at most {}",

@@ -139,14 +139,32 @@ impl Access {
         };
         let waits = match self.method {
             // DIFS and the mean of the first window. An urgent frame's AIFS equals DIFS, and its window is half as long.
-            Method::Dcf => station.slot * 2 + mean_of(station.cw_min, station.slot),
+            Method::Dcf => self.first_wait(),
             Method::Edca => station.slot * 2 + mean_of(station.cw_min / 2, station.slot),
             // The slot's owner at the highest priority: the burst, and the mean of its window.
             Method::ZmacPlus => self.burst + mean_of(self.zmac().owner_window - 1, station.slot),
         };
         self.exchange(octets) + announced + waits
     }
+
+    /// What an exchange by DCF takes on average beside the octets of its packet, and what one octet takes.
+    pub fn airtimes(&self) -> (Duration, Duration) {
+        let station = &self.station;
+        let octets = |count: u64| station.data.rate.bitrate().time_of(8 * count);
+        let header = station.data.header_time() + octets(HEADERS);
+        let around = header + station.control.airtime(ACK) + station.sifs * 2;
+        (around + self.first_wait(), octets(1))
+    }
+
+    /// DIFS without its SIFS, and the mean of the first window.
+    fn first_wait(&self) -> Duration {
+        let station = &self.station;
+        station.slot * 2 + mean_of(station.cw_min, station.slot)
+    }
 }
+
+/// Octets of a data frame around its packet: 24 of MAC header, 8 of LLC/SNAP, 4 of check sequence.
+const HEADERS: u64 = 24 + 8 + 4;
 
 /// Octets of ACK and CTS, and of RTS (IEEE 802.11-2020, 9.3.1).
 const ACK: usize = 14;

@@ -117,10 +117,6 @@ impl Variant {
 /// Octets of payload in a datagram (Table I), and in a segment that carries an object.
 const DATAGRAM: u16 = 200;
 const SEGMENT: u16 = 1000;
-/// Octets of a data frame around its packet: 24 of MAC header, 8 of LLC/SNAP, 4 of check sequence.
-const HEADERS: u64 = 24 + 8 + 4;
-/// Octets of an acknowledgement.
-const ACK: usize = 14;
 /// How long nodes only send probes: two periods in which routes spread, and four in which they settle.
 const PROBING: Duration = Duration::from_secs(60);
 
@@ -225,13 +221,7 @@ fn access(scenario: &Scenario, mode: Mode, check: &Check<'_>) -> Result<Access, 
 /// The settings with airtimes of the stations' own rate, which prices are made of.
 fn at_rate(mut settings: Router, access: &Access) -> Router {
     if let RateLaw::Airtime(law) = &mut settings.rate {
-        let station = &access.station;
-        let bits = |octets: u64| station.data.rate.bitrate().time_of(8 * octets);
-        let back_off = station.slot * 2 + station.slot * u64::from(station.cw_min) / 2;
-        let header = station.data.header_time() + bits(HEADERS);
-        let ack = station.control.airtime(ACK);
-        law.around = station.sifs + back_off + header + station.sifs + ack;
-        law.octet = bits(1);
+        (law.around, law.octet) = access.airtimes();
     }
     settings
 }

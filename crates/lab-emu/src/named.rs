@@ -9,6 +9,7 @@ use chappe_emu::{Confirm, Path};
 use chappe_mac::dot11;
 use chappe_scenario::InputError;
 use chappe_scenario::nearest::nearest;
+use chappe_scenario::plan::radio;
 use chappe_scenario::quantity::{self, Length, Time};
 use chappe_wire::dot11::{ACK_LEN, DATA_HEADER_LEN, FCS_LEN};
 use chappe_wire::llc;
@@ -238,14 +239,10 @@ fn read(
     if what == What::Rate
         && kind.name != "path"
         && kind.name != "satellite"
-        && rate_of(value).is_none()
+        && radio::rate_of(value).is_none()
     {
         let message = format!("802.11 has no rate of `{words}`");
-        return wrong(
-            message,
-            "802.11b: 1, 2, 5.5 and 11 Mbit/s; 802.11g: 6, 9, 12, 18, 24, 36, 48 and 54 Mbit/s"
-                .into(),
-        );
+        return wrong(message, radio::RATES.into());
     }
     let place = match what {
         What::Distance => &mut numbers.metres,
@@ -345,13 +342,6 @@ impl What {
     }
 }
 
-fn rate_of(bps: f64) -> Option<Rate> {
-    Rate::DOT11B
-        .into_iter()
-        .chain(Rate::OFDM)
-        .find(|rate| rate.bitrate().0 as f64 == bps)
-}
-
 /// The amendment that a rate is of.
 fn standard(rate: Rate) -> &'static str {
     match rate.is_ofdm() {
@@ -363,7 +353,7 @@ fn standard(rate: Rate) -> &'static str {
 /// 802.11 with the constants of `chappe_mac::dot11`. The cards wait for acknowledgements for as long as the distance needs, and
 /// keep the standard's slot, as cards do on which an operator sets only the coverage class.
 fn dot11(rate: Option<f64>, propagation: Duration, hops: u8) -> (Rate, Path) {
-    let rate = rate.and_then(rate_of).unwrap_or(Rate::Cck11);
+    let rate = rate.and_then(radio::rate_of).unwrap_or(Rate::Cck11);
     let config = dot11::Config::of_rate(rate);
     let ack = config.control.airtime(ACK_LEN + FCS_LEN);
     // DIFS, and half of the first back-off window.

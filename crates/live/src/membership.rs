@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
+use subtle::ConstantTimeEq;
+
 use crate::frame::STAMP;
 
 /// A secret that all present members of a group share. It is renewed when a member is revoked.
@@ -32,19 +34,12 @@ impl GroupKey {
         stamp
     }
 
-    /// Whether the last octets of `frame` are the stamp of those before. It takes the same time for every wrong stamp.
+    /// Whether the last octets of `frame` are the stamp of those before.
     pub(crate) fn has_stamped(&self, frame: &[u8]) -> bool {
         let Some((octets, stamp)) = frame.split_last_chunk::<STAMP>() else {
             return false;
         };
-        let differing = |(a, b): (&u8, &u8)| a ^ b;
-        let expected = self.stamp(octets);
-        expected
-            .iter()
-            .zip(stamp)
-            .map(differing)
-            .fold(0, |all, one| all | one)
-            == 0
+        self.stamp(octets).ct_eq(stamp).into()
     }
 
     /// The secret that handshakes mix in.
@@ -107,10 +102,9 @@ impl PairKey {
         tag
     }
 
-    /// Whether a tag is that of the octets. It takes the same time for every wrong one.
+    /// Whether a tag is that of the octets.
     pub fn has_tagged(&self, octets: &[u8], tag: &[u8; PairKey::TAG]) -> bool {
-        let pairs = self.tag(octets).into_iter().zip(tag);
-        pairs.fold(0, |all, (own, other)| all | own ^ other) == 0
+        self.tag(octets).ct_eq(tag).into()
     }
 }
 

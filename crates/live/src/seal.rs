@@ -9,6 +9,8 @@
 //! The nonce is the frame's counter. No nonce is used twice with one key: within a life counters only go up, and another life has
 //! other keys.
 
+use subtle::ConstantTimeEq;
+
 use crate::frame::{ALL, COUNTER_MAX, HEADER, Header, Kind, STAMP, TAG};
 use crate::membership::GroupKey;
 
@@ -79,10 +81,10 @@ impl Pair {
         proof(&self.our_proofs, epoch, counter, heard)
     }
 
-    /// Whether `given` is the neighbour's proof. It takes the same time for every wrong one.
+    /// Whether `given` is the neighbour's proof.
     pub fn has_proved(&self, given: [u8; 8], epoch: u64, counter: u64, heard: u8) -> bool {
         let expected = proof(&self.their_proofs, epoch, counter, heard);
-        u64::from_be_bytes(expected) ^ u64::from_be_bytes(given) == 0
+        expected.ct_eq(&given).into()
     }
 }
 

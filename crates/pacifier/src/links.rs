@@ -250,10 +250,11 @@ impl fmt::Display for LinksError {
 impl core::error::Error for LinksError {}
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
 
-    fn links(nodes: usize, known: &[(u16, u16, f64)]) -> Links {
+    /// Links with these delivery ratios, and no others.
+    pub(crate) fn links(nodes: usize, known: &[(u16, u16, f64)]) -> Links {
         Links::measured(nodes, |from, to| {
             let found = known.iter().find(|&&(a, b, _)| (a, b) == (from, to));
             found.map_or(0.0, |&(_, _, ratio)| ratio)

@@ -276,27 +276,23 @@ impl<R: Recorder> Air<R> {
         let radio = &mut self.radios[edge.node.index()];
         match self.reception.arrive(&self.frames, radio, edge) {
             Arrived::Locked | Arrived::Noise => {}
-            Arrived::Lost(power, why) => {
-                let others = radio.energy.minus(power);
-                self.lose_arriving(edge, (power, others), why);
-            }
+            Arrived::Lost(power, why) => self.lose_arriving(edge, power, why),
             Arrived::LostBoth(lost, power) => {
-                let others = radio.energy.minus(power);
-                self.lose_arriving(edge, (power, others), Loss::Collision);
+                self.lose_arriving(edge, power, Loss::Collision);
                 self.book_interrupted(edge.node, edge.at, lost, Loss::Collision);
             }
             Arrived::TookOver(lost, why) => self.book_interrupted(edge.node, edge.at, lost, why),
         }
     }
 
-    /// Books a frame as lost when its first bit arrives with this power, beside that of `others`.
-    fn lose_arriving(&mut self, edge: Edge, (power, others): (Power, Power), why: Loss) {
+    /// Books a frame as lost when its first bit arrives with this power.
+    fn lose_arriving(&mut self, edge: Edge, power: Power, why: Loss) {
         let meeting = Meeting {
             node: edge.node,
             at: edge.at,
             started: edge.at,
             power,
-            others,
+            others: self.radios[edge.node.index()].energy.minus(power),
         };
         self.ledger.lose(self.frames.get(edge.slot), meeting, why);
     }

@@ -38,21 +38,11 @@ pub(crate) struct ErrorCurves {
 }
 
 /// All rates, in the order of their discriminants.
-const RATES: [Rate; 13] = [
-    Rate::Dsss1,
-    Rate::Dsss2,
-    Rate::Cck5,
-    Rate::Cck11,
-    Rate::Oqpsk250,
-    Rate::Ofdm6,
-    Rate::Ofdm9,
-    Rate::Ofdm12,
-    Rate::Ofdm18,
-    Rate::Ofdm24,
-    Rate::Ofdm36,
-    Rate::Ofdm48,
-    Rate::Ofdm54,
-];
+const RATES: [Rate; 13] = {
+    let [a, b, c, d] = Rate::DOT11B;
+    let [e, f, g, h, i, j, k, l] = Rate::OFDM;
+    [a, b, c, d, Rate::Oqpsk250, e, f, g, h, i, j, k, l]
+};
 
 impl ErrorCurves {
     /// The curves with one of the receivers for 802.15.4.

@@ -15,7 +15,7 @@ use chappe_core::{
     Seed, Stream,
 };
 use chappe_live::{Neighbour, Statistics};
-use chappe_pacifier::improved::header::{self, HeadRepr};
+use chappe_pacifier::improved::header::{self, Head, HeadRepr, Plan};
 use chappe_pacifier::{NodeSet, Object};
 
 const FRAME_MAX: usize = 1442;
@@ -215,6 +215,28 @@ impl Air {
         self.members[node].handle_link(self.now, LinkEvent::Sent { token, outcome });
     }
 
+    /// Writes a report of a member that heard `head`: with this plan, who is complete, and how much it wants. Returns its length.
+    fn report(
+        &self,
+        head: &Head,
+        (plan, complete, urge): (&Plan, &NodeSet, u8),
+        sdu: &mut [u8],
+    ) -> usize {
+        let repr = HeadRepr {
+            source: 0,
+            object: head.object,
+            plan,
+            complete,
+            urge,
+            slot: None,
+            times: head.times,
+            nodes: self.members.len(),
+            base: head.object.batches,
+            states: &[],
+        };
+        repr.emit_report(sdu).unwrap()
+    }
+
     /// A report in the name of `from`: all receivers are complete, and it wants nothing.
     fn claim(&mut self, from: u16) {
         let pattern = std::mem::take(&mut self.pattern);
@@ -222,20 +244,8 @@ impl Air {
             && frame.head.told
         {
             let complete: NodeSet = (2..self.members.len() as u16).collect();
-            let repr = HeadRepr {
-                source: 0,
-                object: frame.head.object,
-                plan: &frame.head.plan,
-                complete: &complete,
-                urge: 0,
-                slot: None,
-                times: frame.head.times,
-                nodes: self.members.len(),
-                base: frame.head.object.batches,
-                states: &[],
-            };
             let mut sdu = [0; FRAME_MAX];
-            let len = repr.emit_report(&mut sdu).unwrap();
+            let len = self.report(&frame.head, (&frame.head.plan, &complete, 0), &mut sdu);
             for other in (0..self.members.len()).filter(|&other| other != usize::from(from)) {
                 self.hand(from, Address::BROADCAST, other, &sdu[..len]);
             }
@@ -256,20 +266,8 @@ impl Air {
                 False::Epoch => plan.epoch = plan.epoch.wrapping_add(1),
             }
             plan.number = plan.number.wrapping_add(1);
-            let repr = HeadRepr {
-                source: 0,
-                object: frame.head.object,
-                plan: &plan,
-                complete: &NodeSet::EMPTY,
-                urge: 255,
-                slot: None,
-                times: frame.head.times,
-                nodes: self.members.len(),
-                base: frame.head.object.batches,
-                states: &[],
-            };
             let mut sdu = [0; FRAME_MAX];
-            let len = repr.emit_report(&mut sdu).unwrap();
+            let len = self.report(&frame.head, (&plan, &NodeSet::EMPTY, 255), &mut sdu);
             // In the name of the one from which each of them takes plans.
             for other in 1..self.members.len() {
                 let from = u16::from(self.far && other > 1);

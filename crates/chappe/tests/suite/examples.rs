@@ -34,6 +34,17 @@ impl Air {
         senders
     }
 
+    /// The nodes that sent data in a span of seconds.
+    fn carriers(&self, span: Range<f64>) -> BTreeSet<i64> {
+        let starts = whole(&self.0, "frames", "start_ns");
+        let nodes = whole(&self.0, "frames", "node");
+        let kinds = words(&self.0, "frames", "kind");
+        (0..nodes.len())
+            .filter(|&row| kinds[row] == "data" && span.contains(&(starts[row] as f64 * 1e-9)))
+            .map(|row| nodes[row])
+            .collect()
+    }
+
     /// How many frames of one node came to another in a span of seconds, and how many of these had one of the outcomes.
     fn outcomes(&self, from: i64, to: i64, span: Range<f64>, which: &[&str]) -> (usize, usize) {
         let starts = whole(&self.0, "receptions", "start_ns");
@@ -100,12 +111,8 @@ fn the_multicast_is_relayed_over_lossy_links() {
 #[test]
 fn flows_cross_the_mesh_over_relays() {
     let air = Air::of("mesh-flows", &["--set", "run.limit=10 s"]);
-    let kinds = words(&air.0, "frames", "kind");
-    let nodes = whole(&air.0, "frames", "node");
-    let relays: BTreeSet<i64> = (0..nodes.len())
-        .filter(|&row| kinds[row] == "data" && ![29, 17, 8, 21, 12].contains(&nodes[row]))
-        .map(|row| nodes[row])
-        .collect();
+    let mut relays = air.carriers(ALWAYS);
+    relays.retain(|node| ![29, 17, 8, 21, 12].contains(node));
     assert!(relays.len() >= 5, "{relays:?}");
 }
 
@@ -113,19 +120,11 @@ fn flows_cross_the_mesh_over_relays() {
 #[test]
 fn walkers_change_their_relays() {
     let air = Air::of("mesh-moving", &["--set", "run.limit=240 s"]);
-    let kinds = words(&air.0, "frames", "kind");
-    let nodes = whole(&air.0, "frames", "node");
     let starts = whole(&air.0, "frames", "start_ns");
     let last = starts.last().map_or(0.0, |&start| start as f64 * 1e-9);
-    let carriers = |span: Range<f64>| -> BTreeSet<i64> {
-        (0..nodes.len())
-            .filter(|&row| kinds[row] == "data" && span.contains(&(starts[row] as f64 * 1e-9)))
-            .map(|row| nodes[row])
-            .collect()
-    };
     let (early, late) = (
-        carriers(last - 240.0..last - 200.0),
-        carriers(last - 40.0..last),
+        air.carriers(last - 240.0..last - 200.0),
+        air.carriers(last - 40.0..last),
     );
     assert!(
         !early.is_empty() && !late.is_empty() && early != late,

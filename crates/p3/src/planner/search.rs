@@ -97,7 +97,7 @@ impl<'a> Search<'a> {
     fn begin(&mut self, channels: ChannelOrder) -> Option<()> {
         self.stages.clear();
         self.channels = channels;
-        // Asked for every candidate of every stage, where looking through all places would take longer than the rest.
+        // The search asks this for every candidate of every stage; looking through all places would take longer than the rest.
         let mut taken = vec![false; self.tables.nodes()];
         for group in 0..self.stages.groups() {
             let free = |node: usize| !taken[node];

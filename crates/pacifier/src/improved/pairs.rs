@@ -11,7 +11,7 @@ pub(super) struct Pairs {
 }
 
 impl Pairs {
-    /// Asks `value(from, to)` for every pair.
+    /// Calls `value(from, to)` for every pair and keeps the results.
     pub fn of(nodes: usize, value: impl Fn(usize, usize) -> f64) -> Pairs {
         let pairs = (0..nodes).flat_map(|from| (0..nodes).map(move |to| (from, to)));
         Pairs {

@@ -221,14 +221,7 @@ impl Anypath {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn links(nodes: usize, known: &[(u16, u16, f64)]) -> Links {
-        Links::measured(nodes, |from, to| {
-            let found = known.iter().find(|&&(a, b, _)| (a, b) == (from, to));
-            found.map_or(0.0, |&(_, _, ratio)| ratio)
-        })
-        .unwrap()
-    }
+    use crate::links::tests::links;
 
     /// s reaches two relays with 1/2 each, and they the receiver with 1: a packet takes 4/3 frames of s, of which the relays forward
     /// one between them.

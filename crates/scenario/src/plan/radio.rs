@@ -40,7 +40,7 @@ pub fn mode(radio: &RadioTable, check: &Check<'_>) -> Result<Mode, InputError> {
 }
 
 /// The rates that a scenario may give, for an error.
-pub(super) const RATES: &str =
+pub const RATES: &str =
     "802.11b: 1, 2, 5.5 and 11 Mbit/s; 802.11g: 6, 9, 12, 18, 24, 36, 48 and 54 Mbit/s";
 
 /// The rate of 802.11b or g with this number of bits per second.

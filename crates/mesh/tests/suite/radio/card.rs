@@ -8,17 +8,51 @@ use chappe_mesh::node::Node;
 use super::ends::Programs;
 
 /// Frames that the card holds (the emulator's default).
-pub const QUEUE: usize = 64;
+const QUEUE: usize = 64;
 /// Octets before the node's frame: LLC and SNAP, and the header of `chappe-live`.
 const BEFORE: usize = 8 + chappe_live::HEADER;
 /// Octets of `chappe-live` behind it.
 const BEHIND: usize = chappe_live::TAG;
 
+/// Frames that wait for the channel.
+#[derive(Debug, Default)]
+pub struct Queue(VecDeque<(Address, Vec<u8>)>);
+
+impl Queue {
+    pub fn is_full(&self) -> bool {
+        self.0.len() >= QUEUE
+    }
+
+    pub fn push(&mut self, to: Address, frame: Vec<u8>) {
+        self.0.push_back((to, frame));
+    }
+
+    pub fn pending(&self) -> Classes {
+        Classes::NONE.with_if(Class::Data, !self.0.is_empty())
+    }
+
+    /// Writes the first frame to the front of `sdu`, if frames of data are allowed.
+    pub fn poll(&mut self, allowed: Classes, sdu: &mut [u8]) -> Option<LinkSend> {
+        if !allowed.contains(Class::Data) {
+            return None;
+        }
+        let (to, frame) = self.0.pop_front()?;
+        sdu[..frame.len()].copy_from_slice(&frame);
+        Some(LinkSend {
+            to,
+            len: frame.len(),
+            class: Class::Data,
+            mode: None,
+            token: 0,
+        })
+    }
+}
+
 /// A node with its card, and the programs on its host.
 #[derive(Debug)]
 pub struct Card {
     pub node: Node,
-    queue: VecDeque<(Address, Vec<u8>)>,
+    queue: Queue,
     pub programs: Programs,
     /// Frames that the full card lost.
     pub lost: u64,
@@ -29,7 +63,7 @@ impl Card {
     pub fn new(node: Node) -> Card {
         Card {
             node,
-            queue: VecDeque::new(),
+            queue: Queue::default(),
             programs: Programs::default(),
             lost: 0,
             scratch: vec![0; 4096],
@@ -55,13 +89,13 @@ impl Card {
             let Some(send) = self.node.poll_link(now, allowed, &mut self.scratch) else {
                 return;
             };
-            if self.queue.len() >= QUEUE {
+            if self.queue.is_full() {
                 self.lost += 1;
                 continue;
             }
             let mut frame = vec![0; BEFORE + send.len + BEHIND];
             frame[BEFORE..BEFORE + send.len].copy_from_slice(&self.scratch[..send.len]);
-            self.queue.push_back((send.to, frame));
+            self.queue.push(send.to, frame);
         }
     }
 }
@@ -78,23 +112,13 @@ impl LinkNode for Card {
     }
 
     fn pending(&self) -> Classes {
-        Classes::NONE.with_if(Class::Data, !self.queue.is_empty())
+        self.queue.pending()
     }
 
     fn poll_link(&mut self, now: Instant, allowed: Classes, sdu: &mut [u8]) -> Option<LinkSend> {
-        if !allowed.contains(Class::Data) {
-            return None;
-        }
-        let (to, frame) = self.queue.pop_front()?;
-        sdu[..frame.len()].copy_from_slice(&frame);
+        let send = self.queue.poll(allowed, sdu)?;
         self.work(now);
-        Some(LinkSend {
-            to,
-            len: frame.len(),
-            class: Class::Data,
-            mode: None,
-            token: 0,
-        })
+        Some(send)
     }
 
     fn handle_timeout(&mut self, now: Instant) {

@@ -1,14 +1,10 @@
 //! A host that forwards as the kernel does: static routes of least ETX, unicasts that the card confirms and repeats, and one queue.
 //! What `chappe mesh` is compared with where nothing depends on the machine; babeld's routes, once it has found them, carry no more.
 
-use std::collections::VecDeque;
-
-use chappe_core::{
-    Address, Class, Classes, Instant, LinkEvent, LinkNode, LinkSend, Mode, Rate, Wake,
-};
+use chappe_core::{Address, Classes, Instant, LinkEvent, LinkNode, LinkSend, Mode, Rate, Wake};
 use chappe_lab_emu::Routes;
 
-use super::card::QUEUE;
+use super::card::Queue;
 use super::ends::Programs;
 use super::{FRAME_MAX, Places};
 
@@ -23,7 +19,7 @@ pub struct Plain {
     pub programs: Programs,
     me: usize,
     next: Vec<Option<usize>>,
-    queue: VecDeque<(Address, Vec<u8>)>,
+    queue: Queue,
 }
 
 impl Plain {
@@ -38,7 +34,7 @@ impl Plain {
             programs: Programs::default(),
             me,
             next: (0..nodes).map(|to| routes.next(me, to)).collect(),
-            queue: VecDeque::new(),
+            queue: Queue::default(),
         }
     }
 
@@ -46,10 +42,10 @@ impl Plain {
     fn send(&mut self, packet: &[u8]) {
         let to = usize::from(packet[19]) - 1;
         let via = self.next.get(to).copied().flatten();
-        if let Some(via) = via.filter(|_| self.queue.len() < QUEUE) {
+        if let Some(via) = via.filter(|_| !self.queue.is_full()) {
             let mut frame = vec![0; BEFORE];
             frame.extend_from_slice(packet);
-            self.queue.push_back((Address::node(via as u16 + 1), frame));
+            self.queue.push(Address::node(via as u16 + 1), frame);
         }
     }
 
@@ -77,23 +73,13 @@ impl LinkNode for Plain {
     }
 
     fn pending(&self) -> Classes {
-        Classes::NONE.with_if(Class::Data, !self.queue.is_empty())
+        self.queue.pending()
     }
 
     fn poll_link(&mut self, now: Instant, allowed: Classes, sdu: &mut [u8]) -> Option<LinkSend> {
-        if !allowed.contains(Class::Data) {
-            return None;
-        }
-        let (to, frame) = self.queue.pop_front()?;
-        sdu[..frame.len()].copy_from_slice(&frame);
+        let send = self.queue.poll(allowed, sdu)?;
         self.work(now);
-        Some(LinkSend {
-            to,
-            len: frame.len(),
-            class: Class::Data,
-            mode: None,
-            token: 0,
-        })
+        Some(send)
     }
 
     fn handle_timeout(&mut self, now: Instant) {
