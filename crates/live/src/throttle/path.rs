@@ -77,6 +77,8 @@ pub(super) struct Path {
     suspected: bool,
     /// The rate and the losses at which the rate began to fall.
     fell: Option<(u64, f64)>,
+    /// The highest rate, in bits per second, at which it told of nothing suspicious, since it last asked for less: what it asked for.
+    pub carries: u64,
 }
 
 /// How the judged rate came about.
@@ -128,6 +130,7 @@ impl Path {
             spread: 1.0,
             suspected: false,
             fell: None,
+            carries: 0,
         }
     }
 
@@ -220,6 +223,11 @@ impl Path {
         if hellos.sent >= FEW {
             self.begin_with(hellos);
         }
+    }
+
+    #[cfg(test)]
+    pub fn trace(&self) -> (Option<f64>, f64) {
+        (self.own, self.spread)
     }
 
     /// The round trip in s.

@@ -23,7 +23,7 @@ pub(super) fn draw(random: &mut Stream) -> Cell {
     }
 }
 
-/// For how long flows share a path before it counts, and then, in s.
+/// For how long flows share a path before it counts (`RATE_BEFORE` tries others), and then, in s.
 const BEFORE: u64 = 30;
 const COUNTED: u64 = 60;
 
@@ -40,9 +40,24 @@ fn share_of_tcp(
     let mut trial = Trial::new(cell, seed);
     let mut random = Seed(seed).stream(Purpose::Trial(1));
     let mut flows = [Flow::new(control), Flow::new(control)];
-    for millis in 0..(BEFORE + COUNTED) * 1000 {
-        if millis == BEFORE * 1000 {
+    let before = asked("RATE_BEFORE", BEFORE);
+    for millis in 0..(before + COUNTED) * 1000 {
+        if millis == before * 1000 {
             (flows[0].sent, flows[1].sent, trial.passed) = (0.0, 0.0, 0.0);
+        }
+        if beside_member && asked("RATE_TRACE", 0) > 0 && millis % 100 == 0 && millis > 20_000 {
+            let c = cell.capacity * 1e6;
+            println!(
+                "{:.1} rate {:.3} end {:.3} sure {} {:?} tcp {:.0} passed {:.0} own {:?}",
+                millis as f64 / 1e3,
+                trial.throttle.rate as f64 / c,
+                trial.throttle.end as f64 / c,
+                trial.throttle.sure,
+                trial.throttle.phase,
+                flows[0].sent,
+                trial.passed,
+                trial.throttle.paths.values().next().map(|p| p.trace())
+            );
         }
         let now = millis as f64;
         let round = 2.0 * cell.delay as f64 + trial.bottleneck.borrow().wait(now) + 1.0;
@@ -81,6 +96,9 @@ fn a_flow_of_tcp_keeps_half_its_share_on_drawn_paths() {
     let (seed, cells) = (asked("RATE_SEED", 1), asked("RATE_CELLS", 60));
     let (mut ratios, mut worst_slow) = (Vec::new(), f64::MAX);
     for index in 0..cells {
+        if asked("RATE_TRACE", 0) > 0 && asked("RATE_TRACE", 0) != index {
+            continue;
+        }
         let seed = Seed(seed).child(index);
         let mut random = seed.stream(Purpose::Trial(2));
         let cell = draw(&mut random);
