@@ -412,7 +412,9 @@ struct Patient(Moment);
 impl Watch for Patient {
     fn event(&mut self, event: Event) {
         if std::env::var_os("CAST_LOUD").is_some() {
-            let unix = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+            let unix = SystemTime::now()
+                .duration_since(UNIX_EPOCH)
+                .unwrap_or_default();
             let (seconds, member) = (unix.as_secs_f64() % 1e3, std::process::id());
             eprintln!("{seconds:.4} member {member} {event:?}");
         }

@@ -450,7 +450,9 @@ impl Receiver<'_> {
             member.report(now, id, State::Receiving, batches);
             watch.event(active.progress(self.node, State::Receiving, batches));
             let finish = move || incoming.finish();
-            let finish = self.rope.spawn("the thread that installs the files", finish);
+            let finish = self
+                .rope
+                .spawn("the thread that installs the files", finish);
             active.finishing = Some(finish);
         }
         let Some(finished) = active.finishing.as_mut().and_then(Work::take) else {

@@ -11,8 +11,8 @@ use crate::error::{Error, Result};
 use crate::event::{Event, Link};
 use crate::group::Seat;
 use crate::member::{Counts, Member, Settings};
-use crate::roster::{FRAME_MIN, Record, Roles};
 use crate::pace::{self, Deciders};
+use crate::roster::{FRAME_MIN, Record, Roles};
 use crate::work::{Bell, Rope};
 
 /// The options of a member's link.

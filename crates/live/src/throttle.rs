@@ -278,10 +278,10 @@ impl Throttle {
         Bitrate(if ahead { self.rate / KNOWN } else { self.rate })
     }
 
-    /// Whether neighbours should echo soon, because the rate depends on it: at the start, while it is used, and after a pulse.
+    /// Whether neighbours should echo soon, because the rate depends on it: at the start, while it is used, and in and after a pulse.
     pub fn asks(&self, now: Instant) -> bool {
         let starts = self.begun && self.starting && self.is_used(now);
-        starts || matches!(self.phase, Phase::Verdict { .. })
+        starts || matches!(self.phase, Phase::Pulse { .. } | Phase::Verdict { .. })
     }
 
     /// The lowest rate since it first fell (the present one if it never did), and the highest so far.
@@ -384,7 +384,11 @@ impl Throttle {
             false => self.judge(used),
         };
         if verdict.left < 1.0 {
-            self.decider = if verdict.left <= factor { verdict.by } else { cause };
+            self.decider = if verdict.left <= factor {
+                verdict.by
+            } else {
+                cause
+            };
             if let Phase::Verdict { top, .. } = self.phase {
                 self.rate = top;
             }
@@ -419,7 +423,7 @@ impl Throttle {
         let mut all = Told::default();
         let changed = self.changed;
         let (rate, how) = match self.phase {
-            Phase::Verdict { top, .. } => (top, Rate::Pulse),
+            Phase::Verdict { top, last } => (top, Rate::Pulse(last)),
             Phase::Search if self.starting => (self.rate, Rate::Doubled),
             Phase::Search if self.end > 0 && self.rate >= self.end => (self.rate, Rate::Raised),
             _ => (self.rate, Rate::Steady),

@@ -111,7 +111,9 @@ fn compute(folder: &Folder, due: &Receiver<Stretch>) -> Begun {
         });
         match read {
             Ok(()) if front.at == size => {
-                begun.whole.insert(file, *front.hasher.finalize().as_bytes());
+                begun
+                    .whole
+                    .insert(file, *front.hasher.finalize().as_bytes());
             }
             Ok(()) => begun.front = Some((file, front)),
             // It is read again at the end, which reports the error if it stays.

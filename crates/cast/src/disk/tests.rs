@@ -302,13 +302,19 @@ fn a_long_file_is_digested_while_it_arrives() {
     assert!(incoming.digested() >= STRETCH);
     let installed = incoming.finish().unwrap().installed;
     assert_eq!(fs::read(&installed[1]).unwrap(), octets);
-    installed.iter().for_each(|path| fs::remove_file(path).unwrap());
+    installed
+        .iter()
+        .for_each(|path| fs::remove_file(path).unwrap());
 
     let mut incoming = open(&place, &sent, &ticket).unwrap();
     fill(&mut incoming, &sent);
-    let part = folder(&place).join(FOLDER).join(ticket.name()).join("1.part");
+    let part = folder(&place)
+        .join(FOLDER)
+        .join(ticket.name())
+        .join("1.part");
     let part = File::options().write(true).open(part).unwrap();
-    part.write_all_at(b"changed", octets.len() as u64 - 7).unwrap();
+    part.write_all_at(b"changed", octets.len() as u64 - 7)
+        .unwrap();
     let error = incoming.finish().unwrap_err();
     assert_eq!(error.reason, crate::reason::Reason::Changed);
 }

@@ -438,3 +438,41 @@ fn what_nobody_confirms_does_not_rise() {
     }
     assert_eq!(throttle.rate(ms(30_000)).0, FIRST);
 }
+
+/// Goal: losses that grow when a member sends less are not taken for the link's own, since another flow takes what it leaves; losses that
+/// stay are. Method: rounds of a hundred frames, of which few are lost at the usual rate, or many, and many at half of it.
+#[test]
+fn another_flows_losses_are_not_the_links() {
+    for (usual, own) in [(1, 0.0..0.03), (10, 0.08..0.12)] {
+        let (mut counter, mut heard) = (0u64, 0u64);
+        let mut round = |lost: u64| {
+            (counter, heard) = (counter + 100, heard + 100 - lost);
+            let echo = Echo {
+                stamp: 0,
+                about: Some(1),
+                latest: counter as u16,
+                heard: heard as u16,
+                delay: Some(0),
+                asks: false,
+            };
+            (counter, echo)
+        };
+        let (newest, echo) = round(0);
+        let mut path = Path::new(ms(0), newest, echo);
+        let mut turn = |path: &mut Path, lost| {
+            let (newest, echo) = round(lost);
+            path.echo(ms(newest), newest, Some(0), echo);
+            path.judge(10_000_000, Rate::Steady)
+        };
+        for _ in 0..100 {
+            turn(&mut path, usual);
+        }
+        path.begin_quiet();
+        for _ in 0..3 {
+            turn(&mut path, 10);
+        }
+        path.end_quiet();
+        let known = path.own().unwrap();
+        assert!(own.contains(&known), "{usual}: {known}");
+    }
+}
