@@ -21,7 +21,7 @@ use std::fmt::Write as _;
 use std::io::Read;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration as Pause, Instant as Moment};
+use std::time::{Duration as Pause, Instant as Moment, SystemTime, UNIX_EPOCH};
 
 use asked::{Asked, USAGE};
 use chappe_cast::event::Event;
@@ -412,7 +412,11 @@ struct Patient(Moment);
 impl Watch for Patient {
     fn event(&mut self, event: Event) {
         if std::env::var_os("CAST_LOUD").is_some() {
-            eprintln!("{event:?}");
+            let unix = SystemTime::now()
+                .duration_since(UNIX_EPOCH)
+                .unwrap_or_default();
+            let (seconds, member) = (unix.as_secs_f64() % 1e3, std::process::id());
+            eprintln!("{seconds:.4} member {member} {event:?}");
         }
     }
 

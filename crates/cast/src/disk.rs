@@ -11,12 +11,14 @@
 //! |---|---|
 //! | `sent.rs` `tree.rs` | files that are sent, and the folders they are in |
 //! | `incoming.rs` `finish.rs` | files that are received, and how they get their names |
+//! | `digests.rs` | digests of long files, computed while they arrive |
 //! | `reuse.rs` | batches that old versions of the files have |
 //! | `target.rs` | the receiver's folder, in which no link is followed |
 //! | `place.rs` | places of unfinished transfers, and their removal |
 //! | `versions.rs` | when the installed versions were signed |
 //! | `shelf.rs` `sync.rs` | few open files of many; waiting until they are on the disk |
 
+mod digests;
 mod finish;
 mod incoming;
 mod place;

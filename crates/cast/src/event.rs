@@ -189,6 +189,10 @@ pub struct Summary {
     pub pace_min_bps: u64,
     /// The highest pace of this member in bits per second.
     pub pace_max_bps: u64,
+    /// The neighbour whose path, as it told of it, decided this member's pace for the longest time; none if nothing slowed it down.
+    pub pace_decided_by: Option<u16>,
+    /// For how long it did.
+    pub pace_decided_seconds: f64,
     /// Payload sent by this member, divided by the size of the files.
     pub redundancy: f64,
     /// Octets of all frames sent by this member.

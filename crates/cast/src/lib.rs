@@ -80,6 +80,7 @@ pub mod group;
 pub mod key;
 pub mod manifest;
 pub mod member;
+mod pace;
 mod reason;
 pub mod receipt;
 mod receiver;
@@ -91,6 +92,7 @@ mod scratch;
 mod sender;
 pub mod session;
 mod then;
+mod work;
 
 pub use chappe_live::{Carrier, Group as Audience, Loss};
 pub use error::{Error, Kind, Result};

@@ -18,6 +18,7 @@ use crate::receipt::{Command, Receipt};
 use crate::roster::{Roles, State};
 use crate::session::{Ending, Options, Role, Session, Watch};
 use crate::then::{Arrival, Then};
+use crate::work::{Rope, Work};
 
 /// The options of a receiver.
 #[derive(Clone, Debug)]
@@ -83,6 +84,7 @@ pub fn receive(options: &Options, receiving: &Receiving, watch: &mut dyn Watch) 
         cleaning: None,
         foreign: false,
         buffer: Vec::new(),
+        rope: session.rope(),
         failure: None,
         command_failure: None,
     };
@@ -124,7 +126,7 @@ struct Receiver<'a> {
     opening: LiteMap<u16, Opening>,
     active: LiteMap<u16, Active>,
     /// Complete transfers whose command runs.
-    working: Vec<(Ticket, JoinHandle<Command>)>,
+    working: Vec<(Ticket, Work<Command>)>,
     /// Complete and refused transfers: sender and identifier.
     ended: Vec<(u16, u64)>,
     /// When abandoned data were last searched for.
@@ -133,6 +135,7 @@ struct Receiver<'a> {
     /// Whether a member of another version was reported.
     foreign: bool,
     buffer: Vec<u8>,
+    rope: Rope,
     failure: Option<Error>,
     /// How a command has failed. It does not end the session before the sender has the receipt.
     command_failure: Option<Error>,
@@ -142,7 +145,7 @@ struct Receiver<'a> {
 /// silent for 10 s counts as gone.
 struct Opening {
     ticket: Ticket,
-    opened: JoinHandle<Result<Opened>>,
+    opened: Work<Result<Opened>>,
 }
 
 /// The result of that check.
@@ -156,7 +159,7 @@ struct Opened {
 struct Active {
     ticket: Ticket,
     incoming: Option<Incoming>,
-    finishing: Option<JoinHandle<Result<Finished>>>,
+    finishing: Option<Work<Result<Finished>>>,
     /// Octets of each file, by its final path.
     sizes: LiteMap<PathBuf, u64>,
     begun: Instant,
@@ -309,30 +312,24 @@ impl Receiver<'_> {
             owner: Some(group.owner.clone()),
         };
         let open = move || open(&folder, &ticket, &manifest, &policy);
-        let opened = std::thread::spawn(open);
+        let opened = self.rope.spawn("the thread that checks stored data", open);
         self.opening
             .insert(ticket.source, Opening { ticket, opened });
     }
 
     /// Joins the transfers whose stored data have been checked.
     fn take_opened(&mut self, now: Instant, member: &mut Member, watch: &mut dyn Watch) {
-        let done = |(_, opening): &(&u16, &Opening)| opening.opened.is_finished();
-        let done: Vec<u16> = self
-            .opening
-            .iter()
-            .filter(done)
-            .map(|(of, _)| *of)
-            .collect();
-        for source in done {
-            let Some(Opening { ticket, opened }) = self.opening.remove(&source) else {
+        let taken = |(of, opening): (&u16, &mut Opening)| Some((*of, opening.opened.take()?));
+        let done: Vec<_> = self.opening.iter_mut().filter_map(taken).collect();
+        for (source, opened) in done {
+            let Some(Opening { ticket, .. }) = self.opening.remove(&source) else {
                 continue;
             };
             // If the transfer is no longer offered, the check is repeated when it is offered again.
             if !member.tickets().any(|known| known.id() == ticket.id()) {
                 continue;
             }
-            let ended = Error::failed("the thread that checks stored data has crashed", "");
-            match opened.join().unwrap_or(Err(ended)) {
+            match opened.and_then(|opened| opened) {
                 Ok(opened) => self.join(now, member, ticket, opened, watch),
                 Err(error) => self.refuse_ticket(now, member, &ticket, error, watch),
             }
@@ -451,16 +448,18 @@ impl Receiver<'_> {
             // Otherwise it would seem to deny that it is complete while the files are installed.
             let (id, batches) = (active.ticket.id(), active.ticket.cut.batches());
             member.report(now, id, State::Receiving, batches);
-            active.finishing = Some(std::thread::spawn(move || incoming.finish()));
+            watch.event(active.progress(self.node, State::Receiving, batches));
+            let finish = move || incoming.finish();
+            let finish = self
+                .rope
+                .spawn("the thread that installs the files", finish);
+            active.finishing = Some(finish);
         }
-        let finished = active
-            .finishing
-            .take_if(|finishing| finishing.is_finished());
-        let Some(finished) = finished else {
+        let Some(finished) = active.finishing.as_mut().and_then(Work::take) else {
             return Ok(());
         };
-        let ended = Error::failed("the thread that installs the files has crashed", "");
-        let finished = finished.join().map_err(|_| ended)??;
+        active.finishing = None;
+        let finished = finished??;
         let Some(active) = self.active.remove(&source) else {
             return Ok(());
         };
@@ -492,19 +491,21 @@ impl Receiver<'_> {
             files,
         };
         member.report(now, ticket.id(), State::Working, ticket.cut.batches());
-        let run = std::thread::spawn(move || then.run(&arrival));
+        let run = move || then.run(&arrival);
+        let run = self.rope.spawn("the thread that runs the command", run);
         self.working.push((ticket, run));
     }
 
     /// Reports the commands that have ended.
     fn take_worked(&mut self, now: Instant, member: &mut Member, watch: &mut dyn Watch) {
-        let (done, rest) = std::mem::take(&mut self.working)
-            .into_iter()
-            .partition(|(_, run)| run.is_finished());
-        self.working = rest;
-        let done: Vec<(Ticket, JoinHandle<Command>)> = done;
-        for (ticket, run) in done {
-            let end = run.join().unwrap_or(Command::NotStarted);
+        let mut done = Vec::new();
+        self.working.retain_mut(|(ticket, run)| {
+            let end = run.take();
+            let over = end.is_some();
+            done.extend(end.map(|end| (*ticket, end.unwrap_or(Command::NotStarted))));
+            !over
+        });
+        for (ticket, end) in done {
             let words = end.words().unwrap_or_default();
             let what = format!("transfer {}: {words}", ticket.name());
             if !end.is_good() {
@@ -678,6 +679,7 @@ mod tests {
     use crate::manifest::{Cut, Protocol, Validity};
     use crate::member::Settings;
     use crate::roster::Roster;
+    use crate::work::Bell;
     use chappe_core::{Address, Arrival, Bitrate, LinkEvent, LinkNode, Purpose, Seed};
 
     const SENDER: u16 = 5;
@@ -768,6 +770,7 @@ mod tests {
             cleaning: None,
             foreign: false,
             buffer: Vec::new(),
+            rope: Bell::new().unwrap().rope(),
             failure: None,
             command_failure: None,
         };

@@ -3,7 +3,6 @@
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::thread::JoinHandle;
 
 use chappe_core::Instant;
 use chappe_live::Statistics;
@@ -12,15 +11,16 @@ use litemap::LiteMap;
 use serde::Serialize;
 
 use crate::disk::Sent;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::fleet::{self, Held};
 use crate::group::Seat;
 use crate::key::hex;
 use crate::manifest::Kind;
 use crate::member::Member;
 use crate::roster::{Record, Roles};
-use crate::sender::{LATECOMERS, Sending, check_right, no_receiver, payload};
+use crate::sender::{LATECOMERS, READS, Sending, check_right, no_receiver, payload};
 use crate::session::{Channel, Ending, Options, Role, Session, Watch};
+use crate::work::Work;
 
 /// What a sender would do.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -95,7 +95,11 @@ pub fn rehearse(
         seat: options.seat.clone(),
         channel: session.channel(),
         measured: Instant::ZERO + options.measuring,
-        opening: Some(std::thread::spawn(move || Sent::open(&files, k, payload))),
+        opening: Some(
+            session
+                .rope()
+                .spawn(READS, move || Sent::open(&files, k, payload)),
+        ),
         opened: None,
         enough: None,
         held: LiteMap::new(),
@@ -111,7 +115,7 @@ struct Looker<'a> {
     seat: Seat,
     channel: Channel,
     measured: Instant,
-    opening: Option<JoinHandle<Result<Sent>>>,
+    opening: Option<Work<Result<Sent>>>,
     /// When the digests of the files were known: a sender would announce them then.
     opened: Option<Instant>,
     /// Since when enough receivers are there.
@@ -128,9 +132,9 @@ impl Role for Looker<'_> {
         statistics: &Statistics,
         _: &mut dyn Watch,
     ) -> Result<ControlFlow<()>> {
-        if let Some(thread) = self.opening.take_if(|thread| thread.is_finished()) {
-            let crashed = |_| Error::failed("the thread that reads the files has crashed", "");
-            self.enter(&thread.join().map_err(crashed)??)?;
+        if let Some(sent) = self.opening.as_mut().and_then(Work::take) {
+            self.opening = None;
+            self.enter(&sent??)?;
             self.opened = Some(now);
         }
         let Some(opened) = self.opened.filter(|_| now >= self.measured) else {

@@ -3,7 +3,6 @@
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::thread::JoinHandle;
 
 use chappe_core::{DropReason, Duration, Instant};
 use chappe_live::Statistics;
@@ -17,9 +16,11 @@ use crate::group::Seat;
 use crate::key::{SignKey, hex};
 use crate::manifest::{Kind, Protocol, Ticket, Validity};
 use crate::member::{Member, TRANSFERS_MAX, eights, headers};
+use crate::pace::Deciders;
 use crate::receipt::Receipt;
 use crate::roster::{Record, Roles, State};
 use crate::session::{Ending, Options, Role, Session, Watch};
+use crate::work::{Rope, Work};
 
 /// The options of a sender.
 #[derive(Clone, Debug)]
@@ -48,6 +49,8 @@ pub struct Sending {
 
 /// How long the sender waits for receipts when all receivers are complete. They are repeated at short intervals.
 const RECEIPTS: Duration = Duration::from_secs(5);
+/// What reads the files, in errors.
+pub(crate) const READS: &str = "the thread that reads the files";
 /// The longest wait for known receivers that have not asked for data yet.
 pub(crate) const LATECOMERS: Duration = Duration::from_secs(3);
 
@@ -71,6 +74,7 @@ pub fn send(
     let payload = payload(session.frame_max(), sending)?;
     watch.event(session.started(options));
     let (files, k) = (sending.files.clone(), sending.k);
+    let rope = session.rope();
     let mut sender = Sender {
         sending,
         key: seat.key.sign().clone(),
@@ -80,7 +84,8 @@ pub fn send(
         node: session.node(),
         measured: Instant::ZERO + options.measuring,
         payload,
-        opening: Some(std::thread::spawn(move || Sent::open(&files, k, payload))),
+        opening: Some(rope.spawn(READS, move || Sent::open(&files, k, payload))),
+        rope,
         sent: None,
         announced: Instant::ZERO,
         first_asked: None,
@@ -90,6 +95,7 @@ pub fn send(
         receivers: LiteMap::new(),
         held: LiteMap::new(),
         others: LiteMap::new(),
+        deciders: Deciders::default(),
         foreign: false,
         summary: Summary::default(),
     };
@@ -157,7 +163,8 @@ struct Sender<'a> {
     measured: Instant,
     /// Octets of file data per packet.
     payload: u16,
-    opening: Option<JoinHandle<Result<Sent>>>,
+    opening: Option<Work<Result<Sent>>>,
+    rope: Rope,
     sent: Option<(Arc<Sent>, Ticket)>,
     /// When the files were announced, which may be late because reading large files takes a while.
     announced: Instant,
@@ -170,6 +177,7 @@ struct Sender<'a> {
     held: LiteMap<u16, u32>,
     /// Of each other member and its life: how many broadcasts it had sent when this one began, and by now.
     others: LiteMap<(u16, u64), (u64, u64)>,
+    deciders: Deciders,
     /// Whether a member of another version was reported.
     foreign: bool,
     summary: Summary,
@@ -183,8 +191,9 @@ impl Role for Sender<'_> {
         statistics: &Statistics,
         watch: &mut dyn Watch,
     ) -> Result<ControlFlow<()>> {
-        if self.opening.as_ref().is_some_and(JoinHandle::is_finished) {
-            self.announce(now, member, watch)?;
+        if let Some(sent) = self.opening.as_mut().and_then(Work::take) {
+            self.opening = None;
+            self.announce(now, sent??, member, watch)?;
         }
         self.fit(member.frame_max(now))?;
         let Some((sent, ticket)) = self.sent.clone() else {
@@ -211,7 +220,7 @@ impl Role for Sender<'_> {
             self.begin(now, member, statistics, sent, watch)?;
         }
         self.report_progress(now, &ticket, watch);
-        self.count_others(statistics);
+        self.count_others(now, statistics);
         // The time on the clock, which also runs while this member stands still.
         self.sum_up(now + statistics.still, member, &ticket);
         self.take_receipts(member, watch);
@@ -240,20 +249,18 @@ impl Sender<'_> {
             self.payload = payload;
             let (files, k) = (self.sending.files.clone(), self.sending.k);
             let open = move || Sent::open(&files, k, payload);
-            self.opening = Some(std::thread::spawn(open));
+            self.opening = Some(self.rope.spawn(READS, open));
         }
         Ok(())
     }
 
-    fn announce(&mut self, now: Instant, member: &mut Member, watch: &mut dyn Watch) -> Result<()> {
-        let opened = self.opening.take().map(JoinHandle::join);
-        let Some(Ok(sent)) = opened else {
-            return Err(Error::failed(
-                "the thread that reads the files has crashed",
-                "",
-            ));
-        };
-        let sent = sent?;
+    fn announce(
+        &mut self,
+        now: Instant,
+        sent: Sent,
+        member: &mut Member,
+        watch: &mut dyn Watch,
+    ) -> Result<()> {
         let manifest = sent.manifest().encode()?;
         let terms = (self.sending.protocol, room(self.sending));
         let key = &self.key;
@@ -421,8 +428,8 @@ impl Sender<'_> {
         Ok(())
     }
 
-    /// Counts what the other members have sent since this one began.
-    fn count_others(&mut self, statistics: &Statistics) {
+    /// Counts what the other members have sent since this one began, and who decides the pace until all have the files.
+    fn count_others(&mut self, now: Instant, statistics: &Statistics) {
         if self.begun.is_none() {
             return;
         }
@@ -435,6 +442,13 @@ impl Sender<'_> {
         let sent = counts.map(|(from, to)| to.saturating_sub(*from));
         self.summary.frames_of_others = sent.sum();
         (self.summary.pace_min_bps, self.summary.pace_max_bps) = statistics.rates;
+        if self.finished.is_none() {
+            self.deciders.note(now, statistics);
+        }
+        if let Some((node, time)) = self.deciders.longest() {
+            self.summary.pace_decided_by = Some(node);
+            self.summary.pace_decided_seconds = time.as_secs_f64();
+        }
     }
 
     fn report_progress(&mut self, now: Instant, ticket: &Ticket, watch: &mut dyn Watch) {

@@ -11,7 +11,9 @@ use crate::error::{Error, Result};
 use crate::event::{Event, Link};
 use crate::group::Seat;
 use crate::member::{Counts, Member, Settings};
+use crate::pace::{self, Deciders};
 use crate::roster::{FRAME_MIN, Record, Roles};
+use crate::work::{Bell, Rope};
 
 /// The options of a member's link.
 #[derive(Clone, Debug)]
@@ -113,6 +115,8 @@ pub enum Ending {
 /// A member and its link.
 pub struct Session {
     live: Live<Member>,
+    /// Rings when work on another thread is done.
+    bell: Bell,
     /// The largest SDU in octets.
     frame_max: usize,
     /// The largest that passes between all members, as far as they are known.
@@ -127,6 +131,7 @@ pub struct Session {
     conflict: bool,
     /// The counts at the last look, so that a warning comes once.
     warned: Warned,
+    deciders: Deciders,
 }
 
 /// The ceiling of the pace if none is set: 10 Gbit/s, more than one member's processor can seal.
@@ -170,8 +175,16 @@ impl Session {
             observe_every: Duration::from_millis(100),
             ..Config::new(Pace::Rate(options.rate), seat.membership())
         };
+        let live = Live::with_ports(config, ports, Box::new(member))?;
+        let crowded = |error| {
+            let what = format!("cannot open a pair of sockets: {error}");
+            Error::environment(what, "raise the limit of open files (ulimit -n)")
+        };
+        let bell = Bell::new().map_err(crowded)?;
+        live.watch(&bell)?;
         Ok(Session {
-            live: Live::with_ports(config, ports, Box::new(member))?,
+            live,
+            bell,
             frame_max,
             common: frame_max,
             mtu,
@@ -182,6 +195,7 @@ impl Session {
             looked: Instant::ZERO,
             conflict: false,
             warned: Warned::default(),
+            deciders: Deciders::default(),
         })
     }
 
@@ -194,6 +208,11 @@ impl Session {
             frame_max_bytes: self.frame_max,
             channel: self.channel.word(),
         }
+    }
+
+    /// What work on another thread rings when it is done.
+    pub(crate) fn rope(&self) -> Rope {
+        self.bell.rope()
     }
 
     /// The number of this member.
@@ -213,6 +232,7 @@ impl Session {
             let (mut list, mut shorter) = (None, false);
             let Session {
                 live,
+                bell,
                 common,
                 known,
                 links_reported,
@@ -220,9 +240,13 @@ impl Session {
                 conflict,
                 warned,
                 seat,
+                deciders,
                 ..
             } = self;
             let ending = live.run(|member, now, statistics| {
+                if statistics.watched {
+                    bell.quiet();
+                }
                 if let Some(text) = &statistics.notice
                     && let Some(renewed) = seat.renew(text)
                 {
@@ -247,6 +271,11 @@ impl Session {
                     failure = Some(conflicting(seat));
                 }
                 report_refused(member.counts(), statistics, warned, watch);
+                if let Some(node) = deciders.note(now, statistics) {
+                    let name = seat.group.name_of(node);
+                    let what = pace::warning(node, &name, statistics);
+                    watch.event(Event::Warning { what });
+                }
                 report_members(now, member, known, watch);
                 report_links(now, member, links_reported, watch);
                 match role.step(now, member, statistics, watch) {
@@ -288,7 +317,11 @@ impl Session {
 
     fn say_goodbye(&mut self) -> Result<()> {
         let mut until = None;
-        self.live.run(|member, now, statistics| {
+        let Session { live, bell, .. } = self;
+        live.run(|member, now, statistics| {
+            if statistics.watched {
+                bell.quiet();
+            }
             let until = *until.get_or_insert_with(|| {
                 member.leave(now);
                 match member.has_revoked() {

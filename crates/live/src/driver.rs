@@ -435,8 +435,7 @@ impl<N: LinkNode + ?Sized> Live<N> {
     /// Follows what the neighbours can take, and tells them what this host can.
     fn adapt(&mut self) {
         let now = self.now();
-        let rates = port_state::adapt(&mut self.ports, now);
-        (self.statistics.rate, self.statistics.rates) = rates;
+        port_state::adapt(&mut self.ports, now, &mut self.statistics);
         let pressed = self.ports.iter().any(|state| state.backlog.stands(now));
         if pressed && self.broadcast_at.is_none_or(|at| now > at + PRESSED) {
             // Nobody would learn of it otherwise.

@@ -33,6 +33,10 @@ pub struct Statistics {
     pub rate: u64,
     /// The lowest rate since one first fell, and the highest.
     pub rates: (u64, u64),
+    /// The neighbour whose path made the present rate fall, if one did: the worst path decides, as its neighbour tells of it.
+    pub decider: Option<u16>,
+    /// The rate in bits per second that half of the neighbours have let pass.
+    pub carried: u64,
     /// Frames the kernel refused.
     pub refused: u64,
     /// The error message of the last refusal.

@@ -115,6 +115,10 @@ pub struct Throttle {
     /// Frames heard of each neighbour since the last step, and how many of them were marked.
     marks: BTreeMap<u16, (u32, u32)>,
     paths: BTreeMap<u16, Path>,
+    /// The neighbour because of which the rate last fell; none if this host was the cause, or losses were the link's own after all.
+    decider: Option<u16>,
+    /// The rate that half of the neighbours have let pass.
+    carried: u64,
     blocked: bool,
     /// Steps since the rate fell, and what it was before.
     calm: u32,
@@ -153,6 +157,8 @@ struct Told {
     left: f64,
     before: Option<u64>,
     doubt: bool,
+    /// The neighbour that asks for the least.
+    by: Option<u16>,
     /// The longest wait in a queue, in ms.
     wait: u8,
 }
@@ -163,6 +169,7 @@ impl Default for Told {
             left: 1.0,
             before: None,
             doubt: false,
+            by: None,
             wait: 0,
         }
     }
@@ -192,6 +199,8 @@ impl Throttle {
             leapt: Some(0),
             marks: BTreeMap::new(),
             paths: BTreeMap::new(),
+            decider: None,
+            carried: 0,
             blocked: false,
             calm: 0,
             peak: 0,
@@ -269,10 +278,10 @@ impl Throttle {
         Bitrate(if ahead { self.rate / KNOWN } else { self.rate })
     }
 
-    /// Whether neighbours should echo soon, because the rate depends on it: at the start, while it is used, and after a pulse.
+    /// Whether neighbours should echo soon, because the rate depends on it: at the start, while it is used, and in and after a pulse.
     pub fn asks(&self, now: Instant) -> bool {
         let starts = self.begun && self.starting && self.is_used(now);
-        starts || matches!(self.phase, Phase::Verdict { .. })
+        starts || matches!(self.phase, Phase::Pulse { .. } | Phase::Verdict { .. })
     }
 
     /// The lowest rate since it first fell (the present one if it never did), and the highest so far.
@@ -281,6 +290,24 @@ impl Throttle {
             Bitrate(self.lowest.unwrap_or(self.rate)),
             Bitrate(self.highest),
         )
+    }
+
+    /// The neighbour because of which the rate last fell, if it is still there and the rate below its ceiling.
+    pub fn decider(&self) -> Option<u16> {
+        let there = |from: &u16| self.paths.contains_key(from) && self.rate < self.ceiling;
+        self.decider.filter(there)
+    }
+
+    /// The rate that half of the neighbours have let pass, in bits per second; 0 if there are none.
+    pub fn carried(&self) -> u64 {
+        self.carried
+    }
+
+    fn half(&self) -> u64 {
+        let mut rates: Vec<u64> = self.paths.values().map(|path| path.carries).collect();
+        rates.sort_unstable_by_key(|rate| std::cmp::Reverse(*rate));
+        let half = rates.len().saturating_sub(1) / 2;
+        rates.get(half).copied().unwrap_or(0)
     }
 
     /// The rate of a start: a window in the least round trip, of the neighbour for which that is longest.
@@ -342,16 +369,26 @@ impl Throttle {
             return;
         }
         let share = |&(all, with): &(u32, u32)| f64::from(with) / f64::from(all.max(1));
-        let most = self.marks.values().map(share).fold(0.0, f64::max);
-        let mut factor = 1.0 - most / 2.0;
-        if std::mem::take(&mut self.blocked) {
-            factor = factor.min(BLOCKED);
+        let marked = self.marks.iter().map(|(from, marks)| (share(marks), *from));
+        let (most, marker) = marked.fold((0.0, None), |most, (share, from)| match share > most.0 {
+            true => (share, Some(from)),
+            false => most,
+        });
+        let (mut factor, mut cause) = (1.0 - most / 2.0, marker);
+        if std::mem::take(&mut self.blocked) && BLOCKED < factor {
+            (factor, cause) = (BLOCKED, None);
         }
+        let used = self.is_used(now);
         let verdict = match self.is_awaited(now) {
             true => Told::default(),
-            false => self.judge(),
+            false => self.judge(used),
         };
         if verdict.left < 1.0 {
+            self.decider = if verdict.left <= factor {
+                verdict.by
+            } else {
+                cause
+            };
             if let Phase::Verdict { top, .. } = self.phase {
                 self.rate = top;
             }
@@ -360,16 +397,17 @@ impl Throttle {
             let drains = f64::from(verdict.wait) / 1e3 / (1.0 - HEADROOM);
             self.drained = now + PERIOD.max(Duration::from_secs_f64(drains));
         } else if factor < 1.0 {
+            self.decider = cause;
             self.fall(now, factor);
             self.search(now);
         } else if let Some(rate) = verdict.before {
-            self.end = 0;
+            (self.end, self.decider) = (0, None);
             self.search(now);
             self.change(now, rate.max(self.rate));
             self.leapt = self.changed;
         } else if !(verdict.doubt && self.starting) && self.is_confirmed(now) {
             // A rate that was not used is not confirmed (RFC 7661). Nor are periods that passed unnoticed a reason to rise.
-            self.proceed(now, self.is_used(now));
+            self.proceed(now, used);
         } else if self.spent > 0
             && self.rate > FIRST
             && now >= self.echoed.max(self.stepped) + UNHEARD
@@ -380,27 +418,34 @@ impl Throttle {
         }
     }
 
-    /// What those paths ask for that have told of frames at the present rate.
-    fn judge(&mut self) -> Told {
+    /// What those paths ask for that have told of frames at the present rate, which was used or not.
+    fn judge(&mut self, used: bool) -> Told {
         let mut all = Told::default();
         let changed = self.changed;
         let (rate, how) = match self.phase {
-            Phase::Verdict { top, .. } => (top, Rate::Pulse),
+            Phase::Verdict { top, last } => (top, Rate::Pulse(last)),
             Phase::Search if self.starting => (self.rate, Rate::Doubled),
             Phase::Search if self.end > 0 && self.rate >= self.end => (self.rate, Rate::Raised),
             _ => (self.rate, Rate::Steady),
         };
-        let told = |path: &&mut Path| path.has_told(changed);
-        for path in self.paths.values_mut().filter(told) {
+        let told = |(_, path): &(&u16, &mut Path)| path.has_told(changed);
+        for (from, path) in self.paths.iter_mut().filter(told) {
             let (verdict, delay) = path.judge(rate, how);
             all.wait = all.wait.max(delay);
             match verdict {
+                Verdict::Clear if used => path.carries = path.carries.max(rate),
                 Verdict::Clear => {}
                 Verdict::Doubt => all.doubt = true,
-                Verdict::Fall(left) => all.left = all.left.min(left),
+                Verdict::Fall(left) => {
+                    path.carries = (rate as f64 * left) as u64;
+                    if left < all.left {
+                        (all.left, all.by) = (left, Some(*from));
+                    }
+                }
                 Verdict::Undo(rate) => all.before = all.before.max(Some(rate)),
             }
         }
+        self.carried = self.half();
         all
     }
 

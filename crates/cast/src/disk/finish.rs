@@ -12,7 +12,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use chappe_sys::Folder;
 
-use super::incoming::{Incoming, Store, part_name, read_padded};
+use super::digests::{Begun, Digests};
+use super::incoming::{Incoming, Store, part_name};
 use super::place::MAP;
 use super::target::{Fate, Taken, Target};
 use super::versions::Versions;
@@ -64,6 +65,7 @@ impl Incoming {
     /// Checks the parts, gives them their modes and times, and waits until they are on the disk.
     fn seal_parts(&self, store: &mut Store) -> Result<()> {
         let umask = umask();
+        let mut begun = store.digests.take().map(Digests::end).unwrap_or_default();
         let mut sealed = Vec::new();
         for (number, entry) in self.manifest.files().iter().enumerate() {
             if self.fates[number] != Fate::Wanted || entry.kind == Kind::Folder {
@@ -74,7 +76,8 @@ impl Incoming {
                 entry.name,
                 self.target.path.display()
             );
-            let right = seal(store, number, entry, umask).map_err(|error| failure(what, &error))?;
+            let right = seal(store, number, (entry, &mut begun), umask);
+            let right = right.map_err(|error| failure(what, &error))?;
             if !right {
                 // Every batch was right when it was written, so the disk or another program has changed it.
                 let what = format!("{:?} changed on the disk while it was received", entry.name);
@@ -196,19 +199,24 @@ impl Target {
     }
 }
 
-/// Checks the digest of a part, and gives it its size, mode and time. Returns whether the digest is right.
-fn seal(store: &mut Store, number: usize, entry: &Entry, umask: u32) -> io::Result<bool> {
+/// Checks the digest of a part, which may have begun, and gives it its size, mode and time. Returns whether the digest is right.
+fn seal(
+    store: &mut Store,
+    number: usize,
+    (entry, begun): (&Entry, &mut Begun),
+    umask: u32,
+) -> io::Result<bool> {
     let part = store.parts.file(number)?;
-    let mut hasher = blake3::Hasher::new();
-    let mut buffer = vec![0; entry.size.min(1 << 16) as usize];
-    let mut at = 0;
-    while at < entry.size {
-        let len = (entry.size - at).min(buffer.len() as u64) as usize;
-        read_padded(part, &mut buffer[..len], at)?;
-        hasher.update(&buffer[..len]);
-        at += len as u64;
-    }
-    if hasher.finalize() != entry.digest {
+    let digest = match begun.whole(number) {
+        Some(digest) => digest,
+        None => {
+            let mut front = begun.front(number);
+            let mut buffer = vec![0; entry.size.min(1 << 16) as usize];
+            front.read(part, entry.size, &mut buffer)?;
+            *front.hasher.finalize().as_bytes()
+        }
+    };
+    if digest != entry.digest {
         return Ok(false);
     }
     if part.metadata()?.len() != entry.size {

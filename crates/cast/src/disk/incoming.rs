@@ -6,6 +6,7 @@ use std::io::{self, Read};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 
+use super::digests::{Digests, STRETCH, Stretch};
 use super::place::{self, MAP, Place};
 use super::shelf::Shelf;
 use super::target::{Fate, Taken, Target};
@@ -29,6 +30,8 @@ pub struct Incoming {
     pub(super) cut: Cut,
     held: Vec<bool>,
     octets: u64,
+    /// The first batch that is lacking, as far as was looked, and the octets before it that are being digested.
+    front: (usize, u64),
 }
 
 /// Where the data of a transfer are collected.
@@ -36,6 +39,8 @@ pub struct Incoming {
 pub(super) struct Store {
     pub place: Place,
     pub parts: Shelf,
+    /// Computes the digests of long files meanwhile, once there is something to read.
+    pub digests: Option<Digests>,
     /// Files written to since the last flush.
     dirty: BTreeSet<usize>,
 }
@@ -78,6 +83,7 @@ impl Incoming {
             cut: ticket.cut,
             held: vec![false; manifest.batches().len()],
             octets: 0,
+            front: (0, 0),
             store: None,
             ticket: *ticket,
             policy: policy.clone(),
@@ -133,6 +139,7 @@ impl Incoming {
         self.store = Some(Store {
             parts: Shelf::new(move |number| inside.write(&part_name(number))),
             place,
+            digests: None,
             dirty: BTreeSet::new(),
         });
         Ok(())
@@ -228,7 +235,36 @@ impl Incoming {
         let map = &store.place.map;
         map.write_all_at(&[octet], (index / 8) as u64)
             .map_err(failed)?;
+        self.digest_front();
         Ok(Put::Kept)
+    }
+
+    /// Lets the digests of long files go on when a further stretch has arrived from the front.
+    fn digest_front(&mut self) {
+        let (batch, told) = &mut self.front;
+        *batch += self.held[*batch..].iter().take_while(|held| **held).count();
+        let end = (*batch as u64 * self.cut.batch_len()).min(self.cut.len);
+        let Some(store) = self.store.as_mut().filter(|_| end >= *told + STRETCH) else {
+            return;
+        };
+        for place in self.manifest.places(*told..end) {
+            let size = self.manifest.files()[place.file].size;
+            if self.fates[place.file] != Fate::Wanted || size < STRETCH {
+                continue;
+            }
+            if store.digests.is_none() {
+                // Without it everything is read at the end.
+                store.digests = Digests::start(&store.place.path).ok();
+            }
+            if let Some(digests) = &store.digests {
+                digests.add(Stretch {
+                    file: place.file,
+                    end: place.offset + place.within.len() as u64,
+                    size,
+                });
+            }
+        }
+        *told = end;
     }
 
     /// Whether a batch has been received.
@@ -244,6 +280,12 @@ impl Incoming {
     /// Octets of the batches received so far.
     pub fn octets(&self) -> u64 {
         self.octets
+    }
+
+    /// Octets from the front whose digests are computed, or will be before the end.
+    #[cfg(test)]
+    pub(super) fn digested(&self) -> u64 {
+        self.front.1
     }
 
     /// Whether every batch has been received.

@@ -278,3 +278,43 @@ fn hundreds_of_files_need_few_descriptors() {
         assert_eq!(fs::read(path).unwrap(), fs::read(copy).unwrap());
     }
 }
+
+/// Goal: the digest of a long file is computed while it arrives, and what a crash has left counts. Method: a file of two and a half
+/// stretches, whose receiver stops in between; then the same with a part that another program changes at its end.
+#[test]
+fn a_long_file_is_digested_while_it_arrives() {
+    use super::digests::STRETCH;
+    let place = Scratch::new("long");
+    let mut octets = vec![0; STRETCH as usize * 5 / 2];
+    Seed(6).stream(Purpose::Trial(0)).fill(&mut octets);
+    let paths = [place.path("short"), place.path("long")];
+    fs::write(&paths[0], &octets[..1000]).unwrap();
+    fs::write(&paths[1], &octets).unwrap();
+    let sent = Sent::open(&paths, 32, 1400).unwrap();
+    let ticket = sign(&sent);
+    let mut incoming = open(&place, &sent, &ticket).unwrap();
+    for number in 0..ticket.cut.batches() / 2 {
+        assert_eq!(incoming.put(number, &batch(&sent, number)), Ok(Put::Kept));
+    }
+    drop(incoming);
+    let mut incoming = open(&place, &sent, &ticket).unwrap();
+    assert!(fill(&mut incoming, &sent) < ticket.cut.batches() as usize * 2 / 3);
+    assert!(incoming.digested() >= STRETCH);
+    let installed = incoming.finish().unwrap().installed;
+    assert_eq!(fs::read(&installed[1]).unwrap(), octets);
+    installed
+        .iter()
+        .for_each(|path| fs::remove_file(path).unwrap());
+
+    let mut incoming = open(&place, &sent, &ticket).unwrap();
+    fill(&mut incoming, &sent);
+    let part = folder(&place)
+        .join(FOLDER)
+        .join(ticket.name())
+        .join("1.part");
+    let part = File::options().write(true).open(part).unwrap();
+    part.write_all_at(b"changed", octets.len() as u64 - 7)
+        .unwrap();
+    let error = incoming.finish().unwrap_err();
+    assert_eq!(error.reason, crate::reason::Reason::Changed);
+}

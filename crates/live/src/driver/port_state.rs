@@ -7,6 +7,7 @@ use crate::backlog::Backlog;
 use crate::neighbours::SILENCE;
 use crate::pace::{Pace, Pacer};
 use crate::port::Port;
+use crate::statistics::Statistics;
 use crate::throttle::Throttle;
 
 /// Octets of the Ethernet header, which a rate includes.
@@ -90,19 +91,20 @@ fn last(ports: &[PortState], now: Instant, when: fn(&Pacer) -> Instant) -> Insta
     most.or_else(|| ports.iter().map(free).max()).unwrap_or(now)
 }
 
-/// Sets the rate of each port by its throttle. Returns the rate of the slowest port, the lowest rate of all since one first fell, and
-/// the highest, in bits per second.
-pub(super) fn adapt(ports: &mut [PortState], now: Instant) -> (u64, (u64, u64)) {
+/// Sets the rate of each port by its throttle. Enters the rate of the slowest port and who decides it, the lowest rate of all since one
+/// first fell, and the highest.
+pub(super) fn adapt(ports: &mut [PortState], now: Instant, statistics: &mut Statistics) {
     let (mut present, mut least, mut most) = (u64::MAX, u64::MAX, 0);
     for state in ports {
         let rate = state.throttle.rate(now);
         state.pacer.set_rate(rate);
         let (lowest, highest) = state.throttle.range();
-        (present, least, most) = (
-            present.min(rate.0),
-            least.min(lowest.0),
-            most.max(highest.0),
-        );
+        (least, most) = (least.min(lowest.0), most.max(highest.0));
+        if rate.0 < present {
+            present = rate.0;
+            (statistics.decider, statistics.carried) =
+                (state.throttle.decider(), state.throttle.carried());
+        }
     }
-    (present, (least, most))
+    (statistics.rate, statistics.rates) = (present, (least, most));
 }

@@ -40,6 +40,14 @@ impl Tally {
     }
 }
 
+/// The deviation of the difference between the losses of two samples, if both have the same.
+fn both_deviate(one: Tally, other: Tally) -> f64 {
+    let mut both = one;
+    both.add(other);
+    let share = both.share();
+    (share * (1.0 - share) * (1.0 / one.sent.max(1) as f64 + 1.0 / other.sent.max(1) as f64)).sqrt()
+}
+
 /// The way to one neighbour.
 #[derive(Debug)]
 pub(super) struct Path {
@@ -60,13 +68,16 @@ pub(super) struct Path {
     queued: Option<Instant>,
     /// The counter from which on its losses count.
     leapt: Option<u64>,
-    /// How many frames it has told about since then.
+    /// How many frames it has told about since then, and the longest delay in ms that it has told of.
     told: u64,
+    longest: u8,
     /// What is not judged yet, and what was judged lately.
     round: Tally,
     long: Tally,
     /// What was judged since the rate is low, so that the own losses show.
     quiet: Option<Tally>,
+    /// What was judged at the usual rate, below the end of the path, since the own losses were measured or the rate fell from there.
+    usual: Tally,
     /// The losses that the link has by itself, once they are known.
     own: Option<f64>,
     /// How many frames have told that.
@@ -77,6 +88,8 @@ pub(super) struct Path {
     suspected: bool,
     /// The rate and the losses at which the rate began to fall.
     fell: Option<(u64, f64)>,
+    /// The highest rate, in bits per second, at which it told of nothing suspicious, since it last asked for less: what it asked for.
+    pub carries: u64,
 }
 
 /// How the judged rate came about.
@@ -86,8 +99,8 @@ pub(super) enum Rate {
     Doubled,
     /// It was raised a little.
     Raised,
-    /// It was raised for a moment.
-    Pulse,
+    /// It was raised for a moment, whose last frame had this counter.
+    Pulse(u64),
     /// It is below the end of the path.
     Steady,
 }
@@ -120,14 +133,17 @@ impl Path {
             queued: None,
             leapt: None,
             told: 0,
+            longest: 0,
             round: Tally::default(),
             long: Tally::default(),
             quiet: None,
+            usual: Tally::default(),
             own: None,
             known: 0.0,
             spread: 1.0,
             suspected: false,
             fell: None,
+            carries: 0,
         }
     }
 
@@ -141,6 +157,7 @@ impl Path {
         let heard = u64::from(echo.heard.wrapping_sub(self.heard));
         if leapt != self.leapt {
             (self.leapt, self.told, self.round) = (leapt, 0, Tally::default());
+            self.longest = 0;
         }
         let pure = leapt.is_some_and(|leapt| self.latest >= leapt);
         (self.latest, self.heard) = (self.latest + sent, echo.heard);
@@ -157,6 +174,7 @@ impl Path {
         // Frames that overtook others were counted as lost before.
         let lost = sent.saturating_sub(heard);
         if pure {
+            self.longest = self.longest.max(echo.delay.unwrap_or(0));
             self.told += sent;
             self.round.add(Tally { sent, lost });
         }
@@ -177,7 +195,13 @@ impl Path {
         let (Some(quiet), Some(own)) = (self.quiet.take(), self.own) else {
             return false;
         };
+        let usual = std::mem::take(&mut self.usual);
         if quiet.sent < FEW {
+            return false;
+        }
+        // Losses that grow when this member sends less are not the link's: another flow takes what it leaves, and overfills the queue.
+        let more = quiet.share() - usual.share();
+        if usual.sent >= MANY && more > SUSPICIOUS * both_deviate(quiet, usual) {
             return false;
         }
         let deviation = (own * (1.0 - own) * (1.0 / quiet.sent as f64)).sqrt();
@@ -189,7 +213,11 @@ impl Path {
             false => quiet.sent as f64 / (self.known + quiet.sent as f64),
         };
         self.own = Some((own + (quiet.share() - own) * weight).clamp(1e-4, 0.99));
-        self.known = self.known.max(quiet.sent as f64);
+        self.known = match revised {
+            // The former sample counts no more.
+            true => quiet.sent as f64,
+            false => self.known.max(quiet.sent as f64),
+        };
         self.fell = None;
         revised
     }
@@ -197,6 +225,12 @@ impl Path {
     /// The latest counter of which it has told.
     pub fn latest(&self) -> u64 {
         self.latest
+    }
+
+    /// The losses that the link has by itself, if they are known.
+    #[cfg(test)]
+    pub fn own(&self) -> Option<f64> {
+        self.own
     }
 
     /// Notes how long ago the frame was sent of which it has told last.
@@ -251,12 +285,38 @@ impl Path {
             Verdict::Fall(factor) if how == Rate::Doubled => {
                 Verdict::Fall(queue.min(factor.min(DOUBLED) * HEADROOM))
             }
-            Verdict::Fall(factor) => Verdict::Fall(queue.min(factor * HEADROOM)),
-            _ if queue < 1.0 => Verdict::Fall(queue),
+            Verdict::Fall(factor) => {
+                Verdict::Fall(queue.min(factor * HEADROOM) * self.drained(how))
+            }
+            _ if queue < 1.0 => Verdict::Fall(queue * self.drained(how)),
             Verdict::Clear if how == Rate::Doubled && self.queued.is_some() => Verdict::Doubt,
             losses => losses,
         };
         (verdict, wait)
+    }
+
+    /// The part of what a pulse has brought into the path that the path has carried meanwhile: its queue has taken the rest.
+    fn drained(&self, how: Rate) -> f64 {
+        let pulse = PERIOD.as_secs_f64() * 1e3;
+        // Jitter is no queue.
+        let wait = (f64::from(self.longest) - DEVIATIONS * self.jitter).max(0.0);
+        match how {
+            Rate::Pulse(_) => pulse / (pulse + wait),
+            _ => 1.0,
+        }
+    }
+
+    /// What is left of a round without the frames behind a pulse, which were sent at the usual rate.
+    fn within(&self, round: Tally, how: Rate, own: f64) -> Tally {
+        let Rate::Pulse(last) = how else {
+            return round;
+        };
+        let behind = self.latest.saturating_sub(last).min(round.sent / 2);
+        let lost = (own * behind as f64).round() as u64;
+        Tally {
+            sent: round.sent - behind,
+            lost: round.lost.saturating_sub(lost),
+        }
     }
 
     /// The delay in ms from which on a queue stands.
@@ -282,6 +342,7 @@ impl Path {
             }
             return Verdict::Clear;
         };
+        let round = self.within(round, how, own);
         // Of what was seen and of what is known of the link, if both have the same losses (a score test): the variance at a share
         // that was underestimated makes chance look like certainty.
         let known = self.known.max(1.0);
@@ -294,13 +355,16 @@ impl Path {
         let limit = DEVIATIONS * self.spread;
         let granular = 2.0 / round.sent as f64;
         let much = apart > limit && round.share() >= own + granular;
-        let certain =
-            much && how == Rate::Pulse || much && apart > 2.0 * limit && round.share() > own + 0.1;
+        let certain = much && matches!(how, Rate::Pulse(_))
+            || much && apart > 2.0 * limit && round.share() > own + 0.1;
         let long = self.long.sent >= MANY
             && self.long.share() > own + 4.0 / self.long.sent as f64 + limit * deviation(self.long);
         let again = std::mem::replace(&mut self.suspected, much);
         if self.long.sent >= 4 * MANY.max(round.sent) {
             self.long = Tally::default();
+        }
+        if how == Rate::Steady {
+            self.usual.add(round);
         }
         if !(certain || long || much && again) {
             self.learn(
@@ -315,6 +379,10 @@ impl Path {
             };
         }
         self.suspected = false;
+        if how == Rate::Steady {
+            // What was usual is no more.
+            self.usual = Tally::default();
+        }
         let shares = (round, std::mem::take(&mut self.long));
         let lost = if long { shares.1 } else { shares.0 }.share();
         self.blame(own, lost, rate)

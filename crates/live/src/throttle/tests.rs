@@ -438,3 +438,79 @@ fn what_nobody_confirms_does_not_rise() {
     }
     assert_eq!(throttle.rate(ms(30_000)).0, FIRST);
 }
+
+/// Goal: losses that grow when a member sends less are not taken for the link's own, since another flow takes what it leaves; losses that
+/// stay are. Method: rounds of a hundred frames, of which few are lost at the usual rate, or many, and many at half of it.
+#[test]
+fn another_flows_losses_are_not_the_links() {
+    for (usual, own) in [(1, 0.0..0.03), (10, 0.08..0.12)] {
+        let (mut counter, mut heard) = (0u64, 0u64);
+        let mut round = |lost: u64| {
+            (counter, heard) = (counter + 100, heard + 100 - lost);
+            let echo = Echo {
+                stamp: 0,
+                about: Some(1),
+                latest: counter as u16,
+                heard: heard as u16,
+                delay: Some(0),
+                asks: false,
+            };
+            (counter, echo)
+        };
+        let (newest, echo) = round(0);
+        let mut path = Path::new(ms(0), newest, echo);
+        let mut turn = |path: &mut Path, lost| {
+            let (newest, echo) = round(lost);
+            path.echo(ms(newest), newest, Some(0), echo);
+            path.judge(10_000_000, Rate::Steady)
+        };
+        for _ in 0..100 {
+            turn(&mut path, usual);
+        }
+        path.begin_quiet();
+        for _ in 0..3 {
+            turn(&mut path, 10);
+        }
+        path.end_quiet();
+        let known = path.own().unwrap();
+        assert!(own.contains(&known), "{usual}: {known}");
+    }
+}
+
+/// Goal: a neighbour that tells of losses that are none slows the others down, but is named. Method: three neighbours hear everything; one
+/// says that it hears half of what was sent fast, and all of what was sent slowly, so that its losses look like a full queue's.
+#[test]
+fn a_neighbour_that_lies_is_named() {
+    let mut throttle = Throttle::new(Some(Bitrate(100_000_000)));
+    let (mut counter, mut heard, mut deceit) = (0u64, 0u64, 0.0);
+    let mut named = 0;
+    for tick in 0..3000u64 {
+        let now = ms(10 * tick);
+        let rate = throttle.rate(now).0;
+        let frames = (rate as f64 / BITS / 100.0).max(1.0) as u64;
+        counter += frames;
+        throttle.spend(now, frames as usize * OCTETS, counter);
+        deceit += if tick > 500 && rate > 500_000 { frames as f64 / 2.0 } else { 0.0 };
+        heard += frames;
+        for from in 2..5u16 {
+            let lost = if from == 4 { deceit as u64 } else { 0 };
+            let echo = Echo {
+                stamp: 0,
+                about: Some(1),
+                latest: counter as u16,
+                heard: (heard - lost) as u16,
+                delay: Some(0),
+                asks: false,
+            };
+            throttle.hear(from, false);
+            throttle.echo(now, from, echo);
+        }
+        if tick == 500 {
+            assert_eq!((throttle.decider(), rate), (None, 100_000_000));
+        }
+        named += u64::from(throttle.decider() == Some(4));
+    }
+    let (lowest, _) = throttle.range();
+    println!("named for {named} of 2500 turns, down to {lowest}, half carry {}", throttle.carried());
+    assert!(named > 2000 && throttle.carried() >= 50_000_000 && lowest.0 < 5_000_000);
+}

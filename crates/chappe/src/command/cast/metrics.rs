@@ -70,6 +70,23 @@ fn text(view: &View<'_>) -> String {
         "The present pace, at most --rate.",
         &bare(statistics.rate),
     );
+    let decides = statistics.decider.map(|node| {
+        let name = escaped(&member.roster().seat().group.name_of(node));
+        (format!("{{node=\"{node}\",name=\"{name}\"}}"), 1.0)
+    });
+    let decides: Vec<(String, f64)> = decides.into_iter().collect();
+    put(
+        "pace_decided_by",
+        "gauge",
+        "The neighbour whose path decides the pace, as it tells of it.",
+        &decides,
+    );
+    put(
+        "pace_of_half_bps",
+        "gauge",
+        "The pace that half of the neighbours have let pass.",
+        &bare(statistics.carried),
+    );
     put(
         "frames_lost_in_queue_total",
         "counter",

@@ -372,6 +372,14 @@ impl Screen {
                     speed(summary.pace_min_bps as f64)
                 );
             }
+            if let Some(node) = summary.pace_decided_by {
+                let _ = writeln!(
+                    text,
+                    "  for {:.1} s the path to {} decided the pace, as that member tells of it",
+                    summary.pace_decided_seconds,
+                    self.name(node)
+                );
+            }
             let frame = self.frame_max + self.headers;
             let capacity =
                 self.capacity

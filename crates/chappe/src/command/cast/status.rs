@@ -63,6 +63,8 @@ fn status(view: &View<'_>) -> Value {
         "node": own.node,
         "name": own.name(),
         "pace_bps": statistics.rate,
+        "pace_decided_by": statistics.decider,
+        "pace_of_half_bps": statistics.carried,
         "batches": batches,
         "members": members,
         "links": measured.collect::<Vec<_>>(),
