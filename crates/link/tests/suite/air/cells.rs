@@ -72,7 +72,7 @@ impl Cell {
         })
     }
 
-    fn found(self) -> Cell {
+    pub fn found(self) -> Cell {
         self.with("found", |air| air.told = false)
     }
 
