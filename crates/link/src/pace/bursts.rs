@@ -18,6 +18,8 @@ const DEVIATIONS: f64 = 3.0;
 const LEFT_OUT: f64 = 0.1;
 /// What a round leaves of the counts before it: some twenty rounds count.
 const KEPT: f64 = 0.95;
+/// The longest mean run of losses that counts as chance: a queue or an outage makes longer ones.
+const RUN_MOST: f64 = 10.0;
 /// Rounds after which losses are the path's own if shorter bursts did not help.
 const ROUNDS: u32 = 3;
 
@@ -27,12 +29,12 @@ pub(super) struct Bursts {
     /// Whether a burst was as long as that since the last look; the longest since then, and between the two looks before.
     cut: bool,
     longest: [Duration; 2],
-    /// The longest queue since then.
-    queued: Duration,
+    /// The longest queue since then, and between the two looks before.
+    queued: [Duration; 2],
     looked_at: Instant,
     /// Frames received and lost by then.
     frames: (u64, u64),
-    /// Frames and losses of earlier rounds, without those in which a queue overflowed.
+    /// Frames and losses of earlier rounds in which no queue can have overflowed.
     usual: (f64, f64),
     /// The mean length of a run of losses by then: one that a queue makes is no measure of chance.
     run: f64,
@@ -46,7 +48,7 @@ impl Bursts {
             most: LATE_MOST,
             cut: false,
             longest: [Duration::ZERO; 2],
-            queued: Duration::ZERO,
+            queued: [Duration::ZERO; 2],
             looked_at: Instant::ZERO,
             frames: (0, 0),
             usual: (0.0, 0.0),
@@ -68,7 +70,8 @@ impl Bursts {
 
     /// Takes a report.
     pub fn judge(&mut self, now: Instant, sight: &Sight) {
-        self.queued = self.queued.max(sight.latest.saturating_sub(sight.least));
+        let queued = sight.latest.saturating_sub(sight.least);
+        self.queued[0] = self.queued[0].max(queued);
         let round = sight.smoothed.max(ROUND_LEAST) + sight.host_delay;
         if now.saturating_since(self.looked_at) < round {
             return;
@@ -77,32 +80,44 @@ impl Bursts {
         let lost = new(sight.frames.1, self.frames.1);
         let all = new(sight.frames.0, self.frames.0) + lost;
         (self.looked_at, self.frames) = (now, sight.frames);
-        match self.is_overflow(lost, all) {
-            true => {
-                self.over += 1;
-                self.most = self.most.min(self.queued.max(BURST));
+        if self.is_overflow(lost, all) {
+            self.over += 1;
+            self.most = self.most.min(self.queued().max(BURST));
+        } else {
+            self.over = 0;
+            if self.cut {
+                self.most = (self.most + self.most / GROWTH).min(LATE_MOST);
             }
-            false => {
-                (self.over, self.run) = (0, sight.bunched);
-                self.usual = (self.usual.0 * KEPT + all, self.usual.1 * KEPT + lost);
-                if self.cut {
-                    self.most = (self.most + self.most / GROWTH).min(LATE_MOST);
-                }
-            }
+        }
+        let [now, before] = self.longest;
+        if now.max(before) <= BURST || self.left_out(now.max(before)) <= LEFT_OUT {
+            // Nothing can have overflowed.
+            self.usual = (self.usual.0 * KEPT + all, self.usual.1 * KEPT + lost);
+            self.run = sight.bunched.min(RUN_MOST);
         }
         if self.over > ROUNDS {
             (self.over, self.usual) = (0, (all, lost));
-            self.run = sight.bunched;
+            self.run = sight.bunched.min(RUN_MOST);
         }
-        (self.cut, self.queued) = (false, Duration::ZERO);
+        self.cut = false;
+        self.queued = [Duration::ZERO, self.queued[0]];
         self.longest = [Duration::ZERO, self.longest[0]];
+    }
+
+    fn queued(&self) -> Duration {
+        self.queued[0].max(self.queued[1])
+    }
+
+    /// The part of a burst of so long that is not in the longest queue.
+    fn left_out(&self, burst: Duration) -> f64 {
+        1.0 - self.queued().as_secs_f64() / burst.as_secs_f64().max(1e-3)
     }
 
     /// Whether so many of all frames are lost because bursts did not fit.
     fn is_overflow(&self, lost: f64, all: f64) -> bool {
         // What is reported now left about a round ago.
         let burst = self.longest[0].min(self.longest[1]);
-        let left_out = 1.0 - self.queued.as_secs_f64() / burst.as_secs_f64().max(1e-3);
+        let left_out = self.left_out(burst);
         let share = self.usual.1 / self.usual.0.max(1.0);
         // Losses in runs vary as fewer independent ones do.
         let runs = (2.0 * self.run - 1.0).max(1.0);
