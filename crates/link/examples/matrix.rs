@@ -134,17 +134,32 @@ fn measure(cells: &[Cell], seeds: u64) -> Vec<Judged> {
         let cell = &cells[at];
         std::cmp::Reverse(cell.air.rate.0 * cell.secs)
     });
+    let mut rows = on_all_processors(order.len(), |place| {
+        let at = order[place];
+        let rows: Vec<Row> = (1..=seeds).map(|seed| cells[at].measure(seed)).collect();
+        (at, rows)
+    });
+    rows.sort_by_key(|row| row.0);
+    rows.into_iter().map(|(_, rows)| Judged { rows }).collect()
+}
+
+/// Does `count` pieces of work on as many threads as there are processors, and returns what they make, in their order.
+fn on_all_processors<T: Send>(count: usize, work: impl Fn(usize) -> T + Sync) -> Vec<T> {
     let (next, done) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
-    let work = || {
-        while let Some(&at) = order.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let rows: Vec<Row> = (1..=seeds).map(|seed| cells[at].measure(seed)).collect();
+    let turn = || {
+        loop {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            if at >= count {
+                return;
+            }
+            let made = work(at);
             let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
-            done.push((at, Judged { rows }));
-            eprint!("\r{} of {} ", done.len(), cells.len());
+            done.push((at, made));
+            eprint!("\r{} of {count} ", done.len());
         }
     };
     let threads = thread::available_parallelism().map_or(1, |count| count.get());
-    thread::scope(|scope| (0..threads).for_each(|_| drop(scope.spawn(work))));
+    thread::scope(|scope| (0..threads).for_each(|_| drop(scope.spawn(turn))));
     eprintln!();
     let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
     done.sort_by_key(|done| done.0);
@@ -270,7 +285,7 @@ fn print_table(judged: &[Judged]) {
 /// What TCP gets through a tunnel on a path, bit/s.
 type Gets = fn(&Cell) -> f64;
 
-/// Prints what TCP would get through other tunnels at most, in per cent of (1 - p) C.
+/// Prints what TCP would get through other tunnels, in per cent of (1 - p) C: at most, or for kcptun as simulated.
 fn print_rivals(heads: &str, columns: &[(u64, u64)]) {
     println!();
     println!("| losses, %: tunnel |{heads}");
@@ -278,28 +293,34 @@ fn print_rivals(heads: &str, columns: &[(u64, u64)]) {
     let tunnels = [
         ("WireGuard", air::rivals::wireguard as Gets),
         ("UDPspeeder 20:10", air::rivals::udpspeeder),
+        ("kcptun", air::kcptun::defaults),
+        ("kcptun, fast3, window fitted", air::kcptun::fitted),
     ];
+    let mut lines = Vec::new();
     for bursts in [false, true] {
         for loss in [0, 1, 5, 15, 30] {
             if bursts && loss == 0 {
                 continue;
             }
-            for (name, gets) in tunnels {
-                let share = |&(rate, round_trip): &(u64, u64)| {
-                    let cell = Cell::new(rate, round_trip, loss);
-                    let cell = if bursts { cell.bursts() } else { cell };
-                    format!(" {:.0} |", gets(&cell) / cell.bound * 100.0)
-                };
-                let row: String = columns.iter().map(share).collect();
-                let kind = if bursts {
-                    "in bursts of 4"
-                } else {
-                    "independent"
-                };
-                println!("| {loss} {kind}: {name} |{row}");
-            }
+            lines.extend(tunnels.map(|tunnel| (bursts, loss, tunnel)));
         }
     }
+    let rows = on_all_processors(lines.len(), |at| {
+        let (bursts, loss, (name, gets)) = lines[at];
+        let share = |&(rate, round_trip): &(u64, u64)| {
+            let cell = Cell::new(rate, round_trip, loss);
+            let cell = if bursts { cell.bursts() } else { cell };
+            format!(" {:.0} |", gets(&cell) / cell.bound * 100.0)
+        };
+        let row: String = columns.iter().map(share).collect();
+        let kind = if bursts {
+            "in bursts of 4"
+        } else {
+            "independent"
+        };
+        format!("| {loss} {kind}: {name} |{row}")
+    });
+    rows.iter().for_each(|row| println!("{row}"));
 }
 
 /// Prints how many cells keep a ping short, and those that do not.

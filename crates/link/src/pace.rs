@@ -12,10 +12,13 @@
 //! A pace of thousands of frames a second is kept in steps. The frames of a step leave together and cost one wake-up and
 //! one system call.
 
+mod bursts;
 mod found;
 
 use chappe_core::{Bitrate, Duration, Instant};
+use chappe_wildnet::gilbert::Channel;
 
+use bursts::Bursts;
 use found::Found;
 pub(crate) use found::Sight;
 
@@ -31,8 +34,12 @@ const BURST: Duration = Duration::from_millis(4);
 const LATE_MOST: Duration = Duration::from_millis(100);
 /// What a round trip leaves of the length of a burst, as of the smoothed round trip (RFC 6298, 2).
 const BUNCH_KEPT: f64 = 0.875;
-/// Slack of the limit in flight: reports come every 10 ms, and some are lost.
-const SLACK: Duration = Duration::from_millis(20);
+/// How often reports come ([`chappe_wildnet::Config::ack_delay`]), and how seldom more of them may be lost in a row than the limit in
+/// flight allows for: as seldom as a bulk packet may be late.
+const REPORTS_EVERY: Duration = Duration::from_millis(10);
+const SELDOM: f64 = 0.01;
+/// Most reports in a row that the limit allows for: what is lost for longer is an outage.
+const LOST_MOST: f64 = 30.0;
 /// Frames of standing queue at which the share of a given rate stays the same. One frame bridges most of a round's
 /// jitter; with half a frame the medium is often idle. On a clean path three cost nothing and bridge all of it.
 const FRAMES_QUEUED: f64 = 1.0;
@@ -70,6 +77,7 @@ pub(crate) struct Pace {
     due_at: Instant,
     /// The longest recent burst of a late turn: the last of its frames waits for the first ones, on a path that it fills.
     bunch: Duration,
+    bursts: Bursts,
     judged_at: Instant,
     /// By how much longer than the least a round trip may be though nothing queues, and how long frames may be overtaken.
     spread: Duration,
@@ -94,6 +102,7 @@ impl Pace {
             frame,
             due_at: Instant::MAX,
             bunch: Duration::ZERO,
+            bursts: Bursts::new(),
             judged_at: Instant::ZERO,
             spread: Duration::ZERO,
             used: false,
@@ -142,6 +151,7 @@ impl Pace {
         let behind = now.saturating_since(self.free_at);
         if behind > BURST {
             self.bunch = self.bunch.max(behind);
+            self.bursts.leave(behind);
         }
         self.free_at += time;
         self.used |= self.free_at > now;
@@ -151,7 +161,10 @@ impl Pace {
     fn since(&self, now: Instant) -> Instant {
         let usual = now.saturating_before(BURST);
         match now.saturating_since(self.due_at) <= LATE_MOST {
-            true => self.due_at.min(usual),
+            true => {
+                let longest = now.saturating_before(self.bursts.most());
+                self.due_at.max(longest).min(usual)
+            }
             // The host stood still, and what was under way has gone: it begins gently.
             false => usual,
         }
@@ -165,9 +178,16 @@ impl Pace {
         }
     }
 
-    /// Whether the path has no room for more octets in flight.
-    pub fn is_full(&self, in_flight: usize, frame_max: usize, least_rtt: Option<Duration>) -> bool {
-        let span = least_rtt.unwrap_or(Duration::from_millis(50)) + SLACK + self.spread;
+    /// Whether the path has no room for more octets in flight. `reports`: the channel on which reports come.
+    pub fn is_full(
+        &self,
+        in_flight: usize,
+        frame_max: usize,
+        least_rtt: Option<Duration>,
+        reports: &Channel,
+    ) -> bool {
+        let slack = REPORTS_EVERY.mul_f64(1.0 + lost_in_a_row(reports));
+        let span = least_rtt.unwrap_or(Duration::from_millis(50)) + slack + self.spread;
         let octets = self.whole().0 as f64 / 8.0 * span.as_secs_f64();
         in_flight > octets as usize + FRAMES * frame_max
     }
@@ -179,6 +199,7 @@ impl Pace {
 
     /// Adjusts the pace, once per round trip, to what a report says. `reordering`: how long frames may be overtaken.
     pub fn judge(&mut self, now: Instant, sight: &Sight, reordering: Duration) {
+        self.bursts.judge(now, sight);
         // Frames that are overtaken count as in flight until they must have come, and all until a report is read.
         self.spread = match reordering > Duration::ZERO {
             true => sight.smoothed.saturating_sub(sight.lately) + reordering,
@@ -237,6 +258,15 @@ impl Pace {
     }
 }
 
+/// Frames of a channel that are lost in a row at most, but for [`SELDOM`]; one at least.
+fn lost_in_a_row(channel: &Channel) -> f64 {
+    let again = (1.0 - 1.0 / channel.burst.max(1.0)).min(0.99);
+    if channel.loss <= SELDOM || again <= 0.0 {
+        return 1.0;
+    }
+    (1.0 + (SELDOM / channel.loss).ln() / again.ln()).clamp(1.0, LOST_MOST)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -254,6 +284,8 @@ mod tests {
             jitter: Duration::ZERO,
             host_delay: Duration::ZERO,
             right,
+            bunched: 1.0,
+            frame: 1500,
         }
     }
 
@@ -270,7 +302,12 @@ mod tests {
             while pace.free_at() <= now {
                 let carried = path.min(pace.rate().0 as f64) * 0.02;
                 let in_flight = (sent - passed + carried) / 8.0;
-                if pace.is_full(in_flight as usize, 1500, Some(least)) {
+                if pace.is_full(
+                    in_flight as usize,
+                    1500,
+                    Some(least),
+                    &Channel::independent(0.0),
+                ) {
                     pace.hold();
                     break;
                 }
@@ -382,6 +419,13 @@ mod tests {
         let pace = Pace::new(Some(Bitrate(6_000_000)), 1514);
         // 40 ms of 6 Mbit/s are 30,000 octets, and four frames.
         let least = Some(Duration::from_millis(20));
-        assert!(pace.is_full(36_100, 1500, least) && !pace.is_full(35_900, 1500, least));
+        let full = |octets: usize, reports: Channel| pace.is_full(octets, 1500, least, &reports);
+        let clean = Channel::independent(0.0);
+        assert!(full(36_100, clean) && !full(35_900, clean));
+        // Of independent reports 3.8 in a row are lost once in a hundred, of those lost in bursts 12.8: 48 ms and 138.
+        let lost = Channel::independent(0.3);
+        assert!(full(57_500, lost) && !full(57_000, lost));
+        let bursts = Channel::bursty(0.3, 4.0);
+        assert!(full(125_200, bursts) && !full(124_500, bursts));
     }
 }

@@ -611,6 +611,8 @@ impl Peer {
             host_delay: report.host_delay,
             // A queue much shorter than that cannot be seen.
             right: (own.pace.queued(report.channel.loss, frame)).max(report.reordering / 4),
+            bunched: report.channel.burst,
+            frame,
         };
         let measured = report
             .rtt_latest

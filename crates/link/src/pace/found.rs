@@ -32,6 +32,8 @@ const UP_MOST: f64 = 0.25;
 const USED: f64 = 0.8;
 /// What a round leaves of the counts before it: some twenty rounds count.
 const KEEP: f64 = 0.95;
+/// The longest round that counts, in seconds: before the first one, and after a pause, rounds say nothing.
+const ROUND_MOST: f64 = 2.0;
 /// How often the queue is let run empty, so that the least round trip stays known (BBR's ProbeRTT: 10 s, the life of its minimum).
 const EMPTY_EVERY: Duration = Duration::from_secs(5);
 
@@ -59,6 +61,10 @@ pub(crate) struct Sight {
     pub host_delay: Duration,
     /// The queue to keep.
     pub right: Duration,
+    /// The mean length of a run of losses, in frames.
+    pub bunched: f64,
+    /// Octets of a full frame, headers below included.
+    pub frame: usize,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -85,8 +91,8 @@ pub(crate) struct Found {
     /// Octets sent and received by then.
     sent: u64,
     heard: u64,
-    /// The same of some twenty rounds.
-    both: (f64, f64),
+    /// The same of some twenty rounds, and the seconds that these took.
+    both: (f64, f64, f64),
     /// When the delivered rate was last seen not to grow with the pace: the path carries no more.
     full_at: Option<Instant>,
     /// Frames and losses while no queue stood, those of earlier rounds decayed: what the path loses by itself.
@@ -115,7 +121,7 @@ impl Found {
             frames: (0, 0),
             sent: 0,
             heard: 0,
-            both: (0.0, 0.0),
+            both: (0.0, 0.0, 0.0),
             full_at: None,
             own_losses: (0.0, 0.0),
             up: UP_LEAST,
@@ -159,15 +165,21 @@ impl Found {
             sent.0.saturating_sub(self.sent),
             sight.heard.saturating_sub(self.heard),
         );
-        let (all_went, all_heard) = &mut self.both;
-        (*all_went, *all_heard) = (
-            *all_went * KEEP + went as f64,
-            *all_heard * KEEP + heard as f64,
+        let (all_went, all_heard, all_span) = self.both;
+        self.both = (
+            all_went * KEEP + went as f64,
+            all_heard * KEEP + heard as f64,
+            all_span * KEEP + round.min(ROUND_MOST),
         );
         (self.round_at, self.round_least, self.passed) = (now, None, sight.passed);
         (self.frames, self.sent, self.heard) = (sight.frames, sent.0, sight.heard);
         self.round(now, sight, (least, delivered), used);
         self.rate = self.rate.max(LEAST.0 as f64);
+        if self.is_thin() {
+            // What acknowledges must not wait: it may use what would still be thin.
+            let heard = self.both.1 * 8.0 / self.both.2.max(1e-3);
+            self.rate = self.rate.max(heard / THIN);
+        }
         true
     }
 
@@ -221,7 +233,8 @@ impl Found {
             }
             Phase::Hold => {
                 let standing = sight.lately.saturating_sub(base);
-                self.hold(now, sight, (standing, seen.1), used);
+                let quiet = seen.0.saturating_sub(base) <= self.own_time(sight);
+                self.hold(now, sight, (standing, seen.1), (used, quiet));
             }
         }
     }
@@ -283,7 +296,7 @@ impl Found {
         now: Instant,
         sight: &Sight,
         (standing, delivered): (Duration, f64),
-        used: bool,
+        (used, quiet): (bool, bool),
     ) {
         if self.is_thin() {
             return self.hold_thin(now, delivered, used);
@@ -291,6 +304,7 @@ impl Found {
         let round = sight.smoothed.max(ROUND_LEAST);
         let right = sight.right.max((sight.least / 16).min(QUEUE_MOST));
         let over = standing.as_secs_f64() / right.as_secs_f64().max(1e-3) - 1.0;
+        let alone = standing <= self.own_time(sight);
         if standing > right * 4 + QUEUE_MOST && now.saturating_since(self.cut_at) > round + LATELY {
             return self.cut(now, sight, (standing, delivered));
         }
@@ -302,13 +316,13 @@ impl Found {
             return;
         }
         let gained = (GAINED / round.as_secs_f64()).min(1.0);
-        if over >= -0.5 && now.saturating_since(self.emptied_at) >= EMPTY_EVERY {
+        if over >= -0.5 && !alone && now.saturating_since(self.emptied_at) >= EMPTY_EVERY {
             return self.empty(now, right * 2, sight);
         }
-        if over < -0.5 {
+        if over < -0.5 || alone {
             // No queue stands, so none needs to be let run empty.
             self.emptied_at = now;
-            self.rise(now, round);
+            self.rise(now, round, quiet.then(|| self.look(sight)));
         } else {
             (self.up, self.up_at) = (UP_LEAST, now);
             self.rate *= 1.0 - SHARE_STEP * gained * over.min(4.0);
@@ -327,10 +341,19 @@ impl Found {
         }
     }
 
-    /// No queue stands: the path may carry more.
-    fn rise(&mut self, now: Instant, round: Duration) {
+    /// A full frame takes its own time on the path, which the least round trip, that of a small one, does not have: no queue.
+    fn own_time(&self, sight: &Sight) -> Duration {
+        self.rate().time_of(sight.frame as u64 * 8)
+    }
+
+    /// No queue stands: the path may carry more. `look`: how long the latest look took, if no frame in it met a queue either; else
+    /// a queue may be about to show.
+    fn rise(&mut self, now: Instant, round: Duration, look: Option<Duration>) {
+        if look.is_none() {
+            self.up = (self.up / 2.0).max(UP_LEAST);
+        }
         self.rate *= 1.0 + self.up;
-        if now.saturating_since(self.up_at) >= round + LATELY {
+        if now.saturating_since(self.up_at) >= round + look.unwrap_or(LATELY) {
             (self.up, self.up_at) = ((self.up * 2.0).min(UP_MOST), now);
         }
     }

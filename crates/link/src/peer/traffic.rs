@@ -204,7 +204,12 @@ impl Peer {
         let report = self.link.report_of(path);
         let least = report.rtt.map(|(_, least)| least);
         let pace = &self.paths[path].pace;
-        pace.is_full(report.in_flight, self.config.datagram_max, least)
+        pace.is_full(
+            report.in_flight,
+            self.config.datagram_max,
+            least,
+            &report.incoming,
+        )
     }
 
     /// When the next new packet may leave on a path. Small packets wait for a report that is due, to share its frame.

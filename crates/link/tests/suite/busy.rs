@@ -36,3 +36,19 @@ fn late_turns_cost_little() {
         }
     }
 }
+
+/// Goal: bursts of late turns fit a queue that is shorter than they are. The path has 100 Mbit/s and a queue of 20 ms, so between two turns
+/// that come 10 to 50 ms after there was a reason, at most what 20 ms hold passes: 18.75 of 30 ms on average, 62 %. Before,
+/// bursts were as long as turns were late, up to 100 ms, and this got 25 %.
+#[test]
+fn bursts_fit_the_queue_of_a_fast_path() {
+    for loss in [0.0, 0.02] {
+        let air = Air {
+            late: Some((Duration::from_millis(10), Duration::from_millis(50))),
+            ..Air::path(Bitrate(100_000_000), Duration::from_millis(20), loss)
+        };
+        let share = run_after(air, 1, 10_000, 10).share;
+        println!("{loss}: {share:.3}");
+        assert!(share >= 0.45, "{loss}: {share}");
+    }
+}

@@ -3,6 +3,7 @@
 mod air;
 mod bonding;
 mod busy;
+mod fairness;
 mod introduction;
 mod paths;
 mod peers;

@@ -9,13 +9,19 @@
 
 mod bbr;
 pub mod cells;
+pub mod fairness;
+mod flow;
+pub mod kcptun;
 mod medium;
 pub mod pairs;
 pub mod rivals;
+mod segment;
 pub mod starts;
 
 use bbr::Bbr;
+use flow::Flow;
 use medium::Medium;
+use segment::{HEADERS, Segment, number, read};
 
 use chappe_core::{Bitrate, Duration, Instant, Purpose, Seed, Stream};
 use chappe_link::{BULK, Gate, IDLE_KEEPALIVE, PROTOCOL, PathConfig, Peer, PeerConfig, Secret};
@@ -72,6 +78,8 @@ pub struct Air {
     pub reserve: bool,
     /// Whether the far host has no paths in its file, and learns them.
     pub learned: bool,
+    /// So many flows of TCP that repeat what is dropped ([`flow`]), instead of the one whose window never runs out.
+    pub flows: usize,
 }
 
 impl Air {
@@ -103,6 +111,7 @@ impl Air {
             cost: Duration::ZERO,
             reserve: false,
             learned: false,
+            flows: 0,
         }
     }
 
@@ -261,6 +270,7 @@ pub struct Run {
     probes_sent: usize,
     probes: [Vec<Duration>; 2],
     bbr: Option<Bbr>,
+    flows: Vec<Flow>,
 }
 
 fn secret(host: usize) -> Secret {
@@ -358,6 +368,7 @@ impl Run {
             probes_sent: 0,
             probes: Default::default(),
             bbr: air.bbr.then(Bbr::default),
+            flows: vec![Flow::new(air.window / PAYLOAD); air.flows],
         }
     }
 
@@ -500,7 +511,11 @@ impl Run {
         let own = (host == 0).then_some(self.probe_at);
         let source = self.source_at().filter(|_| host == 0);
         let peer = self.peers[host].deadline(self.now);
-        [peer, own, source].into_iter().flatten().min()
+        let flows = self.flows.iter().filter_map(|flow| match host {
+            0 => flow.sender.expires_at(),
+            _ => flow.receiver.acks_at(),
+        });
+        [peer, own, source].into_iter().flatten().chain(flows).min()
     }
 
     /// Whether a host has its turn now. Where turns are late, one begins some time after there was a reason.
@@ -527,6 +542,9 @@ impl Run {
     /// What programs and peers do at a moment, on the hosts that have their turn.
     fn act(&mut self, turns: [bool; 2]) {
         let mut datagram = vec![0; 2048];
+        for host in (0..2).filter(|host| turns[*host]) {
+            self.turn_flows(host);
+        }
         if turns[0] {
             self.source();
             if self.now >= self.probe_at {
@@ -585,6 +603,7 @@ impl Run {
                 continue;
             }
             match from {
+                _ if !self.flows.is_empty() => self.on_flow(from, &packet[..len]),
                 0 => self.on_segment(&packet[..len]),
                 _ => self.on_acknowledgement(number(&packet, 28)),
             }
@@ -607,7 +626,7 @@ impl Run {
     }
 
     fn source(&mut self) {
-        if self.source_at().is_some() {
+        if self.source_at().is_some() || !self.flows.is_empty() {
             return;
         }
         let window = self.bbr.as_ref().map_or(self.air.window, Bbr::window);
@@ -645,37 +664,102 @@ impl Run {
         }
     }
 
+    /// What the flows send at a host without having received anything: what their windows and their timers allow.
+    fn turn_flows(&mut self, host: usize) {
+        for place in 0..self.flows.len() {
+            let now = self.now;
+            if host == 1 {
+                let late = self.flows[place].receiver.acks_at();
+                if late.is_some_and(|at| at <= now) {
+                    self.acknowledge(place);
+                }
+                continue;
+            }
+            self.flows[place].sender.expire(now);
+            while let Some(seq) = self.flows[place].sender.poll(now) {
+                let seq = seq * PAYLOAD as u32;
+                self.offer_of_flow(0, place, (seq, 1), (&[], PAYLOAD));
+            }
+        }
+    }
+
+    /// A packet of a flow has arrived from a host.
+    fn on_flow(&mut self, from: usize, packet: &[u8]) {
+        let (flow, seq, ack, blocks) = read(packet);
+        let place = usize::from(flow - 1);
+        let segments = |octets: u32| octets / PAYLOAD as u32;
+        if from == 1 {
+            let blocks: Vec<(u32, u32)> = (blocks.into_iter())
+                .map(|(first, behind)| (segments(first), segments(behind)))
+                .collect();
+            let sender = &mut self.flows[place].sender;
+            sender.on_acknowledgement(self.now, segments(ack), &blocks);
+            return;
+        }
+        assert!(packet[HEADERS..].iter().all(|&octet| octet == seq as u8));
+        let at_once = self.flows[place]
+            .receiver
+            .on_segment(self.now, segments(seq));
+        if at_once {
+            self.acknowledge(place);
+        }
+    }
+
+    fn acknowledge(&mut self, place: usize) {
+        let (acked, blocks) = self.flows[place].receiver.acknowledge();
+        let octets = |segments: u32| segments * PAYLOAD as u32;
+        let blocks = blocks.into_iter();
+        let blocks: Vec<(u32, u32)> = blocks
+            .map(|(first, behind)| (octets(first), octets(behind)))
+            .collect();
+        self.offer_of_flow(1, place, (1, octets(acked)), (&blocks, 0));
+    }
+
+    /// Offers a packet of a flow, whether the queue has room or not.
+    fn offer_of_flow(
+        &mut self,
+        from: usize,
+        place: usize,
+        (seq, ack): (u32, u32),
+        (blocks, payload): (&[(u32, u32)], usize),
+    ) {
+        let flow = place as u16 + 1;
+        let packet = self.packet(from, flow, (seq, ack), (blocks, payload));
+        // The pings have the hashes 10 and 11.
+        self.peers[from].offer(self.now, 1, 16 + place as u8, &packet);
+    }
+
+    /// Segments that each flow has received in order.
+    pub fn received_by_flows(&self) -> Vec<u32> {
+        let flows = self.flows.iter();
+        flows.map(|flow| flow.receiver.received()).collect()
+    }
+
     /// A segment as Linux makes it, with stamps in milliseconds.
     fn segment(&mut self, from: usize, seq: u32, ack: u32, payload: usize) -> Vec<u8> {
+        self.packet(from, 0, (seq, ack), (&[], payload))
+    }
+
+    fn packet(
+        &mut self,
+        from: usize,
+        flow: u16,
+        (seq, ack): (u32, u32),
+        (blocks, payload): (&[(u32, u32)], usize),
+    ) -> Vec<u8> {
         let identification = self.identification[from];
         self.identification[from] = identification.wrapping_add(1);
-        let mut packet = vec![0; 52 + payload];
-        packet[0] = 0x45;
-        packet[2..4].copy_from_slice(&(52 + payload as u16).to_be_bytes());
-        packet[4..6].copy_from_slice(&identification.to_be_bytes());
-        (packet[6], packet[8], packet[9]) = (0x40, 64, 6);
-        packet[12..20].copy_from_slice(&[10, 9, 0, 1 + from as u8, 10, 9, 0, 2 - from as u8]);
-        let sum: u32 = packet[..20]
-            .chunks(2)
-            .map(|word| u32::from(u16::from_be_bytes([word[0], word[1]])))
-            .sum();
-        let check = !((sum & 0xffff) + (sum >> 16)) as u16;
-        packet[10..12].copy_from_slice(&check.to_be_bytes());
-        packet[24..28].copy_from_slice(&seq.to_be_bytes());
-        packet[28..32].copy_from_slice(&ack.to_be_bytes());
-        (packet[32], packet[33]) = (0x80, 0x10);
-        packet[36..38].copy_from_slice(&[seq as u8 ^ 0x5a, ack as u8]);
-        packet[40..44].copy_from_slice(&[1, 1, 8, 10]);
         let stamp = (self.now.saturating_since(Instant::ZERO).nanos() / 1_000_000) as u32;
-        packet[44..48].copy_from_slice(&stamp.to_be_bytes());
-        packet[48..52].copy_from_slice(&(stamp - stamp % 7).to_be_bytes());
-        packet[52..].fill(seq as u8);
-        packet
+        let segment = Segment {
+            from,
+            flow,
+            identification,
+            seq,
+            ack,
+            stamp,
+            blocks,
+            payload,
+        };
+        segment.octets()
     }
-}
-
-fn number(octets: &[u8], at: usize) -> u32 {
-    octets[at..at + 4]
-        .first_chunk()
-        .map_or(0, |four| u32::from_be_bytes(*four))
 }

@@ -1,0 +1,58 @@
+//! How equally eight flows of TCP share a link, in virtual time.
+//!
+//! `cargo run --release -p chappe-link --example fairness [seeds=N] [WORD...]` prints, for paths whose names contain all words, the least
+//! Jain index of some seeds (three), the least rate of a flow as a share of the mean, and what all got of (1 - p) C. The flows are
+//! cubic and repeat what the link's queue drops (`tests/suite/air/flow.rs`). They begin together; a quarter of the time does not count.
+
+#[path = "../tests/suite/air/mod.rs"]
+mod air;
+
+use air::cells::Cell;
+use air::fairness::{self, Fairness};
+
+/// The goal.
+const JAIN: f64 = 0.95;
+
+fn main() {
+    let mut words: Vec<String> = std::env::args().skip(1).collect();
+    let seeds = words.iter().position(|word| word.starts_with("seeds="));
+    let seeds = seeds.map(|at| words.remove(at));
+    let seeds = seeds.and_then(|word| word["seeds=".len()..].parse().ok());
+    let seeds = seeds.unwrap_or(3u64).max(1);
+    let mut cells = Vec::new();
+    for rate in [1, 6, 100] {
+        for round_trip in [2, 20, 100, 300, 600] {
+            for loss in [0, 5, 15, 30] {
+                cells.push(Cell::new(rate, round_trip, loss));
+                cells.push(Cell::new(rate, round_trip, loss).found());
+            }
+        }
+    }
+    cells.retain(|cell| words.iter().all(|word| cell.name.contains(word.as_str())));
+    println!(
+        "{:28} | Jain, least | least flow of mean | all of (1-p)C",
+        "path"
+    );
+    let mut met = 0;
+    for cell in &cells {
+        let runs: Vec<Fairness> = (1..=seeds).map(|seed| fairness::of(cell, seed)).collect();
+        let jain = runs.iter().map(Fairness::jain).fold(1.0, f64::min);
+        let least = runs.iter().map(|run| {
+            let mean = run.rates.iter().sum::<f64>() / run.rates.len() as f64;
+            run.rates.iter().copied().fold(f64::MAX, f64::min) / mean
+        });
+        let share = runs.iter().map(|run| run.share).sum::<f64>() / runs.len() as f64;
+        met += usize::from(jain >= JAIN);
+        println!(
+            "{:28} | {jain:11.3} | {:16.0} % | {:11.1} %{}",
+            cell.name,
+            least.fold(1.0, f64::min) * 100.0,
+            share * 100.0,
+            if jain >= JAIN { "" } else { "  NOT MET" },
+        );
+    }
+    println!(
+        "{met} of {} paths have {JAIN} in each of {seeds} runs",
+        cells.len()
+    );
+}

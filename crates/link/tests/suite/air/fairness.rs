@@ -1,0 +1,47 @@
+//! How several flows of TCP share a link.
+
+use chappe_core::{Duration, Instant};
+
+use super::cells::Cell;
+use super::{PAYLOAD, Run};
+
+/// What each of the flows got.
+#[derive(Clone, Debug)]
+pub struct Fairness {
+    /// Bits a second of each.
+    pub rates: Vec<f64>,
+    /// What all together got of (1 - p) C.
+    pub share: f64,
+}
+
+impl Fairness {
+    /// (sum x)^2 / (n sum x^2): 1 if all get the same, 1/n if one gets all (Jain, Chiu and Hawe, 1984).
+    pub fn jain(&self) -> f64 {
+        let sum: f64 = self.rates.iter().sum();
+        let squares: f64 = self.rates.iter().map(|rate| rate * rate).sum();
+        sum * sum / (self.rates.len() as f64 * squares).max(f64::MIN_POSITIVE)
+    }
+}
+
+/// Eight flows over the path of a cell, for at least twenty seconds and sixty round trips, after a quarter as much.
+pub fn of(cell: &Cell, seed: u64) -> Fairness {
+    const FLOWS: usize = 8;
+    let mut air = cell.air;
+    air.flows = FLOWS;
+    let span = Duration::from_secs(20).max(air.delay * 120);
+    let begun = Instant::from_millis(2_000) + span / 4;
+    let mut run = Run::new(air, seed);
+    run.until(begun);
+    let before = run.received_by_flows();
+    run.until(begun + span);
+    let after = run.received_by_flows();
+    let of_segment = PAYLOAD as f64 * 8.0 / span.as_secs_f64();
+    let rates: Vec<f64> = (after.iter().zip(&before))
+        .map(|(after, before)| f64::from(after - before) * of_segment)
+        .collect();
+    let sum: f64 = rates.iter().sum();
+    Fairness {
+        share: sum / cell.bound,
+        rates,
+    }
+}

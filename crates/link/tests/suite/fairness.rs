@@ -1,0 +1,23 @@
+//! Several flows of TCP beside one another.
+
+use crate::air::cells::Cell;
+use crate::air::fairness;
+
+/// Goal: a Jain index of 0.95 of eight flows of cubic that start together, with losses and without, on a path that is slow, usual and
+/// long, with the rate given and found; and they fill the link.
+#[test]
+fn eight_flows_share_a_link_equally() {
+    for cell in [
+        Cell::new(1, 100, 5),
+        Cell::new(6, 20, 0),
+        Cell::new(6, 20, 15),
+        Cell::new(6, 100, 1).found(),
+        Cell::new(6, 300, 5),
+    ] {
+        let fair = fairness::of(&cell, 1);
+        let (jain, share) = (fair.jain(), fair.share);
+        println!("{}: {jain:.3}, {share:.3}", cell.name);
+        assert!(jain >= 0.95, "{}: {:?}", cell.name, fair.rates);
+        assert!(share >= 0.9, "{}: {share}", cell.name);
+    }
+}
