@@ -44,7 +44,7 @@ mod window;
 
 use chappe_core::{Duration, Instant};
 
-use crate::config::{Config, Service};
+use crate::config::{Config, SERVICES, Service};
 use crate::counters::Counters;
 use crate::estimate::Estimate;
 use crate::memory::Share;
@@ -360,6 +360,9 @@ impl Sender {
 
     /// Octets of the body or repair that would be sent next, or a little more; `None` if there is nothing.
     pub fn next_body_len(&self) -> Option<usize> {
+        if self.has_more_urgent() {
+            return self.queues.next_body_len(self.conditions.config());
+        }
         if let Some(len) = self.returned_len() {
             return Some(len.min(self.conditions.config().body_max()));
         }
@@ -401,12 +404,17 @@ impl Sender {
     }
 
     /// Lost bodies first, since others may wait for them at the peer; then the repairs of a round that has begun, and only
-    /// then what is new.
+    /// then what is new. Packets of a more urgent class than all of these go before them.
     fn choose_useful(&mut self, now: Instant, chance: Chance, out: &mut Out<'_>) -> Option<Choice> {
         if let Some(seq) = self.next_twin(now) {
             self.window.note_copy(seq);
             self.counters.twins += 1;
             return Some(Choice::Copy(seq));
+        }
+        if self.has_more_urgent()
+            && let Some(choice) = self.next_new(now, chance)
+        {
+            return Some(choice);
         }
         if chance.again
             && let Some(choice) = self.repair_returned(out)
@@ -428,12 +436,8 @@ impl Sender {
         {
             return Some(choice);
         }
-        let new = chance.new && self.new_at(chance.flush).is_some_and(|at| at <= now);
-        if new && chance.fits > self.repairs.reserve(&self.conditions, now) {
-            let choice = self.send_new(now);
-            if choice.is_some() {
-                return choice;
-            }
+        if let Some(choice) = self.next_new(now, chance) {
+            return Some(choice);
         }
         let closed = self
             .repairs
@@ -492,6 +496,34 @@ impl Sender {
         self.window.note_copy(seq);
         self.counters.repeats += 1;
         Some(Choice::Body(seq))
+    }
+
+    /// Whether a packet waits for its first transmission in a more urgent class than everything that waits to be sent again or
+    /// repaired. What a path in doubt gave back, and copies of what was lost several times, count as the least urgent class.
+    fn has_more_urgent(&self) -> bool {
+        let Some(new) = self.queues.front_service().filter(|_| !self.is_full()) else {
+            return false;
+        };
+        if new + 1 >= SERVICES {
+            return false;
+        }
+        let lost = self.window.lost().filter(|&seq| self.window.is_missing(seq));
+        let lost = lost.filter_map(|seq| self.window.entry(seq));
+        let lost = lost.map(|entry| usize::from(entry.service));
+        let others = self.owes_returned() || !self.insistence.is_empty();
+        let waiting = lost
+            .chain(self.repairs.owing_service())
+            .chain(others.then_some(SERVICES - 1));
+        waiting.min().is_some_and(|most_urgent| new < most_urgent)
+    }
+
+    /// A new body, if one may leave and the repairs of its block still fit.
+    fn next_new(&mut self, now: Instant, chance: Chance) -> Option<Choice> {
+        let new = chance.new && self.new_at(chance.flush).is_some_and(|at| at <= now);
+        if new && chance.fits > self.repairs.reserve(&self.conditions, now) {
+            return self.send_new(now);
+        }
+        None
     }
 
     /// The next lost body that still matters.

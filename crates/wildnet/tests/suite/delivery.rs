@@ -3,7 +3,7 @@
 use crate::pair;
 
 use chappe_core::{Duration, Instant, Purpose, Seed};
-use chappe_wildnet::{Config, Order, Recovery, Redundancy, Service};
+use chappe_wildnet::{Config, Link, Opportunity, Order, Recovery, Redundancy, Service};
 use pair::{Pair, Way, check, packet};
 
 fn millis(ms: u64) -> Instant {
@@ -474,4 +474,52 @@ fn slow(heard: &[(Instant, u8, Vec<u8>)], most: Duration) -> usize {
         late += usize::from(took > most);
     }
     late
+}
+
+/// A new packet of the most urgent class leaves before what is sent again for another class, and before its repairs: 20 of 40 bulk
+/// packets are lost and reported. It used to wait for all of them.
+#[test]
+fn an_urgent_packet_goes_before_the_repetitions_of_other_classes() {
+    let services = [
+        Service::PROMPT,
+        Service::RELIABLE,
+        Service::RELIABLE,
+        Service {
+            // Soon enough that the repetitions get repairs as well.
+            deadline: Some(Duration::from_millis(60)),
+            ..Service::RELIABLE
+        },
+    ];
+    let config = Config {
+        services,
+        ..Config::tunnel(1400)
+    };
+    let (mut here, mut there) = (Link::new(config, 1).unwrap(), Link::new(config, 2).unwrap());
+    let (mut frame, mut heard) = ([0; 1400], [0; 1400]);
+    for _ in 0..40 {
+        assert!(here.offer(millis(0), 3, 0, &[7; 1300]));
+    }
+    let mut sent = 0;
+    while let Some(len) = here.poll(millis(1), Opportunity::ALWAYS, &mut frame) {
+        if sent < 10 || sent >= 30 {
+            there.handle(millis(11), &frame[..len]).unwrap();
+        }
+        sent += 1;
+    }
+    assert_eq!(sent, 40);
+    let len = there.poll(millis(30), Opportunity::ALWAYS, &mut frame);
+    here.handle(millis(40), &frame[..len.expect("a report is due")]).unwrap();
+    assert_eq!(here.lost_count(), 20);
+    while there.deliver(&mut heard).is_some() {}
+
+    assert!(here.offer(millis(40), 0, 1, &[9; 84]));
+    let len = here.poll(millis(40), Opportunity::ALWAYS, &mut frame);
+    there.handle(millis(50), &frame[..len.unwrap()]).unwrap();
+    let delivery = there.deliver(&mut heard).expect("it came first");
+    assert_eq!((delivery.flow, &heard[..delivery.len]), (1, &[9; 84][..]));
+    // A less urgent packet waits, as before.
+    assert!(here.offer(millis(40), 3, 2, &[5; 84]));
+    let len = here.poll(millis(40), Opportunity::ALWAYS, &mut frame);
+    there.handle(millis(50), &frame[..len.unwrap()]).unwrap();
+    assert_eq!(here.lost_count(), 19);
 }
