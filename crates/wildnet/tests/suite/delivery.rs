@@ -40,13 +40,20 @@ fn everything_arrives_once_and_in_order() {
         (4, 0.5, 0.0, 0.02),
         (5, 0.2, 8.0, 0.0),
         (6, 0.1, 0.0, 0.1),
+        (7, 0.1, 0.0, 0.1),
+        (8, 0.2, 8.0, 0.0),
     ] {
         let ways = [1, 2].map(|way| Way {
             burst,
             late,
             ..Way::new(seed * 10 + way, loss)
         });
-        let mut pair = Pair::new(Config::tunnel(1472), ways);
+        // Cut packets share frames with whole ones and with parts of others.
+        let config = Config {
+            fragments: seed % 2 == 0,
+            ..Config::tunnel(1472)
+        };
+        let mut pair = Pair::new(config, ways);
         bulk(&mut pair, 0, 1500, 5, 0);
         bulk(&mut pair, 1, 300, 2, 0);
         let done =
@@ -59,6 +66,7 @@ fn everything_arrives_once_and_in_order() {
         );
         assert_eq!(check(&pair.ends[1].heard, true), 1500);
         assert_eq!(check(&pair.ends[0].heard, true), 300);
+        assert!(pair.ends.iter().all(|end| end.link.counters().torn == 0));
     }
 }
 
@@ -119,8 +127,11 @@ fn changes_of_channel_and_targets_lose_nothing() {
 /// continues.
 #[test]
 fn a_restart_loses_only_what_was_in_flight() {
-    for restarted in [0, 1] {
-        let config = Config::tunnel(1472);
+    for (restarted, fragments) in [(0, false), (1, false), (0, true), (1, true)] {
+        let config = Config {
+            fragments,
+            ..Config::tunnel(1472)
+        };
         let mut pair = Pair::new(config, [Way::new(41, 0.1), Way::new(42, 0.1)]);
         bulk(&mut pair, 0, 1200, 1, 1000);
         pair.run(millis(700), |_| false);
@@ -508,7 +519,8 @@ fn an_urgent_packet_goes_before_the_repetitions_of_other_classes() {
     }
     assert_eq!(sent, 40);
     let len = there.poll(millis(30), Opportunity::ALWAYS, &mut frame);
-    here.handle(millis(40), &frame[..len.expect("a report is due")]).unwrap();
+    here.handle(millis(40), &frame[..len.expect("a report is due")])
+        .unwrap();
     assert_eq!(here.lost_count(), 20);
     while there.deliver(&mut heard).is_some() {}
 
