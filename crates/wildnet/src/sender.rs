@@ -649,7 +649,9 @@ impl Sender {
             return None;
         }
         let config = self.conditions.config();
-        let cuts = self.conditions.cuts(service);
+        // While the slot holds all that waits, parts would save nothing, and a packet would wait for two frames.
+        let full = !config.turns || self.queues.total() > chance.fits;
+        let cuts = full && self.conditions.cuts(service);
         let report = if cuts { chance.report } else { 0 };
         let space = Space {
             octets: chance.room.min(config.body_max()).saturating_sub(report),
