@@ -183,6 +183,8 @@ fn wild(config: WildConfig, variant: usize) -> WildConfig {
             1 => Recovery::None,
             _ => Recovery::Improved { fill: true },
         },
+        bundle: variant & 16 != 0,
+        fragments: variant & 16 != 0,
         ..config
     }
 }
@@ -192,6 +194,10 @@ fn loaded(config: WildConfig, epoch: u8) -> Link {
     let mut link = Link::new(config, epoch).expect("the configuration is sound");
     for flow in 0..4 {
         link.offer(Instant::from_millis(1), 2, flow, &OBJECT[..40]);
+    }
+    if config.fragments {
+        // Three of them do not fit a frame.
+        (0..3).for_each(|_| _ = link.offer(Instant::from_millis(1), 3, 4, &OBJECT));
     }
     link
 }

@@ -39,7 +39,7 @@ pub enum Scheme {
 pub enum SlotForm {
     /// Both ends have slots of one length, as in the paper.
     Even,
-    /// Slots follow the demand, and small packets share frames: the improved variant.
+    /// Slots follow the demand, small packets share frames, and packets are cut to fill them: the improved variant.
     Demand,
     /// Slots end with marker frames: 2P.
     Markers,
@@ -127,6 +127,7 @@ impl Scheme {
             recovery,
             services: [service; 4],
             bundle: form == SlotForm::Demand,
+            fragments: form == SlotForm::Demand,
             ..Config::slots()
         };
         let slots = SlotConfig {

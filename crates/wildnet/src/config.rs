@@ -2,7 +2,7 @@
 
 use chappe_core::Duration;
 
-use crate::header;
+use crate::header::{self, PARTS_BELOW};
 
 /// Number of traffic classes on one link. Class 0 is the most urgent.
 pub const SERVICES: usize = 4;
@@ -165,6 +165,9 @@ pub struct Config {
     pub bundle: bool,
     /// Longest wait of small packets for others to share their frame, except in the most urgent class.
     pub bundle_delay: Duration,
+    /// Whether packets of classes in which everything arrives in order are cut where a body is full or a slot ends, and whether a short
+    /// body shares its frame with a new one. Only where frames have at most 16384 octets, and those of both ends have the same limit.
+    pub fragments: bool,
     /// Most octets of copies of unreported small bodies that a small frame carries where frames are lost; at most 256. 64 hold
     /// the acknowledgements of TCP that leave within some 25 ms.
     pub copies: usize,
@@ -194,6 +197,7 @@ impl Config {
             reordering: 0,
             bundle: false,
             bundle_delay: Duration::ZERO,
+            fragments: false,
             copies: 0,
             turns: true,
         }
@@ -219,6 +223,7 @@ impl Config {
             reordering: 3,
             bundle: true,
             bundle_delay: Duration::from_millis(8),
+            fragments: false,
             copies: 64,
             turns: false,
         }
@@ -251,6 +256,8 @@ impl Config {
             Err(ConfigError::WindowMax(self.window_max))
         } else if self.queue == 0 {
             Err(ConfigError::Queue)
+        } else if self.fragments && self.frame_max > PARTS_BELOW {
+            Err(ConfigError::Fragments(self.frame_max))
         } else if self.copies > COPIES_MOST {
             Err(ConfigError::Copies(self.copies))
         } else if !self.services.iter().all(share) {
@@ -275,6 +282,8 @@ pub enum ConfigError {
     WindowMax(usize),
     /// The queue must hold at least one packet.
     Queue,
+    /// Packets can be cut only where frames have at most 16,384 octets.
+    Fragments(usize),
     /// Copies may take 256 octets of a frame at most.
     Copies(usize),
     /// A residual loss must be greater than 0 and at most 1.
@@ -295,6 +304,10 @@ impl core::fmt::Display for ConfigError {
             ConfigError::WindowMax(packets) => write!(
                 f,
                 "a largest window of {packets} packets: it must be a power of two from the window to {WINDOW_MOST}"
+            ),
+            ConfigError::Fragments(len) => write!(
+                f,
+                "fragments with frames of {len} octets: at most {PARTS_BELOW}"
             ),
             ConfigError::Copies(octets) => {
                 write!(

@@ -48,6 +48,8 @@ pub struct Counters {
     pub frames_received: u64,
     /// Packets delivered to the owner.
     pub packets_received: u64,
+    /// Packets not delivered since a part of them came and another one did not: bodies were given up, or an end has started over.
+    pub torn: u64,
     /// Bodies recovered from repairs.
     pub recovered: u64,
     /// Restarts of the peer that were noticed.

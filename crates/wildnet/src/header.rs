@@ -13,7 +13,9 @@
 //!  repair  index (1), octets of the bitmap (1), bitmap of the covered numbers
 //!  ack     see [`Ack`]: 16 octets and the bitmap; from 255 octets on its length (2), the octets that follow (2), and the
 //!          bitmap packed ([`pack`])
-//!  body    data: flow (1), number in the flow (2), then packets, each behind its length (2)
+//!  body    data: flow (1), number in the flow (2), then packets, each behind its length (2). Where frames have at most 16384
+//!          octets, the two highest bits of a length say that what follows is a rest, whose front ended the flow's body
+//!          before (8000), and that its own rest begins the flow's next body (4000)
 //!          repair: a combination of bodies, the shorter ones padded with zeros
 //!          several: bodies, each behind how far its number lies before the next new one (1) and its length (2)
 //! ```
@@ -37,6 +39,8 @@ pub const PACKED: usize = 4;
 pub const BODY: usize = 3;
 /// Octets of a length before each packet of a body.
 pub const LENGTH: usize = 2;
+/// Packets are cut only where frames are not longer than this. Elsewhere a length has 16 bits.
+pub(crate) const PARTS_BELOW: usize = 1 << 14;
 /// Most octets of a repair's bitmap, which covers [`SPAN`] numbers.
 pub const COVER: usize = 16;
 /// Numbers that one repair may cover: its coefficients are distinct within that.
@@ -90,7 +94,8 @@ pub enum Kind<'a> {
         /// The combination of the covered bodies, as long as the longest.
         coded: &'a [u8],
     },
-    /// Several small bodies: possibly one that is due, and copies of others that no report has confirmed yet.
+    /// Several small bodies: possibly one that is due, and copies of others that no report has confirmed yet; or two that share the
+    /// frame.
     Several {
         /// The sequence number of the next new body. Those in the frame lie before it.
         next: u32,
@@ -365,7 +370,7 @@ pub fn note_tail(octets: &[u8]) -> Option<&[u8]> {
 }
 
 /// Octets before each body of a frame of several: distance and length.
-const AMONG: usize = 3;
+pub(crate) const AMONG: usize = 3;
 
 /// Splits the bodies of a frame of several: each with its sequence number. Stops at the first that is cut short.
 pub fn several(next: u32, mut bodies: &[u8]) -> impl Iterator<Item = (u32, &[u8])> {

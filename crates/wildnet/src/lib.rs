@@ -38,7 +38,7 @@
 //! | `link`, `node` | one end of a link, alone and on a MAC |
 //! | `paths` | what exists once for each path to the peer |
 //! | `sender` | the sending half: queues, send window, loss detection, repairs |
-//! | `receiver`, `decoder` | the receiving half, and the equations of its repairs |
+//! | `receiver`, `decoder`, `fragments` | the receiving half, the equations of its repairs, and packets that come in parts |
 //! | [`header`], `body` | frame format |
 //! | `site`, `radio` | slots |
 //! | [`policy`], [`gilbert`], `estimate` | the controller, its channel model, and the loss estimate it starts from |
@@ -85,6 +85,7 @@ mod config;
 mod counters;
 mod decoder;
 mod estimate;
+mod fragments;
 pub mod gilbert;
 pub mod header;
 mod link;

@@ -17,12 +17,12 @@ use crate::config::{Config, ConfigError, SERVICES, Service};
 use crate::counters::Counters;
 use crate::estimate::Totals;
 use crate::gilbert::Channel;
-use crate::header::{ACK, COVER, FIXED, Frame, PLAIN_MAX, SLOT, Slot};
+use crate::header::{ACK, AMONG, COVER, FIXED, Frame, PLAIN_MAX, SLOT, Slot};
 use crate::memory::{Memory, Share};
 use crate::paths::{PATHS, Paths};
 use crate::policy::Prediction;
 use crate::receiver::{Delivery, Receiver};
-use crate::sender::{Chance, Out, Role, Sender};
+use crate::sender::{Chance, Choice, Out, Role, Sender};
 
 /// One end of a link.
 #[derive(Clone, Debug)]
@@ -81,6 +81,9 @@ pub struct Opportunity {
     /// Frames of full size that fit before the slot ends, this one included; 0: only a note fits; `usize::MAX` without
     /// slots.
     pub fits: usize,
+    /// Most octets of the frame, where less than a full one fits before the slot ends; `usize::MAX` otherwise. Where packets may be
+    /// cut, a part of a new one takes them.
+    pub most: usize,
     /// Whether repairs that no plan asks for may fill the time.
     pub fill: bool,
     /// Whether nothing new waits behind the next packet. The peer then reports at once, since this end has nothing to do
@@ -98,6 +101,7 @@ impl Opportunity {
     /// A frame may leave at any time: for networks without slots.
     pub const ALWAYS: Opportunity = Opportunity {
         fits: usize::MAX,
+        most: usize::MAX,
         fill: false,
         last: false,
         slot: None,
@@ -173,7 +177,7 @@ impl Link {
             epoch,
             peer_epoch: None,
             contact: Paths::one(Contact::default()),
-            coded: vec![0; config.body_max() + crate::config::COVER_USUAL],
+            coded: vec![0; config.body_max() + crate::config::COVER_USUAL.max(2 * AMONG)],
             bare: false,
             bitmap: vec![0; (config.window_max / 8).max(PLAIN_MAX)],
         })
@@ -256,6 +260,7 @@ impl Link {
     pub fn deliver(&mut self, packet: &mut [u8]) -> Option<Delivery> {
         let delivery = self.receiver.deliver(packet);
         self.sender.counters.packets_received += u64::from(delivery.is_some());
+        self.sender.counters.torn = self.receiver.torn();
         delivery
     }
 
@@ -301,22 +306,27 @@ impl Link {
         let due = Wake::due(self.ack_due(), now);
         // The peer learns of its losses only by reports, so one that is due goes before data.
         let apart = due && self.ack_needs_own_frame(frame_max);
-        let choice = match chance.fits {
-            0 => None,
-            _ if apart => None,
-            fits => {
-                let of = Chance {
-                    fits,
-                    fill: chance.fill,
-                    flush: due,
-                    again: chance.again,
-                    new: chance.new,
-                };
-                self.sender
-                    .choose(now, of, &mut out)
-                    .or_else(|| self.repeat_unreported())
-            }
+        let of = Chance {
+            fits: chance.fits,
+            room: chance.most.saturating_sub(self.around()),
+            report: (ACK + self.receiver.bitmap_len())
+                .saturating_sub(self.config().ack_room.max(ACK)),
+            fill: chance.fill,
+            flush: due,
+            again: chance.again,
+            new: chance.new,
         };
+        let choice = match chance.fits {
+            _ if apart => None,
+            0 => self.sender.choose_part(now, of),
+            _ => self
+                .sender
+                .choose(now, of, &mut out)
+                .or_else(|| self.repeat_unreported()),
+        };
+        if let Some(Choice::Pair { first, second, .. }) = choice {
+            self.sender.write_pair((first, second), &mut coded);
+        }
         let len = self.write(now, choice, chance, (&cover, &coded), octets);
         self.coded = coded;
         len
@@ -474,19 +484,22 @@ impl Link {
     /// Air time of the waiting frames, sent one after the other; `of_octets` gives the time of one frame.
     pub fn waiting_time(&self, of_octets: impl Fn(usize) -> Duration) -> Duration {
         let config = self.config();
-        let around = FIXED + SLOT + config.ack_room.max(ACK);
+        let around = self.around();
         let owed = self.sender.owes_repair().then(|| config.body_max());
         let bodies = self.sender.waiting_bodies().chain(owed);
         bodies.fold(Duration::ZERO, |sum, body| sum + of_octets(body + around))
     }
 
+    /// Octets of a frame in a slot around its body.
+    fn around(&self) -> usize {
+        FIXED + SLOT + self.config().ack_room.max(ACK)
+    }
+
     /// Most octets of the next frame.
     pub fn next_len(&self) -> usize {
-        let config = self.config();
-        let around = FIXED + SLOT + config.ack_room.max(ACK);
         self.sender
             .next_body_len()
-            .map_or(config.frame_max, |body| body + around)
+            .map_or(self.config().frame_max, |body| body + self.around())
     }
 
     /// Whether any body is neither reported nor given up.

@@ -155,10 +155,12 @@ impl Radio {
         } else {
             0
         };
-        // Where no full frame fits, a note with the report may.
+        // Where no full frame fits, a part of a packet may, or a note with the report.
         let allowed = fits > 0 || note <= room;
         let at = (from + config.gap + self.backoff).max(now);
-        let chance = self.chance(at, fits);
+        // A part of a packet fills the rest of the slot, whatever this back-off is.
+        let rest = limit.saturating_since(at);
+        let chance = self.chance(at, fits, if fits > 0 { room } else { rest });
         // The link writes in place, behind room for the headers.
         let (_, body) = psdu.split_at_mut_checked(DATA_HEADER_LEN + llc::LEN)?;
         let mut len = if allowed {
@@ -212,10 +214,16 @@ impl Radio {
         self.end().saturating_before(config.guard + reserve)
     }
 
-    fn chance(&self, at: Instant, fits: usize) -> Opportunity {
+    fn chance(&self, at: Instant, fits: usize, room: Duration) -> Opportunity {
         let since = at.saturating_since(self.turn.start);
+        let frame_max = self.link.config().frame_max;
+        let longest = self.site.config().longest(room, frame_max);
         Opportunity {
             fits,
+            most: match longest < frame_max {
+                true => longest,
+                false => usize::MAX,
+            },
             fill: matches!(
                 self.link.config().recovery,
                 Recovery::Improved { fill: true }

@@ -6,11 +6,12 @@ use alloc::vec::Vec;
 
 use chappe_core::{DropReason, Instant};
 
-use crate::body::{body_len, first_packet, head};
+use crate::body::{body_len, first_part, head};
 use crate::config::{Config, FLOWS, Order};
 use crate::decoder::{Decoder, Known, Taken};
+use crate::fragments::Fragments;
 use crate::gilbert::Channel;
-use crate::header::{Ack, BODY, HELD_UNIT, PLAIN_MAX, before, pack};
+use crate::header::{Ack, BODY, HELD_UNIT, PARTS_BELOW, PLAIN_MAX, before, pack};
 use crate::memory::Share;
 use crate::paths::Paths;
 use crate::store::Store;
@@ -38,6 +39,9 @@ pub(crate) struct Receiver {
     /// Bodies ready for delivery, and how many octets of the first have been delivered.
     ready: VecDeque<u32>,
     taken: usize,
+    fragments: Fragments,
+    /// Whether packets may come in parts. Both ends know it from their frames' length.
+    in_parts: bool,
     pub frames: Paths<Frames>,
     /// Bodies recovered from repairs.
     pub recovered: u64,
@@ -213,6 +217,8 @@ impl Receiver {
             flows: [0; FLOWS],
             ready: VecDeque::with_capacity(config.window),
             taken: 0,
+            fragments: Fragments::new(config.packet_max()),
+            in_parts: config.frame_max <= PARTS_BELOW,
             frames: Paths::one(Frames::default()),
             recovered: 0,
             waiting: 0,
@@ -249,6 +255,7 @@ impl Receiver {
         self.held.top = base;
         self.decoder.clear();
         self.flows = [0; FLOWS];
+        self.fragments.clear();
         self.waiting = 0;
         // The frame that shows the start is the first one that counts. What is owed stays owed.
         for frames in self.frames.iter_mut() {
@@ -347,13 +354,16 @@ impl Receiver {
             let &seq = self.ready.front()?;
             let place = self.held.place(seq);
             let body = self.held.bodies.get(place);
-            let flow = body.first().map_or(0, |first| first & 0x3f);
+            let (_, flow, number) = head(body);
             let rest = body.get(BODY + self.taken..).unwrap_or_default();
-            if let Some((octets, used)) = first_packet(rest) {
+            if let Some((part, used)) = first_part(rest, self.in_parts) {
                 self.taken += used;
+                let Some(octets) = self.fragments.join(flow, number, part) else {
+                    continue;
+                };
                 if let Some(to) = packet.get_mut(..octets.len()) {
                     to.copy_from_slice(octets);
-                    let len = octets.len();
+                    let (len, flow) = (octets.len(), flow as u8);
                     return Some(Delivery { len, flow, seq });
                 }
                 continue;
@@ -364,6 +374,11 @@ impl Receiver {
                 slot.ready = false;
             }
         }
+    }
+
+    /// Packets of which a part came and another one did not.
+    pub fn torn(&self) -> u64 {
+        self.fragments.torn
     }
 
     /// The acknowledgement to send, with as much of the bitmap as fits.
@@ -445,7 +460,7 @@ impl Receiver {
     fn solve(&mut self) {
         while let Some((seq, place)) = self.decoder.solved() {
             let side = self.decoder.side(place);
-            let len = body_len(side);
+            let len = body_len(side, self.in_parts);
             let mut copy = side.get(..len).unwrap_or_default().to_vec();
             if self.insert(seq, &copy).is_ok() {
                 self.recovered = self.recovered.saturating_add(1);

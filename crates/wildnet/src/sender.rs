@@ -44,16 +44,17 @@ mod window;
 
 use chappe_core::{Duration, Instant};
 
-use crate::config::{Config, Service};
+use crate::config::{Config, SERVICES, Service};
 use crate::counters::Counters;
 use crate::estimate::Estimate;
+use crate::header::{AMONG, BODY, LENGTH, put_among};
 use crate::memory::Share;
 use crate::paths::{FrameId, Paths};
 use conditions::Conditions;
 use insistence::Insistence;
 use liveness::Liveness;
 use loss::LossDetection;
-use queues::Queues;
+use queues::{Queues, Space};
 use repairs::Repairs;
 use returned::Returned;
 use rtt::Rtt;
@@ -360,6 +361,9 @@ impl Sender {
 
     /// Octets of the body or repair that would be sent next, or a little more; `None` if there is nothing.
     pub fn next_body_len(&self) -> Option<usize> {
+        if self.has_more_urgent() {
+            return self.next_new_len();
+        }
         if let Some(len) = self.returned_len() {
             return Some(len.min(self.conditions.config().body_max()));
         }
@@ -372,14 +376,21 @@ impl Sender {
             return len.map(|len| len.min(config.body_max()));
         }
         self.new_at(false)?;
-        self.queues.next_body_len(config)
+        self.next_new_len()
+    }
+
+    /// Octets of the next new body.
+    fn next_new_len(&self) -> Option<usize> {
+        let cuts = |service| self.conditions.cuts(service);
+        self.queues.next_body_len(self.conditions.config(), cuts)
     }
 
     /// Octets of the bodies that wait: lost ones, and those that queued packets will make.
     pub fn waiting_bodies(&self) -> impl Iterator<Item = usize> + '_ {
         let lost = self.window.lost();
         let lost = lost.map(|seq| self.window.body(seq).len());
-        lost.chain(self.queues.body_lens(self.conditions.config()))
+        let cuts = move |service| self.conditions.cuts(service);
+        lost.chain(self.queues.body_lens(self.conditions.config(), cuts))
     }
 
     /// Repairs that wait for the end of the slot, in case more packets join their block; `None` if there are none.
@@ -397,16 +408,57 @@ impl Sender {
         if choice.is_some() {
             self.loss.count_probe();
         }
-        choice
+        match choice {
+            Some(Choice::Body(first)) => Some(self.add_second(now, chance, first)),
+            choice => choice,
+        }
+    }
+
+    /// What fills the end of a slot that no whole body fits: a part of a new packet. What is sent again cannot be cut.
+    pub fn choose_part(&mut self, now: Instant, chance: Chance) -> Option<Choice> {
+        let service = self.queues.front_service()?;
+        let free = self.conditions.cuts(service) && self.may_send_new(now, chance);
+        if free && self.repairs.reserve(&self.conditions, now) == 0 {
+            return self.send_new(now, chance);
+        }
+        None
+    }
+
+    /// Beside a short body the next new one leaves in the same frame, cut if it is too long: data of TCP beside the acknowledgements
+    /// of a slot.
+    fn add_second(&mut self, now: Instant, chance: Chance, first: u32) -> Choice {
+        let alone = Choice::Body(first);
+        let len = self.window.body(first).len();
+        let most = chance.room.min(self.conditions.config().body_max());
+        let room = most.saturating_sub(2 * AMONG + len);
+        // How far back a body lies has one octet in the frame, and the second one comes in between.
+        let near = self.window.next().wrapping_sub(first) < u8::MAX.into();
+        let shares = self.conditions.config().fragments && near && room > BODY + LENGTH;
+        if !shares || !self.fits_new(now, chance) {
+            return alone;
+        }
+        match self.send_new(now, Chance { room, ..chance }) {
+            Some(Choice::Body(second)) => Choice::Pair {
+                first,
+                second,
+                len: 2 * AMONG + len + self.window.body(second).len(),
+            },
+            _ => alone,
+        }
     }
 
     /// Lost bodies first, since others may wait for them at the peer; then the repairs of a round that has begun, and only
-    /// then what is new.
+    /// then what is new. Packets of a more urgent class than all of these go before them.
     fn choose_useful(&mut self, now: Instant, chance: Chance, out: &mut Out<'_>) -> Option<Choice> {
         if let Some(seq) = self.next_twin(now) {
             self.window.note_copy(seq);
             self.counters.twins += 1;
             return Some(Choice::Copy(seq));
+        }
+        if self.has_more_urgent()
+            && let Some(choice) = self.next_new(now, chance)
+        {
+            return Some(choice);
         }
         if chance.again
             && let Some(choice) = self.repair_returned(out)
@@ -428,12 +480,8 @@ impl Sender {
         {
             return Some(choice);
         }
-        let new = chance.new && self.new_at(chance.flush).is_some_and(|at| at <= now);
-        if new && chance.fits > self.repairs.reserve(&self.conditions, now) {
-            let choice = self.send_new(now);
-            if choice.is_some() {
-                return choice;
-            }
+        if let Some(choice) = self.next_new(now, chance) {
+            return Some(choice);
         }
         let closed = self
             .repairs
@@ -494,6 +542,44 @@ impl Sender {
         Some(Choice::Body(seq))
     }
 
+    /// Whether a packet waits for its first transmission in a more urgent class than everything that waits to be sent again or
+    /// repaired. What a path in doubt gave back, and copies of what was lost several times, count as the least urgent class.
+    fn has_more_urgent(&self) -> bool {
+        let Some(new) = self.queues.front_service().filter(|_| !self.is_full()) else {
+            return false;
+        };
+        if new + 1 >= SERVICES {
+            return false;
+        }
+        let lost = self
+            .window
+            .lost()
+            .filter(|&seq| self.window.is_missing(seq));
+        let lost = lost.filter_map(|seq| self.window.entry(seq));
+        let lost = lost.map(|entry| usize::from(entry.service));
+        let others = self.owes_returned() || !self.insistence.is_empty();
+        let waiting = lost
+            .chain(self.repairs.owing_service())
+            .chain(others.then_some(SERVICES - 1));
+        waiting.min().is_some_and(|most_urgent| new < most_urgent)
+    }
+
+    /// A new body, if one may leave and the repairs of its block still fit.
+    fn next_new(&mut self, now: Instant, chance: Chance) -> Option<Choice> {
+        match self.fits_new(now, chance) {
+            true => self.send_new(now, chance),
+            false => None,
+        }
+    }
+
+    fn fits_new(&mut self, now: Instant, chance: Chance) -> bool {
+        self.may_send_new(now, chance) && chance.fits > self.repairs.reserve(&self.conditions, now)
+    }
+
+    fn may_send_new(&self, now: Instant, chance: Chance) -> bool {
+        chance.new && self.new_at(chance.flush).is_some_and(|at| at <= now)
+    }
+
     /// The next lost body that still matters.
     fn next_lost(&mut self, now: Instant) -> Option<u32> {
         while let Some(seq) = self.window.pop_lost() {
@@ -542,7 +628,8 @@ impl Sender {
         choice
     }
 
-    fn send_new(&mut self, now: Instant) -> Option<Choice> {
+    /// Makes a new body for which there is room.
+    fn send_new(&mut self, now: Instant, chance: Chance) -> Option<Choice> {
         // Strict priority: a class is served only while all more urgent ones are empty.
         let service = self.queues.front_service()?;
         let promise = self.conditions.service(service);
@@ -562,9 +649,16 @@ impl Sender {
             return None;
         }
         let config = self.conditions.config();
-        let packed = self
-            .queues
-            .pack(config, (service, promise.order), &mut self.window)?;
+        // While the slot holds all that waits, parts would save nothing, and a packet would wait for two frames.
+        let full = !config.turns || self.queues.total() > chance.fits;
+        let cuts = full && self.conditions.cuts(service);
+        let report = if cuts { chance.report } else { 0 };
+        let space = Space {
+            octets: chance.room.min(config.body_max()).saturating_sub(report),
+            cuts,
+        };
+        let class = (service, promise.order);
+        let packed = self.queues.pack(config, class, space, &mut self.window)?;
         self.counters.packets += packed.packets;
         // What is never dropped for being late is not hurried for having waited: others wait behind it.
         let offered = match promise.drop_late {
@@ -597,6 +691,15 @@ impl Sender {
         used
     }
 
+    /// Writes two bodies that share a frame to the front of `octets`.
+    pub fn write_pair(&self, (first, second): (u32, u32), octets: &mut [u8]) {
+        let (mut rest, next) = (octets, self.window.next());
+        for seq in [first, second] {
+            let used = put_among(next, seq, self.window.body(seq), rest).unwrap_or_default();
+            rest = rest.get_mut(used..).unwrap_or_default();
+        }
+    }
+
     /// A frame of `len` octets leaves with what was chosen.
     pub fn on_sent(&mut self, now: Instant, choice: Option<Choice>, len: usize) {
         self.counters.octets_sent += len as u64;
@@ -607,6 +710,13 @@ impl Sender {
                 self.repairs.on_sent(&self.conditions, seq, frame);
                 (Some(seq), true)
             }
+            Some(Choice::Pair { first, second, .. }) => {
+                for seq in [first, second] {
+                    self.window.sent_in(seq, frame);
+                    self.repairs.on_sent(&self.conditions, seq, frame);
+                }
+                (Some(first), true)
+            }
             Some(Choice::Copy(_) | Choice::Repair { .. }) => (None, true),
             None => {
                 self.counters.notes += 1;
@@ -614,5 +724,8 @@ impl Sender {
             }
         };
         self.loss.on_sent(now, seq, len, flies);
+        if let Some(Choice::Pair { .. }) = choice {
+            self.loss.share_latest();
+        }
     }
 }

@@ -87,6 +87,19 @@ impl SlotConfig {
         self.mode.airtime(frame + AROUND)
     }
 
+    /// Octets of the longest frame of the link that takes at most `time`, up to `frame_max`; 0 if none does.
+    pub fn longest(&self, time: Duration, frame_max: usize) -> usize {
+        let (mut fits, mut over) = (0, frame_max + 1);
+        while over - fits > 1 {
+            let middle = fits + (over - fits) / 2;
+            match self.airtime(middle) <= time {
+                true => fits = middle,
+                false => over = middle,
+            }
+        }
+        fits
+    }
+
     /// Mean time between two frames: gap and half the largest back-off.
     pub fn mean_gap(&self) -> Duration {
         self.gap + self.step * self.backoff.into() / 2

@@ -49,6 +49,10 @@ impl Link {
                 next: sender.next_seq(),
                 bodies: small.get(..several).unwrap_or_default(),
             },
+            Some(Choice::Pair { len, .. }) => Kind::Several {
+                next: sender.next_seq(),
+                bodies: coded.get(..len).unwrap_or_default(),
+            },
             Some(Choice::Body(seq) | Choice::Copy(seq)) => Kind::Data {
                 seq,
                 body: sender.body(seq),
@@ -78,7 +82,9 @@ impl Link {
             last: chance.last && choice.is_some(),
         };
         let mut bitmap = core::mem::take(&mut self.bitmap);
-        let free = octets.len().saturating_sub(frame.len());
+        // A body that fills the rest of a slot leaves no room for a longer report. A note does: its owner has made sure.
+        let most = choice.map_or(usize::MAX, |_| chance.most);
+        let free = octets.len().min(most).saturating_sub(frame.len());
         let reports =
             self.receiver.has_started() && (self.turns() || self.receiver.frames.owed > 0);
         let whole = self.receiver.bitmap_len();

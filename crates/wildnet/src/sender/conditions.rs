@@ -163,6 +163,13 @@ impl Conditions {
         }
     }
 
+    /// Whether packets of a class may be cut: all of them arrive, in order, so that no part is sent in vain.
+    pub fn cuts(&self, service: usize) -> bool {
+        let promise = self.service(service);
+        let whole = promise.drop_late || promise.retries.is_some();
+        self.config.fragments && promise.order != Order::None && !whole
+    }
+
     /// Whether the wire base may wait for reports on bodies of this class that were given up: only where that holds up
     /// nothing, since the packets need no order.
     pub fn allows_doubt(&self, service: usize) -> bool {

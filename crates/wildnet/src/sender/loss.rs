@@ -62,6 +62,8 @@ pub(crate) struct SentFrame {
     number: u32,
     /// The body that it carried uncoded, if any.
     pub seq: Option<u32>,
+    /// Whether it carried another one beside it.
+    pub shared: bool,
     octets: u16,
     /// Whether it is in flight until it is settled: a note is not, since the peer owes no report for it.
     flies: bool,
@@ -77,6 +79,7 @@ impl LossDetection {
         let frame = SentFrame {
             number: 0,
             seq: None,
+            shared: false,
             octets: 0,
             flies: false,
             at: Instant::ZERO,
@@ -169,6 +172,7 @@ impl LossDetection {
             *frame = SentFrame {
                 number,
                 seq,
+                shared: false,
                 octets: octets.min(u16::MAX.into()) as u16,
                 flies,
                 at: now,
@@ -177,6 +181,14 @@ impl LossDetection {
         let flying = if flies { octets } else { 0 };
         self.bytes_in_flight = self.bytes_in_flight.saturating_add(flying);
         self.next_number = number.wrapping_add(1);
+    }
+
+    /// The latest frame carried another body beside the one that was noted.
+    pub fn share_latest(&mut self) {
+        let place = self.place(self.newest());
+        if let Some(frame) = self.sent.get_mut(place) {
+            frame.shared = true;
+        }
     }
 
     /// When a frame left, if it is remembered.

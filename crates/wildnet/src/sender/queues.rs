@@ -6,13 +6,16 @@ use alloc::vec::Vec;
 use chappe_core::{Duration, Instant};
 
 use super::window::SendWindow;
-use crate::body::body_head;
+use crate::body::{Part, body_head};
 use crate::config::{Config, FLOWS, Order, SERVICES};
 use crate::header::{BODY, LENGTH};
 use crate::store::Store;
 
 /// Octets of a packet that waits for others to share its frame: acknowledgements of TCP have 40 to 80.
 pub(super) const SMALL_PACKET: usize = 128;
+/// Fewest octets of a packet's front for which it is cut. Each part has a length of two octets, and a packet in two bodies waits for
+/// both. Beside a packet of 1500 octets a frame of 1560 has 12 left.
+const FRONT_LEAST: usize = 32;
 /// Small packets that are enough for a frame.
 const SMALL_ENOUGH: usize = 8;
 
@@ -32,6 +35,26 @@ struct Queued {
     place: usize,
     flow: u8,
     offered: Instant,
+    /// Octets of its front that have left. Only the first packet of a queue has any.
+    sent: usize,
+}
+
+/// The room of a body, and whether the last packet may be cut to fill it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Space {
+    pub octets: usize,
+    pub cuts: bool,
+}
+
+impl Space {
+    /// How much of what is `left` of a packet joins a body of `used` octets.
+    fn takes(self, used: usize, left: usize) -> Option<usize> {
+        let room = self.octets.checked_sub(used + LENGTH)?;
+        match left <= room {
+            true => Some(left),
+            false => Some(room).filter(|&room| self.cuts && room >= FRONT_LEAST),
+        }
+    }
 }
 
 /// Packets that became a body.
@@ -77,6 +100,7 @@ impl Queues {
             // Six bits are all that a body's head has for the flow.
             flow: flow & 0x3f,
             offered: now,
+            sent: 0,
         });
         true
     }
@@ -91,9 +115,14 @@ impl Queues {
         self.queues.iter().map(VecDeque::len).sum()
     }
 
-    /// The most urgent class in which a packet waits.
+    /// The class that is served next: the most urgent one in which a packet waits. But the rest of a packet goes before anything
+    /// else of its flow, whatever the class.
     pub fn front_service(&self) -> Option<usize> {
-        self.queues.iter().position(|queue| !queue.is_empty())
+        let first = self.queues.iter().position(|queue| !queue.is_empty())?;
+        let flow = self.queues.get(first)?.front()?.flow;
+        let is_rest = |packet: &Queued| packet.sent > 0 && packet.flow == flow;
+        let open = |queue: &VecDeque<Queued>| queue.front().is_some_and(is_rest);
+        self.queues.iter().position(open).or(Some(first))
     }
 
     /// When a body may be made of the first packets: small ones wait a little for others.
@@ -112,40 +141,55 @@ impl Queues {
         Some(front.offered + wait)
     }
 
-    /// Begins the window's next body with the first packets of a class; `None` if none waits.
+    /// Begins the window's next body with the first packets of a class; `None` if none waits, or none fits.
     pub fn pack(
         &mut self,
         config: &Config,
         (service, order): (usize, Order),
+        space: Space,
         window: &mut SendWindow,
     ) -> Option<Packed> {
         let queue = self.queues.get_mut(service)?;
         let mut first: Option<Queued> = None;
         let mut packets = 0;
-        while let Some(queued) = queue.front().copied() {
+        while let Some(queued) = queue.front_mut() {
+            let used = match first {
+                None => BODY,
+                // A body's head names one flow for all its packets.
+                Some(first) if config.bundle && first.flow == queued.flow => window.begun_len(),
+                Some(_) => break,
+            };
             let packet = self.packets.get(queued.place);
-            let length = (packet.len() as u16).to_be_bytes();
+            let left = packet.get(queued.sent..).unwrap_or_default();
+            let Some(taken) = space.takes(used, left.len()) else {
+                break;
+            };
+            let part = Part {
+                octets: left.get(..taken).unwrap_or_default(),
+                is_rest: queued.sent > 0,
+                goes_on: taken < left.len(),
+            };
+            let length = part.length().to_be_bytes();
             match first {
                 None => {
                     // Counts bodies: the packets of one body keep their order anyway.
                     let number = self.flows.get_mut(usize::from(queued.flow))?;
                     let head = body_head(order, queued.flow, *number);
                     *number = number.wrapping_add(1);
-                    window.begin_body(&[&head, &length, packet]);
-                    first = Some(queued);
+                    window.begin_body(&[&head, &length, part.octets]);
+                    first = Some(*queued);
                 }
-                Some(first) => {
-                    let needed = window.begun_len() + LENGTH + packet.len();
-                    // A body's head names one flow for all its packets.
-                    if !config.bundle || first.flow != queued.flow || needed > config.body_max() {
-                        break;
-                    }
+                Some(_) => {
                     window.extend_body(&length);
-                    window.extend_body(packet);
+                    window.extend_body(part.octets);
                 }
             }
-            queue.pop_front();
+            if part.goes_on {
+                queued.sent += taken;
+                break;
+            }
             self.free.push(queued.place);
+            queue.pop_front();
             packets += 1;
         }
         first.map(|first| Packed {
@@ -184,45 +228,58 @@ impl Queues {
         dropped
     }
 
-    /// Numbers the packets of all flows from zero again.
+    /// Numbers the packets of all flows from zero again. A peer that has started over lacks the fronts of those that were cut.
     pub fn restart_flows(&mut self) {
         self.flows = [0; FLOWS];
+        let fronts = self.queues.iter_mut().filter_map(VecDeque::front_mut);
+        fronts.for_each(|queued| queued.sent = 0);
     }
 
-    /// Octets of the next body.
-    pub fn next_body_len(&self, config: &Config) -> Option<usize> {
-        let queue = self.queues.iter().find(|queue| !queue.is_empty())?;
-        self.body_lens_of(config, queue).next()
+    /// Octets of the next body. `cuts`: whether the packets of a class may be cut.
+    pub fn next_body_len(&self, config: &Config, cuts: impl Fn(usize) -> bool) -> Option<usize> {
+        let service = self.front_service()?;
+        let queue = self.queues.get(service)?;
+        self.body_lens_of(config, queue, cuts(service)).next()
     }
 
     /// Octets of each of the bodies that the packets will make.
-    pub fn body_lens<'a>(&'a self, config: &'a Config) -> impl Iterator<Item = usize> + 'a {
-        let queues = self.queues.iter();
-        queues.flat_map(|queue| self.body_lens_of(config, queue))
+    pub fn body_lens<'a>(
+        &'a self,
+        config: &'a Config,
+        cuts: impl Fn(usize) -> bool + 'a,
+    ) -> impl Iterator<Item = usize> + 'a {
+        let queues = self.queues.iter().enumerate();
+        queues.flat_map(move |(service, queue)| self.body_lens_of(config, queue, cuts(service)))
     }
 
     fn body_lens_of<'a>(
         &'a self,
         config: &'a Config,
         queue: &'a VecDeque<Queued>,
+        cuts: bool,
     ) -> impl Iterator<Item = usize> + 'a {
-        let mut at = 0;
+        let space = Space {
+            octets: config.body_max(),
+            cuts,
+        };
+        let (mut at, mut sent) = (0, queue.front().map_or(0, |front| front.sent));
         core::iter::from_fn(move || {
             let first = queue.get(at)?;
-            let len = |queued: &Queued| LENGTH + self.packets.get(queued.place).len();
-            let mut body = BODY + len(first);
-            at += 1;
+            let mut body = BODY;
             while let Some(next) = queue.get(at) {
-                let joins = config.bundle
-                    && next.flow == first.flow
-                    && body + len(next) <= config.body_max();
-                if !joins {
+                let joins = body == BODY || config.bundle && next.flow == first.flow;
+                let left = self.packets.get(next.place).len().saturating_sub(sent);
+                let Some(taken) = space.takes(body, left).filter(|_| joins) else {
+                    break;
+                };
+                body += LENGTH + taken;
+                if taken < left {
+                    sent += taken;
                     break;
                 }
-                body += len(next);
-                at += 1;
+                (at, sent) = (at + 1, 0);
             }
-            Some(body)
+            (body > BODY).then_some(body)
         })
     }
 }

@@ -62,6 +62,12 @@ impl Repairs {
         self.blocks.owing().is_some()
     }
 
+    /// The class of the next repair that is due.
+    pub fn owing_service(&self) -> Option<usize> {
+        let block = self.blocks.owing().and_then(|i| self.blocks.get(i));
+        block.map(|block| block.service)
+    }
+
     /// Octets that the next repair takes, or a little more; `None` if its block lacks nothing any more.
     pub fn next_len(&self, window: &SendWindow) -> Option<usize> {
         let block = self.blocks.owing().and_then(|i| self.blocks.get(i))?;

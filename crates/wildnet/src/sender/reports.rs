@@ -46,7 +46,7 @@ impl Sender {
                 }
                 Some(true) => {}
                 // Settled by a report that was cut before it.
-                Some(false) => unseen |= !turns && self.is_overlooked(seq),
+                Some(false) => unseen |= self.is_overlooked(seq),
                 None => {}
             }
         }
@@ -95,7 +95,7 @@ impl Sender {
     fn lose_overlooked(&mut self, now: Instant, ack: &Ack<'_>) {
         for seq in self.window.open() {
             if ack.has(seq) == Some(false) && self.is_overlooked(seq) {
-                self.lose_or_give_up(now, seq);
+                self.note_lost(now, seq);
             }
         }
     }
@@ -143,11 +143,32 @@ impl Sender {
             }
             return;
         };
+        self.settle_body(now, (seq, number), frame.at, ack);
+        if frame.shared {
+            for other in self.window.open().filter(|&other| other != seq) {
+                self.settle_body(now, (other, number), frame.at, ack);
+            }
+        }
+    }
+
+    /// A frame that left at `sent_at` is settled: what becomes of a body, if it was in it.
+    fn settle_body(
+        &mut self,
+        now: Instant,
+        (seq, number): (u32, u32),
+        sent_at: Instant,
+        ack: Option<&Ack<'_>>,
+    ) {
         // What the report leaves open stays in flight: its bitmap was cut.
         if !self.waits_for(seq, number) || ack.is_some_and(|ack| ack.has(seq).is_none()) {
             return;
         }
-        self.loss.on_loss(now.saturating_since(frame.at));
+        self.loss.on_loss(now.saturating_since(sent_at));
+        self.note_lost(now, seq);
+    }
+
+    /// The frame of a body is settled, and the body has not arrived.
+    fn note_lost(&mut self, now: Instant, seq: u32) {
         match self.conditions.config().recovery {
             Recovery::None => self.give_up(seq),
             // The block's repairs may bring it: decided at the end of the round.

@@ -61,7 +61,7 @@ impl SmallPackets {
     ) -> usize {
         let chosen = match choice {
             _ if self.seqs.is_empty() || loss < LOSS_LEAST => return 0,
-            Some(Choice::Copy(_) | Choice::Repair { .. }) => return 0,
+            Some(Choice::Pair { .. } | Choice::Copy(_) | Choice::Repair { .. }) => return 0,
             Some(Choice::Body(seq)) => Some(seq),
             None => None,
         };

@@ -21,6 +21,7 @@ fn a_radio_keeps_the_contract() {
                 Config {
                     window: 64,
                     queue: 8,
+                    fragments: by_demand,
                     ..Config::slots()
                 },
                 1,

@@ -114,12 +114,12 @@ impl Blocks {
     }
 
     /// Adds a cohort, closed from the start: bodies that are sent again together, and the repairs that they share.
-    pub fn gather(&mut self, first: u32, mask: u64, owed: usize) {
+    pub fn gather(&mut self, service: usize, (first, mask): (u32, u64), owed: usize) {
         let block = Block {
             first,
             mask,
             open: false,
-            service: 0,
+            service,
             deadline: None,
             rounds: 0,
             owed,

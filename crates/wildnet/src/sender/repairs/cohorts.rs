@@ -121,7 +121,8 @@ impl Repairs {
             let owed = self.planned(conditions, service, (missing, left), block);
             // While so many blocks wait, bodies are repeated without repairs.
             if owed > 0 && self.blocks.have_room() {
-                self.blocks.gather(base.wrapping_add(oldest), mask, owed);
+                let first = base.wrapping_add(oldest);
+                self.blocks.gather(service, (first, mask), owed);
             }
             begin = oldest.saturating_add(u64::BITS);
         }
