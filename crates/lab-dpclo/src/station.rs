@@ -31,6 +31,9 @@ pub struct Station<'a> {
     /// The segments that arrived: stream, source node, the router's number, time.
     pub arrivals: Vec<(u16, u16, u32, Instant)>,
     outbox: VecDeque<Segment>,
+    /// Space for a packet on its way up, and for one on its way between host and router: stations are served at each event, mostly
+    /// without any.
+    room: [Vec<u8>; 2],
     /// Packets that may wait for one destination.
     limit: u16,
     now: Instant,
@@ -61,6 +64,7 @@ impl<'a> Station<'a> {
             left: Vec::new(),
             arrivals: Vec::new(),
             outbox: VecDeque::new(),
+            room: [vec![0; PACKET], vec![0; PACKET]],
             limit,
             now: Instant::ZERO,
         }
@@ -68,8 +72,8 @@ impl<'a> Station<'a> {
 
     fn serve(&mut self, now: Instant) {
         self.now = now;
-        let mut room = [0; PACKET];
-        let mut buffer = [0; PACKET];
+        // Taken out because `deliver` changes the rest of the station.
+        let [mut buffer, mut room] = std::mem::take(&mut self.room);
         while let Some(delivery) = self.router.poll_delivery(&mut buffer) {
             self.deliver(now, &delivery, &buffer[..delivery.len], &mut room);
         }
@@ -80,6 +84,7 @@ impl<'a> Station<'a> {
         if self.host.is_some() {
             moved |= self.serve_host(now, &mut room);
         }
+        self.room = [buffer, room];
         if moved {
             // With new packets, the router must choose its next transmission again.
             self.router.handle_timeout(now);

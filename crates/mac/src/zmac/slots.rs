@@ -20,7 +20,15 @@ pub struct Schedule {
     /// The own slots; `None`: the node owns no slot.
     pub own: Option<Slot>,
     two_hop: [Option<Slot>; TWO_HOP_MAX],
+    /// The barred ones of time slots 0 to 255, one bit each, by all owners whose period divides 256: a station asks at every change of the
+    /// carrier.
+    barred: [u64; ROUND / 64],
+    /// Whether there are other owners.
+    longer: bool,
 }
+
+/// Time slots of [`Schedule::barred`].
+const ROUND: usize = 256;
 
 impl Slot {
     /// Z-MAC's time frame rule: the period is the smallest power of two above `largest`, the largest slot number within two
@@ -37,7 +45,13 @@ impl Slot {
 
     /// Whether time slot `index` is one of these.
     pub fn holds(self, index: u64) -> bool {
-        index % u64::from(self.frame.max(1)) == u64::from(self.number)
+        let frame = u64::from(self.frame.max(1));
+        // A division takes as long as all the rest.
+        let place = match frame.is_power_of_two() {
+            true => index & (frame - 1),
+            false => index % frame,
+        };
+        place == u64::from(self.number)
     }
 }
 
@@ -47,6 +61,8 @@ impl Schedule {
         Schedule {
             own,
             two_hop: [None; TWO_HOP_MAX],
+            barred: [0; ROUND / 64],
+            longer: false,
         }
     }
 
@@ -81,8 +97,18 @@ impl Schedule {
 
     /// Records the slots of a node two hops away. False if there is no room.
     pub fn bar(&mut self, slot: Slot) -> bool {
-        let free = self.two_hop.iter_mut().find(|place| place.is_none());
-        free.map(|place| *place = Some(slot)).is_some()
+        let Some(free) = self.two_hop.iter_mut().find(|place| place.is_none()) else {
+            return false;
+        };
+        *free = Some(slot);
+        let divides = ROUND.is_multiple_of(usize::from(slot.frame.max(1)));
+        self.longer |= !divides;
+        for index in (0..ROUND as u64).filter(|&index| divides && slot.holds(index)) {
+            if let Some(bits) = self.barred.get_mut(index as usize / 64) {
+                *bits |= 1 << (index % 64);
+            }
+        }
+        true
     }
 
     /// Whether the node owns the time slot that `at` lies in.
@@ -93,9 +119,15 @@ impl Schedule {
 
     /// Whether the time slot that `at` lies in belongs to a node two hops away, and not to this one.
     pub fn is_barred(&self, at: Instant, slot: Duration) -> bool {
-        let index = index(at, slot);
+        self.bars(index(at, slot))
+    }
+
+    fn bars(&self, index: u64) -> bool {
         let holds = |owner: &Option<Slot>| owner.is_some_and(|owner| owner.holds(index));
-        !holds(&self.own) && self.two_hop.iter().any(holds)
+        let place = index as usize % ROUND;
+        let bits = self.barred.get(place / 64).copied().unwrap_or(0);
+        let barred = bits >> (place % 64) & 1 == 1 || self.longer && self.two_hop.iter().any(holds);
+        barred && !holds(&self.own)
     }
 
     /// The earliest moment from `at` on that lies neither in a barred time slot nor less than `guard` before one.
@@ -103,10 +135,11 @@ impl Schedule {
         let mut at = at;
         // Owners recur with their frames, so a bar that lasts longer than this is permanent.
         for _ in 0..1024 {
-            if !self.is_barred(at, slot) && !self.is_barred(at + guard, slot) {
+            let here = index(at, slot);
+            if !self.bars(here) && !self.is_barred(at + guard, slot) {
                 return at;
             }
-            at = Instant::ZERO + slot * (index(at, slot).saturating_add(1));
+            at = Instant::ZERO + slot * (here.saturating_add(1));
         }
         at
     }
@@ -194,6 +227,46 @@ mod tests {
             assert_eq!(Slot::by_rule(0, largest).frame, frame);
         }
         assert_eq!(Slot::by_rule(65_535, 65_535).frame, 1 << 15);
+    }
+
+    /// Goal: the bits of barred slots say what the owners say, whatever their periods. Method: random owners, some of periods that are
+    /// longer than the bits or do not divide them, against each owner's own rule.
+    #[test]
+    fn bits_of_barred_slots_are_those_of_the_owners() {
+        for seed in 0..50 {
+            let mut random = Seed(seed).stream(Purpose::Trial(1));
+            let periods = [1, 4, 32, 64, 256, 512, 1024, 12, 100];
+            // Half of the schedules have only periods that divide the bits.
+            let usable = if seed % 2 == 0 { 5 } else { periods.len() };
+            let mut draw = || {
+                let frame = periods[random.below(usable as u64) as usize];
+                let number = random.below(u64::from(frame)) as u16;
+                Slot { number, frame }
+            };
+            let own = Slot {
+                number: 3,
+                frame: 8,
+            };
+            let mut schedule = Schedule::new(Some(own));
+            let mut owners = Vec::new();
+            for _ in 0..12 {
+                let owner = draw();
+                let usual = owner.frame > 1 || seed % 5 == 0;
+                if usual {
+                    assert!(schedule.bar(owner));
+                    owners.push(owner);
+                }
+            }
+            let barred = |index| {
+                owners
+                    .iter()
+                    .any(|owner| index % u64::from(owner.frame) == u64::from(owner.number))
+            };
+            for index in (0..3000).chain([u64::MAX - 1, 1 << 40]) {
+                let expected = barred(index) && index % 8 != 3;
+                assert_eq!(schedule.bars(index), expected, "seed {seed}, slot {index}");
+            }
+        }
     }
 
     /// Random networks: no two nodes within two hops ever own one time slot, though their frames differ in length.
