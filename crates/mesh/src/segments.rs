@@ -157,7 +157,7 @@ pub fn cut(
 #[derive(Debug, Default)]
 pub struct Joiner {
     packet: Vec<u8>,
-    /// Segments in it.
+    /// How many segments are in the packet.
     count: usize,
     /// What the next segment must be; `None` if none may follow.
     next: Option<Next>,

@@ -133,7 +133,12 @@ mod tests {
 
     #[test]
     fn all_hosts_of_a_network_have_an_address() {
-        let all = |net| Net::parse(net).unwrap().broadcast().map(|at| at.to_string());
+        let all = |net| {
+            Net::parse(net)
+                .unwrap()
+                .broadcast()
+                .map(|at| at.to_string())
+        };
         assert_eq!(all("10.77.3.4/16"), Some("10.77.255.255".into()));
         assert_eq!(all("10.77.3.4/30"), Some("10.77.3.7".into()));
         assert_eq!([all("10.77.3.4/31"), all("fd77::/64")], [None, None]);

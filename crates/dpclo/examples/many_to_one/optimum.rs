@@ -104,7 +104,7 @@ pub fn print(scene: &Scene) -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// The geometric mean.
+/// The geometric mean of the rates, in their unit.
 pub fn geometric(rates: &[f64]) -> f64 {
     let logs: f64 = rates.iter().map(|&rate| libm::log(rate)).sum();
     libm::exp(logs / rates.len() as f64)

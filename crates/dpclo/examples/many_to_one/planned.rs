@@ -37,7 +37,7 @@ struct Plan {
 struct Way {
     flow: usize,
     nodes: Vec<u16>,
-    /// Packets a second.
+    /// How many packets a second take it.
     rate: f64,
 }
 

@@ -28,11 +28,11 @@ pub enum Between {
     Single,
 }
 
-/// What is sent.
+/// What the sending host puts on its way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Traffic {
     Datagrams,
-    /// One TCP connection.
+    /// One TCP connection of the kernel.
     Stream,
 }
 
