@@ -23,12 +23,7 @@ use on_air::{Access, Mesh};
 
 /// Sources begin, counting begins, the run ends, in seconds since routing began.
 const TIMES_S: [u64; 3] = [20, 50, 110];
-const ZMAC: Access = Access::Zmac {
-    slots_s: 30,
-    notify: true,
-    window: 32,
-    notify_waits: true,
-};
+const SLOTS_S: u64 = 30;
 /// Packets a second over a link alone: DIFS, 15.5 slots of back-off, 252 octets, SIFS, ACK.
 const LINK: f64 = 533.6;
 
@@ -99,7 +94,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             ("dpclo", Settings::paper()),
             ("improved", Settings::improved()),
         ] {
-            for access in [Access::Dcf, Access::Edca, ZMAC] {
+            for access in [Access::Dcf, Access::Edca, Access::zmac(SLOTS_S)] {
                 let runs = (1..=seeds).map(|seed| case.run(settings, access, seed));
                 let runs: Vec<Vec<f64>> = runs.collect::<Result<_, chappe_sim::Error>>()?;
                 println!(

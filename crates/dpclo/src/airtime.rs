@@ -3,9 +3,9 @@
 //! Every node has a *congestion price*. It rises while the node and its neighbours together use more of the channel than there
 //! is, or the node's queue is long, and falls otherwise. Neighbours of one node are at most two ranges apart and so sense each
 //! other: of them one can send at a time. A transmission takes the channel from all nodes that sense it, so it costs its
-//! duration times the sum of their prices, and a path costs the sum over its hops. A source that sends at the inverse of its
-//! path's cost maximises the sum of the logarithms of all rates (Kelly, Maulloo, Tan, 1998; Low and Lapsley, 1999: the price
-//! of a constraint moves with its excess).
+//! duration times the sum of their prices, and a path costs the sum over its hops. Sources that send at a falling function of their
+//! path's cost maximise a sum of utilities: with the inverse that of logarithms, with the inverse root one that is fairer to long
+//! paths (Kelly, Maulloo, Tan, 1998; Mo, Walrand, 2000; Low and Lapsley, 1999: the price of a constraint moves with its excess).
 //!
 //! Nodes within three hops stand for those that sense a transmission: with ns-2's ranges, 550 m is 2.2 times the range of
 //! reception. Each tells its airtime and price in data frames and probes, and probes repeat those of nodes within two hops.
@@ -148,7 +148,9 @@ impl Airtime {
         let step = excess.clamp(-law.fall, law.rise) * span;
         self.price = (self.price * libm::exp(step)).clamp(law.floor, Share::PRICE_MAX);
         self.own = Share::new(self.share, self.price);
-        let prices = self.known.iter().map(|known| known.share.price());
+        // An idle node charges nothing, however many there are.
+        let beyond = |known: &Known| (known.share.price() - law.floor).max(0.0);
+        let prices = self.known.iter().map(beyond);
         self.around = self.price + prices.sum::<f64>();
         (self.updated, self.next) = (now, now + law.interval);
     }
@@ -191,9 +193,18 @@ mod tests {
         airtime.on_share(at(2000), 9, Share::new(1.0, 0.25), 2);
         loaded(&mut airtime, 2000, 5, 0.0);
         assert!(airtime.price > risen, "three neighbours that send always");
-        // 1874 us, at a price of 1 for the four nodes together and this node's.
-        let cost = airtime.cost(216) / (1.0 + airtime.price);
+        // 1874 us, at a price of 1 for the four nodes together and this node's, less what they have while idle.
+        let cost = airtime.cost(216) / (1.0 - 3.0 * LAW.floor + airtime.price);
         assert!((cost - 0.001_874).abs() < 2e-5, "{cost}");
+        // A hundred idle nodes around cost nothing.
+        let mut lone = Airtime::new(LAW, 200, at(0));
+        (0..100).for_each(|node| lone.on_share(at(0), node, Share::new(0.0, LAW.floor), 2));
+        lone.update(at(100), 0.0);
+        assert!(
+            lone.cost(216) < 1.1 * 0.001_874 * LAW.floor,
+            "{}",
+            lone.cost(216)
+        );
         // Their shares expire, and the price returns to its floor.
         for second in 3..80 {
             loaded(&mut airtime, 1000 * second, 0, 0.0);

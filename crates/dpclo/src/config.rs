@@ -232,7 +232,7 @@ pub struct PriceLaw {
     pub interval: Duration,
 }
 
-/// The rate is the inverse of the path's cost, which nodes charge by airtime: proportionally fair. See `airtime.rs`.
+/// The rate falls with the path's cost, which nodes charge by airtime. See `airtime.rs`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AirtimeLaw {
     /// What a transmission takes from the channel beside its octets. 1010 us (802.11b at 2 Mbit/s: long preamble 192 us, 36
@@ -256,8 +256,8 @@ pub struct AirtimeLaw {
     pub rise: f64,
     /// The fastest fall of the price's logarithm in a second. 0.5 (ours: that of an idle channel).
     pub fall: f64,
-    /// The least price. It must allow a lone flow a link's whole rate. 0.01 (ours: with 50 nodes around, eight hops of
-    /// 1.9 ms cost 7.5 ms: 133 packets a second, where 107 are a fifth of a link's).
+    /// The least price, which a node charges for its own transmissions only. It must allow a lone flow a link's whole rate. 0.01 (ours:
+    /// a hop of 1.9 ms costs 19 us, which is 1040 packets a second, and eight hops 367, where a link carries 534).
     pub floor: f64,
     /// Time constant of a node's own airtime. 500 ms (ours: a dozen packets at 25 a second).
     pub smoothing: Duration,
@@ -270,6 +270,10 @@ pub struct AirtimeLaw {
     pub start: f64,
     /// Time in which a rate at most doubles. 1 s (ours: that of probes, which spread prices beyond the neighbours).
     pub double: Duration,
+    /// Alpha of the utility whose sum the rates maximise (Mo, Walrand, 2000): 1 is proportional fairness; 2 makes the sum of the times
+    /// between two packets of each flow least (Massoulie, Roberts, 1999). 2 (prices count every hop within three of a bottleneck, where
+    /// schedules have room for two at once, so that far sources pay too much).
+    pub fairness: f64,
 }
 
 /// Tokens earned by overhearing the next hop (Fusion).

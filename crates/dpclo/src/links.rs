@@ -282,6 +282,7 @@ impl Links {
             let times = link.barred.1.min(BARRED_TWICE_MAX);
             link.barred = (now + BARRED * (1 << times), times + 1);
             (link.etx, link.settled) = (None, false);
+            self.set_metric(place);
         }
     }
 
@@ -530,6 +531,26 @@ mod tests {
             links.update(second(13), place),
             Change::Down,
             "it lists others, not us"
+        );
+    }
+
+    /// Defect: routes were ranked by a barred link until its next probe was due.
+    #[test]
+    fn a_barred_link_has_no_metric_at_once() {
+        let mut links = links();
+        let place = links.enter(second(0), 7).unwrap();
+        for n in 0..10u16 {
+            links.on_probe(second(u64::from(n)), place, (1, n), Some((10, 10)));
+            links.update(second(u64::from(n)), place);
+        }
+        let version = links.version();
+        assert!(links.metric(place).exists());
+        links.bar(second(10), place);
+        assert!(!links.metric(place).exists() && links.usable().count() == 0);
+        assert_ne!(
+            links.version(),
+            version,
+            "what was ranked before holds no longer"
         );
     }
 

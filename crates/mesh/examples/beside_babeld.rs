@@ -5,7 +5,8 @@
 //! cargo run --release -p chappe-mesh --example beside_babeld -- [NETWORK...] [--seeds 10] [--from 1] [--seconds 10] [--cubic] [--bbr]
 //! ```
 //!
-//! Networks: `line`, `diamond`, `five` (by iperf3), `twelve`; `wire` is two daemons on a cable, four rates for five seconds each. The cells of a seed follow each other, so that routers meet the same load of the machine.
+//! Networks: `line`, `diamond`, `five` (by iperf3), `twelve`; `wire [--rounds 1] [--rate 100]` is two daemons on a cable, at 100 and 400
+//! Mbit/s for five seconds each, beside programs that only copy packets between TUN device and cable. The cells of a seed follow each other, so that routers meet the same load of the machine.
 //! babeld, iperf3 and ping are Debian packages (`babeld`, `iperf3`, `iputils-ping`).
 
 #[path = "../tests/suite/rivals/mod.rs"]
@@ -13,7 +14,7 @@ mod rivals;
 
 use std::process::Command;
 
-use rivals::{Called, Cell, Place, Router, Seen, apart, called};
+use rivals::{Between, Called, Cell, Place, Router, Seen, Traffic, apart, called};
 
 struct Order {
     places: Vec<Place>,
@@ -29,7 +30,7 @@ fn main() {
         return;
     };
     if words.iter().any(|word| word == "wire") {
-        return on_a_wire();
+        return on_a_wire(&words);
     }
     let order = order(&words);
     for &place in &order.places {
@@ -39,15 +40,31 @@ fn main() {
     }
 }
 
-fn on_a_wire() {
-    for rate in ["10", "50", "100", "400"] {
-        let program = std::env::current_exe().expect("this program");
-        let output = Command::new(program).args(["--wire", rate]).output();
-        let output = output.expect("a measurement");
-        print!(
-            "{rate} Mbit/s offered: {}",
-            String::from_utf8_lossy(&output.stdout)
-        );
+/// What a packet costs on a cable: the daemon, and programs that only copy packets between device and cable, in turn.
+fn on_a_wire(words: &[String]) {
+    let program = std::env::current_exe().expect("this program");
+    let after = |name: &str| {
+        let at = words.iter().position(|word| word == name);
+        at.and_then(|at| words.get(at + 1)).map(String::as_str)
+    };
+    let rounds = after("--rounds").and_then(|rounds| rounds.parse().ok());
+    let rates = after("--rate").map_or(vec!["100", "400"], |rate| vec![rate]);
+    for _ in 0..rounds.unwrap_or(1) {
+        for &rate in &rates {
+            for traffic in Traffic::ALL {
+                for between in Between::ALL {
+                    let words = ["--wire", between.name(), traffic.name(), rate];
+                    let output = Command::new(&program).args(words).output();
+                    let output = output.expect("a measurement");
+                    print!(
+                        "{rate} Mbit/s of {}, {}: {}",
+                        traffic.name(),
+                        between.name(),
+                        String::from_utf8_lossy(&output.stdout)
+                    );
+                }
+            }
+        }
     }
 }
 

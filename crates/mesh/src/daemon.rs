@@ -10,13 +10,14 @@ use chappe_core::{Address, Duration, Instant, Seed};
 use chappe_live::{
     Carrier, Config, Ending, Hellos, Live, Membership, Pace, Port, Retries, Statistics,
 };
-use chappe_sys::tun::{Kind, Tun};
+use chappe_sys::tun::Tun;
 use chappe_sys::{Error, Links};
 
 use crate::answers::Answers;
 use crate::exports::Exports;
 use crate::node::{Node, mtu_of};
 use crate::packet::Net;
+use crate::segments::{self, Joiner};
 use crate::settings::NodeConfig;
 
 /// The second EtherType that IEEE 802 leaves to local experiments; `chappe cast` has the first.
@@ -54,6 +55,8 @@ pub struct Mesh {
 
 /// Packets read from the host before the network gets its turn.
 const TURN: usize = 64;
+/// Octets of the longest packet that the device gives: joined segments, behind the device's header.
+const JOINED_MAX: usize = (1 << 16) + 10;
 /// How often exported routes are compared with what is announced.
 const EXPORT_EVERY: Duration = Duration::from_secs(1);
 
@@ -83,7 +86,8 @@ impl Mesh {
         let mut node = Node::new(config.node.clone(), frame_max, Instant::ZERO, seed, seconds)
             .map_err(|why| Error::invalid("set up the node", &why))?;
         node.join(config.membership.clone());
-        let tun = Tun::create(&config.device, Kind::Tun)?;
+        let tun = Tun::create_joining(&config.device)?;
+        tun.join(true)?;
         let links = Links::open()?;
         links.set_mtu(tun.name(), mtu as u32)?;
         set_addresses(&links, tun.name(), &networks, config.node.number)?;
@@ -136,10 +140,15 @@ impl Mesh {
             exports,
             ..
         } = self;
-        let mut packet = vec![0; 1 << 16];
+        let mut host = HostSide {
+            tun,
+            packet: vec![0; JOINED_MAX],
+            room: Vec::new(),
+            joiner: Joiner::default(),
+        };
         let (mut failed, mut export_at) = (None, Instant::ZERO);
         let ending = live.run(|node, now, statistics| {
-            let exchanged = exchange(tun, node, now, (statistics.watched, &mut packet));
+            let exchanged = host.exchange(node, now, statistics.watched);
             if let Err(error) = exchanged {
                 failed = Some(error);
                 return ControlFlow::Break(());
@@ -200,22 +209,50 @@ fn set_addresses(
     Ok(())
 }
 
-/// Packets from the host to the node, if some may wait, and back.
-fn exchange(
-    tun: &Tun,
-    node: &mut Node,
-    now: Instant,
-    (waiting, packet): (bool, &mut [u8]),
-) -> chappe_sys::Result<()> {
-    while let Some(len) = node.deliver(packet) {
-        // A host without room drops, as any interface does.
-        tun.send(packet.get(..len).unwrap_or_default())?;
+/// The host's side of a running node.
+struct HostSide<'a> {
+    tun: &'a Tun,
+    /// Room for a packet of the device.
+    packet: Vec<u8>,
+    /// Room for a segment of it.
+    room: Vec<u8>,
+    joiner: Joiner,
+}
+
+impl HostSide<'_> {
+    /// Packets from the host to the node, if some may wait, and back.
+    fn exchange(&mut self, node: &mut Node, now: Instant, waiting: bool) -> chappe_sys::Result<()> {
+        while let Some(len) = node.deliver(&mut self.packet) {
+            let packet = self.packet.get(..len).unwrap_or_default();
+            if !self.joiner.push(packet) {
+                give(self.tun, &mut self.joiner)?;
+                self.joiner.push(packet);
+            }
+        }
+        give(self.tun, &mut self.joiner)?;
+        let mut count = 0;
+        while waiting && count < TURN {
+            let Some((len, joined)) = self.tun.receive_joined(&mut self.packet)? else {
+                return Ok(());
+            };
+            let packet = self.packet.get(..len).unwrap_or_default();
+            let cut = joined.map_or(0, |joined| {
+                segments::cut(packet, joined, &mut self.room, |one| node.offer(now, one))
+            });
+            if cut == 0 {
+                // One packet; or what no rule cuts, which the node drops and counts, since it is too long.
+                node.offer(now, packet);
+            }
+            count += cut.max(1);
+        }
+        Ok(())
     }
-    for _ in 0..if waiting { TURN } else { 0 } {
-        let Some(len) = tun.receive(packet)? else {
-            return Ok(());
-        };
-        node.offer(now, packet.get(..len).unwrap_or_default());
+}
+
+/// Gives the host what has been joined. A host without room drops, as any interface does.
+fn give(tun: &Tun, joiner: &mut Joiner) -> chappe_sys::Result<()> {
+    if let Some((packet, joined)) = joiner.take() {
+        tun.send_joined(packet, joined)?;
     }
     Ok(())
 }

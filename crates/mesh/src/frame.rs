@@ -33,7 +33,8 @@ pub const AROUND: usize = HEAD + ACKS_MAX * ACK + PART;
 /// `to` of a part for all neighbours.
 pub const ALL: u16 = u16::MAX;
 
-const VERSION: u8 = 2;
+/// The version of the format, and of what ends tell each other in it ([`crate::receipts`]). Other versions are refused.
+pub const VERSION: u8 = 3;
 
 /// What the body is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

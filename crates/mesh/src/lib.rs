@@ -22,6 +22,7 @@
 //!         hop: Hop::Broadcast,
 //!         size: 2,
 //!         mtu: 1400,
+//!         groups: false,
 //!     };
 //!     Node::new(config, 2242, Instant::ZERO, Seed(number.into()), 0).unwrap()
 //! };
@@ -64,6 +65,7 @@
 //! | [`host`] | a queue for each flow, controlled delay, marks before drops |
 //! | [`announce`] | networks behind nodes, told to the whole mesh |
 //! | [`receipts`] | ends tell each other what has arrived, so that a relay that passes nothing on is left |
+//! | [`segments`] | TCP segments that pass the TUN device together |
 //! | [`packet`] [`frame`] | packets of the host; frames of a link |
 //! | [`settings`] | a node's configuration, and the router's that follows |
 //! | [`status`] [`answers`] | the state as text, JSON, NetJSON, Prometheus; the socket that answers |
@@ -83,5 +85,6 @@ pub mod node;
 pub mod packet;
 pub mod receipts;
 pub mod recovery;
+pub mod segments;
 pub mod settings;
 pub mod status;

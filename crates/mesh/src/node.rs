@@ -80,7 +80,7 @@ pub struct Node {
 pub struct NodeCounters {
     /// Packets of the host that are not IP.
     pub not_ip: u64,
-    /// Packets of the host to a group or to this node.
+    /// Packets of the host to this node, and those to groups, if the mesh does not carry them.
     pub not_unicast: u64,
     /// Packets of the host to an address behind no node that is known.
     pub unknown: u64,
@@ -147,7 +147,7 @@ pub enum Whither {
     Node(u16),
     /// Nowhere: no node is known behind which the address lies.
     Unknown,
-    /// To a group, which the mesh does not carry.
+    /// To a group or to all: to every node, or nowhere ([`NodeConfig::groups`]).
     Group,
 }
 
@@ -254,9 +254,25 @@ impl Node {
                 self.host.offer(now, node, facts, packet);
                 self.pump(now);
             }
+            Whither::Group if self.config.groups => self.offer_to_all(now, facts, packet),
             Whither::Unknown => self.counters.unknown += 1,
             Whither::Here | Whither::Group => self.counters.not_unicast += 1,
         }
+    }
+
+    /// A packet of the host for every node that is reachable. Each copy waits, pays and is recovered as any packet to that node
+    /// (head-end replication, as in RFC 8365, 11.1).
+    fn offer_to_all(&mut self, now: Instant, facts: Facts, packet: &[u8]) {
+        let router = &self.router;
+        let reachable = |node: &u16| router.distance(*node).is_some();
+        let nodes: Vec<u16> = router.destinations().filter(reachable).collect();
+        if nodes.is_empty() {
+            self.counters.unknown += 1;
+        }
+        for node in nodes {
+            self.host.offer(now, node, facts, packet);
+        }
+        self.pump(now);
     }
 
     /// Writes the next packet for the host to `room`; its length, or `None` if there is none.
@@ -287,7 +303,7 @@ impl Node {
             IpAddr::V4(address) => address.is_multicast() || address.is_broadcast(),
             IpAddr::V6(address) => address.is_multicast(),
         };
-        if group {
+        if group || (self.config.networks.iter()).any(|net| net.broadcast() == Some(address)) {
             return Whither::Group;
         }
         let mut numbers = (self.config.networks.iter()).filter_map(|net| net.number(address));

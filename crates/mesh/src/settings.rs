@@ -36,6 +36,8 @@ pub struct NodeConfig {
     pub size: u16,
     /// The longest IP packet in octets, the same on all nodes.
     pub mtu: usize,
+    /// Whether packets of the host to groups and to all go to every node that is reachable, to each as a packet of its own.
+    pub groups: bool,
 }
 
 /// Probes of a neighbourhood may take this share of the channel, and updates half of it: 2 % of the air is the goal for all
@@ -155,6 +157,7 @@ impl NodeConfig {
                 // A fifth of a link at once: TCP's own start is slower (RFC 6928), and queues bound what is too much.
                 start: (0.2 / full.as_secs_f64()).min(START_MAX),
                 double: Duration::from_millis(200),
+                fairness: 1.0,
                 ..AirtimeLaw::DOT11B
             }),
             extras: Extras {
@@ -199,6 +202,7 @@ mod tests {
                         size,
                         // The default of `chappe mesh`, on an interface of 1500 octets.
                         mtu: 1400,
+                        groups: false,
                     };
                     let node = Node::new(config, 1470, Instant::ZERO, Seed(1), 0);
                     assert!(node.is_ok(), "{rate} {air:?} {size}: {:?}", node.err());

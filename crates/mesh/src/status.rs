@@ -466,7 +466,7 @@ fn counters(node: &Node, statistics: &Statistics) -> Vec<(&'static str, &'static
         ),
         (
             "lost_group",
-            "Packets of this host to a group, or to itself.",
+            "Packets of this host to itself, or to a group, which it does not carry.",
             own.not_unicast,
         ),
         (
@@ -635,9 +635,11 @@ pub fn explain(why: &Why, config: &NodeConfig, address: IpAddr) -> String {
     let node = match why.whither {
         Whither::Here => return format!("{address} is this node, {}\n", config.number),
         Whither::Group => {
-            return format!(
-                "{address} is a group address: the mesh carries packets to one node only\n"
-            );
+            let fate = match config.groups {
+                true => "to every node that is reachable",
+                false => "nowhere, since `groups` is not set",
+            };
+            return format!("{address} is a group's: packets go {fate}\n");
         }
         Whither::Unknown => {
             return format!(

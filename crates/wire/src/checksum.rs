@@ -1,4 +1,4 @@
-//! The Internet checksum over IPv6's pseudo header (RFC 1071; RFC 8200, 8.1).
+//! The Internet checksum (RFC 1071), also over IPv6's pseudo header (RFC 8200, 8.1).
 
 use core::net::Ipv6Addr;
 
@@ -30,9 +30,48 @@ fn add(sum: &mut u64, part: &[u8]) {
     }
 }
 
+/// The one's complement sum of 16-bit words, big-endian; an odd octet at the end is the upper half of a word. Of several parts, all
+/// but the last must have an even length; [`fold`] adds their sums. Reads four octets at a time, for packets of a host.
+pub fn sum(part: &[u8]) -> u16 {
+    let (words, rest) = part.as_chunks::<4>();
+    let mut last = [0; 4];
+    last.iter_mut().zip(rest).for_each(|(to, from)| *to = *from);
+    // The sum of words in either order of octets is the same number in that order (RFC 1071, 2 B).
+    let whole: u64 = words
+        .iter()
+        .map(|word| u64::from(u32::from_ne_bytes(*word)))
+        .sum();
+    let sum = whole + u64::from(u32::from_ne_bytes(last));
+    u16::from_be_bytes(fold([sum]).to_ne_bytes())
+}
+
+/// Adds sums in one's complement.
+pub fn fold(sums: impl IntoIterator<Item = impl Into<u64>>) -> u16 {
+    let mut sum: u64 = sums.into_iter().map(Into::<u64>::into).sum();
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    sum as u16
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The example of RFC 1071, 3, and every length: the sum is that of the words one by one.
+    #[test]
+    fn sums_of_any_length_are_those_of_their_words() {
+        assert_eq!(
+            sum(&[0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7]),
+            0xddf2
+        );
+        let octets: [u8; 61] = core::array::from_fn(|n| (n * 89 + 7) as u8);
+        for len in 0..=octets.len() {
+            let mut words = 0;
+            add(&mut words, &octets[..len]);
+            assert_eq!(sum(&octets[..len]), fold([words]), "{len}");
+        }
+    }
 
     /// A UDP datagram whose checksum was worked out by hand: ::1 to ::2, ports 1 and 2, length 9, one octet 0x03.
     /// Words: 1 + 2 + 9 + 17 + 1 + 2 + 9 + 0x0300 = 0x0329; complement 0xfcd6.

@@ -62,6 +62,13 @@ impl Net {
         self.has(address).then(|| u16::try_from(rest).ok())?
     }
 
+    /// The address of all hosts of an IPv4 network, which one of fewer than four addresses has not (RFC 919, RFC 3021).
+    pub fn broadcast(&self) -> Option<IpAddr> {
+        let last = bits(self.address) | !mask(self.prefix);
+        let has = self.address.is_ipv4() && self.prefix < 31;
+        has.then(|| from_bits(self.address, last))
+    }
+
     /// The same network by its first address.
     pub fn cut(self) -> Net {
         let address = from_bits(self.address, bits(self.address) & mask(self.prefix));
@@ -122,6 +129,19 @@ mod tests {
         assert!(Net::DEFAULT_V4.has("1.2.3.4".parse().unwrap()));
         assert!(!Net::DEFAULT_V4.has("::1".parse().unwrap()));
         assert_eq!(Net::parse("10.0.0.0/33"), None);
+    }
+
+    #[test]
+    fn all_hosts_of_a_network_have_an_address() {
+        let all = |net| {
+            Net::parse(net)
+                .unwrap()
+                .broadcast()
+                .map(|at| at.to_string())
+        };
+        assert_eq!(all("10.77.3.4/16"), Some("10.77.255.255".into()));
+        assert_eq!(all("10.77.3.4/30"), Some("10.77.3.7".into()));
+        assert_eq!([all("10.77.3.4/31"), all("fd77::/64")], [None, None]);
     }
 
     #[test]

@@ -106,8 +106,9 @@ impl Settings {
             ("", 0.0, 0.0, 0.0),
             ("", 0.0, 0.0, 0.0),
             ("", 0.0, 0.0, 0.0),
+            ("", 0.0, 0.0, 0.0),
         ];
-        let [.., first, second, third] = &mut ranges;
+        let [.., first, second, third, fourth] = &mut ranges;
         match law {
             RateLaw::Queue(law) => {
                 *first = ("rate.step", law.step, 0.0, any);
@@ -123,6 +124,7 @@ impl Settings {
                 *first = ("rate.load", law.load, 0.01, 100.0);
                 *second = ("rate.floor", law.floor, 0.0003, header::Share::PRICE_MAX);
                 *third = ("rate.start", law.start, 0.1, 1000.0);
+                *fourth = ("rate.fairness", law.fairness, 0.5, 8.0);
             }
             RateLaw::Unlimited => {}
         }

@@ -67,13 +67,7 @@ fn edca(settings: Settings, ratios: [f64; 6], seed: u64) -> Run {
 
 /// ZMAC+ with the time slots that DRAND finds on the same air.
 fn zmac(settings: Settings, ratios: [f64; 6], seed: u64) -> Run {
-    let access = Access::Zmac {
-        slots_s: SLOTS_S,
-        notify: true,
-        window: 32,
-        notify_waits: true,
-    };
-    over(access, settings, ratios, seed)
+    over(Access::zmac(SLOTS_S), settings, ratios, seed)
 }
 
 fn single() -> Settings {

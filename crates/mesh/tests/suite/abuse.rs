@@ -40,7 +40,7 @@ fn a_million_garbage_frames_change_nothing_but_counters() {
         let len = (n % 120) as usize;
         stream.fill(&mut garbage[..len]);
         if n % 2 == 0 && len > 8 {
-            garbage[0] = 0x20 | garbage[0] & 3;
+            garbage[0] = frame::VERSION << 4 | garbage[0] & 3;
             garbage[2] = 0;
         }
         let from = stream.below(60_000) as u16 + 100;

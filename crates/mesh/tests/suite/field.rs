@@ -87,6 +87,7 @@ impl Field {
             hop: Hop::Broadcast,
             size: self.ratios.len() as u16,
             mtu: 1400,
+            groups: true,
         };
         let seconds = 1000 + self.lives as u32;
         let seed = self.seed.child(self.lives);

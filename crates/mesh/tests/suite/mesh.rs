@@ -185,6 +185,38 @@ fn networks_behind_nodes_are_found() {
     );
 }
 
+/// Goal: what a host sends to a group or to all reaches every node once, over lossy hops, too. Method: `groups` is on; a third node
+/// crashes, and the others get theirs nevertheless.
+#[test]
+fn packets_to_groups_reach_every_node_once() {
+    let mut field = Field::new(Field::line(5, 0.8), 3);
+    field.run(secs(5.0), |_| {});
+    for (number, group) in [
+        (1, "224.0.0.200"),
+        (2, "10.77.255.255"),
+        (3, "255.255.255.255"),
+    ] {
+        field.offer_to(1, group.parse().unwrap(), number, 500);
+    }
+    field.run(secs(8.0), |_| {});
+    for place in [0, 2, 3, 4] {
+        let mut numbers = field.numbers(place);
+        numbers.sort_unstable();
+        assert_eq!(numbers, [1, 2, 3], "{place}");
+    }
+    assert!(field.received[1].is_empty());
+    field.crash(4);
+    field.offer_to(1, "224.0.0.200".parse().unwrap(), 4, 500);
+    field.run(secs(12.0), |_| {});
+    assert!(
+        [0, 2, 3]
+            .iter()
+            .all(|&place| field.numbers(place).contains(&4))
+    );
+    let counters = field.node(1).counters().0;
+    assert_eq!((counters.not_unicast, counters.unknown), (0, 0));
+}
+
 /// A flow that fills its queue does not hold up one that sends little: 95 % of small packets within 100 ms.
 #[test]
 fn small_flows_pass_a_bulk_transfer() {

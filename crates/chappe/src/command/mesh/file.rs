@@ -51,6 +51,8 @@ struct Table {
     #[serde(default)]
     gateway: bool,
     #[serde(default)]
+    groups: bool,
+    #[serde(default)]
     export: bool,
     #[serde(default = "device")]
     device: Spanned<String>,
@@ -240,6 +242,7 @@ impl Table {
             hop: self.hop(),
             size,
             mtu,
+            groups: self.groups,
         })
     }
 

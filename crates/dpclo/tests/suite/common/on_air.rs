@@ -1,7 +1,9 @@
 //! A mesh in the simulator: routers over a MAC, sources that always have something to send, packets counted where they end.
 #![allow(dead_code, reason = "each test and example takes of it what it needs")]
 
-use chappe_core::{Address, Caps, Duration, Instant, Mac, OverMac, Purpose, Rate, Seed, Stream};
+use chappe_core::{
+    Address, Caps, Duration, Instant, LinkNode, Mac, OverMac, Purpose, Rate, Seed, Stream,
+};
 use chappe_dpclo::{Router, Settings};
 use chappe_mac::dot11::{Category, Config, Dot11, Edca};
 use chappe_mac::zmac::{self, Schedule};
@@ -30,13 +32,19 @@ pub enum Access {
     /// ZMAC+ with time slots that DRAND finds on the air; they are set after `slots_s` seconds.
     Zmac {
         slots_s: u64,
-        /// Whether nodes notify of contention. Without it every node may use every time slot at all times.
-        notify: bool,
-        /// Tno, in back-off slots: a node that does not own the time slot draws fewer.
-        window: u16,
-        /// Whether a long wait for the channel is a reason to notify, beside losses.
-        notify_waits: bool,
+        /// The windows, the slot and the notification; the station's part is ignored.
+        contention: zmac::Config,
     },
+}
+
+impl Access {
+    /// ZMAC+ as its configuration is usually.
+    pub fn zmac(slots_s: u64) -> Access {
+        Access::Zmac {
+            slots_s,
+            contention: zmac::Config::of_rate(Rate::Dsss2),
+        }
+    }
 }
 
 /// What a run gave: packets a second and mean delay in seconds of every flow, and the routers as they are then.
@@ -45,59 +53,68 @@ pub struct Played {
     pub routers: Vec<Router>,
 }
 
-impl Mesh {
-    /// Plays the whole run with this channel access.
-    pub fn over(&self, access: Access, station: Config) -> Played {
-        match access {
-            Access::Dcf => self.play(
-                0,
-                |_, _| {},
-                |address, random| Dot11::new(station, address, random),
-            ),
-            Access::Edca => self.play(
-                0,
-                |_, _| {},
-                |address, random| Edca::edca(station, Category::DSSS, address, random),
-            ),
-            Access::Zmac {
-                slots_s,
-                notify,
-                window,
-                notify_waits,
-            } => {
-                let usual = zmac::Config::of_rate(Rate::Dsss2);
-                let plus = zmac::Config {
-                    station,
-                    window,
-                    ecn: usual.ecn.filter(|_| notify).map(|ecn| zmac::Ecn {
-                        wait: match notify_waits {
-                            true => ecn.wait,
-                            false => Duration::from_secs(3600),
-                        },
-                        ..ecn
-                    }),
-                    ..usual
-                };
-                self.play(slots_s, Dot11::set_schedule, |address, random| {
-                    Dot11::zmac_plus(plus, Schedule::new(None), address, random)
-                })
-            }
+/// Plays nodes over a channel access until `end_s` seconds after they began, and returns them as they are then. `make` gets a
+/// node's number, when it begins, and random numbers of its own.
+pub fn play<N: LinkNode + Clone>(
+    (medium, seed): (&Medium, u64),
+    (access, station): (Access, Config),
+    end_s: u64,
+    make: impl Fn(u16, Instant, Stream) -> N,
+) -> Vec<N> {
+    let field = Field {
+        medium,
+        seed,
+        end_s,
+        make: &make,
+    };
+    match access {
+        Access::Dcf => field.over(
+            0,
+            |_, _| {},
+            |address, random| Dot11::new(station, address, random),
+        ),
+        Access::Edca => field.over(
+            0,
+            |_, _| {},
+            |address, random| Edca::edca(station, Category::DSSS, address, random),
+        ),
+        Access::Zmac {
+            slots_s,
+            contention,
+        } => {
+            let plus = zmac::Config {
+                station,
+                ..contention
+            };
+            field.over(slots_s, Dot11::set_schedule, |address, random| {
+                Dot11::zmac_plus(plus, Schedule::new(None), address, random)
+            })
         }
     }
+}
 
-    fn play<M: Mac>(
+/// What a run has whatever its MAC is.
+struct Field<'a, F> {
+    medium: &'a Medium,
+    seed: u64,
+    end_s: u64,
+    make: &'a F,
+}
+
+impl<N: LinkNode + Clone, F: Fn(u16, Instant, Stream) -> N> Field<'_, F> {
+    fn over<M: Mac>(
         &self,
         slots_s: u64,
         give: impl Fn(&mut M, Schedule),
         mac: impl Fn(Address, Stream) -> M,
-    ) -> Played {
+    ) -> Vec<N> {
         let station = |me: u16| {
             let random = |apart: u32| Seed(self.seed).stream(Purpose::Node(u32::from(me) + apart));
-            let loaded = self.loaded(me, slots_s, random(1000));
+            let inner = (self.make)(me, seconds(slots_s), random(1000));
             let address = Address::node(me);
             let link = match slots_s {
-                0 => Slotted::without(loaded),
-                start => Slotted::new(address, random(2000), loaded, seconds(start)),
+                0 => Slotted::without(inner),
+                start => Slotted::new(address, random(2000), inner, seconds(start)),
             };
             Box::new(OverMac::new(mac(address, random(0)), link))
         };
@@ -114,17 +131,30 @@ impl Mesh {
                 give(&mut node.mac, schedule.expect("DRAND has settled"));
             });
         }
-        simulator.run_until(AirTime::from_secs(slots_s + self.times_s[2]));
+        simulator.run_until(AirTime::from_secs(slots_s + self.end_s));
         let nodes = simulator.nodes();
+        nodes.map(|node| node.link.inner.clone()).collect()
+    }
+}
+
+impl Mesh {
+    /// Plays the whole run with this channel access.
+    pub fn over(&self, access: Access, station: Config) -> Played {
+        let nodes = play(
+            (&self.medium, self.seed),
+            (access, station),
+            self.times_s[2],
+            |me, start, random| self.loaded(me, start, random),
+        );
         Played {
-            flows: self.flows_of(&simulator),
-            routers: nodes.map(|node| node.link.loaded.router.clone()).collect(),
+            flows: self.flows_of(&nodes),
+            routers: nodes.into_iter().map(|node| node.router).collect(),
         }
     }
 
-    fn loaded(&self, me: u16, slots_s: u64, random: Stream) -> Loaded {
+    fn loaded(&self, me: u16, start: Instant, random: Stream) -> Loaded {
         let [begin, counted, _] = self.times_s;
-        let start = seconds(slots_s);
+        let after = |seconds: u64| start + Duration::from_secs(seconds);
         let router = Router::new(self.settings, me, 0, &self.caps, start, random);
         Loaded {
             router: router.expect("settings are valid"),
@@ -134,16 +164,16 @@ impl Mesh {
                 .find(|&&(from, _)| from == me)
                 .map(|&(_, to)| to),
             limit: self.settings.queues.limit,
-            begin: seconds(slots_s + begin),
-            counted: seconds(slots_s + counted),
+            begin: after(begin),
+            counted: after(counted),
             got: Vec::new(),
         }
     }
 
-    fn flows_of<M: Mac>(&self, simulator: &Simulator<OverMac<M, Slotted>>) -> Vec<(f64, f64)> {
+    fn flows_of(&self, nodes: &[Loaded]) -> Vec<(f64, f64)> {
         let [_, counted, end] = self.times_s;
         let flow = |&(source, sink): &(u16, u16)| {
-            let (packets, delay) = simulator.node(usize::from(sink)).link.loaded.from(source);
+            let (packets, delay) = nodes[usize::from(sink)].from(source);
             (packets as f64 / (end - counted) as f64, delay)
         };
         self.flows.iter().map(flow).collect()

@@ -143,6 +143,7 @@ impl<R: Recorder> Radios<R> {
                 hop,
                 size: nodes as u16,
                 mtu: mtu_of(FRAME_MAX),
+                groups: false,
             };
             let own = Seed(seed).child(place as u64 + 1);
             let mut node = Node::new(config, FRAME_MAX, Instant::ZERO, own, 1000).unwrap();

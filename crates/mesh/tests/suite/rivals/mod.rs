@@ -4,6 +4,7 @@
 #![allow(dead_code, reason = "each program uses a part")]
 
 mod cell;
+mod forwarder;
 mod iperf3;
 mod routers;
 mod traffic;
@@ -13,7 +14,7 @@ use std::process::{Command, Stdio};
 
 pub use cell::{Cell, Seen};
 pub use routers::Router;
-pub use wire::wire;
+pub use wire::{Between, Traffic, wire};
 
 /// A network, and the flows that are measured on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,12 +84,23 @@ pub fn called() -> Called {
         }
         Some((first, rest)) if first == "--wire" => {
             chappe_sys::namespace::isolate().expect("network namespaces");
-            let rate = rest.first().and_then(|rate| rate.parse().ok());
-            println!("{}", wire(rate.expect("Mbit/s")));
+            let [between, traffic, rate] = rest else {
+                panic!("what is between, the traffic, Mbit/s");
+            };
+            let between = Between::named(between).expect("what is between");
+            let traffic = Traffic::named(traffic).expect("the traffic");
+            println!("{}", wire(between, traffic, rate.parse().expect("Mbit/s")));
             Called::Done
         }
         Some((first, rest)) if first == "--router" => {
             routers::serve(rest);
+            Called::Done
+        }
+        Some((first, rest)) if first == "--forwarder" => {
+            let node = rest.first().and_then(|node| node.parse().ok());
+            let joined = rest.get(1).and_then(|name| Between::named(name));
+            forwarder::serve(node.expect("a node"), joined == Some(Between::Joined))
+                .expect("devices");
             Called::Done
         }
         _ => Called::User(words),

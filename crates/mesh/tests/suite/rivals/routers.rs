@@ -104,6 +104,7 @@ pub fn serve(words: &[String]) {
             hop: Hop::Broadcast,
             size: nodes,
             mtu: 0,
+            groups: false,
         },
         membership: Membership::example(node + 1, nodes + 1, 7),
         device: "mesh%d".into(),
