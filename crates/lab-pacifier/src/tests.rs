@@ -53,13 +53,18 @@ fn turns_need_four_octets_of_a_frame() {
 
 /// Runs the improved variant over a row of nodes that hear only their neighbours; returns the run.
 fn row(turns: bool) -> chappe_results::Run {
+    spaced(170, turns, "")
+}
+
+/// The same with nodes that are `apart` metres from the next, and with faults.
+fn spaced(apart: u32, turns: bool, faults: &str) -> chappe_results::Run {
     let places: Vec<String> = (0..8)
-        .map(|n| format!("[\"{} m\", \"0 m\"]", n * 170))
+        .map(|n| format!("[\"{} m\", \"0 m\"]", n * apart))
         .collect();
     let text = format!(
         "[network]\npositions = [{}]\n[radio]\nprofile = \"glomosim\"\ntx_power = \"5 dBm\"\nrate = \"2 Mbit/s\"\n[protocol]\n\
          system = \"pacifier\"\nvariant = \"improved\"\nprobing = \"120 s\"\nturns = {turns}\n\
-         [[transfer]]\nsource = 0\nreceivers = [4, 7]\nbytes = \"400 kB\"\n",
+         [[transfer]]\nsource = 0\nreceivers = [4, 7]\nbytes = \"400 kB\"\n{faults}",
         places.join(", ")
     );
     let plan = chappe_scenario::Plan::parse(&[&SYSTEM], "row", &text).unwrap();
@@ -79,4 +84,13 @@ fn turns_carry_more_than_contention_over_hidden_nodes() {
     }
     let (slow, fast) = (contention.worst_goodput(), turns.worst_goodput());
     assert!(fast > 1.2 * slow, "{fast} in turns, {slow} by contention");
+}
+
+/// Goal: a member that fails does not stop the others, although its turns go unused. Method: on a row whose nodes also hear those two
+/// apart, one in the middle fails for good while the object is under way.
+#[test]
+fn turns_survive_a_member_that_fails() {
+    let fails = "[[fault]]\nat = \"3 s\"\nkind = \"crash\"\nnode = 3\n";
+    let run = spaced(120, true, fails);
+    assert!(run.all_complete() && run.flows.iter().all(|flow| flow.digest_ok));
 }
