@@ -50,7 +50,7 @@ mod prepare;
 
 use chappe_lab::system::RunsOn;
 
-pub use bound::{Depth, TransferBound};
+pub use bound::{Depth, Serial, TransferBound};
 pub use carry::{carry, check};
 pub use demo::DEMO;
 pub use ideal::carry_ideally;

@@ -12,6 +12,7 @@ use crate::improved::shelf::Shelf;
 use crate::links::{Links, Paths};
 use crate::set::NodeSet;
 
+mod access;
 mod flow;
 mod hearing;
 mod recent;
@@ -20,6 +21,7 @@ pub(in crate::improved) mod slots;
 mod telling;
 mod timing;
 
+use access::Access;
 use recent::Recent;
 use slots::Slots;
 
@@ -78,6 +80,8 @@ pub(crate) struct Group {
     echoed: u16,
     /// This node's turns, if members send in turns.
     slots: Option<Slots>,
+    /// When this node tries to send, once members that sent in turns contend.
+    access: Access,
 }
 
 /// A neighbour that may lack something.
@@ -165,6 +169,7 @@ impl Group {
             heard_any: now,
             echoed: 0,
             slots: None,
+            access: Access::default(),
         };
         group.recruit();
         group
@@ -176,7 +181,8 @@ impl Group {
 
     /// Whether packets go from this node to another one: by the turns, or by distance from the source.
     fn is_behind(&self, node: u16) -> bool {
-        let turns = self.slots.as_ref().and_then(|slots| slots.feeds(node));
+        let slots = self.slots.as_ref().filter(|_| self.in_turns());
+        let turns = slots.and_then(|slots| slots.feeds(node));
         turns.unwrap_or(self.distance(node) > self.distance(self.me))
     }
 
@@ -253,8 +259,11 @@ impl Group {
         let turn = self.leaves_until.map(|at| (at, TURN));
         let doubt = self.doubt_at.map(|at| (at, DOUBT));
         let slot = self.slots.as_ref().and_then(Slots::deadline);
-        let slot = slot.filter(|_| !self.plan.closed).map(|at| (at, SLOT));
-        [report, gate, turn, doubt, slot]
+        let slot = slot.filter(|_| self.in_turns() && !self.plan.closed);
+        let slot = slot.map(|at| (at, SLOT));
+        let access = self.access.deadline().filter(|_| self.contends());
+        let access = access.map(|at| (at, ACCESS));
+        [report, gate, turn, doubt, slot, access]
             .into_iter()
             .flatten()
             .min_by_key(|(at, _)| *at)
@@ -273,6 +282,7 @@ impl Group {
         }
         self.advance_slots(now);
         self.evaluate(now);
+        self.advance_access(now);
         Some(why)
     }
 
@@ -311,4 +321,5 @@ const REPORT: &str = "report";
 const YIELD: &str = "a neighbour goes first";
 const TURN: &str = "no other node serves a neighbour";
 const SLOT: &str = "a turn begins or ends";
+const ACCESS: &str = "a try to send begins or ends";
 const DOUBT: &str = "a neighbour is silent";

@@ -9,7 +9,8 @@
 //!  2..6     object: a checksum of its octets and cut
 //!  6        epoch: which offer of the source
 //!  7        plan: which list of members
-//!  8        flags: 1 = closed, the source has finished; 2 = stamps follow the fixed part; 4 = a slot follows these
+//!  8        flags: 1 = closed, the source has finished; 2 = stamps follow the fixed part; 4 = a slot follows these;
+//!           8 = members contend, who sent in turns
 //!  9        urge of the sender, in 1/8 of an innovative reception
 //! 10..14    batches of the object, with its check packets
 //! 14        packets in every batch but the last, 1 to 64
@@ -50,6 +51,7 @@ const PLAIN: u8 = VERSION << 4 | 6;
 const CLOSED: u8 = 1;
 const TIMED: u8 = 2;
 const SLOTTED: u8 = 4;
+const CONTEND: u8 = 8;
 /// Octets before the two sets.
 const FIXED: usize = 17;
 /// Octets of base and number of states.
@@ -106,6 +108,8 @@ pub struct Plan {
     pub number: u8,
     /// Every receiver that the source serves is complete.
     pub closed: bool,
+    /// Members do not send in turns any more.
+    pub contend: bool,
     /// The receivers and relays that take part, without the source.
     pub members: NodeSet,
 }
@@ -244,6 +248,7 @@ pub fn parse(sdu: &[u8]) -> Result<Frame<'_>, Malformed> {
             epoch,
             number,
             closed: flags & CLOSED != 0,
+            contend: flags & CONTEND != 0,
             members: NodeSet::from_octets(members),
         },
         complete: NodeSet::from_octets(complete),
@@ -427,6 +432,7 @@ impl HeadRepr<'_> {
             self.plan.epoch,
             self.plan.number,
             if self.plan.closed { CLOSED } else { 0 }
+                | if self.plan.contend { CONTEND } else { 0 }
                 | self.times.map_or(0, |_| TIMED)
                 | self.slot.map_or(0, |_| SLOTTED),
             self.urge,

@@ -11,9 +11,10 @@ use chappe_core::{
 use crate::common::ConfigError;
 use crate::counters::Counters;
 use crate::improved::config::Config;
-use crate::improved::group::slots::Slots;
+use crate::improved::group::slots::{self, Slots};
 use crate::improved::group::{Group, Role};
 use crate::improved::header::{self, Coded, Head, ObjectId, Plan};
+use crate::improved::report::STATES_MAX;
 use crate::improved::shelf::{Gain, Shelf};
 use crate::improved::turns::Turns;
 use crate::layout::Layout;
@@ -336,8 +337,11 @@ impl Node {
             && *of == source
         {
             let common = &self.config.common;
-            let frame = self.config.overhead() + header::SLOT + payload;
-            let report = frame - payload - common.k;
+            let nodes = self.links.nodes();
+            let times = if settings.timed { header::TIMES } else { 0 };
+            let states = settings.data_states.min(slots::STATES);
+            let frame = times + header::SLOT + header::overhead(nodes, states, common.k) + payload;
+            let report = times + header::overhead(nodes, STATES_MAX, 0);
             let lengths = (frame, report, common.link_overhead);
             let slots = Slots::new(
                 turns.clone(),

@@ -7,7 +7,8 @@
 //! How strongly a member disturbs is not measured, but follows from delivery ratios ([`Channel`]). Between members that do not hear
 //! each other it follows from where they stand (`places.rs`).
 //!
-//! Turns serve a source whose links stay as they were measured. A member that fails is not replaced.
+//! Turns serve a source whose links stay as they were measured. If a member fails, its turns go unused until members contend
+//! (`group/access.rs`).
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -22,9 +23,9 @@ use crate::set::NodeSet;
 const PERIOD: f64 = 64.0;
 /// A node has done its share of a period when this part of it is left: the last slots would serve hardly anyone.
 const DONE: f64 = 0.03;
-/// Least reuse for which turns pay: contention carries about 0.8 of the best serial schedule, indoors and outdoors, and turns about 0.62 of
-/// what their reuse promises (docs/pacifier.md, "Turns").
-const REUSE_MIN: f64 = 1.3;
+/// Least reuse for which turns pay: contention carries 0.76 of the best serial schedule outdoors, and turns about 0.64 of what their reuse
+/// promises (docs/pacifier.md, "Turns").
+const REUSE_MIN: f64 = 1.2;
 /// Ratios outside these limits are not told from 0 and 1 by 600 probes.
 const MEASURED: (f64, f64) = (0.01, 0.995);
 

@@ -503,6 +503,7 @@ fn frames_that_name_billions_of_batches_take_no_memory() {
         epoch: 1,
         number: 1,
         closed: false,
+        contend: false,
         members: [1, 2].into_iter().collect(),
     };
     let repr = HeadRepr {

@@ -29,6 +29,9 @@ impl Group {
         }
         let gain = data.map(|coded| self.on_data(now, from, coded, random));
         self.evaluate(now);
+        // The frame ends now, so the medium may be idle.
+        self.draw_access(now);
+        self.advance_access(now);
         gain
     }
 
@@ -39,7 +42,9 @@ impl Group {
         }
         if self.leads(from) {
             let anew = plan.epoch != self.plan.epoch;
-            self.plan = *plan;
+            // The sender may not have heard yet that members contend.
+            let contend = plan.contend || !anew && self.plan.contend;
+            self.plan = Plan { contend, ..*plan };
             if anew {
                 self.complete = NodeSet::EMPTY;
                 self.confirmed = NodeSet::EMPTY;

@@ -8,12 +8,12 @@ use super::{Customer, Group, Offer, Rival, Role};
 impl Group {
     /// Chooses the batch with the most expected innovation per frame, and decides whether it may go now.
     pub(super) fn evaluate(&mut self, now: Instant) {
-        if self.slots.is_some() {
+        self.yields_until = None;
+        self.leaves_until = None;
+        if self.in_turns() {
             return;
         }
         self.offer = None;
-        self.yields_until = None;
-        self.leaves_until = None;
         if self.plan.closed || !self.takes_part() {
             return;
         }
@@ -82,9 +82,9 @@ impl Group {
                 continue;
             }
             // In a turn of its own a node leaves nothing to others.
-            let turn = match self.slots {
-                Some(_) => None,
-                None => self.turn(customer, batch, rank, guess),
+            let turn = match self.in_turns() {
+                true => None,
+                false => self.turn(customer, batch, rank, guess),
             };
             match turn {
                 Some(at) if at > now => *soonest = at.min(*soonest),
@@ -209,17 +209,18 @@ impl Group {
 
     /// Whether a data frame may go now.
     pub fn ready(&self) -> bool {
-        self.offer.is_some() && self.yields_until.is_none()
+        let may = !self.contends() || self.access.is_open();
+        may && self.offer.is_some() && self.yields_until.is_none()
     }
 
     /// Whether a report may go now.
     pub fn report_due(&self) -> bool {
-        self.due
+        self.due && (!self.contends() || self.access.is_open())
     }
 
     /// Whether a report goes before data: the last data frame had no room for all states.
     pub fn report_first(&self) -> bool {
-        self.due && self.untold
+        self.report_due() && self.untold
     }
 }
 

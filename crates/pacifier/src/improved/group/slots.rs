@@ -14,10 +14,13 @@ const TURNS: u64 = 48;
 const OPEN: u64 = 2;
 
 /// What a slot has beside the longest frame: DIFS, which the MAC waits for, and room for clocks that differ.
-const GUARD: Duration = Duration::from_micros(100);
+pub(super) const GUARD: Duration = Duration::from_micros(100);
 
 /// A frame that is later than this does not go: members that share the slot would disturb each other. It is one slot of 802.11.
-const LATE: Duration = Duration::from_micros(20);
+pub(super) const LATE: Duration = Duration::from_micros(20);
+
+/// Most octets of states in a data frame, so that slots are short: a state takes an octet or less, and a transfer of 1.44 MB has 30 batches.
+pub(in crate::improved) const STATES: usize = 32;
 
 /// The turns of one node, and the clock that tells them.
 #[derive(Clone, Debug)]
@@ -37,6 +40,8 @@ pub(in crate::improved) struct Slots {
     /// The turn of this moment: its slot, and until when its frame may begin.
     turn: Option<(u64, Instant)>,
     flows: Flows,
+    /// Since when the source has nothing new to send.
+    drained: Option<Instant>,
 }
 
 impl Slots {
@@ -58,6 +63,7 @@ impl Slots {
             next: None,
             turn: None,
             flows: Flows::new(window),
+            drained: None,
         }
     }
 
@@ -90,6 +96,11 @@ impl Slots {
     /// The slot of this moment's turn.
     pub fn slot(&self) -> Option<u32> {
         self.turn.and_then(|(slot, _)| u32::try_from(slot).ok())
+    }
+
+    /// How long a slot is.
+    pub fn span(&self) -> Duration {
+        self.span
     }
 
     pub fn end_turn(&mut self) {
@@ -187,13 +198,13 @@ impl Group {
 
     /// A time for a report that is due at `at`: in open slots, if there are slots.
     pub(super) fn open_time(&self, at: Instant, random: &mut Stream) -> Instant {
-        let slots = self.slots.as_ref();
+        let slots = self.slots.as_ref().filter(|_| self.in_turns());
         slots.and_then(|slots| slots.open(at, random)).unwrap_or(at)
     }
 
     /// Whether a report that was set for `report_at` is late because others were sending: with slots it waits for another time.
     pub fn report_late(&self, now: Instant) -> bool {
-        self.slots.is_some() && self.report_at.is_some_and(|at| now > at + LATE)
+        self.in_turns() && self.report_at.is_some_and(|at| now > at + LATE)
     }
 
     pub fn postpone_report(&mut self, now: Instant, random: &mut Stream) {
@@ -203,7 +214,7 @@ impl Group {
 
     /// Handles the clock: at the beginning of a turn it chooses the batch.
     pub(super) fn advance_slots(&mut self, now: Instant) {
-        let Some(slots) = &mut self.slots else {
+        let Some(slots) = self.slots.as_mut().filter(|_| !self.plan.contend) else {
             return;
         };
         let begun = slots.advance(now);
@@ -261,8 +272,31 @@ impl Group {
                 repair = Some(Offer { batch, worth });
             }
         }
+        self.note_drained(main.is_none(), now);
         let spare = spare.map(|(_, offer)| offer);
         self.offer = main.or(repair).or(part.map(|(_, offer)| offer)).or(spare);
+    }
+
+    /// At the source: when nothing new has been left to send for so long that a member may have failed, members contend.
+    fn note_drained(&mut self, drained: bool, now: Instant) {
+        if self.role != Role::Source {
+            return;
+        }
+        let after = self.settings.drained;
+        let Some(slots) = &mut self.slots else {
+            return;
+        };
+        let since = *slots.drained.get_or_insert(now);
+        match drained {
+            false => slots.drained = None,
+            true if now.saturating_since(since) >= after => {
+                self.plan.contend = true;
+                self.plan.number = self.plan.number.wrapping_add(1);
+                self.recruit();
+                self.due = true;
+            }
+            true => {}
+        }
     }
 
     /// The credit of a batch, and when it was last active. The source has the whole credit of a batch that it has not begun.
@@ -331,7 +365,7 @@ impl Group {
     /// rank is as high as its share needs.
     pub(super) fn told_rank(&self, batch: u32, now: Instant) -> u8 {
         let rank = self.shelf.rank(batch) as u8;
-        if self.role != Role::Relay || self.slots.is_none() {
+        if self.role != Role::Relay || !self.in_turns() {
             return rank;
         }
         let full = self.id.packets(batch);

@@ -5,7 +5,7 @@ use alloc::sync::Arc;
 use chappe_core::{Duration, Instant, Stream};
 
 use super::serving::urge;
-use super::slots::Slots;
+use super::slots::{self, Slots};
 use super::{Group, Role};
 use crate::improved::header::{HeadRepr, Times};
 use crate::improved::report::{self, STATES_MAX, State};
@@ -31,11 +31,16 @@ impl Group {
         // Counted before the head is written: its urge is the worth of the frame after this one.
         self.recent.note(now, self.me, batch, rank);
         self.spend(batch, now);
+        let in_turns = self.in_turns();
         let slot = self.slots.as_ref().and_then(Slots::slot);
+        let slot = slot.filter(|_| in_turns);
         self.front = self.front.max(batch.saturating_add(1));
         self.evaluate(now);
         let mut states = [0; STATES_MAX];
-        let most = self.settings.data_states.min(STATES_MAX);
+        let most = match self.slots {
+            Some(_) => self.settings.data_states.min(slots::STATES),
+            None => self.settings.data_states.min(STATES_MAX),
+        };
         let (base, used) = self.states(now, states.get_mut(..most)?);
         // Sets with large node numbers may need more room than the payload leaves: then only reports carry them.
         let room = self.settings.nodes_max.div_ceil(8) * 8;
@@ -58,10 +63,11 @@ impl Group {
                 (written, len)
             }
         };
-        if let Some(slots) = &mut self.slots {
+        if let (true, Some(slots)) = (in_turns, &mut self.slots) {
             slots.end_turn();
             self.offer = None;
         }
+        self.draw_access(now + self.span());
         if !written {
             // The application cannot read its object now: try again at the next event.
             self.offer = None;
@@ -91,6 +97,7 @@ impl Group {
         let len = self
             .head(self.named(), base, states.get(..used)?, (times, None))
             .emit_report(sdu)?;
+        self.draw_access(now + self.span());
         self.untold = false;
         self.spoken(now, random);
         Some(len)
@@ -212,6 +219,7 @@ impl Group {
     /// Starts over as the source, with a new epoch: no receiver counts as complete any more.
     pub fn start_over(&mut self, now: Instant, random: &mut Stream) {
         self.plan.epoch = self.plan.epoch.wrapping_add(1);
+        self.plan.contend = false;
         self.complete = NodeSet::EMPTY;
         self.agents = NodeSet::EMPTY;
         self.neighbours.forget();

@@ -74,6 +74,7 @@ impl Node {
             epoch,
             number: 0,
             closed: false,
+            contend: false,
             members,
         };
         let shelf = Shelf::source(id, self.config.common.payload, object);

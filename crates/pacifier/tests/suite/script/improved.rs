@@ -47,6 +47,7 @@ impl Frames for Improved {
             epoch: frame.number("epoch", self.epoch),
             number: frame.number("plan", 0),
             closed: frame.get("closed").is_some(),
+            contend: frame.get("contend").is_some(),
             members: set(&self.members, place),
         };
         let mut states = [0; report::STATES_MAX];
