@@ -19,7 +19,7 @@ use super::route::planned;
 /// The share that is left of the trust in a link after each failure. 0.8: our choice; two failures make a perfect link worse
 /// than one that loses a third.
 const TRUST: f64 = 0.8;
-/// The least number of frames from which a link's share is told. 16: our choice; by chance a good link does not lose half of them.
+/// The least number of frames from which a link's share follows. 16: our choice; by chance a good link does not lose half of them.
 const FRAMES_MIN: u32 = 16;
 /// The share below which a link has failed, as in [`Trial::has_failed`].
 const HALF: f64 = 0.5;

@@ -48,6 +48,10 @@ impl ChannelOrder {
 /// The channels of stages 1 to 4 in each order.
 static ORDERS: [[Channel; 4]; ChannelOrder::COUNT as usize] = orders();
 
+#[allow(
+    clippy::indexing_slicing,
+    reason = "the compiler works it out, and refuses an index out of range"
+)]
 const fn orders() -> [[Channel; 4]; ChannelOrder::COUNT as usize] {
     let mut orders = [CHANNELS; ChannelOrder::COUNT as usize];
     let mut number = 0;
@@ -59,6 +63,10 @@ const fn orders() -> [[Channel; 4]; ChannelOrder::COUNT as usize] {
 }
 
 /// Digits of the number in the factorial system pick from what is left.
+#[allow(
+    clippy::indexing_slicing,
+    reason = "the compiler works it out, and refuses an index out of range"
+)]
 const fn order(mut number: usize) -> [Channel; 4] {
     const WEIGHTS: [usize; 4] = [6, 2, 1, 1];
     let (mut left, mut order) = (CHANNELS, CHANNELS);

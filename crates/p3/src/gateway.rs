@@ -10,7 +10,7 @@
 //!
 //! A flood can be lost, relays can fail, an end can restart, and links can be worse than they were measured. The gateway
 //! only hears nothing, or nothing any more. So it asks the nodes of its plan what they heard ([`Tally`]), and leaves it to its [`Planner`]
-//! to avoid the links that failed, or the groups that brought nothing where nobody tells ([`Trial`]).
+//! to avoid the links that failed, or the groups that brought nothing where no node tells ([`Trial`]).
 //!
 //! Where packets are authenticated by blocks and someone forges them, all further attempts have a tag in each frame.
 

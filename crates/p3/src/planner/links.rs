@@ -118,7 +118,7 @@ struct Prior {
 /// others are not, it hardly counts.
 struct Curve(Vec<Prior>);
 
-/// Links of one power from which the shape of their distribution is told; with fewer, those a decibel weaker and stronger count as well, and
+/// Links of one power from which the shape of their distribution follows; with fewer, those a decibel weaker and stronger count as well, and
 /// so on. 30: a standard deviation is then known to an eighth.
 const ALIKE: f64 = 30.0;
 /// Beacons that a prior counts as at most, so that a link's own beacons are never ignored. 50: our choice.
@@ -316,7 +316,7 @@ mod tests {
         assert!(ours > 0.97, "{ours}");
     }
 
-    /// Of a power that nobody reports nothing is pooled.
+    /// Of a power that no node reports nothing is pooled.
     #[test]
     fn without_a_power_jeffreys_prior_counts() {
         let none = Curve(Vec::new()).prior(None);

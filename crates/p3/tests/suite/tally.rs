@@ -1,5 +1,5 @@
 //! Goal: a gateway learns which link of a group that failed died. Method: the improved variant in an ideal synchronous air; some frames
-//! of an attempt are lost so that it fails, and the gateway's planner keeps what it was told.
+//! of an attempt are lost so that it fails, and the gateway's planner keeps what it learnt.
 
 use crate::common;
 
@@ -131,7 +131,7 @@ fn a_relay_that_missed_the_plan_says_so() {
     }
 }
 
-/// Nobody can tell in another's name: frames with a bent bit are refused. The transfer then goes on as without a question.
+/// No node can tell in another's name: frames with a bent bit are refused. The transfer then goes on as without a question.
 #[test]
 fn forged_counts_are_refused() {
     let object = object(6000, 7);

@@ -78,7 +78,7 @@ pub enum Node {
     Surveyor(Surveyor<Links>),
 }
 
-/// A gateway's planner that knows one plan, and keeps what it is told.
+/// A gateway's planner that knows one plan, and keeps what it learns.
 pub struct Fixed {
     pub plan: Plan,
     pub trials: Vec<Trial>,
