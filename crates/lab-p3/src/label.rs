@@ -22,6 +22,7 @@ pub fn label(_: Rate, head: &[u8]) -> Label {
                     Kind::Coded => "coded",
                     Kind::Ctrl => "ctrl",
                     Kind::Nack => "nack",
+                    Kind::Tally => "tally",
                 },
                 to: None,
                 part: Some(header.hop.into()),

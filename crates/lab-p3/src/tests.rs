@@ -20,7 +20,7 @@ fn tunnel_transfers_match_the_golden_values() {
         ("paper", [511, 2, 16, 194_434, 2_009_717]),
         ("pip", [500, 1, 4, 103_462, 860_032]),
         ("pip-aware", [500, 1, 4, 103_462, 860_108]),
-        ("improved", [500, 1, 10, 215_909, 899_393]),
+        ("improved", [500, 1, 8, 217_635, 731_373]),
     ];
     let mut all = Vec::new();
     for (variant, _) in golden {

@@ -45,7 +45,7 @@ pub struct Event {
     pub number: u16,
 }
 
-/// A recorder of all frames except PLAN, and of their receptions.
+/// A recorder of all frames except PLAN and TALLY, and of their receptions.
 #[derive(Debug, Default)]
 pub struct Trace {
     /// What the nodes did, in the order of the simulation.
@@ -64,7 +64,7 @@ impl Trace {
         let Ok((header, _)) = Header::parse(psdu) else {
             return;
         };
-        if header.kind == Kind::Plan {
+        if matches!(header.kind, Kind::Plan | Kind::Tally) {
             return;
         }
         let (start, mode) = begun;

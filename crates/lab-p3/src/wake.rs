@@ -24,13 +24,17 @@ pub fn waking(links: &impl Links, gateway: usize, source: usize, usual: Channel)
     best.1
 }
 
-/// Whether the way of good links on the channel of the flood has more hops than the plan, so that the flood needs more turns.
+/// Hops from which on a flood needs more turns than its nodes' repetitions leave it. In corridors one turn in five brings a flood no further
+/// (`--example hops`), so that a flood over six hops takes eight turns or nine at one time in twenty, with four to spare.
+const FAR: u8 = 6;
+
+/// Whether the flood needs more turns: its way of good links on its channel has more hops than the plan, or the plan has many.
 pub fn is_far(links: &impl Links, plan: &Plan, channel: Channel) -> bool {
     let graph = LinkGraph::from_prr(links.nodes(), LINK_THRESHOLD, |a, b| {
         links.prr(channel, a, b)
     });
     let hops = graph.distances(plan.destination().into())[usize::from(plan.source())];
-    hops.is_none_or(|hops| hops > usize::from(plan.hops()))
+    plan.hops() >= FAR || hops.is_none_or(|hops| hops > usize::from(plan.hops()))
 }
 
 /// The delivery ratio of the weakest link on the way from one node to another whose weakest link is the best.

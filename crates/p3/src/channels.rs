@@ -38,23 +38,52 @@ impl ChannelOrder {
 
     /// The channel on which stage `stage` listens; 0 is the source.
     pub fn of_stage(self, stage: u8) -> Channel {
-        let wanted = usize::from((stage + 3) % 4);
-        let (mut left, mut number) = (CHANNELS, usize::from(self.0));
-        let mut picked = CHANNELS[0];
-        // Digits of the number in the factorial system pick from what is left.
-        for (place, weight) in [6, 2, 1, 1].into_iter().enumerate() {
-            let pick = (number / weight).min(3 - place);
-            number %= weight;
-            picked = left.get(pick).copied().unwrap_or(picked);
-            for at in pick..3 {
-                left.swap(at, at + 1);
-            }
-            if place == wanted {
-                break;
-            }
-        }
-        picked
+        // The planner asks for the channels of two stages for every pair of senders and receivers.
+        let order = ORDERS.get(usize::from(self.0));
+        let channel = order.and_then(|order| order.get(usize::from((stage + 3) % 4)));
+        channel.copied().unwrap_or(CHANNELS[0])
     }
+}
+
+/// The channels of stages 1 to 4 in each order.
+static ORDERS: [[Channel; 4]; ChannelOrder::COUNT as usize] = orders();
+
+#[allow(
+    clippy::indexing_slicing,
+    reason = "the compiler works it out, and refuses an index out of range"
+)]
+const fn orders() -> [[Channel; 4]; ChannelOrder::COUNT as usize] {
+    let mut orders = [CHANNELS; ChannelOrder::COUNT as usize];
+    let mut number = 0;
+    while number < orders.len() {
+        orders[number] = order(number);
+        number += 1;
+    }
+    orders
+}
+
+/// Digits of the number in the factorial system pick from what is left.
+#[allow(
+    clippy::indexing_slicing,
+    reason = "the compiler works it out, and refuses an index out of range"
+)]
+const fn order(mut number: usize) -> [Channel; 4] {
+    const WEIGHTS: [usize; 4] = [6, 2, 1, 1];
+    let (mut left, mut order) = (CHANNELS, CHANNELS);
+    let mut place = 0;
+    while place < 4 {
+        let digit = number / WEIGHTS[place];
+        let pick = if digit < 3 - place { digit } else { 3 - place };
+        number %= WEIGHTS[place];
+        order[place] = left[pick];
+        let mut at = pick;
+        while at < 3 {
+            left.swap(at, at + 1);
+            at += 1;
+        }
+        place += 1;
+    }
+    order
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@
 //! | collecting | CODED of the last stage | solves for the missing packets when it has enough of them |
 //! | collecting, complete | CTRL | sends a NACK after the last copy of the CTRL |
 //! | collecting | the second CTRL with tags of blocks that do not fit what came | incomplete: someone forges packets |
+//! | waking with a plan that asks | all nodes have had their turn | incomplete; [`told`](Destination::told) has what they heard |
 //! | collecting | nothing for its patience ([`Config::idle`]) | incomplete; what arrived stays |
 //! | complete | nothing for [`Config::linger`] | idle |
 
@@ -20,7 +21,7 @@ use chappe_core::{
 use crate::blocks::{Tag, Tags};
 use crate::checkpoint::Checkpoint;
 use crate::config::{Config, ConfigError};
-use crate::ear::{Ear, first_turn, patience, round_due};
+use crate::ear::{Ear, first_turn, patience, round_due, silence_end};
 use crate::flood::{data_start, same_flood, set_slot};
 use crate::frame::Frames;
 use crate::groups::PerGroup;
@@ -33,6 +34,7 @@ use crate::seal::Nonce;
 use crate::sizes::FRAME_MAX;
 use crate::stored::Stored;
 use crate::tail::{Gain, Settled, Tail};
+use crate::tally::{Question, Tally};
 use crate::timing::airtime;
 use crate::window::Window;
 
@@ -52,12 +54,18 @@ pub struct Destination<S> {
     tail: Tail,
     /// Packets and combinations that came by each group in this transfer.
     heard: PerGroup,
+    /// What the nodes told after the last question.
+    told: Tally,
     ear: Ear,
     out: Outbox,
     notes: Notes,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
+#[allow(
+    clippy::large_enum_variant,
+    reason = "there is one state per node, and no allocator to box it with"
+)]
 enum State {
     Idle,
     /// Flooding the plan since `reference`, `sent` times so far.
@@ -65,6 +73,8 @@ enum State {
         reference: Instant,
         sent: u8,
     },
+    /// The nodes of the plan tell what they heard.
+    Asking(Question),
     Collecting {
         until: Instant,
     },
@@ -132,6 +142,7 @@ impl<S: Store> Destination<S> {
             completed: None,
             tail: Tail::Plain,
             heard: PerGroup::default(),
+            told: Tally::default(),
             ear: Ear::default(),
             notes: Notes::default(),
         })
@@ -147,15 +158,7 @@ impl<S: Store> Destination<S> {
         checkpoint: Option<&Checkpoint>,
         at: Instant,
     ) -> Result<(), StartError> {
-        if !matches!(self.state, State::Idle | State::Incomplete) {
-            return Err(StartError::Busy);
-        }
-        if plan.destination() != self.number {
-            return Err(StartError::NotOurs);
-        }
-        if !self.frames.fit(&plan) {
-            return Err(StartError::Variant);
-        }
+        self.allows(&plan)?;
         // The source then asks first, and sends only what is missing.
         let plan = match checkpoint {
             Some(checkpoint) => plan.resumed(plan.transfer(), checkpoint.first_missing()),
@@ -164,7 +167,45 @@ impl<S: Store> Destination<S> {
         self.stored.have = checkpoint.map_or(Window::new(plan.first()), |point| point.have);
         self.stored.packets = checkpoint.map_or(0, |point| point.received);
         self.object_len = checkpoint.and_then(|point| point.object_len);
-        (self.completed, self.plan) = (None, Some(plan));
+        self.completed = None;
+        self.tail = Tail::new(&plan);
+        self.tail.recall(&mut self.stored, &self.frames, &plan);
+        self.heard = PerGroup::default();
+        self.wake(plan, at);
+        Ok(())
+    }
+
+    /// Asks the nodes of the last transfer what they heard of it. The plan must [ask](Plan::asks), and its session follow that of the
+    /// transfer. What has arrived stays.
+    pub fn ask(&mut self, plan: Plan, at: Instant) -> Result<(), StartError> {
+        self.allows(&plan)?;
+        self.told = Tally::default();
+        self.wake(plan, at);
+        Ok(())
+    }
+
+    /// What the nodes told after the last question.
+    pub fn told(&self) -> &Tally {
+        &self.told
+    }
+
+    /// Whether this node can flood a plan now.
+    fn allows(&self, plan: &Plan) -> Result<(), StartError> {
+        if !self.is_idle() {
+            return Err(StartError::Busy);
+        }
+        if plan.destination() != self.number {
+            return Err(StartError::NotOurs);
+        }
+        match self.frames.fit(plan) {
+            true => Ok(()),
+            false => Err(StartError::Variant),
+        }
+    }
+
+    /// Begins the flood of a plan.
+    fn wake(&mut self, plan: Plan, at: Instant) {
+        self.plan = Some(plan);
         let header = Header {
             kind: Kind::Plan,
             transfer: plan.transfer(),
@@ -173,9 +214,6 @@ impl<S: Store> Destination<S> {
             sequence: 0,
             round: 0,
         };
-        self.tail = Tail::new(&plan);
-        self.tail.recall(&mut self.stored, &self.frames, &plan);
-        self.heard = PerGroup::default();
         let len = self.frames.len_of(Kind::Plan, plan.encoded_len());
         // A sound plan fits a frame, so there is room.
         let _ = plan.emit(self.frames.begin(&mut self.out, &plan, &header, len));
@@ -189,7 +227,6 @@ impl<S: Store> Destination<S> {
             reference: at,
             sent: 0,
         });
-        Ok(())
     }
 
     /// Turns the trace on or off.
@@ -248,11 +285,12 @@ impl<S: Store> Destination<S> {
         self.notes.drops()
     }
 
-    /// The state's name: `idle`, `waking`, `collecting`, `complete` or `incomplete`.
+    /// The state's name: `idle`, `waking`, `asking`, `collecting`, `complete` or `incomplete`.
     pub fn state(&self) -> &'static str {
         match self.state {
             State::Idle => "idle",
             State::Waking { .. } => "waking",
+            State::Asking(_) => "asking",
             State::Collecting { .. } => "collecting",
             State::Complete { .. } => "complete",
             State::Incomplete => "incomplete",
@@ -263,8 +301,9 @@ impl<S: Store> Destination<S> {
         let Some(plan) = self.plan else {
             return Err(DropReason::NotForUs);
         };
-        match self.state {
+        match &mut self.state {
             State::Idle | State::Incomplete => Err(DropReason::NotForUs),
+            State::Asking(question) => question.hear(&self.frames, heard.psdu),
             State::Waking { .. } => {
                 let (frames, tag) = (&self.frames, &self.plan_tag);
                 let slot = same_flood(frames, &plan, tag, heard.psdu, self.out.frame())?;
@@ -289,7 +328,7 @@ impl<S: Store> Destination<S> {
                     return Err(DropReason::NotForUs);
                 }
                 let result = match header.kind {
-                    Kind::Plan | Kind::Nack => Err(DropReason::NotForUs),
+                    Kind::Plan | Kind::Nack | Kind::Tally => Err(DropReason::NotForUs),
                     _ if heard.psdu.len() != self.frames.data_len(&plan) => {
                         Err(DropReason::Malformed)
                     }
@@ -334,7 +373,7 @@ impl<S: Store> Destination<S> {
         let before = plan.hops().saturating_sub(1);
         if let Some(header) = self.frames.glance(&plan, before, head.octets) {
             let ours = header.transfer == plan.transfer() && header.hop == before;
-            if !ours || matches!(header.kind, Kind::Plan | Kind::Nack) {
+            if !ours || matches!(header.kind, Kind::Plan | Kind::Nack | Kind::Tally) {
                 self.out.abort();
             }
         }
@@ -500,7 +539,12 @@ impl<S: Store> Destination<S> {
                 }
                 let start = data_start(&self.config, &plan, reference);
                 let start = if start < now { now } else { start };
-                let until = start + patience(&self.config, &plan);
+                if plan.asks() {
+                    let question = Question::new(&self.config, &self.frames, plan, start);
+                    self.out.tune(self.config.flood_channel);
+                    return self.enter(State::Asking(question));
+                }
+                let until = silence_end(&self.config, &plan, plan.hops(), start);
                 self.enter(State::Collecting { until });
                 let first = first_turn(&self.config, &plan, plan.hops(), 0, start);
                 self.ear.rest(&self.config, now, first, &mut self.out);
@@ -564,7 +608,11 @@ impl<S: Store> RadioNode for Destination<S> {
         if !Wake::due(self.own_timeout(), now) {
             return;
         }
-        let ended = match self.state {
+        let ended = match &self.state {
+            State::Asking(question) => {
+                self.told = *question.tally();
+                State::Incomplete
+            }
             State::Complete { .. } => State::Idle,
             _ => State::Incomplete,
         };
@@ -592,17 +640,18 @@ impl<S: Store> Destination<S> {
     /// The deadline of the state.
     fn own_timeout(&self) -> Option<Wake> {
         let wake = |at, why| Some(Wake { at, why });
-        match self.state {
+        match &self.state {
             State::Idle | State::Incomplete => None,
+            State::Asking(question) => Some(question.wake(&self.config)),
             State::Waking { reference, .. } => {
                 let repeats = self.plan.as_ref();
                 let repeats = repeats.map_or(0, |plan| plan.flood_repeats(&self.config));
                 let slots = repeats.saturating_mul(2);
                 let flood = self.config.profile.nack_slot() * u64::from(slots);
-                wake(reference + flood + self.config.idle, "no end of the flood")
+                wake(*reference + flood + self.config.idle, "no end of the flood")
             }
-            State::Collecting { until } => wake(until, "nothing heard"),
-            State::Complete { until } => wake(until, "no more questions"),
+            State::Collecting { until } => wake(*until, "nothing heard"),
+            State::Complete { until } => wake(*until, "no more questions"),
         }
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! Time is divided into slots as long as the plan frame and one turnaround. The root sends in slot 0. A node that
 //! hears the frame in a slot repeats it in the next one with that slot's number in it, listens for one slot, and goes
-//! on until it has sent it N_tx times. All senders of a slot send the same bits. The start of slot 0, the *reference*,
+//! on until it has sent it N_tx times. In a thin flood it chooses its further slots by a hash ([`Plan::thinly`]), and sends in them by the
+//! time that the first frame told it: few send, so it may hear none. All senders of a slot send the same bits. The start of slot 0, the *reference*,
 //! follows from the start of any frame and its number; the data starts a fixed time after it.
 //!
 //! The tag of a plan with a key is the exclusive or of two CCM tags, that of the plan and that of the slot (an aggregate MAC, as in
@@ -32,6 +33,8 @@ pub(crate) struct Flood {
     tag: Tag,
     /// Start of slot 0, from which all nodes reckon the start of the data.
     reference: Instant,
+    /// The slot of this node's last transmission.
+    sent: u8,
     /// When the flood is over for nodes within the plan's hops.
     pub end: Instant,
     /// Number of the node that takes part, which decides the turns in which it is silent.
@@ -98,6 +101,7 @@ impl Flood {
             plan,
             tag: frames.tag_in(bare),
             reference,
+            sent: header.hop,
             node,
             left: plan.flood_repeats(config),
         };
@@ -131,17 +135,37 @@ impl Flood {
         // In the last slot nothing is repeated: data is about to start.
         let in_time = u64::from(slot) + 1 < slots;
         let first = self.left == self.plan.flood_repeats(config);
-        let rests = !first && self.plan.rests(self.node, slot);
-        if self.left > 0 && in_time && !out.is_busy() && !rests {
+        if self.left > 0 && in_time && !out.is_busy() && (first || !self.plan.is_thin()) {
             self.left -= 1;
+            self.sent = slot + 1;
             set_slot(frames, &self.plan, &self.tag, slot + 1, out);
             out.send(now + config.profile.flood_gap());
+        }
+    }
+
+    /// After a transmission in a thin flood: sends again in the next slot that it does not rest in.
+    pub fn go_on(&mut self, config: &Config, frames: &Frames, out: &mut Outbox) {
+        let slots = flood_slots(self.plan.hops(), self.plan.flood_repeats(config));
+        let last = u8::try_from(slots).unwrap_or(SLOT_MAX).min(SLOT_MAX);
+        let next = (self.sent.saturating_add(1)..last)
+            .find(|&slot| self.plan.is_thin() && !self.plan.rests(self.node, slot));
+        if let Some(slot) = next.filter(|_| self.left > 0 && !out.is_busy()) {
+            self.left -= 1;
+            self.sent = slot;
+            set_slot(frames, &self.plan, &self.tag, slot, out);
+            let len = config.profile.flood_slot(out.frame().len());
+            out.send(self.reference + len * u64::from(slot));
         }
     }
 
     /// The session to remember, after `last`. Plans of the paper's variant have none.
     pub fn session(&self, last: u32) -> u32 {
         self.plan.session().unwrap_or(last)
+    }
+
+    /// The start of slot 0.
+    pub fn reference(&self) -> Instant {
+        self.reference
     }
 
     /// Whether the radio has all of this node's transmissions.

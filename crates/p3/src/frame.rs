@@ -324,6 +324,15 @@ impl Nonce {
         }
     }
 
+    /// What the node with this turn tells. Each has one turn in a session.
+    pub fn of_tally(plan: &Plan, turn: u8) -> Nonce {
+        Nonce {
+            kind: Kind::Tally,
+            round: turn,
+            ..Nonce::of_plan(plan)
+        }
+    }
+
     pub fn of_nack(plan: &Plan, header: &Header, nack: &Nack<'_>) -> Nonce {
         Nonce {
             kind: Kind::Nack,

@@ -3,13 +3,14 @@
 //! | state | event | does |
 //! |---|---|---|
 //! | idle | [`start`](Gateway::start) | asks its planner for a plan and floods it |
-//! | trying | the destination is incomplete | pauses, asks for another plan, floods it; resumes from what has arrived |
+//! | trying | the destination is incomplete | pauses; asks the nodes what they heard, where a group brought too little, but not after the first attempt without a packet |
+//! | pausing, asking | time, or all have told | asks its planner for another plan, floods it; resumes from what has arrived |
 //! | trying | the destination is complete and idle | done |
 //! | trying | [`ATTEMPTS_MAX`] attempts in a row brought nothing, or the planner has no plan | gives up |
 //!
 //! A flood can be lost, relays can fail, an end can restart, and links can be worse than they were measured. The gateway
-//! only hears nothing, or nothing any more. So it tries the same plan once more, since a flood is what
-//! is lost most often, and then leaves it to its [`Planner`] to avoid the groups that brought nothing ([`Trial`]).
+//! only hears nothing, or nothing any more. So it asks the nodes of its plan what they heard ([`Tally`]), and leaves it to its [`Planner`]
+//! to avoid the links that failed, or the groups that brought nothing where no node tells ([`Trial`]).
 //!
 //! Where packets are authenticated by blocks and someone forges them, all further attempts have a tag in each frame.
 
@@ -23,6 +24,7 @@ use crate::destination::{Destination, Progress, StartError};
 use crate::groups::PerGroup;
 use crate::object::Store;
 use crate::plan::Plan;
+use crate::tally::Tally;
 
 /// Attempts in a row without a new packet, after which a gateway gives up. 24 take some twenty seconds, longer than a
 /// source takes to restart or a jammer's burst lasts: our choice.
@@ -41,6 +43,8 @@ pub struct Trial {
     pub heard: PerGroup,
     /// Packets that the destination gained.
     pub gained: u32,
+    /// What the nodes of the plan heard, as they told afterwards; nothing where no group failed.
+    pub told: Tally,
 }
 
 impl Trial {
@@ -83,12 +87,16 @@ pub struct Gateway<S, P> {
     attempts: u32,
     transfer: u8,
     session: u32,
+    /// The session of the first attempt with the relays of the last plan.
+    since: u32,
     /// Octets of a packet in the last plan.
     payload: u8,
     /// Whether someone forged packets, so that every frame shall carry a tag.
     wary: bool,
     /// Packets at the start of the present attempt.
     before: u32,
+    /// The attempt of which the nodes are asked.
+    asked: Option<Trial>,
     state: State,
 }
 
@@ -124,9 +132,11 @@ impl<S: Store, P: Planner> Gateway<S, P> {
             attempts: 0,
             transfer: 0,
             session: 0,
+            since: 0,
             payload: 0,
             wary: false,
             before: 0,
+            asked: None,
             state: State::Idle,
         })
     }
@@ -135,6 +145,7 @@ impl<S: Store, P: Planner> Gateway<S, P> {
     /// packets of the checkpoint.
     pub fn resuming(mut self, memory: &Memory) -> Gateway<S, P> {
         (self.transfer, self.session) = (memory.transfer, memory.session);
+        self.since = memory.session;
         self.payload = memory.payload;
         self.state = State::Resuming(memory.checkpoint);
         self
@@ -147,7 +158,7 @@ impl<S: Store, P: Planner> Gateway<S, P> {
         if !matches!(self.state, State::Idle | State::GaveUp) {
             return Err(StartError::Busy);
         }
-        (self.fruitless, self.wary) = (0, false);
+        (self.fruitless, self.wary, self.asked) = (0, false, None);
         self.begin(None, None, at)
     }
 
@@ -214,16 +225,13 @@ impl<S: Store, P: Planner> Gateway<S, P> {
             self.state = State::GaveUp;
             return Ok(());
         };
-        self.transfer = self.transfer.wrapping_add(1);
-        // Sessions do not wrap: 2^32 transfers are more than a node makes, and the last one would be refused.
-        self.session = self.session.saturating_add(1);
         self.attempts = self.attempts.saturating_add(1);
-        // Thin floods reach more, but one node alone may need all turns of its neighbour: after a failure they alternate. Nor do floods
-        // reach farther than they have turns.
-        let (thin, long) = (self.fruitless.is_multiple_of(2), self.fruitless > 0);
-        let long = long || plan.is_long();
-        let plan = plan.again(self.transfer, self.session);
-        let mut plan = plan.thinly(thin).at_length(long);
+        let mut plan = self.numbered(plan);
+        let known = self.destination.plan();
+        let same = known.is_some_and(|known| known.relays() == plan.relays());
+        if !same || last.is_none() {
+            self.since = self.session;
+        }
         if self.wary {
             plan = plan.tagged_by_packet();
         }
@@ -242,10 +250,27 @@ impl<S: Store, P: Planner> Gateway<S, P> {
         started
     }
 
-    /// Looks whether the attempt is over.
+    /// The plan under the next numbers of transfer and session, and with the flood that is due.
+    fn numbered(&mut self, plan: Plan) -> Plan {
+        self.transfer = self.transfer.wrapping_add(1);
+        // Sessions do not wrap: 2^32 transfers are more than a node makes, and the last one would be refused.
+        self.session = self.session.saturating_add(1);
+        // Thin floods reach more, but one node alone may need all turns of its neighbour: after a failure they alternate. Nor do floods
+        // reach farther than they have turns.
+        let (thin, long) = (self.fruitless.is_multiple_of(2), self.fruitless > 0);
+        let long = long || plan.is_long();
+        let plan = plan.again(self.transfer, self.session);
+        plan.thinly(thin).at_length(long)
+    }
+
+    /// Looks whether the attempt, or the question after it, is over.
     fn look(&mut self, now: Instant) {
         if self.state != State::Trying || !self.destination.is_idle() {
             return;
+        }
+        if let Some(mut trial) = self.asked.take() {
+            trial.told = *self.destination.told();
+            return self.try_again(Some(&trial), now);
         }
         let progress = self.destination.progress();
         self.wary |= self.destination.meets_forgers();
@@ -267,7 +292,7 @@ impl<S: Store, P: Planner> Gateway<S, P> {
         };
     }
 
-    /// Plans and begins the next attempt, or gives up.
+    /// Asks what the nodes heard of an attempt of which a group failed, or begins the next one.
     fn go_on(&mut self, now: Instant) {
         let trial = self.destination.plan().map(|plan| Trial {
             plan: *plan,
@@ -277,12 +302,33 @@ impl<S: Store, P: Planner> Gateway<S, P> {
                 .progress()
                 .packets
                 .saturating_sub(self.before),
+            told: Tally::default(),
         });
+        // What is lost most often is the flood alone, so the first attempt that brings nothing is simply repeated.
+        let worth = self.fruitless != 1;
+        let failed =
+            |trial: &&Trial| worth && (0..trial.plan.groups()).any(|group| trial.has_failed(group));
+        if let Some(trial) = trial.as_ref().filter(failed)
+            && trial.plan.is_improved()
+        {
+            // Nodes that were still busy with an earlier attempt tell of that.
+            let plan = self.numbered(trial.plan);
+            let plan = plan.asking(self.session.saturating_sub(self.since));
+            if self.destination.ask(plan, now).is_ok() {
+                (self.asked, self.state) = (Some(*trial), State::Trying);
+                return;
+            }
+        }
+        self.try_again(trial.as_ref(), now);
+    }
+
+    /// Plans and begins the next attempt, or gives up.
+    fn try_again(&mut self, trial: Option<&Trial>, now: Instant) {
         let checkpoint = self.destination.checkpoint();
         // A source that is asked first shows soon whether the way works. Where the very first flood was lost there is
         // nothing to ask for, and the question would cost a turn.
         let asks = checkpoint.received > 0 || self.fruitless > 1;
-        let started = self.begin(trial.as_ref(), asks.then_some(&checkpoint), now);
+        let started = self.begin(trial, asks.then_some(&checkpoint), now);
         // A plan that does not fit this node is its planner's defect; the state says that the transfer is over.
         debug_assert!(started.is_ok(), "{started:?}");
     }

@@ -16,6 +16,9 @@
 //! [window](crate::WINDOW). All fields but `hop` are the source's or the destination's; each stage writes its own number there, the same in all its
 //! relays, so that their frames stay identical.
 //!
+//! A TALLY of the improved variant has kind 0xe8, its turn as the round, zeros elsewhere, and as its body an octet for the source and for each
+//! relay ([`Tally`](crate::Tally)).
+//!
 //! DATA and CODED frames of the improved variant have three octets instead. Their first bit tells them from the others:
 //!
 //! | bits | field |
@@ -54,7 +57,7 @@ impl fmt::Display for Malformed {
 
 impl core::error::Error for Malformed {}
 
-/// What a frame is. The low four bits of its octet are the version, 0.
+/// What a frame is. The low three bits of its octet are the version, 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Wakes the nodes and tells them their parts.
@@ -67,6 +70,8 @@ pub enum Kind {
     Ctrl,
     /// Which packets are missing; travels backwards.
     Nack,
+    /// What the nodes heard of an attempt that failed; improved variant.
+    Tally,
 }
 
 impl Kind {
@@ -79,11 +84,13 @@ impl Kind {
             Kind::Coded => 0xe0,
             Kind::Ctrl => 0xc0,
             Kind::Nack => 0xa0,
+            // 0x80, 0x90 and 0xf0 belong to measurements.
+            Kind::Tally => 0xe8,
         }
     }
 
     pub(crate) fn from_code(code: u8) -> Option<Kind> {
-        let all = [Kind::Plan, Kind::Data, Kind::Ctrl, Kind::Nack];
+        let all = [Kind::Plan, Kind::Data, Kind::Ctrl, Kind::Nack, Kind::Tally];
         all.into_iter().find(|kind| kind.code() == code)
     }
 }
@@ -276,6 +283,7 @@ impl fmt::Display for Header {
             Kind::Coded => "CODED",
             Kind::Ctrl => "CTRL",
             Kind::Nack => "NACK",
+            Kind::Tally => "TALLY",
         };
         let (transfer, round, hop) = (self.transfer, self.round, self.hop);
         write!(f, "{name} transfer={transfer} round={round} hop={hop}")?;

@@ -65,6 +65,7 @@
 //! | [`header`], `frame`, `seal`, `blocks`, `cipher` | frames, their layout in each variant, authentication |
 //! | `repair`, `window`, `checkpoint`, `object` | combinations; sets of packets; restarts; where octets come from and go |
 //! | [`config`], [`timing`], `sizes` | every parameter with its source; airtime and cycle; octets of frames |
+//! | `tally` | what nodes heard of an attempt that failed |
 //! | [`survey`] | the nodes measure their links, and the gateway collects what they heard |
 //! | `planner`, [`baseline`] | paths, measurement and predictions at the gateway; PIP |
 //!
@@ -154,6 +155,7 @@ mod source;
 mod stored;
 pub mod survey;
 mod tail;
+mod tally;
 pub mod timing;
 mod window;
 
@@ -172,5 +174,6 @@ pub use repair::UNKNOWN_MAX;
 pub use seal::Key;
 pub use sizes::{SUMS_MAX, TAG_LEN};
 pub use source::{Counts, Ended, Source};
+pub use tally::{Tally, Told};
 pub use timing::Profile;
 pub use window::WINDOW;

@@ -5,13 +5,13 @@
 //! | octets | field |
 //! |---|---|
 //! | 1 | transfer (in the frame's header) |
-//! | 3 | first packet wanted; not 0 where a transfer is resumed |
+//! | 3 | first packet wanted, not 0 where a transfer is resumed; of a plan that asks, how many sessions back |
 //! | 1 | payload of a DATA frame in octets |
 //! | 2 | cycle in microseconds |
 //! | 1 | hops |
 //! | 2, 2 | source, destination |
 //! | 1 | order of the channels (0..24), bit 5: improved, bit 6: resumed, bit 7: one group |
-//! | 1, 1, 4 | improved variant only: groups (bit 5: long flood, bit 6: thin flood, bit 7: tags of packets are in the CTRL), combinations after a segment, session |
+//! | 1, 1, 4 | improved variant only: groups (bit 5: long flood, bit 6: thin flood, bit 7: tags of packets are in the CTRL), combinations after a segment (bit 7: asks), session |
 //! | 3 each | paper's variant: relay with its number (2), stage (4 bits), group (bit 4), mark (bit 5) |
 //! | 1, rest | improved variant: bits of a relay's number, and the relays as bits |
 //!
@@ -43,6 +43,10 @@ mod wire;
 
 pub use wire::relays_max;
 
+/// Slots of a thin flood after which its shares of senders begin anew: a half, a quarter, an eighth. 3: our choice, for up to some sixteen
+/// nodes that hear each other equally well.
+const DECAY: u8 = 3;
+
 /// Who takes part in a transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Plan {
@@ -58,10 +62,12 @@ pub struct Plan {
     resumed: bool,
     /// Tags of packets are in the CTRL.
     by_segment: bool,
-    /// Nodes are silent in half of their turns in the flood.
+    /// Nodes that have sent the plan once are silent in most slots of the flood.
     thin: bool,
     /// The flood has twice as many turns.
     long: bool,
+    /// Begins no transfer, but asks what was heard of the last one.
+    asks: bool,
     terms: Terms,
     relays: [Place; IMPROVED_RELAYS_MAX],
     len: u8,
@@ -281,6 +287,7 @@ impl Plan {
             by_segment: false,
             thin: false,
             long: false,
+            asks: false,
             terms: Terms::Paper(PaperTerms::default()),
             relays: [Place::default(); IMPROVED_RELAYS_MAX],
             len: 0,
@@ -392,7 +399,9 @@ impl Plan {
     /// The same plan with a thin flood, or without.
     ///
     /// Each node repeats a plan at once with all others that heard it, and receivers lose frames of many equally strong senders. In
-    /// a thin flood a node that has sent once is silent in half of its turns, which differ from node to node and from session to session.
+    /// a thin flood a node sends once at once, and then in half, a quarter and an eighth of the slots in turn, which differ from node to node
+    /// and from session to session: one of these suits each receiver, however many it hears (Decay: Bar-Yehuda, Goldreich, Itai, On the
+    /// time-complexity of broadcast in multi-hop radio networks, JCSS 45, 1992).
     pub fn thinly(mut self, thin: bool) -> Plan {
         self.thin = thin && self.is_improved();
         self
@@ -410,9 +419,34 @@ impl Plan {
         self.long
     }
 
+    /// The same plan as a question: its nodes begin no transfer, but tell what they heard of their last one, if it was one of this many
+    /// sessions before.
+    pub fn asking(mut self, back: u32) -> Plan {
+        self.asks = self.is_improved();
+        self.first = back.min(PACKETS_MAX - 1);
+        self
+    }
+
+    /// Whether its nodes begin no transfer, but tell what they heard of the last one.
+    pub fn asks(&self) -> bool {
+        self.asks
+    }
+
+    /// Whether it asks of the transfer in this session.
+    pub(crate) fn asks_of(&self, session: u32) -> bool {
+        let own = self.session().unwrap_or_default();
+        let before = own.saturating_sub(self.first)..own;
+        self.asks && session > 0 && before.contains(&session)
+    }
+
     /// How often each node sends the plan in its flood.
     pub(crate) fn flood_repeats(&self, config: &Config) -> u8 {
         config.flood_repeats.saturating_mul(1 + u8::from(self.long))
+    }
+
+    /// Whether nodes that have sent the plan once choose their further slots.
+    pub(crate) fn is_thin(&self) -> bool {
+        self.thin
     }
 
     /// Whether `node`, which has sent the plan once, is silent in a slot of the flood.
@@ -420,7 +454,8 @@ impl Plan {
         let session = self.session().unwrap_or_default();
         let key = u64::from(session) << 32 | u64::from(node) << 8 | u64::from(slot);
         // A multiplicative hash: the golden ratio of 2^64 (Knuth, The Art of Computer Programming 3, 6.4).
-        self.thin && key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 63 == 1
+        let level = 1 + u32::from(slot % DECAY);
+        self.thin && key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - level) != 0
     }
 
     /// Whether packets are authenticated by blocks, with tags in the CTRL, and not each by itself.

@@ -8,17 +8,21 @@
 //! | reverse | NACK of the stage after | repeats it on the channel of the stage before, then forward |
 //! | reverse | DATA or CTRL as in forward | the source has gone on: as in forward |
 //! | reverse | nothing for T_rev | forward |
+//! | waking | a plan that asks | repeats it; then telling if it is listed |
+//! | telling | its turn, the end of all turns | sends what it knows of the last transfer ([`Tally`](crate::Tally)); waking |
 //!
 //! It listens on its own stage's channel in both directions. It keeps no clock of the pipeline: it takes the time from
 //! each frame, and a frame that it misses is one that it does not repeat.
 
 use chappe_core::{
-    Caps, DropReason, Drops, Head, Instant, RadioEvent, RadioNode, RadioRequest, Reception,
-    TraceEvent, Wake,
+    Caps, DropReason, Drops, Duration, Head, Instant, RadioEvent, RadioNode, RadioRequest,
+    Reception, TraceEvent, Wake,
 };
 
 use crate::config::{Config, ConfigError};
-use crate::ear::{Ear, answer_due, first_turn, next_turn, patience, reply_time, round_due};
+use crate::ear::{
+    Ear, answer_due, first_turn, next_turn, patience, reply_time, round_due, silence_end,
+};
 use crate::flood::Flood;
 use crate::frame::Frames;
 use crate::header::{Ctrl, Flags, Header, Kind, Nack};
@@ -26,6 +30,10 @@ use crate::outbox::{Notes, Outbox};
 use crate::part::{Part, Place};
 use crate::plan::Plan;
 use crate::seal::Nonce;
+use crate::tally::{Question, Told};
+
+/// The longest pause of a gateway before its second attempt, and half of it for what it works out then.
+const RETRY: Duration = Duration::from_millis(60);
 
 /// A node that relays transfers between other nodes.
 #[derive(Clone, Debug)]
@@ -40,13 +48,22 @@ pub struct Relay {
     ear: Ear,
     notes: Notes,
     forwarded: u64,
+    /// The session of its last transfer, and the frames with packets that it took in it.
+    took: (u32, u32),
+    /// A node without a part that listens for a further plan: until when, and until when it rests afterwards.
+    listens: Option<(Instant, Instant)>,
 }
 
 #[derive(Clone, Debug)]
+#[allow(
+    clippy::large_enum_variant,
+    reason = "there is one state per node, and no allocator to box it with"
+)]
 enum State {
     Waking,
     Flooding(Flood),
     Duty(Duty),
+    Telling(Question),
     Resting { until: Instant },
 }
 
@@ -77,6 +94,8 @@ impl Relay {
             ear: Ear::default(),
             notes: Notes::default(),
             forwarded: 0,
+            took: (0, 0),
+            listens: None,
         })
     }
 
@@ -105,13 +124,14 @@ impl Relay {
         self.notes.drops()
     }
 
-    /// The state's name: `waking`, `flooding`, `forward`, `reverse` or `resting`.
+    /// The state's name: `waking`, `flooding`, `forward`, `reverse`, `telling` or `resting`.
     pub fn state(&self) -> &'static str {
         match &self.state {
             State::Waking => "waking",
             State::Flooding(_) => "flooding",
             State::Duty(duty) if duty.reverse.is_some() => "reverse",
             State::Duty(_) => "forward",
+            State::Telling(_) => "telling",
             State::Resting { .. } => "resting",
         }
     }
@@ -125,6 +145,7 @@ impl Relay {
             State::Flooding(flood) => {
                 flood.hear(&self.config, &self.frames, now, heard, &mut self.out)
             }
+            State::Telling(question) => question.hear(&self.frames, heard.psdu),
             State::Duty(duty) => {
                 let before = duty.part.place().stage.saturating_sub(1);
                 let parsed = self.frames.parse(&duty.plan, before, heard.psdu);
@@ -135,6 +156,7 @@ impl Relay {
                     Kind::Plan if header.transfer != transfer => self.wake(now, heard),
                     _ if header.transfer != transfer => Err(DropReason::NotForUs),
                     Kind::Plan => Err(DropReason::Stale),
+                    Kind::Tally => Err(DropReason::NotForUs),
                     Kind::Data | Kind::Coded | Kind::Ctrl => self.forward(now, heard, header, body),
                     Kind::Nack => self.reverse(now, heard, header, body),
                 }
@@ -147,6 +169,7 @@ impl Relay {
         let opened = Flood::open(config, frames, known, now, heard, &mut self.out);
         let (mut flood, slot) = opened?;
         self.session = flood.session(self.session);
+        self.listens = None;
         self.ear.open(&mut self.out);
         flood.repeat(&self.config, &self.frames, now, slot, &mut self.out);
         self.out.tune(self.config.flood_channel);
@@ -161,16 +184,28 @@ impl Relay {
         };
         let plan = flood.plan;
         let start = flood.data_start(&self.config);
+        if plan.asks() {
+            return self.take_turn(plan, start);
+        }
         let Some(part) = plan.part_of(self.number) else {
             self.ear.close(&mut self.out);
             let until = now + self.config.rest;
+            // Where nothing arrives the gateway tries again at once, and its flood needs this node.
+            let flood = start.saturating_since(flood.reference());
+            let silence = silence_end(&self.config, &plan, plan.hops(), start);
+            let listens = silence + RETRY + flood * 2;
+            if listens < until {
+                self.listens = Some((listens, until));
+                return self.enter(State::Resting { until: silence });
+            }
             return self.enter(State::Resting { until });
         };
+        self.took = (plan.session().unwrap_or_default(), 0);
         let Place { stage, group, .. } = part.place();
         self.out.tune(plan.channels().of_stage(stage));
         let first = first_turn(&self.config, &plan, stage, group, start);
         self.ear.rest(&self.config, now, first, &mut self.out);
-        let leave = start + patience(&self.config, &plan);
+        let leave = silence_end(&self.config, &plan, stage, start);
         self.enter(State::Duty(Duty {
             plan,
             part,
@@ -178,6 +213,21 @@ impl Relay {
             leave,
             left_out: None,
         }));
+    }
+
+    /// After the flood of a question: tells what it heard of the transfer before, if the plan names it. The others wait for a plan.
+    fn take_turn(&mut self, plan: Plan, start: Instant) {
+        let own = |place: &Place| place.node == self.number;
+        let Some(at) = plan.relays().iter().position(own) else {
+            return self.leave();
+        };
+        let (session, count) = self.took;
+        let told = match plan.asks_of(session) {
+            true => Told::Frames(count),
+            false => Told::Absent,
+        };
+        let question = Question::new(&self.config, &self.frames, plan, start);
+        self.enter(State::Telling(question.answered(at as u8 + 1, told)));
     }
 
     //= p3 IV-A: all receivers of a group repeat the packet at once, on the next stage's channel
@@ -225,6 +275,9 @@ impl Relay {
                 started,
                 ctrl.copies_left,
             );
+        }
+        if !turns {
+            self.took.1 = self.took.1.saturating_add(1);
         }
         // DATA means that the source has gone on, so a relay that missed the NACK goes forward again.
         let slot = self.config.profile.slot(heard.psdu.len());
@@ -351,8 +404,9 @@ impl Relay {
 
     fn sent(&mut self, now: Instant) {
         self.notes.sent(self.out.frame().len());
-        match &self.state {
+        match &mut self.state {
             State::Flooding(flood) if flood.is_spent() => self.take_part(now),
+            State::Flooding(flood) => flood.go_on(&self.config, &self.frames, &mut self.out),
             State::Duty(duty) => {
                 let channel = duty.plan.channels().of_stage(duty.part.place().stage);
                 self.out.tune(channel);
@@ -424,8 +478,18 @@ impl RadioNode for Relay {
                 self.out.stop();
                 self.take_part(now);
             }
+            State::Telling(question) if question.end() <= now => self.leave(),
+            State::Telling(question) => {
+                question.tell(&self.config, &self.frames, now, &mut self.out);
+            }
             State::Resting { until } if *until <= now => self.leave(),
             State::Duty(duty) if duty.leave <= now => self.leave(),
+            State::Waking => {
+                if let Some((_, until)) = self.listens.take_if(|(until, _)| *until <= now) {
+                    self.ear.close(&mut self.out);
+                    self.enter(State::Resting { until });
+                }
+            }
             State::Duty(duty) if duty.reverse.is_some_and(|until| until <= now) => {
                 duty.reverse = None;
                 self.ear.open(&mut self.out);
@@ -441,8 +505,11 @@ impl RadioNode for Relay {
     fn poll_timeout(&self) -> Option<Wake> {
         let wake = |at, why| Some(Wake { at, why });
         let own = match &self.state {
-            State::Waking => None,
+            State::Waking => self
+                .listens
+                .and_then(|(until, _)| wake(until, "no further plan")),
             State::Flooding(flood) => wake(flood.end, "end of the flood"),
+            State::Telling(question) => Some(question.wake(&self.config)),
             State::Resting { until } => wake(*until, "rest is over"),
             State::Duty(duty) => {
                 let reverse = duty.reverse.map(|at| Wake { at, why: "no NACK" });

@@ -13,6 +13,7 @@
 //! |---|---|---|
 //! | PLAN | every node | repeating it |
 //! | CTRL, NACK | every node of the transfer | repeating it |
+//! | TALLY | every node of the plan | using it |
 //! | DATA, CODED | the destination | using it |
 //!
 //! Relays do not check DATA: software AES is slower than a turnaround. A forged DATA frame costs a slot, as a jammed one
@@ -27,7 +28,7 @@
 //! | 4 | session: the gateway never uses one twice, and nodes refuse a plan whose session is not a new one |
 //! | 1 | kind of frame |
 //! | 3 | packet; CODED: first of its segment; CTRL: end; NACK: base, and the group left out whose question came |
-//! | 1 | round |
+//! | 1 | round; TALLY: turn |
 //! | 2 | PLAN: 0, for the tag of its slot one more than that; CODED: its number; CTRL: flags and copies to come, and the top bit for the tag of its tags; NACK: missing, who repeats it |
 
 use core::fmt;

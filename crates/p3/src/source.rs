@@ -6,6 +6,7 @@
 //! | sending | frame sent | the next packet of the round a cycle later; combinations; after the last, CTRL |
 //! | sending | last CTRL sent | listens on its own channel |
 //! | waiting | NACK | done, or the next round: what is missing and the next segment |
+//! | waking | a plan that asks and names it | repeats it; tells what it sent in the last transfer ([`Tally`](crate::Tally)) |
 //! | waiting | no NACK in time | CTRL again; after [`Config::ctrl_attempts`] gives up |
 
 use chappe_core::{
@@ -21,10 +22,12 @@ use crate::frame::Frames;
 use crate::header::{Ctrl, Flags, Kind, Nack};
 use crate::object::Object;
 use crate::outbox::{Notes, Outbox};
+use crate::plan::Plan;
 use crate::repair::{Sums, combine};
 use crate::round::{Next, Transfer};
 use crate::seal::Nonce;
 use crate::sizes::{IMPROVED_PAYLOAD_MAX, PACKETS_MAX};
+use crate::tally::{Question, Told};
 
 /// A node that has an object and sends it when a plan names it as the source. It takes part in the floods of other
 /// transfers, but does not relay their packets.
@@ -35,6 +38,8 @@ pub struct Source<O> {
     number: u16,
     /// The latest session that it took part in.
     session: u32,
+    /// The session of its last transfer.
+    began: u32,
     sums: Sums,
     /// Tags of the present segment's blocks.
     tags: Tags,
@@ -83,6 +88,7 @@ pub struct Counts {
 enum State {
     Waking,
     Flooding(Flood),
+    Telling(Question),
     Sending(Transfer),
     Waiting { transfer: Transfer, until: Instant },
 }
@@ -102,6 +108,7 @@ impl<O: Object> Source<O> {
             config,
             number,
             session: 0,
+            began: 0,
             sums: Sums::new(),
             tags: Tags::new(0, 0),
             object,
@@ -144,11 +151,12 @@ impl<O: Object> Source<O> {
         self.notes.drops()
     }
 
-    /// The state's name: `waking`, `flooding`, `sending` or `waiting`.
+    /// The state's name: `waking`, `flooding`, `telling`, `sending` or `waiting`.
     pub fn state(&self) -> &'static str {
         match self.state {
             State::Waking => "waking",
             State::Flooding(_) => "flooding",
+            State::Telling(_) => "telling",
             State::Sending(_) => "sending",
             State::Waiting { .. } => "waiting",
         }
@@ -171,6 +179,7 @@ impl<O: Object> Source<O> {
             State::Flooding(flood) => {
                 flood.hear(&self.config, &self.frames, now, heard, &mut self.out)
             }
+            State::Telling(question) => question.hear(&self.frames, heard.psdu),
             State::Sending(_) => Err(DropReason::NotForUs),
             State::Waiting { transfer, .. } => {
                 let parsed = self.frames.parse(&transfer.plan, 1, heard.psdu);
@@ -247,7 +256,12 @@ impl<O: Object> Source<O> {
         if plan.source() != self.number {
             return self.enter(State::Waking);
         }
+        if plan.asks() {
+            let start = flood.data_start(&self.config);
+            return self.take_turn(plan, start);
+        }
         let packets = self.object.len().div_ceil(plan.payload() as u32);
+        self.began = plan.session().unwrap_or_default();
         self.counts = Counts::default();
         self.ended = None;
         // Plans and nonces number packets by 24 bits.
@@ -260,6 +274,17 @@ impl<O: Object> Source<O> {
             self.tag_all(&transfer);
         }
         self.begin_round(now, transfer);
+    }
+
+    /// After the flood of a question: tells how many frames it sent in the transfer before, all groups together.
+    fn take_turn(&mut self, plan: Plan, start: Instant) {
+        let sent = self.counts.data.saturating_add(self.counts.coded);
+        let told = match plan.asks_of(self.began) {
+            true => Told::Frames(u32::try_from(sent).unwrap_or(u32::MAX)),
+            false => Told::Absent,
+        };
+        let question = Question::new(&self.config, &self.frames, plan, start);
+        self.enter(State::Telling(question.answered(0, told)));
     }
 
     /// Makes the tags of a segment of which an earlier transfer may have sent any packet. This takes a processor of 64 MHz with
@@ -464,6 +489,11 @@ impl<O: Object> Source<O> {
 
     fn end(&mut self, ended: Ended) {
         self.ended = Some(ended);
+        self.rest();
+    }
+
+    /// Waits for a plan.
+    fn rest(&mut self) {
         self.out.stop();
         self.ear.open(&mut self.out);
         self.out.tune(self.config.flood_channel);
@@ -494,8 +524,11 @@ impl<O: Object> RadioNode for Source<O> {
                     return;
                 }
                 self.notes.sent(self.out.frame().len());
-                match &self.state {
+                match &mut self.state {
                     State::Flooding(flood) if flood.is_spent() => self.take_part(now),
+                    State::Flooding(flood) => {
+                        flood.go_on(&self.config, &self.frames, &mut self.out);
+                    }
                     // The next frame is with the driver already.
                     _ if self.out.is_busy() => {}
                     _ => self.send_next(now),
@@ -516,10 +549,14 @@ impl<O: Object> RadioNode for Source<O> {
         };
         self.notes.push(TraceEvent::Timer { why: wake.why });
         self.ear.on_time(now, &mut self.out);
-        match &self.state {
+        match &mut self.state {
             State::Flooding(flood) if flood.end <= now => {
                 self.out.stop();
                 self.take_part(now);
+            }
+            State::Telling(question) if question.end() <= now => self.rest(),
+            State::Telling(question) => {
+                question.tell(&self.config, &self.frames, now, &mut self.out);
             }
             State::Waiting { until, .. } if *until <= now => self.ask_again(now),
             _ => {}
@@ -530,6 +567,7 @@ impl<O: Object> RadioNode for Source<O> {
         let wake = |at, why| Some(Wake { at, why });
         let own = match &self.state {
             State::Flooding(flood) => wake(flood.end, "end of the flood"),
+            State::Telling(question) => Some(question.wake(&self.config)),
             State::Waiting { until, .. } => wake(*until, "no NACK"),
             State::Waking | State::Sending(_) => None,
         };

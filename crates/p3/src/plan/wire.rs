@@ -24,6 +24,8 @@ const BY_SEGMENT: u8 = 0x80;
 const THIN: u8 = 0x40;
 /// Bit of the same octet.
 const LONG: u8 = 0x20;
+/// Bit of the octet with the combinations.
+const ASKS: u8 = 0x80;
 
 /// Bits of the largest of these numbers.
 fn width_of(numbers: impl Iterator<Item = u16>) -> usize {
@@ -76,7 +78,8 @@ impl Plan {
                 let width = self.width() as u8;
                 let groups = self.groups | u8::from(self.by_segment) << 7;
                 let groups = groups | u8::from(self.thin) << 6 | u8::from(self.long) << 5;
-                more.copy_from_slice(&[groups, terms.repair, s0, s1, s2, s3, width]);
+                let repair = terms.repair | u8::from(self.asks) << 7;
+                more.copy_from_slice(&[groups, repair, s0, s1, s2, s3, width]);
                 (IMPROVED, terms.answerers)
             }
         };
@@ -145,18 +148,19 @@ impl Plan {
             count,
         } = listed;
         let single = order >> 7 == 1;
-        let (mut by_segment, mut thin, mut long) = (false, false, false);
+        let (mut by_segment, mut thin, mut long, mut asks) = (false, false, false, false);
         let (terms, groups) = if improved {
             let [groups, repair, ..] = *more else {
                 return Err(Malformed);
             };
             let terms = ImprovedTerms {
                 answerers: marks,
-                repair,
+                repair: repair & !ASKS,
                 session: u32_at(more, 2).ok_or(Malformed)?,
             };
             by_segment = groups & BY_SEGMENT != 0;
             (thin, long) = (groups & THIN != 0, groups & LONG != 0);
+            asks = repair & ASKS != 0;
             (Terms::Improved(terms), groups & !(BY_SEGMENT | THIN | LONG))
         } else {
             let groups = if single { 1 } else { 2 };
@@ -181,6 +185,7 @@ impl Plan {
             by_segment,
             thin,
             long,
+            asks,
             terms,
             relays,
             len: count as u8,

@@ -12,6 +12,7 @@ use super::graph::LinkGraph;
 use super::links::{Links, Tables};
 use super::price::{Terms, cycles};
 use super::search::{Search, Shape};
+use super::ways::Ways;
 use super::wish::Wish;
 use crate::channels::ChannelOrder;
 use crate::config::Config;
@@ -93,6 +94,7 @@ fn over(
     let distance = from.get(destination).copied().flatten()?;
     let groups_max = wish.groups_max.clamp(1, GROUPS_MAX);
     let room = relays_max(tables.nodes());
+    let mut ways = Ways::new(tables, graph, (source, destination));
     let mut best: Option<Pipeline> = None;
     let mut fruitless = 0;
     for hops in distance..=distance + wish.extra_hops {
@@ -114,9 +116,9 @@ fn over(
                 relays,
             };
             let ends = (source, destination);
-            let search = Search::new(tables, graph, ends, shape, wish, (&from, &to));
+            let search = Search::new(tables, ends, shape, wish, (&from, &to));
             let Some(mut search) = search else { continue };
-            if !search.run() {
+            if !search.run(&mut ways) {
                 continue;
             }
             let (parts, prediction) = search.result();

@@ -1,6 +1,6 @@
 //! The search for the relays of each stage and group: a local optimum of the predicted delivery.
 //!
-//! It starts from the most reliable ways for each order of the channels ([`most_reliable`]), replaces one relay at a time or
+//! It starts from the most reliable ways for each order of the channels ([`Ways`]), replaces one relay at a time or
 //! swaps two while that helps, and tries all 24 orders of the channels in between. Starting from ways that are only short
 //! fails over many hops: one link that does not exist on its channel makes the prediction zero, and so does any single
 //! change then.
@@ -9,10 +9,9 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use super::chain::{Model, Prediction};
-use super::graph::LinkGraph;
 use super::links::Tables;
 use super::places::Places;
-use super::ways::most_reliable;
+use super::ways::Ways;
 use super::wish::Wish;
 use crate::channels::ChannelOrder;
 use crate::part::{ImprovedPart, Place};
@@ -41,7 +40,6 @@ pub(super) struct Shape {
 pub(super) struct Search<'a> {
     model: Model<'a>,
     tables: &'a Tables,
-    graph: &'a LinkGraph,
     ends: (usize, usize),
     wish: &'a Wish,
     /// Nodes that may stand in each stage, ascending.
@@ -49,14 +47,15 @@ pub(super) struct Search<'a> {
     stages: Places,
     channels: ChannelOrder,
     score: f64,
+    /// Nodes that stand in a place of a start.
+    taken: Vec<bool>,
 }
 
 impl<'a> Search<'a> {
-    /// A search over the nodes of `graph`. `None` if a group has no relay in a stage. `distances` are hops from the source
+    /// A search over all nodes. `None` if a group has no relay in a stage. `distances` are hops from the source
     /// and to the destination.
     pub fn new(
         tables: &'a Tables,
-        graph: &'a LinkGraph,
         ends: (usize, usize),
         shape: Shape,
         wish: &'a Wish,
@@ -83,36 +82,28 @@ impl<'a> Search<'a> {
         Some(Search {
             model: Model::new(tables, source, destination, wish),
             tables,
-            graph,
             ends,
             wish,
             candidates,
             stages: Places::empty(hops - 1, groups, relays),
             channels: ChannelOrder::default(),
             score: 0.0,
+            taken: vec![false; tables.nodes()],
         })
     }
 
     /// Puts the most reliable ways with this order of channels into the groups. `None` if a place stays empty.
-    fn begin(&mut self, channels: ChannelOrder) -> Option<()> {
+    fn begin(&mut self, ways: &mut Ways<'_>, channels: ChannelOrder) -> Option<()> {
         self.stages.clear();
         self.channels = channels;
         // The search asks this for every candidate of every stage; looking through all places would take longer than the rest.
-        let mut taken = vec![false; self.tables.nodes()];
+        self.taken.fill(false);
         for group in 0..self.stages.groups() {
-            let free = |node: usize| !taken[node];
-            let way = most_reliable(
-                (self.tables, self.graph),
-                self.ends,
-                (&self.candidates, &free),
-                channels,
-                // Answers go back by one way.
-                group == 0,
-            );
-            for (stage, node) in way.into_iter().enumerate() {
-                if !taken[node] {
+            let way = ways.get(&self.candidates, channels, group);
+            for (stage, &node) in way.iter().enumerate() {
+                if !self.taken[node] {
                     self.stages.put(stage, group, 0, Some(node));
-                    taken[node] = true;
+                    self.taken[node] = true;
                 }
             }
         }
@@ -154,10 +145,11 @@ impl<'a> Search<'a> {
     }
 
     /// Looks for the best stages. False if no order of the channels gives each group a relay in each stage.
-    pub fn run(&mut self) -> bool {
+    /// `ways` are those between the same ends.
+    pub fn run(&mut self, ways: &mut Ways<'_>) -> bool {
         let mut starts = Vec::new();
         for channels in ChannelOrder::all() {
-            if self.begin(channels).is_some() {
+            if self.begin(ways, channels).is_some() {
                 starts.push((self.score, self.channels, self.stages.clone()));
             }
         }

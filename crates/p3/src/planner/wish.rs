@@ -14,9 +14,9 @@ pub struct Wish {
     pub extra_hops: usize,
     /// Packets of the objects to come, which weigh the time to set up against the time to send. 500.
     pub packets: u32,
-    /// Beacons from which each PRR was measured. A share of n is estimated as (n * share + 1/2) / (n + 1), the mean under
-    /// Jeffreys' prior, which fits links that are mostly good or absent: ten of ten do not prove a perfect link. For links
-    /// received 6 dB above the sensitivity the weight of the prior is a hundredth.
+    /// Beacons from which each PRR was measured. A link's share is weighed with those of the links that are received at the same power.
+    /// Where no power is known, a share of n is estimated as (n * share + 1/2) / (n + 1), the mean under Jeffreys' prior, which fits links
+    /// that are mostly good or absent: ten of ten do not prove a perfect link.
     pub beacons: u32,
     /// The gain in delivered packets that justifies the energy of one more relay. 0.002: our
     /// choice; with some twenty nodes it is 5 % of all energy.

@@ -5,11 +5,10 @@
 use crate::common;
 
 use chappe_core::{DropReason, Duration, Purpose, Seed};
-use chappe_p3::{Config, Destination, Ended, Gateway, Key, Plan, Tagging, setup_time};
+use chappe_p3::{Config, Destination, Ended, Key, Plan, Tagging, setup_time};
 use common::faults::power_fails;
 use common::{
-    Bytes, CAPS, DESTINATION, Fixed, Growing, Net, Node, SOURCE, Setting, finish, object, start,
-    transfer,
+    CAPS, DESTINATION, Growing, SOURCE, Setting, finish, object, start, transfer, with_gateway,
 };
 
 const KEY: Key = Key::new(*b"not a secret key");
@@ -133,18 +132,6 @@ fn a_restarted_destination_resumes_from_its_checkpoint() {
         };
         power_fails(&setting, len, Duration::from_millis(at_ms));
     }
-}
-
-/// A network whose destination is a gateway.
-fn with_gateway(setting: &Setting, plan: Plan, object: Bytes) -> Net {
-    let mut net = setting.net(object);
-    let (config, store) = (setting.config.clone(), Growing::default());
-    let gateway = Gateway::new(config, &CAPS, DESTINATION as u16, store, Fixed(plan));
-    net.place(DESTINATION, Node::Gateway(gateway.unwrap()));
-    let now = net.clock(DESTINATION);
-    net.gateway(DESTINATION).start(now).unwrap();
-    net.drain(DESTINATION);
-    net
 }
 
 /// Whether a frame is DATA or CODED: its header is the short one.

@@ -13,3 +13,4 @@ mod properties;
 mod scripts;
 mod simulated;
 mod survey;
+mod tally;

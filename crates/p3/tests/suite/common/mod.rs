@@ -9,7 +9,7 @@ pub mod faults;
 mod setting;
 
 #[allow(unused_imports, reason = "each test file uses its own part")]
-pub use setting::{DESTINATION, SOURCE, Setting, finish, object, start, transfer};
+pub use setting::{DESTINATION, SOURCE, Setting, finish, object, start, transfer, with_gateway};
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -78,12 +78,16 @@ pub enum Node {
     Surveyor(Surveyor<Links>),
 }
 
-/// A gateway's planner that knows one plan.
-pub struct Fixed(pub Plan);
+/// A gateway's planner that knows one plan, and keeps what it learns.
+pub struct Fixed {
+    pub plan: Plan,
+    pub trials: Vec<Trial>,
+}
 
 impl Planner for Fixed {
-    fn plan(&mut self, _: Option<&Trial>) -> Option<Plan> {
-        Some(self.0)
+    fn plan(&mut self, last: Option<&Trial>) -> Option<Plan> {
+        self.trials.extend(last);
+        Some(self.plan)
     }
 }
 

@@ -152,6 +152,20 @@ pub fn start(net: &mut Net, plan: Plan, checkpoint: Option<&Checkpoint>) {
     net.drain(DESTINATION);
 }
 
+/// A network whose destination is a gateway that has begun a transfer.
+pub fn with_gateway(setting: &Setting, plan: Plan, object: Bytes) -> Net {
+    let mut net = setting.net(object);
+    let (config, store) = (setting.config.clone(), Growing::default());
+    let trials = Vec::new();
+    let planner = Fixed { plan, trials };
+    let gateway = Gateway::new(config, &CAPS, DESTINATION as u16, store, planner);
+    net.place(DESTINATION, Node::Gateway(gateway.unwrap()));
+    let now = net.clock(DESTINATION);
+    net.gateway(DESTINATION).start(now).unwrap();
+    net.drain(DESTINATION);
+    net
+}
+
 /// Runs until source and destination are through; returns what the destination has.
 pub fn finish(net: &mut Net, limit: Duration) -> Progress {
     net.run(limit, |net| {
