@@ -59,7 +59,7 @@ impl TraceKeeper for TraceFolder {
 
     fn keep(&self, trace: &Trace) -> Result<(), RunError> {
         let folder = self.folder.join(format!("seed-{}", trace.about.seed));
-        store::trace::write(&folder, &trace.tables())
+        store::trace::write(&folder, trace)
             .map_err(|error| RunError::Write(format!("cannot write {error}")))
     }
 }

@@ -27,6 +27,7 @@
 
 pub mod failure;
 pub mod message;
+pub mod packed;
 pub mod points;
 pub mod sweep;
 pub mod systems;

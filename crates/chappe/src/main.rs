@@ -40,10 +40,11 @@ use chappe::failure::{self, Failure};
 use cli::{Cli, Command};
 
 /// The command line of a program whose name is that of a command, such as `chappe-link run FILE`, as `chappe link run FILE`. `doctor` is
-/// in every such program.
+/// in every such program. Version and processor may follow the name, as in the files that are shipped.
 fn with_command(mut arguments: Vec<OsString>) -> Vec<OsString> {
     let program = arguments.first().map(Path::new);
     let name = program.and_then(|path| path.file_name()?.to_str()?.strip_prefix("chappe-"));
+    let name = name.and_then(|name| name.split('-').next());
     let name = name.filter(|name| Cli::command().find_subcommand(name).is_some());
     if let Some(name) = name.map(OsString::from)
         && arguments.get(1).is_none_or(|first| first != "doctor")
@@ -120,6 +121,10 @@ mod tests {
         assert_eq!(
             line("/usr/sbin/chappe-link run l.toml"),
             "/usr/sbin/chappe-link link run l.toml"
+        );
+        assert_eq!(
+            line("chappe-cast-0.1.0-aarch64-unknown-linux-musl keygen g a"),
+            "chappe-cast-0.1.0-aarch64-unknown-linux-musl cast keygen g a"
         );
         assert_eq!(line("chappe-link doctor"), "chappe-link doctor");
         assert_eq!(line("chappe link run"), "chappe link run");

@@ -12,6 +12,7 @@ mod mac;
 mod network;
 mod protocol;
 mod radio;
+mod reader;
 mod run;
 mod source;
 mod sweep;
@@ -29,6 +30,7 @@ pub use protocol::{LinkKnowledge, ProtocolTable, SystemName, VariantName};
 pub use radio::{
     CaptureName, FadingName, PathLossName, PreambleName, ProfileName, RadioTable, ReceptionName,
 };
+pub use reader::read;
 pub use run::RunTable;
 pub(crate) use source::Assignment;
 pub use source::{NodeName, Source};

@@ -6,17 +6,21 @@
 use std::any::Any;
 
 use schemars::JsonSchema;
-use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
+use serde::de::value::Error;
+use serde::de::{DeserializeOwned, Deserializer, Error as _, Visitor};
+use serde::{Deserialize, Serialize, forward_to_deserialize_any};
 use serde_json::Value;
 
 use crate::format::Source;
 use crate::input::InputError;
 
-/// The keys of one system: how to read them, and their schema.
+/// The keys of one system: how to read them, what they are called, and their schema.
 #[derive(Clone, Copy, Debug)]
 pub struct Keys {
     read: fn(&Source) -> Result<Given, InputError>,
+    names: fn() -> &'static [&'static str],
+    // Programs that are shipped hold the schema as a text: the code that makes it is a quarter of a megabyte.
+    #[cfg(not(shipped))]
     schema: fn() -> Value,
 }
 
@@ -43,6 +47,8 @@ impl Keys {
     pub const fn of<K: Any + DeserializeOwned + Serialize + JsonSchema>() -> Keys {
         Keys {
             read: read::<K>,
+            names: names::<K>,
+            #[cfg(not(shipped))]
             schema: schema::<K>,
         }
     }
@@ -53,15 +59,14 @@ impl Keys {
     }
 
     /// The JSON Schema of the keys, as an object with `properties` and `$defs`.
+    #[cfg(not(shipped))]
     pub fn schema(self) -> Value {
         (self.schema)()
     }
 
     /// The names of the keys.
-    pub fn names(self) -> Vec<String> {
-        let schema = self.schema();
-        let properties = schema["properties"].as_object();
-        properties.map_or_else(Vec::new, |all| all.keys().cloned().collect())
+    pub fn names(self) -> &'static [&'static str] {
+        (self.names)()
     }
 }
 
@@ -74,6 +79,41 @@ fn read<K: Any + DeserializeOwned + Serialize>(source: &Source) -> Result<Given,
     })
 }
 
+/// The fields that a type asks for.
+fn names<K: DeserializeOwned>() -> &'static [&'static str] {
+    let mut names: &[&str] = &[];
+    // It never gives a value, so reading one fails.
+    let _ = K::deserialize(Fields(&mut names));
+    names
+}
+
+/// Takes note of the fields that a struct asks for.
+struct Fields<'n>(&'n mut &'static [&'static str]);
+
+impl<'de> Deserializer<'de> for Fields<'_> {
+    type Error = Error;
+
+    fn deserialize_any<V: Visitor<'de>>(self, _: V) -> Result<V::Value, Error> {
+        Err(Error::custom("there is no value"))
+    }
+
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        fields: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Error> {
+        *self.0 = fields;
+        self.deserialize_any(visitor)
+    }
+
+    forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf option unit unit_struct newtype_struct
+        seq tuple tuple_struct map enum identifier ignored_any
+    }
+}
+
+#[cfg(not(shipped))]
 fn schema<K: JsonSchema>() -> Value {
     schemars::schema_for!(K).to_value()
 }

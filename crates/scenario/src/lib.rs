@@ -52,6 +52,7 @@ pub mod plan;
 pub mod quantity;
 mod radios;
 pub mod routes;
+#[cfg(not(shipped))]
 mod schema;
 pub mod sweep;
 pub mod system;
@@ -59,5 +60,6 @@ pub mod system;
 pub use input::InputError;
 pub use keys::Keys;
 pub use plan::{Network, Plan, Topology, Transfer};
+#[cfg(not(shipped))]
 pub use schema::schema;
 pub use system::{CheckedScenario, NoSettings, Radios, Settings, System, Variant, Variants};

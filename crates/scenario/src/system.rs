@@ -264,12 +264,12 @@ impl System {
         let own = self.keys.names();
         for (key, span) in source.keys_of("protocol")? {
             let is_name = ["system", "variant", "name"].contains(&key.as_str());
-            if is_name || own.contains(key) {
+            if is_name || own.contains(&key.as_str()) {
                 continue;
             }
             let Some(owner) = systems
                 .iter()
-                .find(|other| other.keys.names().contains(key))
+                .find(|other| other.keys.names().contains(&key.as_str()))
             else {
                 continue;
             };

@@ -3,12 +3,13 @@
 //!
 //! The folder is filled under a temporary name and renamed, so a folder that is there is complete.
 
+use std::borrow::Cow;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use chappe_sim::AirTime;
-use chappe_trace::{About, Data, NONE, TABLES, Table, Tables};
+use chappe_trace::{About, Column, Data, NONE, TABLES, Table, Tables, Trace};
 use parquet::basic::{Compression, LogicalType, Repetition, Type as Physical};
 use parquet::column::writer::ColumnWriter;
 use parquet::data_type::ByteArray;
@@ -43,24 +44,54 @@ pub fn find(folder: &Path) -> Result<Vec<PathBuf>, StoreError> {
     Ok(found)
 }
 
-/// Writes a trace to `folder`. An older trace there is replaced, other files are not touched.
-pub fn write(folder: &Path, tables: &Tables) -> Result<(), StoreError> {
+/// What can be written: tables, or rows of which tables are made.
+pub trait Columns: Sync {
+    /// What the rows are about.
+    fn about(&self) -> &About;
+    /// One column of the table of this name, one of [`TABLES`]; `None` behind the last one.
+    fn column(&self, table: &str, place: usize) -> Option<Cow<'_, Column>>;
+}
+
+impl Columns for Tables {
+    fn about(&self) -> &About {
+        &self.about
+    }
+
+    fn column(&self, table: &str, place: usize) -> Option<Cow<'_, Column>> {
+        let column = self.table(table)?.columns.get(place);
+        column.map(Cow::Borrowed)
+    }
+}
+
+impl Columns for Trace {
+    fn about(&self) -> &About {
+        &self.about
+    }
+
+    fn column(&self, table: &str, place: usize) -> Option<Cow<'_, Column>> {
+        Trace::column(self, table, place).map(Cow::Owned)
+    }
+}
+
+/// Writes a trace to `folder`. An older trace there is replaced, other files are not touched. A [`Trace`] is written column by column,
+/// so that its tables never stand in memory together.
+pub fn write(folder: &Path, trace: &impl Columns) -> Result<(), StoreError> {
     let failed = |error| StoreError::io(folder, error);
     let mut part = folder.as_os_str().to_owned();
     part.push(format!(".{}.part", std::process::id()));
     let part = PathBuf::from(part);
     fs::create_dir_all(&part).map_err(failed)?;
-    let one = |table: &Table| {
-        let path = part.join(format!("{}.parquet", table.name));
+    let one = |table: &str| {
+        let path = part.join(format!("{table}.parquet"));
         let file = File::create(&path).map_err(failed)?;
-        encode(&file, &tables.about, table)
+        encode(&file, trace, table)
             .map_err(|error| StoreError::format(&path, error.to_string()))?;
         file.sync_all().map_err(failed)
     };
     let one = &one;
     // Side by side: the largest takes as long as all others together.
     std::thread::scope(|scope| {
-        let writers: Vec<_> = (tables.tables.iter())
+        let writers: Vec<_> = (TABLES.into_iter())
             .map(|table| scope.spawn(move || one(table)))
             .collect();
         let written = writers.into_iter().map(|writer| match writer.join() {
@@ -132,11 +163,11 @@ impl Form {
     }
 }
 
-fn schema(table: &Table, forms: &[Form]) -> Result<TypePtr, ParquetError> {
+fn schema(table: &str, columns: &[(String, Form)]) -> Result<TypePtr, ParquetError> {
     let mut fields = Vec::new();
-    for (column, form) in table.columns.iter().zip(forms) {
+    for (name, form) in columns {
         let text = (form.physical == Physical::BYTE_ARRAY).then_some(LogicalType::String);
-        let field = Type::primitive_type_builder(&column.name, form.physical)
+        let field = Type::primitive_type_builder(name, form.physical)
             .with_repetition(match form.gaps {
                 true => Repetition::OPTIONAL,
                 false => Repetition::REQUIRED,
@@ -145,31 +176,35 @@ fn schema(table: &Table, forms: &[Form]) -> Result<TypePtr, ParquetError> {
             .build()?;
         fields.push(Arc::new(field));
     }
-    let group = Type::group_type_builder(&table.name).with_fields(fields);
+    let group = Type::group_type_builder(table).with_fields(fields);
     Ok(Arc::new(group.build()?))
 }
 
-fn encode(file: &File, about: &About, table: &Table) -> Result<(), ParquetError> {
-    let note = KeyValue::new(ABOUT.to_string(), about_json(about).to_string());
+fn encode(file: &File, trace: &impl Columns, table: &str) -> Result<(), ParquetError> {
+    let note = KeyValue::new(ABOUT.to_string(), about_json(trace.about()).to_string());
     let mut properties = WriterProperties::builder()
         .set_compression(Compression::SNAPPY)
         .set_key_value_metadata(Some(vec![note]))
         // Nobody searches by them, and they cost as much as the rest.
         .set_statistics_enabled(EnabledStatistics::None)
         .set_dictionary_enabled(false);
-    for column in &table.columns {
-        if let Data::Word { .. } = column.data {
-            let path = ColumnPath::from(column.name.as_str());
+    // The file begins with the schema, so each column is looked at before any is written.
+    let all = (0..).map_while(|place| trace.column(table, place));
+    let columns: Vec<(String, Form)> = all
+        .map(|column| (column.name.clone(), Form::of(&column.data)))
+        .collect();
+    for (name, form) in &columns {
+        if form.physical == Physical::BYTE_ARRAY {
+            let path = ColumnPath::from(name.as_str());
             properties = properties.set_column_dictionary_enabled(path, true);
         }
     }
-    let forms: Vec<Form> = (table.columns.iter())
-        .map(|column| Form::of(&column.data))
-        .collect();
-    let schema = schema(table, &forms)?;
+    let schema = schema(table, &columns)?;
     let mut writer = SerializedFileWriter::new(file, schema, Arc::new(properties.build()))?;
     let mut group = writer.next_row_group()?;
-    for (column, form) in table.columns.iter().zip(forms) {
+    for (place, (_, form)) in columns.into_iter().enumerate() {
+        let column = trace.column(table, place);
+        let column = column.ok_or_else(|| wrong("a column too few"))?;
         let mut out = group
             .next_column()?
             .ok_or_else(|| wrong("a column too many"))?;
@@ -335,6 +370,61 @@ mod tests {
             },
             tables: TABLES.into_iter().map(table).collect(),
         }
+    }
+
+    /// Rows are written as the tables that are made of them: one row of each kind, with and without what may lack.
+    #[test]
+    fn rows_are_written_as_their_tables() {
+        use chappe_sim::{Switched, Value};
+        use chappe_trace::{Frame, Label, Link, NO_FRAME, NodeReading, Reception, Switch};
+        let at = AirTime::from_nanos(7);
+        let frame = Frame {
+            node: 1,
+            number: 2,
+            start: at,
+            airtime: chappe_core::Duration::from_nanos(5),
+            octets: 60,
+            channel: 3,
+            label: Label::default(),
+        };
+        let reception = Reception {
+            frame: 0,
+            node: 0,
+            from: 1,
+            start: at,
+            at,
+            power_dbm: -80.5,
+            sinr_db: f32::NAN,
+            outcome: Ok(()),
+            culprit: NO_FRAME,
+        };
+        let word = NodeReading {
+            at,
+            node: 0,
+            name: "state",
+            part: 0,
+            value: Value::Word("asleep"),
+        };
+        let trace = Trace {
+            frames: vec![frame],
+            receptions: vec![reception],
+            switches: vec![Switch {
+                at,
+                node: 1,
+                to: Switched::Asleep,
+            }],
+            readings: vec![word],
+            links: vec![Link {
+                from: 1,
+                to: 0,
+                delivery: 0.5,
+            }],
+            ..Trace::default()
+        };
+        let folder = std::env::temp_dir().join(format!("chappe-rows-{}", std::process::id()));
+        write(&folder, &trace).unwrap();
+        assert_eq!(read(&folder).unwrap(), trace.tables());
+        fs::remove_dir_all(folder).unwrap();
     }
 
     /// What is written is read again, twice into one folder; and a file of another kind is refused.

@@ -38,6 +38,9 @@ pub struct Recording {
     end: AirTime,
     /// Octets and mode of the largest frame.
     largest: Option<(usize, Mode)>,
+    /// Octets and mode of the frame that was heard last, with its time on the air in nanoseconds: the next one is mostly the same
+    /// frame at another receiver.
+    heard: Option<(usize, Mode, u32)>,
     labeller: Labeller,
     about: About,
 }
@@ -61,6 +64,7 @@ impl Recording {
             unheard: false,
             end: AirTime::ZERO,
             largest: None,
+            heard: None,
             labeller,
             about: About {
                 nodes: medium.nodes(),
@@ -75,6 +79,19 @@ impl Recording {
     /// channel.
     pub fn with_unheard(self, unheard: bool) -> Recording {
         Recording { unheard, ..self }
+    }
+
+    /// The time on the air of a frame, in nanoseconds.
+    #[inline]
+    fn airtime(&mut self, octets: usize, mode: Mode) -> u32 {
+        match self.heard {
+            Some((known, of, airtime)) if known == octets && of == mode => airtime,
+            _ => {
+                let airtime = mode.airtime(octets).nanos() as u32;
+                self.heard = Some((octets, mode, airtime));
+                airtime
+            }
+        }
     }
 
     /// Takes note of an interferer: a transmitter beyond the nodes.
@@ -113,24 +130,30 @@ impl Recording {
             bursts: &bursts,
             unheard: unheard.as_ref(),
         };
-        let found = resolve((self.about.nodes, senders), &recorded, order, noise);
-        let receptions = found.into_iter().map(|found| {
-            let meeting = &met[found.meeting as usize];
-            Reception {
-                frame: found.frame,
-                node: meeting.node,
-                from: meeting.from,
-                start: meeting.started,
-                at: meeting.at,
-                power_dbm: dbm(meeting.power),
-                sinr_db: found.sinr_db,
-                outcome: meeting.outcome,
-                culprit: found.culprit,
-            }
-        });
+        let mut receptions = Vec::with_capacity(met.len());
+        resolve(
+            (self.about.nodes, senders),
+            &recorded,
+            order,
+            noise,
+            |found| {
+                let meeting = &met[found.meeting as usize];
+                receptions.push(Reception {
+                    frame: found.frame,
+                    node: meeting.node,
+                    from: meeting.from,
+                    start: meeting.started,
+                    at: meeting.at,
+                    power_dbm: dbm(meeting.power),
+                    sinr_db: found.sinr_db,
+                    outcome: meeting.outcome,
+                    culprit: found.culprit,
+                });
+            },
+        );
         Trace {
             links: links(medium, self.largest),
-            receptions: receptions.collect(),
+            receptions,
             frames: sent.iter().map(Sending::row).collect(),
             switches: self.switches.into_rows(),
             readings: self.readings.into_rows(),
@@ -181,11 +204,19 @@ fn content(psdu: &[u8]) -> u32 {
 }
 
 /// The last readings of one node. A node shows the same ones in the same order most of the time, so the next one is usually
-/// the one expected.
+/// the one that came next the last time.
 #[derive(Clone, Debug, Default)]
 struct Shown {
-    rows: Vec<Reading>,
-    next: usize,
+    rows: Vec<Known>,
+    /// The row of the reading that came last.
+    last: usize,
+}
+
+#[derive(Clone, Debug)]
+struct Known {
+    reading: Reading,
+    /// The row of the reading that came after this one the last time.
+    then: usize,
 }
 
 impl Shown {
@@ -193,22 +224,24 @@ impl Shown {
     fn changes(&mut self, reading: Reading) -> bool {
         // The same name is nearly always the same word in memory.
         let called =
-            |row: &Reading| std::ptr::eq(row.name, reading.name) || row.name == reading.name;
-        let same = |row: &Reading| row.part == reading.part && called(row);
-        let expected = self.rows.get(self.next).is_some_and(same);
-        let place = match expected {
-            true => Some(self.next),
+            |known: &Reading| std::ptr::eq(known.name, reading.name) || known.name == reading.name;
+        let same = |row: &Known| row.reading.part == reading.part && called(&row.reading);
+        let expected = self.rows.get(self.last).map_or(0, |row| row.then);
+        let place = match self.rows.get(expected).is_some_and(same) {
+            true => Some(expected),
             false => self.rows.iter().position(same),
         };
-        let Some(place) = place else {
-            self.rows.push(reading);
-            self.next = 0;
+        let at = place.unwrap_or(self.rows.len());
+        if let Some(last) = self.rows.get_mut(self.last) {
+            last.then = at;
+        }
+        self.last = at;
+        let Some(known) = self.rows.get_mut(at) else {
+            self.rows.push(Known { reading, then: 0 });
             return true;
         };
-        self.next = place + 1;
-        let known = &mut self.rows[place];
-        let changed = known.value != reading.value;
-        known.value = reading.value;
+        let changed = known.reading.value != reading.value;
+        known.reading.value = reading.value;
         changed
     }
 }
@@ -282,13 +315,14 @@ impl Recorder for Recording {
             return;
         }
         self.end = self.end.max(frame.at);
+        let airtime = self.airtime(octets(frame.psdu, frame.mode), frame.mode);
         self.met.push(Meeting {
             node: frame.node as u32,
             from: frame.from as u32,
             number: frame.number as u32,
             started: frame.started,
             at: frame.at,
-            airtime: frame.mode.airtime(octets(frame.psdu, frame.mode)).nanos() as u32,
+            airtime,
             power: frame.power,
             others: frame.interference,
             outcome: frame.outcome,
@@ -320,5 +354,40 @@ impl Recorder for Recording {
                 value,
             });
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use chappe_sim::Value;
+
+    use super::*;
+
+    fn reading(name: &'static str, part: u32, value: f64) -> Reading {
+        let value = Value::Number(value);
+        Reading { name, part, value }
+    }
+
+    /// Only what is new or has another value changes, in whatever order readings come. Each round but the first finds every reading where
+    /// it is expected, also after one that was new in between: method, the place that is expected.
+    #[test]
+    fn readings_are_found_where_they_came_before() {
+        let mut shown = Shown::default();
+        let changes = |shown: &mut Shown, round: &[(u32, f64)]| -> Vec<u32> {
+            let changed = round
+                .iter()
+                .filter(|(part, value)| shown.changes(reading("queue", *part, *value)));
+            changed.map(|(part, _)| *part).collect()
+        };
+        assert_eq!(changes(&mut shown, &[(0, 1.0), (2, 1.0)]), [0, 2]);
+        assert_eq!(changes(&mut shown, &[(0, 1.0), (1, 1.0), (2, 1.5)]), [1, 2]);
+        assert_eq!(changes(&mut shown, &[(0, 1.0), (1, 1.0), (2, 1.5)]), []);
+        for part in [0, 1, 2, 0, 1, 2] {
+            let expected = shown.rows[shown.last].then;
+            assert_eq!(shown.rows[expected].reading.part, part);
+            assert!(!shown.changes(reading("queue", part, [1.0, 1.0, 1.5][part as usize])));
+        }
+        assert_eq!(changes(&mut shown, &[(2, 2.0), (0, 3.0), (1, 1.0)]), [2, 0]);
+        assert!(shown.changes(reading("price", 0, 3.0)));
     }
 }

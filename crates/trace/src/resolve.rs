@@ -32,7 +32,7 @@ pub(crate) struct Recorded<'a> {
     pub(crate) unheard: Option<&'a Unheard<'a>>,
 }
 
-/// Findings in the order of the meetings' starts, at nodes below `nodes`; frames come from `senders`, which are nodes and then interferers.
+/// Gives `take` the findings in the order of the meetings' starts, at nodes below `nodes`; frames come from `senders`, which are nodes and then interferers.
 /// `order` has the places of the meetings in the order in which they were reported, which those that start together keep. `noise` is in
 /// zeptowatts; `None` without powers.
 pub(crate) fn resolve(
@@ -40,7 +40,8 @@ pub(crate) fn resolve(
     recorded: &Recorded<'_>,
     mut order: Vec<u32>,
     noise: Option<f64>,
-) -> Vec<Finding> {
+    mut take: impl FnMut(Finding),
+) {
     let meetings = recorded.meetings;
     // Outcomes are reported when they are known, so frames that are lost at once come first.
     order.sort_by_key(|&place| meetings[place as usize].started);
@@ -79,11 +80,14 @@ pub(crate) fn resolve(
     };
     let mut hostile = Vec::new();
     // In the order of time, in which all nodes' signals lie as well: node by node, every step would wait for the memory.
-    let find = |place: u32| match by_node.get_mut(meetings[place as usize].node as usize) {
-        Some(signals) => signals.finding(place, &air, &mut hostile),
-        None => Finding::none(place),
-    };
-    order.into_iter().map(find).collect()
+    for place in order {
+        take(
+            match by_node.get_mut(meetings[place as usize].node as usize) {
+                Some(signals) => signals.finding(place, &air, &mut hostile),
+                None => Finding::none(place),
+            },
+        );
+    }
 }
 
 /// What all nodes share.
@@ -424,7 +428,11 @@ mod tests {
 
     fn found(nodes: (usize, usize), recorded: &Recorded<'_>, noise: Option<f64>) -> Vec<Finding> {
         let order = (0..recorded.meetings.len() as u32).collect();
-        resolve(nodes, recorded, order, noise)
+        let mut findings = Vec::new();
+        resolve(nodes, recorded, order, noise, |finding| {
+            findings.push(finding);
+        });
+        findings
     }
 
     fn findings(sent: &[Sending], met: &[Meeting]) -> Vec<(u32, u32, i32)> {

@@ -181,97 +181,108 @@ fn frame(place: u32) -> i64 {
 impl Trace {
     /// The same as tables. Their columns are described in `docs/view.md`.
     pub fn tables(&self) -> Tables {
-        let columns = [
-            self.frame_columns(),
-            self.reception_columns(),
-            self.switch_columns(),
-            self.reading_columns(),
-            self.link_columns(),
-        ];
-        let named = TABLES.into_iter().zip(columns);
+        let table = |name: &str| {
+            let columns = (0..).map_while(|place| self.column(name, place));
+            Table {
+                name: name.into(),
+                columns: columns.collect(),
+            }
+        };
         Tables {
             about: self.about.clone(),
-            tables: named
-                .map(|(name, columns)| Table {
-                    name: name.into(),
-                    columns,
-                })
-                .collect(),
+            tables: TABLES.into_iter().map(table).collect(),
         }
     }
 
-    fn frame_columns(&self) -> Vec<Column> {
-        let rows = &self.frames;
-        vec![
-            whole("node", rows, |row| row.node.into()),
-            whole("number", rows, |row| row.number.into()),
-            whole("start_ns", rows, |row| row.start.nanos() as i64),
-            whole("airtime_ns", rows, |row| row.airtime.nanos() as i64),
-            whole("octets", rows, |row| row.octets.into()),
-            whole("channel", rows, |row| row.channel.into()),
-            words("kind", rows, |row| row.label.kind),
-            whole("to", rows, |row| optional(row.label.to)),
-            whole("part", rows, |row| optional(row.label.part)),
-            whole("packet", rows, |row| optional(row.label.number)),
-        ]
+    /// One column of the table of this name; `None` behind the last one. All tables together take as much memory as the rows.
+    pub fn column(&self, table: &str, place: usize) -> Option<Column> {
+        match table {
+            "frames" => self.frame_column(place),
+            "receptions" => self.reception_column(place),
+            "switches" => self.switch_column(place),
+            "readings" => self.reading_column(place),
+            "links" => self.link_column(place),
+            _ => None,
+        }
     }
 
-    fn reception_columns(&self) -> Vec<Column> {
+    fn frame_column(&self, place: usize) -> Option<Column> {
+        let rows = &self.frames;
+        Some(match place {
+            0 => whole("node", rows, |row| row.node.into()),
+            1 => whole("number", rows, |row| row.number.into()),
+            2 => whole("start_ns", rows, |row| row.start.nanos() as i64),
+            3 => whole("airtime_ns", rows, |row| row.airtime.nanos() as i64),
+            4 => whole("octets", rows, |row| row.octets.into()),
+            5 => whole("channel", rows, |row| row.channel.into()),
+            6 => words("kind", rows, |row| row.label.kind),
+            7 => whole("to", rows, |row| optional(row.label.to)),
+            8 => whole("part", rows, |row| optional(row.label.part)),
+            9 => whole("packet", rows, |row| optional(row.label.number)),
+            _ => return None,
+        })
+    }
+
+    fn reception_column(&self, place: usize) -> Option<Column> {
         let rows = &self.receptions;
-        vec![
-            whole("frame", rows, |row| frame(row.frame)),
-            whole("node", rows, |row| row.node.into()),
-            whole("from", rows, |row| row.from.into()),
-            whole("start_ns", rows, |row| row.start.nanos() as i64),
-            whole("known_ns", rows, |row| row.at.nanos() as i64),
-            real("power_dbm", rows, |row| row.power_dbm.into()),
-            real("sinr_db", rows, |row| row.sinr_db.into()),
-            words("outcome", rows, |row| match row.outcome {
+        Some(match place {
+            0 => whole("frame", rows, |row| frame(row.frame)),
+            1 => whole("node", rows, |row| row.node.into()),
+            2 => whole("from", rows, |row| row.from.into()),
+            3 => whole("start_ns", rows, |row| row.start.nanos() as i64),
+            4 => whole("known_ns", rows, |row| row.at.nanos() as i64),
+            5 => real("power_dbm", rows, |row| row.power_dbm.into()),
+            6 => real("sinr_db", rows, |row| row.sinr_db.into()),
+            7 => words("outcome", rows, |row| match row.outcome {
                 Ok(()) => "received",
                 Err(why) => why.name(),
             }),
-            whole("culprit", rows, |row| frame(row.culprit)),
-        ]
+            8 => whole("culprit", rows, |row| frame(row.culprit)),
+            _ => return None,
+        })
     }
 
-    fn switch_columns(&self) -> Vec<Column> {
+    fn switch_column(&self, place: usize) -> Option<Column> {
         let rows = &self.switches;
-        vec![
-            whole("at_ns", rows, |row| row.at.nanos() as i64),
-            whole("node", rows, |row| row.node.into()),
-            words("to", rows, |row| match row.to {
+        Some(match place {
+            0 => whole("at_ns", rows, |row| row.at.nanos() as i64),
+            1 => whole("node", rows, |row| row.node.into()),
+            2 => words("to", rows, |row| match row.to {
                 Switched::On => "on",
                 Switched::Asleep => "asleep",
                 Switched::Down => "down",
             }),
-        ]
+            _ => return None,
+        })
     }
 
-    fn reading_columns(&self) -> Vec<Column> {
+    fn reading_column(&self, place: usize) -> Option<Column> {
         let rows = &self.readings;
-        vec![
-            whole("at_ns", rows, |row| row.at.nanos() as i64),
-            whole("node", rows, |row| row.node.into()),
-            words("name", rows, |row| row.name),
-            whole("part", rows, |row| row.part.into()),
-            real("value", rows, |row| match row.value {
+        Some(match place {
+            0 => whole("at_ns", rows, |row| row.at.nanos() as i64),
+            1 => whole("node", rows, |row| row.node.into()),
+            2 => words("name", rows, |row| row.name),
+            3 => whole("part", rows, |row| row.part.into()),
+            4 => real("value", rows, |row| match row.value {
                 Value::Number(value) => value,
                 Value::Word(_) => f64::NAN,
             }),
-            words("word", rows, |row| match row.value {
+            5 => words("word", rows, |row| match row.value {
                 Value::Number(_) => "",
                 Value::Word(word) => word,
             }),
-        ]
+            _ => return None,
+        })
     }
 
-    fn link_columns(&self) -> Vec<Column> {
+    fn link_column(&self, place: usize) -> Option<Column> {
         let rows = &self.links;
-        vec![
-            whole("from", rows, |row| row.from.into()),
-            whole("to", rows, |row| row.to.into()),
-            real("delivery", rows, |row| row.delivery.into()),
-        ]
+        Some(match place {
+            0 => whole("from", rows, |row| row.from.into()),
+            1 => whole("to", rows, |row| row.to.into()),
+            2 => real("delivery", rows, |row| row.delivery.into()),
+            _ => return None,
+        })
     }
 }
 

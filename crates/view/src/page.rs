@@ -1,8 +1,19 @@
 //! The page itself, and one file that holds page and data.
 
+use std::io::Read as _;
+use std::sync::LazyLock;
+
+use flate2::read::DeflateDecoder;
+
 /// The page without data. It is built from `web/` by `cargo xtask page` and stands in the repository, so that building
 /// Chappe needs no Node.
-pub const PAGE: &str = include_str!("../page/view.html");
+pub static PAGE: LazyLock<String> = LazyLock::new(|| {
+    let packed = include_bytes!(concat!(env!("OUT_DIR"), "/view.html"));
+    let mut page = String::new();
+    // The build packed it, so it can be unpacked.
+    let _ = DeflateDecoder::new(&packed[..]).read_to_string(&mut page);
+    page
+});
 
 /// Where the data go in [`PAGE`].
 const PLACE: &str = r#"<script id="data" type="text/plain">"#;
@@ -14,7 +25,7 @@ pub fn size(packed: &[u8]) -> usize {
 
 /// One HTML file that shows `packed` data and needs nothing else.
 pub fn whole(packed: &[u8]) -> String {
-    let (before, after) = PAGE.split_once(PLACE).unwrap_or((PAGE, ""));
+    let (before, after) = PAGE.split_once(PLACE).unwrap_or((&PAGE, ""));
     let mut page = String::with_capacity(PAGE.len() + packed.len() / 3 * 4 + 8);
     page.push_str(before);
     page.push_str(PLACE);
@@ -58,6 +69,12 @@ mod tests {
             base64(octets.as_bytes(), &mut text);
             assert_eq!(text, letters);
         }
+    }
+
+    /// Method: the file that was packed.
+    #[test]
+    fn the_page_is_the_one_that_was_built() {
+        assert_eq!(*PAGE, include_str!("../page/view.html"));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use chappe::packed;
 use chappe::systems::{self, SYSTEMS};
 use chappe_figures::table::{Table, count, digits, kbit, with_interval};
 use chappe_lab::job::TraceKeeper;
@@ -21,9 +22,7 @@ use crate::terminal::{self, Stream};
 
 pub fn run(options: &Sim) -> Result<u8, Failure> {
     if options.schema {
-        let schema = serde_json::to_string_pretty(&chappe_scenario::schema(&systems::scenarios()))
-            .unwrap_or_default();
-        terminal::print(&(schema + "\n"))?;
+        terminal::print(&packed::schema())?;
         return Ok(0);
     }
     let Some(file) = &options.file else {

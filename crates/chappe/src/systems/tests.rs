@@ -18,7 +18,7 @@ fn the_systems_are_consistent() {
         // A key of this name would hide one of the two that all systems have.
         let keys = system.keys.names();
         let common = ["system", "variant", "name"];
-        assert!(keys.iter().all(|key| !common.contains(&&**key)));
+        assert!(keys.iter().all(|key| !common.contains(key)));
     }
 }
 
@@ -72,6 +72,20 @@ fn a_scenario_names_its_system() {
         "`beacons` means nothing for the system pacifier",
         "it belongs to system = \"p3\"",
         "beacons",
+    );
+}
+
+/// The schema that the program prints is the one of the types. `CHAPPE_BLESS=1` writes it.
+#[test]
+fn the_schema_is_that_of_the_types() {
+    let made = serde_json::to_string_pretty(&chappe_scenario::schema(&scenarios())).unwrap() + "\n";
+    if std::env::var_os("CHAPPE_BLESS").is_some() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/src/scenario.schema.json");
+        return std::fs::write(path, made).unwrap();
+    }
+    assert!(
+        made == crate::packed::schema(),
+        "`CHAPPE_BLESS=1 cargo test --release -p chappe --lib systems` writes the schema of the types"
     );
 }
 

@@ -1,16 +1,20 @@
 //! Values that know where in the file they stand.
 
 use std::borrow::Cow;
+use std::fmt;
+use std::marker::PhantomData;
 use std::ops::{Deref, Range};
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::de::{Deserializer, Error, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 use toml::Spanned;
 
-/// A value and its place in the scenario file, so that a mistake found later still points at it.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(transparent)]
-#[serde(bound(deserialize = "T: Deserialize<'de>"))]
+use super::reader::LOCATED;
+
+/// A value and its place in the file, so that a mistake found later still points at it. [`read`](super::read) reads it, other
+/// deserializers do not know places.
+#[derive(Clone, Debug)]
 pub struct Located<T>(Spanned<T>);
 
 impl<T> Located<T> {
@@ -22,6 +26,11 @@ impl<T> Located<T> {
     /// Another value at the same place.
     pub fn replaced<U>(&self, value: U) -> Located<U> {
         Located(Spanned::new(self.span(), value))
+    }
+
+    /// The value itself.
+    pub fn get_ref(&self) -> &T {
+        self.0.get_ref()
     }
 
     /// The octets of the file that hold the value.
@@ -58,6 +67,31 @@ impl<T: Default> Default for Located<T> {
 impl<T> From<T> for Located<T> {
     fn from(value: T) -> Self {
         Located::nowhere(value)
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Located<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Located<T>, D::Error> {
+        deserializer.deserialize_tuple_struct(LOCATED, 3, Parts(PhantomData))
+    }
+}
+
+/// Takes where a value begins, where it ends, and the value.
+struct Parts<T>(PhantomData<T>);
+
+impl<'de, T: Deserialize<'de>> Visitor<'de> for Parts<T> {
+    type Value = Located<T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a value with its place")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut parts: A) -> Result<Located<T>, A::Error> {
+        let (start, end) = (parts.next_element()?, parts.next_element()?);
+        match (start, end, parts.next_element()?) {
+            (Some(start), Some(end), Some(value)) => Ok(Located(Spanned::new(start..end, value))),
+            _ => Err(A::Error::custom("a value without its place")),
+        }
     }
 }
 

@@ -13,9 +13,10 @@ use std::sync::{Arc, OnceLock};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use toml::Spanned;
-use toml::de::{DeTable, DeValue, Deserializer};
+use toml::de::{DeTable, DeValue};
 
 use super::Scenario;
+use super::reader::{Misread, Node};
 use crate::input::{InputError, read_limited, take_limited, telling};
 use crate::nearest::nearest;
 
@@ -193,7 +194,7 @@ impl Source {
             nodes::number(root.get_mut(), &names, &digits, self)?;
         }
         self.keys.get_or_init(|| keys_in(root.get_ref()));
-        Scenario::deserialize(Deserializer::from(root)).map_err(|error| self.explain(&error))
+        Scenario::deserialize(Node::from(root)).map_err(|error| self.explain(&error))
     }
 
     /// Reads the whole as a `T`.
@@ -202,7 +203,7 @@ impl Source {
         let padded = self.padded();
         let root = self.root(&padded)?;
         self.keys.get_or_init(|| keys_in(root.get_ref()));
-        T::deserialize(Deserializer::from(root)).map_err(|error| self.explain(&error))
+        T::deserialize(Node::from(root)).map_err(|error| self.explain(&error))
     }
 
     /// Reads one top-level table, without some of its keys, as a `T`. A missing table is an empty one.
@@ -213,7 +214,7 @@ impl Source {
     ) -> Result<T, InputError> {
         let padded = self.padded();
         let table = self.table(&padded, table, without)?;
-        T::deserialize(Deserializer::from(table)).map_err(|error| self.explain(&error))
+        T::deserialize(Node::from(table)).map_err(|error| self.explain(&error))
     }
 
     /// The keys of a top-level table, each with its place; none if there is no such table.
@@ -272,7 +273,7 @@ impl Source {
         let Some((first, _)) = tables.next() else {
             return Err(InputError::new("", "there is no scenario"));
         };
-        let mut root = DeTable::parse(first).map_err(|error| self.explain(&error))?;
+        let mut root = DeTable::parse(first).map_err(|error| self.explain(&error.into()))?;
         for (option, text) in tables {
             let value = self.option_value(option, text)?;
             self.set(root.get_mut(), text, value)?;
@@ -299,7 +300,7 @@ impl Source {
         if key.trim().is_empty() {
             return Err(bad());
         }
-        let table = DeTable::parse(line).map_err(|error| self.explain(&error))?;
+        let table = DeTable::parse(line).map_err(|error| self.explain(&error.into()))?;
         let (_, value) = table.into_inner().into_iter().next().ok_or_else(bad)?;
         let span = value.span();
         // Quotes that were added here are not in what the user wrote.
@@ -379,7 +380,7 @@ impl Source {
     }
 
     /// A parser's error, with the nearest right name.
-    fn explain(&self, error: &toml::de::Error) -> InputError {
+    fn explain(&self, error: &Misread) -> InputError {
         let (message, help) = telling(error.message());
         let (mut message, mut help) = (message.to_string(), help.map(str::to_string));
         let mut label = "here";

@@ -4,15 +4,13 @@ use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::path::Path;
 
+use chappe::packed;
 use chappe_results::figure::Claim;
 use chappe_store::{StoreError, write_whole};
 use serde::{Deserialize, Serialize};
 
 use super::done::Done;
 use crate::failure::Failure;
-
-/// The record of the last release, written by `chappe lab --record`.
-const RECORD: &str = include_str!("record.json");
 
 /// Seconds of a figure that the record does not know.
 const UNKNOWN_SECONDS: f64 = 5.0;
@@ -44,9 +42,9 @@ struct RecordedFigure {
 }
 
 impl Records {
-    /// The record that this program was built with.
+    /// The record that this program was built with: `record.json`, written by `chappe lab --record`.
     pub fn built_in() -> Result<Records, Failure> {
-        serde_json::from_str(RECORD)
+        serde_json::from_str(&packed::record())
             .map_err(|error| Failure::Defect(format!("the lab's record: {error}")))
     }
 

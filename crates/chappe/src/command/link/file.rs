@@ -14,7 +14,8 @@ use std::sync::Arc;
 
 use chappe_core::Duration;
 use chappe_link::{Carrier, PeerConfig, TunnelConfig};
-use chappe_scenario::input::{InputError, telling};
+use chappe_scenario::InputError;
+use chappe_scenario::format::{self, Located};
 use serde::Deserialize;
 
 use link::LinkTable;
@@ -155,7 +156,7 @@ pub fn read(path: &Path) -> Result<Configuration, InputError> {
 /// The peers of a folder: one file each, whose name without `.toml` is the peer's.
 fn folder_of_peers(
     source: &Source,
-    folder: &toml::Spanned<PathBuf>,
+    folder: &Located<PathBuf>,
 ) -> Result<Vec<(Source, PeerTable)>, InputError> {
     let path = source.folder.join(folder.get_ref());
     let read = std::fs::read_dir(&path).and_then(|entries| {
@@ -210,19 +211,7 @@ impl Source {
     }
 
     fn parse<T: serde::de::DeserializeOwned>(&self) -> Result<T, InputError> {
-        toml::from_str(&self.text).map_err(|error| {
-            // A quantity's error has the right form behind a separator.
-            let (message, help) = telling(error.message());
-            let input = InputError::new(self.from.clone(), message.to_owned());
-            let input = match help {
-                Some(help) => input.help(help.to_owned()),
-                None => input,
-            };
-            match error.span() {
-                Some(span) => input.at(&self.text, span, "here"),
-                None => input,
-            }
-        })
+        format::read(&self.from, &self.text)
     }
 }
 

@@ -12,10 +12,10 @@ use chappe_mesh::announce::NETS_MAX;
 use chappe_mesh::daemon::{ETHER_TYPE, MeshConfig};
 use chappe_mesh::packet::Net;
 use chappe_mesh::settings::{Hop, NodeConfig};
-use chappe_scenario::input::{InputError, telling};
+use chappe_scenario::InputError;
+use chappe_scenario::format::{self, Located};
 use chappe_scenario::quantity::Rate;
 use serde::Deserialize;
-use toml::Spanned;
 
 use super::options::SOCKET;
 
@@ -33,21 +33,21 @@ struct File {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Table {
-    networks: Spanned<Vec<String>>,
-    key_file: Spanned<PathBuf>,
-    group_file: Spanned<PathBuf>,
-    interfaces: Spanned<Vec<String>>,
+    networks: Located<Vec<String>>,
+    key_file: Located<PathBuf>,
+    group_file: Located<PathBuf>,
+    interfaces: Located<Vec<String>>,
     medium: MediumName,
-    rate: Spanned<Rate>,
+    rate: Located<Rate>,
     #[serde(default)]
     recovery: RecoveryName,
     #[serde(default)]
     carrier: CarrierName,
     #[serde(default = "mtu")]
-    mtu: Spanned<usize>,
+    mtu: Located<usize>,
     #[serde(default = "size")]
-    size: Spanned<u16>,
-    behind: Option<Spanned<Vec<String>>>,
+    size: Located<u16>,
+    behind: Option<Located<Vec<String>>>,
     #[serde(default)]
     gateway: bool,
     #[serde(default)]
@@ -55,7 +55,7 @@ struct Table {
     #[serde(default)]
     export: bool,
     #[serde(default = "device")]
-    device: Spanned<String>,
+    device: Located<String>,
     socket: Option<PathBuf>,
 }
 
@@ -85,16 +85,16 @@ enum CarrierName {
 }
 
 /// What every interface of 1500 octets carries, with some to spare.
-fn mtu() -> Spanned<usize> {
-    Spanned::new(0..0, 1400)
+fn mtu() -> Located<usize> {
+    Located::nowhere(1400)
 }
 
-fn size() -> Spanned<u16> {
-    Spanned::new(0..0, 32)
+fn size() -> Located<u16> {
+    Located::nowhere(32)
 }
 
-fn device() -> Spanned<String> {
-    Spanned::new(0..0, "mesh%d".into())
+fn device() -> Located<String> {
+    Located::nowhere("mesh%d".into())
 }
 
 /// A configuration that was checked.
@@ -159,19 +159,7 @@ impl Source<'_> {
     }
 
     fn parse(&self) -> Result<File, InputError> {
-        toml::from_str(&self.text).map_err(|error| {
-            // A quantity's error has the right form behind a separator.
-            let (message, help) = telling(error.message());
-            let input = InputError::new(self.from.clone(), message.to_owned());
-            let input = match help {
-                Some(help) => input.help(help.to_owned()),
-                None => input,
-            };
-            match error.span() {
-                Some(span) => input.at(&self.text, span, "here"),
-                None => input,
-            }
-        })
+        format::read(&self.from, &self.text)
     }
 }
 
@@ -209,7 +197,7 @@ impl Table {
             behind.extend([Net::DEFAULT_V4, Net::DEFAULT_V6]);
         }
         if behind.len() > NETS_MAX {
-            let span = self.behind.as_ref().map_or(0..0, Spanned::span);
+            let span = self.behind.as_ref().map_or(0..0, Located::span);
             let message = format!("{} networks are behind this node", behind.len());
             return Err(source.wrong(
                 span,
@@ -301,7 +289,7 @@ impl Table {
 
     /// This host's place in the list of members.
     fn seat(&self, source: &Source<'_>) -> Result<Seat, InputError> {
-        let [group, key] = [&self.group_file, &self.key_file].map(Spanned::get_ref);
+        let [group, key] = [&self.group_file, &self.key_file].map(Located::get_ref);
         let (group, key) = (source.folder.join(group), source.folder.join(key));
         Seat::open(&group, &key).map_err(|error| {
             let span = self.key_file.span();
@@ -310,7 +298,7 @@ impl Table {
     }
 }
 
-fn nets(of: &Spanned<Vec<String>>, source: &Source<'_>) -> Result<Vec<Net>, InputError> {
+fn nets(of: &Located<Vec<String>>, source: &Source<'_>) -> Result<Vec<Net>, InputError> {
     let read = |text: &String| {
         Net::parse(text).map(Net::cut).ok_or_else(|| {
             source.wrong(

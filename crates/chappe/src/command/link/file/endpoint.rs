@@ -3,9 +3,9 @@
 use chappe_core::Bitrate;
 use chappe_link::Carrier;
 use chappe_scenario::InputError;
+use chappe_scenario::format::Located;
 use chappe_scenario::quantity::Rate;
 use chappe_sys::Endpoint;
-use toml::Spanned;
 
 use super::Source;
 
@@ -17,7 +17,7 @@ pub(super) enum Place {
 
 /// Reads an endpoint: an address, or a name that is looked up later.
 pub(super) fn endpoint(
-    text: &Spanned<String>,
+    text: &Located<String>,
     carrier: &Carrier,
     source: &Source,
 ) -> Result<Place, InputError> {
@@ -56,7 +56,7 @@ pub(super) fn endpoint(
 }
 
 /// Reads a rate in bit/s. A rate below 1 kbit/s is a mistake of the file.
-pub(super) fn rate(rate: &Spanned<Rate>, source: &Source) -> Result<Bitrate, InputError> {
+pub(super) fn rate(rate: &Located<Rate>, source: &Source) -> Result<Bitrate, InputError> {
     let value = rate.get_ref().value();
     if value < LEAST_BPS {
         let message = "a link needs a rate of at least 1 kbit/s".to_owned();

@@ -3,14 +3,14 @@
 use std::path::PathBuf;
 
 use chappe_scenario::InputError;
-use toml::Spanned;
+use chappe_scenario::format::Located;
 
 use super::Source;
 
 /// Reads a file of one key; `make` says how to make it.
 pub(super) fn read<T>(
     source: &Source,
-    file: &Spanned<PathBuf>,
+    file: &Located<PathBuf>,
     make: &str,
     parse: impl Fn(&str) -> Option<T>,
 ) -> Result<T, InputError> {

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 
 use chappe_link::{Carrier, Secret};
 use chappe_scenario::InputError;
+use chappe_scenario::format::Located;
 use chappe_scenario::quantity::{Size, Time};
 use serde::Deserialize;
-use toml::Spanned;
 
 use super::keys;
 use super::peer::limit;
@@ -17,20 +17,20 @@ use super::{Hooks, Source};
 #[serde(deny_unknown_fields)]
 pub(super) struct LinkTable {
     #[serde(default = "device")]
-    device: Spanned<String>,
-    pub key_file: Option<Spanned<PathBuf>>,
-    address: Option<Spanned<Addresses>>,
-    listen: Option<Spanned<String>>,
+    device: Located<String>,
+    pub key_file: Option<Located<PathBuf>>,
+    address: Option<Located<Addresses>>,
+    listen: Option<Located<String>>,
     ethernet: Option<String>,
-    path_mtu: Option<Spanned<usize>>,
+    path_mtu: Option<Located<usize>>,
     #[serde(default = "yes")]
     pub routes: bool,
     #[serde(default)]
     pub introduce: bool,
-    pub peers: Option<Spanned<PathBuf>>,
-    memory: Option<Spanned<Size>>,
-    pub connections: Option<Spanned<usize>>,
-    pub buffer: Option<Spanned<Size>>,
+    pub peers: Option<Located<PathBuf>>,
+    memory: Option<Located<Size>>,
+    pub connections: Option<Located<usize>>,
+    pub buffer: Option<Located<Size>>,
     pub metrics: Option<PathBuf>,
     pub status: Option<PathBuf>,
     #[serde(default = "device_queue")]
@@ -49,8 +49,8 @@ enum Addresses {
     Several(Vec<String>),
 }
 
-fn device() -> Spanned<String> {
-    Spanned::new(0..0, "chappe0".into())
+fn device() -> Located<String> {
+    Located::nowhere("chappe0".into())
 }
 
 fn yes() -> bool {

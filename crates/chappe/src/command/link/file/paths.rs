@@ -3,11 +3,11 @@
 use chappe_core::{Bitrate, Duration};
 use chappe_link::{Carrier, PathConfig};
 use chappe_scenario::InputError;
+use chappe_scenario::format::Located;
 use chappe_scenario::quantity::{Rate, Time};
 use chappe_sys::Endpoint;
 use chappe_wildnet::PATHS;
 use serde::Deserialize;
-use toml::Spanned;
 
 use super::Source;
 use super::endpoint::{Place, endpoint, rate};
@@ -15,11 +15,11 @@ use super::endpoint::{Place, endpoint, rate};
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct PathTable {
-    name: Spanned<String>,
-    endpoint: Option<Spanned<String>>,
-    interface: Option<Spanned<String>>,
-    rate: Option<Spanned<Rate>>,
-    cost: Option<Spanned<Time>>,
+    name: Located<String>,
+    endpoint: Option<Located<String>>,
+    interface: Option<Located<String>>,
+    rate: Option<Located<Rate>>,
+    cost: Option<Located<Time>>,
     #[serde(default)]
     reserve: bool,
 }

@@ -6,10 +6,10 @@ use chappe_core::{Bitrate, Duration};
 use chappe_link::classify::Net;
 use chappe_link::{BULK, Carrier, IDLE_KEEPALIVE, PeerConfig, Psk, Public};
 use chappe_scenario::InputError;
+use chappe_scenario::format::Located;
 use chappe_scenario::quantity::{Length, Rate, Time};
 use chappe_wildnet::{Order, Service};
 use serde::Deserialize;
-use toml::Spanned;
 
 use super::endpoint::{Place, endpoint, rate};
 use super::keys;
@@ -19,16 +19,16 @@ use super::{Entry, Hooks, Source};
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct PeerTable {
-    name: Option<Spanned<String>>,
-    public_key: Option<Spanned<String>>,
-    pub preshared_key_file: Option<Spanned<PathBuf>>,
+    name: Option<Located<String>>,
+    public_key: Option<Located<String>>,
+    pub preshared_key_file: Option<Located<PathBuf>>,
     /// The shared key of former releases.
-    key_file: Option<Spanned<PathBuf>>,
-    endpoint: Option<Spanned<String>>,
-    networks: Vec<Spanned<String>>,
-    introducer: Option<Spanned<String>>,
-    keepalive: Option<Spanned<Time>>,
-    rate: Option<Spanned<Rate>>,
+    key_file: Option<Located<PathBuf>>,
+    endpoint: Option<Located<String>>,
+    networks: Vec<Located<String>>,
+    introducer: Option<Located<String>>,
+    keepalive: Option<Located<Time>>,
+    rate: Option<Located<Rate>>,
     distance: Option<Length>,
     bulk: Option<Promise>,
     urgent: Option<Promise>,
@@ -56,7 +56,7 @@ pub(super) fn limit(given: &Option<Time>) -> Duration {
 #[serde(deny_unknown_fields)]
 struct Promise {
     deadline: Option<Time>,
-    residual: Option<Spanned<f64>>,
+    residual: Option<Located<f64>>,
     order: Option<OrderName>,
     retries: Option<u8>,
     drop_late: Option<bool>,
@@ -85,15 +85,15 @@ impl PeerTable {
 
     /// Gives a peer the name of its file, unless it has one.
     pub fn name_after(&mut self, file: String) {
-        self.name.get_or_insert_with(|| Spanned::new(0..0, file));
+        self.name.get_or_insert_with(|| Located::nowhere(file));
     }
 
     pub fn name_span(&self) -> std::ops::Range<usize> {
-        self.name.as_ref().map_or(0..0, Spanned::span)
+        self.name.as_ref().map_or(0..0, Located::span)
     }
 
     pub fn key_span(&self) -> std::ops::Range<usize> {
-        self.public_key.as_ref().map_or(0..0, Spanned::span)
+        self.public_key.as_ref().map_or(0..0, Located::span)
     }
 
     /// The peer's configuration, with the shared secret from its file.
@@ -223,7 +223,7 @@ impl PeerTable {
     }
 
     fn networks(&self, source: &Source) -> Result<Vec<Net>, InputError> {
-        let read = |text: &Spanned<String>| {
+        let read = |text: &Located<String>| {
             Net::parse(text.get_ref()).ok_or_else(|| {
                 let message = format!("`{}` is not a network", text.get_ref());
                 source.wrong(text.span(), message, "write \"10.9.0.2/32\"")
@@ -246,7 +246,7 @@ fn service(
         .as_ref()
         .map_or(usual.residual, |residual| *residual.get_ref());
     if !(residual > 0.0 && residual <= 1.0) {
-        let span = promise.residual.as_ref().map_or(0..0, Spanned::span);
+        let span = promise.residual.as_ref().map_or(0..0, Located::span);
         return Err(source.wrong(
             span,
             format!("a residual of {residual}"),

@@ -4,9 +4,9 @@ use std::net::SocketAddr;
 
 use chappe_link::{ADDRESSES_MAX, StreamsConfig};
 use chappe_scenario::InputError;
+use chappe_scenario::format::Located;
 use chappe_scenario::quantity::Size;
 use serde::Deserialize;
-use toml::Spanned;
 
 use super::Source;
 
@@ -14,23 +14,23 @@ use super::Source;
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct PortTable {
-    listen: Spanned<String>,
-    to: Spanned<String>,
+    listen: Located<String>,
+    to: Located<String>,
 }
 
 /// `[socks]`: where programs may ask for connections to any address behind the link.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct SocksTable {
-    listen: Spanned<String>,
+    listen: Located<String>,
 }
 
 /// `[[serve]]`: a port of this host's address in the link, and what peers reach there.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ServeTable {
-    port: Spanned<u16>,
-    to: Spanned<String>,
+    port: Located<u16>,
+    to: Located<String>,
 }
 
 /// The tables, and the settings in `[link]` that belong to them.
@@ -38,8 +38,8 @@ pub(super) struct Tables<'a> {
     pub ports: &'a [PortTable],
     pub socks: &'a Option<SocksTable>,
     pub served: &'a [ServeTable],
-    pub connections: &'a Option<Spanned<usize>>,
-    pub buffer: &'a Option<Spanned<Size>>,
+    pub connections: &'a Option<Located<usize>>,
+    pub buffer: &'a Option<Located<Size>>,
 }
 
 /// Connections at once where the file does not say it: with full buffers they take 256 MiB.
@@ -98,8 +98,8 @@ impl Tables<'_> {
         let first = (self.ports.first().map(|port| port.listen.span()))
             .or(self.socks.as_ref().map(|socks| socks.listen.span()))
             .or(self.served.first().map(|served| served.port.span()))
-            .or(self.connections.as_ref().map(Spanned::span))
-            .or(self.buffer.as_ref().map(Spanned::span));
+            .or(self.connections.as_ref().map(Located::span))
+            .or(self.buffer.as_ref().map(Located::span));
         match first {
             None => Ok(()),
             Some(span) => {
@@ -150,7 +150,7 @@ impl ServeTable {
 }
 
 /// An address with its port.
-fn address(text: &Spanned<String>, source: &Source) -> Result<SocketAddr, InputError> {
+fn address(text: &Located<String>, source: &Source) -> Result<SocketAddr, InputError> {
     text.get_ref().parse().map_err(|_| {
         let message = format!("`{}` is not an address and port", text.get_ref());
         let help = "write \"127.0.0.1:8022\" or \"[fd09::2]:22\"";

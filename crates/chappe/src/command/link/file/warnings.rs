@@ -4,8 +4,8 @@ use std::net::IpAddr;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
+use chappe_scenario::format::Located;
 use chappe_sys::Endpoint;
-use toml::Spanned;
 
 use super::link::LinkTable;
 use super::peer::PeerTable;
@@ -64,7 +64,7 @@ pub(super) fn of(
     let shared = tables
         .iter()
         .filter_map(|(source, table)| Some((source, table.preshared_key_file.as_ref()?)));
-    let readable = |(source, file): (&Source, &Spanned<PathBuf>)| {
+    let readable = |(source, file): (&Source, &Located<PathBuf>)| {
         let path = source.folder.join(file.get_ref());
         let mode = std::fs::metadata(&path).map_or(0, |data| data.permissions().mode());
         (mode & 0o044 != 0).then_some(path)
