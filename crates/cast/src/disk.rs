@@ -11,7 +11,7 @@
 //! |---|---|
 //! | `sent.rs` `tree.rs` | files that are sent, and the folders they are in |
 //! | `incoming.rs` `finish.rs` | files that are received, and how they get their names |
-//! | `digests.rs` | digests of long files, computed while they arrive |
+//! | `part.rs` `digests.rs` | their parts; digests of long ones, computed while they arrive |
 //! | `reuse.rs` | batches that old versions of the files have |
 //! | `target.rs` | the receiver's folder, in which no link is followed |
 //! | `place.rs` | places of unfinished transfers, and their removal |
@@ -21,6 +21,7 @@
 mod digests;
 mod finish;
 mod incoming;
+mod part;
 mod place;
 mod reuse;
 mod sent;

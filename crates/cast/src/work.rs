@@ -130,12 +130,12 @@ mod tests {
     #[test]
     fn a_crash_is_an_error_and_rings() {
         let mut bell = Bell::new().unwrap();
-        let mut work = bell.rope().spawn("the thread that fails", || {
+        let mut work: Work<()> = bell.rope().spawn("the thread that fails", || {
             std::panic::resume_unwind(Box::new(()));
         });
         bell.heard.set_nonblocking(false).unwrap();
         bell.heard.read_exact(&mut [0]).unwrap();
-        let error = work.take().unwrap().map(|()| ()).unwrap_err();
+        let error = work.take().unwrap().unwrap_err();
         assert!(error.what.contains("the thread that fails"));
     }
 }

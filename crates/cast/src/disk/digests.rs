@@ -12,7 +12,7 @@ use std::thread::{self, JoinHandle};
 
 use chappe_sys::Folder;
 
-use super::incoming::{part_name, read_padded};
+use super::part::{part_name, read_padded};
 use crate::manifest::Digest;
 
 /// Octets that are worth a turn of the thread, and a sync. Shorter files are read at the end.
@@ -65,7 +65,7 @@ impl Digests {
         let _ = self.stretches.send(stretch);
     }
 
-    /// Waits until the thread has read what it was told of.
+    /// Waits until the thread has read all stretches.
     pub fn end(self) -> Begun {
         drop(self.stretches);
         self.ended.join().unwrap_or_default()

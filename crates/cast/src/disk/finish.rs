@@ -13,7 +13,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use chappe_sys::Folder;
 
 use super::digests::{Begun, Digests};
-use super::incoming::{Incoming, Store, part_name};
+use super::incoming::{Incoming, Store};
+use super::part::part_name;
 use super::place::MAP;
 use super::target::{Fate, Taken, Target};
 use super::versions::Versions;

@@ -1,12 +1,12 @@
 //! The files of a transfer that this host receives, until all have arrived.
 
 use std::collections::BTreeSet;
-use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 
 use super::digests::{Digests, STRETCH, Stretch};
+use super::part::{part_name, read_padded};
 use super::place::{self, MAP, Place};
 use super::shelf::Shelf;
 use super::target::{Fate, Taken, Target};
@@ -57,11 +57,6 @@ pub enum Put {
 /// A run of zeros of this length is not written, since new parts of files read as zeros: the usual block of a file system,
 /// below which nothing would be saved.
 const HOLE: usize = 4096;
-
-/// The name of a part in the place of its transfer.
-pub(super) fn part_name(number: usize) -> String {
-    format!("{number}.part")
-}
 
 impl Incoming {
     /// Looks which files of a transfer are in `folder` already, opens or creates the place of those that are not, and checks
@@ -361,21 +356,4 @@ impl Incoming {
         let sync = move || sync::all(&names, |name| folder.read(name)?.sync_data());
         std::thread::spawn(move || drop(sync()));
     }
-}
-
-/// Reads octets of a part; behind its end it has zeros.
-pub(super) fn read_padded(part: &File, into: &mut [u8], at: u64) -> io::Result<()> {
-    let mut done = 0;
-    while done < into.len() {
-        match part.read_at(&mut into[done..], at + done as u64) {
-            Ok(0) => {
-                into[done..].fill(0);
-                return Ok(());
-            }
-            Ok(len) => done += len,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(())
 }
