@@ -10,7 +10,7 @@ mod air;
 use air::cells::Cell;
 use air::fairness::{self, Fairness};
 
-/// The goal.
+/// The least Jain index that is asked for.
 const JAIN: f64 = 0.95;
 
 fn main() {

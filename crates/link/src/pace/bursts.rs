@@ -68,7 +68,7 @@ impl Bursts {
         self.cut |= length >= self.most;
     }
 
-    /// Takes a report.
+    /// Takes what a report says of queues and losses.
     pub fn judge(&mut self, now: Instant, sight: &Sight) {
         let queued = sight.latest.saturating_sub(sight.least);
         self.queued[0] = self.queued[0].max(queued);
@@ -145,7 +145,7 @@ mod tests {
             bursts.leave(Duration::from_secs_f64(length / 1e3));
             let passed = (length.min(queue) * 8.0) as u64;
             let over = (length * 8.0) as u64 - passed;
-            let lost = if own > 0 { passed / own + round % 2 } else { 0 };
+            let lost = passed.checked_div(own).map_or(0, |lost| lost + round % 2);
             frames = (frames.0 + passed - lost.min(passed), frames.1 + lost + over);
             let least = Duration::from_millis(20);
             let seen = least + Duration::from_secs_f64(length.min(queue) / 1e3);

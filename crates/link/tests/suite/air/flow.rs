@@ -76,7 +76,7 @@ impl Sender {
             return None;
         }
         let again = self.lost.pop_first();
-        let room = (self.next - self.acked) as usize + 1 <= self.most;
+        let room = ((self.next - self.acked) as usize) < self.most;
         let seq = match again {
             Some(seq) => seq,
             None if room => {
@@ -138,11 +138,13 @@ impl Sender {
     fn lose_before(&mut self, transmission: u64) {
         let rest = self.sent.split_off(&transmission);
         let gone = std::mem::replace(&mut self.sent, rest);
+        let news = !gone.is_empty();
         for (seq, _) in gone.into_values() {
             self.open.remove(&seq);
             self.lost.insert(seq);
         }
-        if !self.lost.is_empty() && self.recovered.is_none() {
+        // After a timeout, which has reduced the window, what is lost is known already.
+        if news && self.recovered.is_none() {
             self.recovered = Some(self.next);
             self.reduce();
         }
@@ -219,7 +221,7 @@ impl Sender {
     }
 }
 
-/// The receiver.
+/// The receiving end of a flow.
 #[derive(Clone, Debug, Default)]
 pub struct Receiver {
     /// Segments received in order.
@@ -311,7 +313,7 @@ mod tests {
     fn a_flow_fills_a_path_and_repeats_what_is_dropped() {
         let mut flow = Flow::new(1_000_000);
         let mut queue = VecDeque::new();
-        let mut acks: VecDeque<(u64, u32, Vec<(u32, u32)>)> = VecDeque::new();
+        let mut acks = VecDeque::<(u64, u32, Vec<_>)>::new();
         let (mut dropped, mut before) = (0, 0);
         for ms in 0..30_000 {
             let now = Instant::from_millis(ms);
