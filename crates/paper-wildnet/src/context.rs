@@ -55,6 +55,17 @@ impl<'a> FigureContext<'a> {
         self.trials.runs()
     }
 
+    /// Runs every trial with so many seeds, or with the few of the shorter form.
+    pub fn measure_over<T: Experiment>(
+        &self,
+        seeds: u64,
+        trials: &[T],
+    ) -> Result<Vec<Runs>, RunError> {
+        let run = |trial: &T, seed: Seed| trial.run(seed);
+        let seeds = if self.quick() { self.seeds() } else { seeds };
+        self.trials.measure(trials, seeds, run)
+    }
+
     /// Runs every trial with every seed. Results are in the order of the trials.
     pub fn measure<T: Experiment>(&self, trials: &[T]) -> Result<Vec<Runs>, RunError> {
         let run = |trial: &T, seed: Seed| trial.run(seed);

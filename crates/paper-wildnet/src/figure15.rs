@@ -7,6 +7,7 @@ use chappe_results::figure::{Claim, Figure};
 use chappe_wildnet::{Recovery, Redundancy, Service};
 
 use crate::context::{FigureContext, Runs};
+use crate::few_packets;
 use crate::panel::lines;
 use chappe_lab_wildnet::experiment::Measured;
 use chappe_lab_wildnet::scheme::{Load, Scheme, SlotForm};
@@ -103,13 +104,14 @@ pub fn make(context: &FigureContext<'_>) -> Result<Figure, RunError> {
     // 5 repairs for 3 packets and 6 for 4: the fewest that leave 1 % of either.
     let known = alone(20, Redundancy::Fixed { data: 2, parity: 3 })?;
     let stays = |runs: &Runs| summary(runs, |m| m.residual).mean;
+    let (few, goals) = few_packets::make(context)?;
     let (of_ten, of_known) = (summary(&ten, overhead), summary(&known, overhead));
     let worst = summary(&blocks[2][2], overhead);
     let ours = summary(&improved[2][2], overhead);
     Ok(Figure {
         id: "figure15",
         title: "redundancy for a residual loss: 1 Mbit/s, 20 km, slots of 20 ms".into(),
-        claims: vec![
+        claims: [vec![
             Claim::new(
                 "the block code of one slot alone needs 100 % of redundancy to reduce 30 % loss to 1 %, within 15 %: the exact minimum of K = 10 packets, which 1 Mbit/s brings in slots of 58 ms",
                 Some(100.0),
@@ -135,13 +137,13 @@ pub fn make(context: &FigureContext<'_>) -> Result<Figure, RunError> {
                 "%",
                 ours.mean < worst.mean / 2.0,
             ),
-        ],
-        panels: vec![
+        ], goals].concat(),
+        panels: [vec![
             lines("15a", "WiLDNet's code: redundancy", "%", ("frames lost", places.clone()), series(&blocks, overhead), bound.clone()),
             lines("15b", "WiLDNet's code: residual loss", "%", ("frames lost", places.clone()), series(&blocks, |m| 100.0 * m.residual), Vec::new()),
             lines("15c", "improved, deadline of 100 ms: redundancy", "%", ("frames lost", places.clone()), series(&improved, overhead), bound),
             lines("15d", "improved: lost or late", "%", ("frames lost", places), series(&improved, |m| 100.0 * m.residual), Vec::new()),
-        ],
+        ], few].concat(),
         notes: vec![format!("In slots of 20 ms the code uses {:.0} %, where {:.0} would suffice if the loss were known: the cost of an estimate from ten slots of about nine frames.", worst.mean, of_known.mean), "K is 3 to 4 at all points of 15a to 15d: 1 Mbit/s brings 3.5 packets in a cycle.".into(), "The bound is that for 1 %, (1 - q) / (1 - p) - 1, for unlimited blocks. Residual loss is measured on whole runs, and varies because packets are few.".into()],
     })
 }

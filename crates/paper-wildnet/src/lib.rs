@@ -19,6 +19,7 @@
 //! |---|---|
 //! | `figure2` to `figure15`, `table1`, `table2`, `snoop` | the paper's figures and tables |
 //! | `ampdu`, `peers`, `classes`, `crossover`, `sites`, `improved` | figures that the paper does not have |
+//! | `few_packets` | figure 15's slots of one to four packets |
 //! | [`context`], [`panel`], `changes`, `outdoor_links` | what the figures share |
 
 mod ampdu;
@@ -26,6 +27,7 @@ mod changes;
 mod classes;
 pub mod context;
 mod crossover;
+mod few_packets;
 mod figure10;
 mod figure11;
 mod figure12;

@@ -135,6 +135,11 @@ impl Estimate {
         self.channel_of(loss + 0.5 * libm::sqrt(loss * (1.0 - loss) / frames))
     }
 
+    /// Whether all bins are filled: for so long the channel has not changed noticeably.
+    pub fn is_full(&self) -> bool {
+        self.filled + 1 >= BINS
+    }
+
     /// Share of frames lost over at most ten bins: the paper's estimate.
     pub fn loss(&self) -> f64 {
         share(self.counted(PAPER_BINS))

@@ -77,6 +77,11 @@ pub struct Policy {
 impl Policy {
     /// Finds the cheapest policy for this channel that meets the goal; if none does, the one that leaves least.
     pub fn solve(channel: &Channel, goal: &Goal) -> Policy {
+        Policy::around(channel, goal).0
+    }
+
+    /// That policy, and the most expensive one that does not meet the goal, if there is one.
+    fn around(channel: &Channel, goal: &Goal) -> (Policy, Option<Policy>) {
         let block = goal.block.clamp(1, BLOCK_MAX);
         let rounds = goal.rounds.min(ROUNDS_MAX);
         let target = goal.residual.clamp(1e-9, 1.0);
@@ -86,8 +91,9 @@ impl Policy {
         let mut high = solve(libm::exp2(DOUBLINGS.into()));
         let (mut low_price, mut high_price) = (0.0, f64::from(DOUBLINGS));
         if !high.met {
-            return high;
+            return (high, None);
         }
+        let mut low = Some(solve(1.0)).filter(|low| !low.met);
         // By the exponent: prices span nine orders of magnitude.
         for _ in 0..HALVINGS {
             let middle = (low_price + high_price) / 2.0;
@@ -95,10 +101,10 @@ impl Policy {
             if policy.met {
                 (high, high_price) = (policy, middle);
             } else {
-                low_price = middle;
+                (low, low_price) = (Some(policy), middle);
             }
         }
-        high
+        (high, low)
     }
 
     /// The number of coded packets to add to `missing` repeated ones when `left` rounds follow this one.
@@ -181,6 +187,58 @@ impl Policy {
             .enumerate()
             .map(|(missing, weight)| missing as f64 * weight);
         (sent, left.sum())
+    }
+}
+
+/// Two policies in turn, one on each side of the goal: together they meet it exactly.
+///
+/// A policy adds whole packets, so the cheapest one that meets the goal leaves less than it has to, and with few packets in a block much
+/// less. The cheapest one that does not leaves a little more. If a share of the blocks follows the one, and the others the other, then on
+/// average the goal's residual is left. No policy is cheaper: the two lie at the same price, on the convex hull of what policies can do.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Mixture {
+    met: Policy,
+    missed: Option<Policy>,
+    /// Share of the blocks that follow `met`.
+    share: f64,
+}
+
+impl Mixture {
+    /// Finds the two policies for this channel; one of them is [`Policy::solve`]'s.
+    pub fn solve(channel: &Channel, goal: &Goal) -> Mixture {
+        let (met, missed) = Policy::around(channel, goal);
+        let left = |policy: &Policy| policy.prediction.residual;
+        let share = match &missed {
+            // A number of blocks of the one cancels what the others leave too much.
+            Some(missed) => (left(missed) - goal.residual) / (left(missed) - left(&met)),
+            None => 1.0,
+        };
+        Mixture {
+            met,
+            missed,
+            share: if share > 0.0 { share.min(1.0) } else { 1.0 },
+        }
+    }
+
+    /// The policy of a block with this turn, from 0 to 1: if turns are spread evenly, the goal is met exactly. 0 is the policy that meets it
+    /// by itself.
+    pub fn of(&self, turn: f64) -> &Policy {
+        let missed = self.missed.as_ref().filter(|_| turn >= self.share);
+        missed.unwrap_or(&self.met)
+    }
+
+    /// Mean overhead and residual loss of many blocks.
+    pub fn prediction(&self) -> Prediction {
+        let met = self.met.prediction;
+        let Some(missed) = &self.missed else {
+            return met;
+        };
+        let mean = |a: f64, b: f64| self.share * a + (1.0 - self.share) * b;
+        Prediction {
+            overhead: mean(met.overhead, missed.prediction.overhead),
+            residual: mean(met.residual, missed.prediction.residual),
+            ..met
+        }
     }
 }
 
@@ -293,6 +351,46 @@ mod tests {
         assert!(two.prediction().overhead < 0.85 * one.prediction().overhead);
         assert!(two.extra(12, 1) > 0);
         assert_eq!(solve(0.1, 24, 4, 0.01).extra(24, 4), 0);
+    }
+
+    /// Two policies in turn leave exactly the goal's residual at less than the cost of the one that meets it alone, with one packet in a
+    /// block as with many.
+    #[test]
+    fn two_policies_in_turn_meet_the_goal_exactly() {
+        for (block, rounds) in [(1, 0), (1, 1), (3, 1), (4, 1), (4, 2), (13, 0), (24, 2)] {
+            let goal = Goal {
+                block,
+                rounds,
+                residual: 0.01,
+            };
+            let channel = Channel::independent(0.3);
+            let mixture = Mixture::solve(&channel, &goal);
+            let (both, alone) = (mixture.prediction(), mixture.met.prediction);
+            std::println!(
+                "{block} packets, {rounds} rounds: {:.3} at {:.4} alone, {:.3} at {:.4} in turn, bound {:.3}",
+                alone.overhead,
+                alone.residual,
+                both.overhead,
+                both.residual,
+                both.bound
+            );
+            assert_eq!(mixture.of(0.0), &solve(0.3, block, rounds, 0.01));
+            assert!((both.residual - 0.01).abs() < 1e-9, "{both:?}");
+            assert!(both.overhead < alone.overhead && both.overhead > both.bound);
+        }
+        // Repetition alone leaves less than the goal, and nothing cheaper exists.
+        let goal = |rounds| Goal {
+            block: 24,
+            rounds,
+            residual: 0.01,
+        };
+        let repeats = Mixture::solve(&Channel::independent(0.3), &goal(4));
+        assert_eq!(repeats.of(1.0), repeats.of(0.0));
+        let free = Mixture::solve(&Channel::independent(0.0), &goal(1));
+        assert_eq!(
+            (free.prediction().overhead, free.of(1.0).extra(4, 1)),
+            (0.0, 0)
+        );
     }
 
     /// Bursts cost more, a channel without loss costs nothing, and an impossible goal is reported.

@@ -138,6 +138,12 @@ impl Conditions {
         matches!(self.config.recovery, Recovery::Improved { .. })
     }
 
+    /// Whether plans leave of a class what is promised and hardly less: only in slots, since elsewhere blocks are so large that they do so
+    /// anyway; and not where packets wait for others in their order. Behind one that is lost, they are late as well.
+    pub fn plans_exactly(&self, service: usize) -> bool {
+        self.in_slots() && self.is_planned() && self.service(service).order == Order::None
+    }
+
     /// Whether repairs are planned for cohorts: reports come all the time, and no slot divides them.
     pub fn has_cohorts(&self) -> bool {
         self.is_planned() && !self.in_slots()

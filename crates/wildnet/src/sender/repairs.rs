@@ -7,6 +7,7 @@
 mod blocks;
 mod cohorts;
 mod policies;
+mod turns;
 
 use chappe_coding::Kernel;
 use chappe_core::Instant;
@@ -24,6 +25,7 @@ use crate::policy::ROUNDS_MAX;
 use blocks::{Block, Blocks};
 use cohorts::Pace;
 use policies::Policies;
+use turns::Turns;
 
 #[derive(Clone, Debug)]
 pub(super) struct Repairs {
@@ -33,6 +35,7 @@ pub(super) struct Repairs {
     paces: [Pace; SERVICES],
     /// The index of the next repair, from which its coefficients follow.
     index: u8,
+    turns: Turns,
     /// Bodies before this one have been in a repair that idle time was spent on, or are too old for it.
     filled: u32,
     kernel: Kernel,
@@ -41,6 +44,14 @@ pub(super) struct Repairs {
 /// Repairs that a block gets, and the rounds that it has left.
 type Plan = (usize, u8);
 
+/// What a block's policy is made for: its bodies and rounds when it began, and its turn.
+#[derive(Clone, Copy, Debug)]
+struct Origin {
+    bodies: usize,
+    rounds: u8,
+    turn: f64,
+}
+
 impl Repairs {
     pub fn new() -> Repairs {
         Repairs {
@@ -48,6 +59,7 @@ impl Repairs {
             policies: Policies::new(),
             paces: [Pace::default(); SERVICES],
             index: 0,
+            turns: Turns::default(),
             filled: 0,
             kernel: Kernel::best(),
         }
@@ -87,7 +99,12 @@ impl Repairs {
             Recovery::Improved { .. } if conditions.in_slots() => {
                 let Some((service, _)) = open else { return 0 };
                 let left = self.open_rounds(conditions, now);
-                self.planned(conditions, service, (size, left), (size, left))
+                let origin = Origin {
+                    bodies: size,
+                    rounds: left,
+                    turn: self.blocks.open_turn(),
+                };
+                self.planned(conditions, service, (size, left), origin)
             }
             _ => 0,
         }
@@ -103,11 +120,19 @@ impl Repairs {
     ) {
         let left = conditions.rounds_left(now, deadline);
         let open = self.blocks.open_service();
-        if open.is_some_and(|open| open != service) || self.is_cut_off(conditions, now) {
+        // A packet that has more rounds than those before it needs fewer repairs than they do.
+        let later = open.is_some()
+            && conditions.plans_exactly(service)
+            && self.open_rounds(conditions, now) != left;
+        if open.is_some_and(|open| open != service) || later || self.is_cut_off(conditions, now) {
             self.close_open_block(conditions, now);
         }
         self.count_new(conditions, now, service);
-        if self.blocks.add(seq, (service, deadline, left)) {
+        let turn = match self.blocks.open_block() {
+            Some(_) => self.blocks.open_turn(),
+            None => self.next_turn(conditions, service),
+        };
+        if self.blocks.add(seq, (service, deadline, left), turn) {
             self.close_open_block(conditions, now);
         }
     }
@@ -172,30 +197,51 @@ impl Repairs {
                 let left = self.open_rounds(conditions, now);
                 // Without a further round the block must meet the residual by itself: a policy for larger ones may leave out the
                 // repairs of a small one.
-                let block = match conditions.has_cohorts() && left > 0 {
-                    true => self.block_of(service, left),
-                    false => (size, left),
+                let bodies = match conditions.has_cohorts() && left > 0 {
+                    true => self.bodies_of(service),
+                    false => size,
                 };
-                let repairs = self.planned(conditions, service, (size, left), block);
+                let origin = Origin {
+                    bodies,
+                    rounds: left,
+                    turn: self.blocks.open_turn(),
+                };
+                let repairs = self.planned(conditions, service, (size, left), origin);
                 (repairs, left)
             }
         }
     }
 
-    /// What the policy made for `block` (bodies, rounds) adds when `missing` of them have `left` rounds.
+    // Ours: two plans in turn leave what the promise allows, and hardly less
+    /// A body of a class that may lose the share `residual` is settled: whether it was lost or came too late.
+    pub fn settle(&mut self, service: usize, residual: f64, missed: bool) {
+        self.turns.settle(service, residual, missed);
+    }
+
+    /// Which of two policies the next block of a class follows; 0: the one that meets the promise by itself.
+    fn next_turn(&mut self, conditions: &Conditions, service: usize) -> f64 {
+        // Where the channel changes, the estimate comes late, and what plans do too much makes up for it.
+        match conditions.plans_exactly(service) && conditions.estimate().is_full() {
+            true => self.turns.next(service),
+            false => 0.0,
+        }
+    }
+
+    /// What the policy made for a block with this `origin` adds when `missing` of its bodies have `left` rounds.
     fn planned(
         &mut self,
         conditions: &Conditions,
         service: usize,
         (missing, left): (usize, u8),
-        block: (usize, u8),
+        origin: Origin,
     ) -> usize {
         if left > ROUNDS_MAX {
             return 0;
         }
         let service = conditions.service(service);
-        let policy = self.policies.get(conditions.estimate(), &service, block);
-        policy.map_or(0, |policy| policy.extra(missing, left))
+        let block = (origin.bodies, origin.rounds);
+        let mixture = self.policies.get(conditions.estimate(), &service, block);
+        mixture.map_or(0, |mixture| mixture.of(origin.turn).extra(missing, left))
     }
 
     /// Rounds that the open block has left.
@@ -292,8 +338,12 @@ impl Repairs {
             return 0;
         }
         let left = conditions.rounds_left(now, block.deadline);
-        let own = (block.size(), block.rounds);
-        self.planned(conditions, block.service, (missing, left), own)
+        let origin = Origin {
+            bodies: block.size(),
+            rounds: block.rounds,
+            turn: block.turn,
+        };
+        self.planned(conditions, block.service, (missing, left), origin)
     }
 
     /// Makes a repair that a block is owed, which leaves in `frame`.

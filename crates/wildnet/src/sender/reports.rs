@@ -243,7 +243,7 @@ impl Sender {
     }
 
     pub(super) fn give_up(&mut self, seq: u32) {
-        let Some(entry) = self.window.entry(seq) else {
+        let Some(&entry) = self.window.entry(seq) else {
             return;
         };
         let path = entry.frame.path;
@@ -255,6 +255,9 @@ impl Sender {
         let doubt = allowed && !is_settled(&self.loss, newest);
         self.window.give_up(seq, doubt.then_some(newest));
         self.counters.given_up += 1;
+        let class = usize::from(entry.service);
+        let residual = self.conditions.service(class).residual;
+        self.repairs.settle(class, residual, true);
     }
 
     /// What would arrive too late even in the round that begins now is not sent again, and no repair is made for it.
@@ -308,7 +311,10 @@ impl Sender {
         let deadline = self.conditions.allowed(&service);
         self.window.done(seq);
         self.counters.delivered += 1;
-        self.counters.late += u64::from(deadline.is_some_and(|deadline| took > deadline));
+        let late = deadline.is_some_and(|deadline| took > deadline);
+        self.counters.late += u64::from(late);
+        self.repairs
+            .settle(entry.service.into(), service.residual, late);
     }
 
     /// Notes a body that came with its first frame after that was overtaken.

@@ -512,7 +512,7 @@ fn an_urgent_packet_goes_before_the_repetitions_of_other_classes() {
     }
     let mut sent = 0;
     while let Some(len) = here.poll(millis(1), Opportunity::ALWAYS, &mut frame) {
-        if sent < 10 || sent >= 30 {
+        if !(10..30).contains(&sent) {
             there.handle(millis(11), &frame[..len]).unwrap();
         }
         sent += 1;

@@ -27,6 +27,8 @@ pub(in crate::sender) struct Block {
     pub extended: bool,
     /// Its round has ended, and the next one begins with the next slot.
     pub ended: bool,
+    /// Its turn, by which it follows one of two policies in all its rounds ([`Mixture::of`](crate::policy::Mixture::of)).
+    pub turn: f64,
 }
 
 impl Block {
@@ -82,11 +84,12 @@ impl Blocks {
         self.blocks.pop_back();
     }
 
-    /// Adds a body to the open block, or opens one; true if the block is full now.
+    /// Adds a body to the open block, or opens one with this turn; true if the block is full now.
     pub fn add(
         &mut self,
         seq: u32,
         (service, deadline, rounds): (usize, Option<Instant>, u8),
+        turn: f64,
     ) -> bool {
         match self.blocks.back_mut().filter(|block| block.open) {
             Some(block) => {
@@ -103,6 +106,7 @@ impl Blocks {
                 last: FrameId::NONE,
                 extended: false,
                 ended: false,
+                turn,
             }),
         }
         self.open_block().is_some_and(|(_, size)| size >= BLOCK_MAX)
@@ -126,6 +130,7 @@ impl Blocks {
             last: FrameId::NONE,
             extended: true,
             ended: false,
+            turn: 0.0,
         };
         // The open block stays the last one.
         let open = usize::from(self.open_block().is_some());
@@ -147,6 +152,12 @@ impl Blocks {
 
     pub fn open_service(&self) -> Option<usize> {
         self.open_block().map(|(service, _)| service)
+    }
+
+    /// The turn of the open block.
+    pub fn open_turn(&self) -> f64 {
+        let open = self.blocks.back().filter(|block| block.open);
+        open.map_or(0.0, |block| block.turn)
     }
 
     /// When the first body of the open block is due, and the rounds that were left when it was sent.

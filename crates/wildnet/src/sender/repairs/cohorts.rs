@@ -8,7 +8,7 @@
 
 use chappe_core::{Duration, Instant};
 
-use super::{Plan, Repairs};
+use super::{Origin, Plan, Repairs};
 use crate::paths::{FrameId, Paths};
 use crate::policy::ROUNDS_MAX;
 use crate::sender::conditions::Conditions;
@@ -56,10 +56,10 @@ impl Repairs {
         }
     }
 
-    /// The block for which a class's policy is made: what it sends in a round, with `rounds` left.
-    pub(super) fn block_of(&self, service: usize, rounds: u8) -> (usize, u8) {
+    /// The bodies of a block for which a class's policy is made: what it sends in a round.
+    pub(super) fn bodies_of(&self, service: usize) -> usize {
         let pace = self.paces.get(service).copied().unwrap_or_default();
-        (pace.in_a_round(), rounds)
+        pace.in_a_round()
     }
 
     /// Closes the open block. As a cohort it is only worth keeping if it gets repairs.
@@ -101,7 +101,11 @@ impl Repairs {
         let service = usize::from(service);
         let allowed = conditions.allowed(&conditions.service(service));
         let fresh = conditions.rounds_left(now, allowed.map(|allowed| now + allowed));
-        let block = self.block_of(service, fresh);
+        let origin = Origin {
+            bodies: self.bodies_of(service),
+            rounds: fresh,
+            turn: 0.0,
+        };
         let base = window.base();
         let mut begin = 0;
         loop {
@@ -118,7 +122,7 @@ impl Repairs {
             let bits = members.filter_map(|place| 1u64.checked_shl(place - oldest));
             let mask = bits.fold(0, |mask, bit| mask | bit);
             let missing = mask.count_ones() as usize;
-            let owed = self.planned(conditions, service, (missing, left), block);
+            let owed = self.planned(conditions, service, (missing, left), origin);
             // While so many blocks wait, bodies are repeated without repairs.
             if owed > 0 && self.blocks.have_room() {
                 let first = base.wrapping_add(oldest);

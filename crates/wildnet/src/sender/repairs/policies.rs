@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use crate::config::Service;
 use crate::estimate::Estimate;
 use crate::gilbert::Channel;
-use crate::policy::{Goal, Policy, ROUNDS_MAX};
+use crate::policy::{Goal, Mixture, ROUNDS_MAX};
 
 /// Number of policies kept.
 const KEPT: usize = 16;
@@ -17,7 +17,7 @@ const SIZES: [usize; 9] = [1, 2, 3, 4, 6, 8, 12, 18, 24];
 
 #[derive(Clone, Debug)]
 pub(super) struct Policies {
-    kept: Vec<(Key, Policy)>,
+    kept: Vec<(Key, Mixture)>,
     oldest: usize,
 }
 
@@ -38,14 +38,14 @@ impl Policies {
         }
     }
 
-    /// The policy for the estimated channel, this class, and a block that began with `size` bodies and `rounds`; `None` if
+    /// The policies for the estimated channel, this class, and a block that began with `size` bodies and `rounds`; `None` if
     /// nothing needs to be added: no loss, or no deadline.
     pub fn get(
         &mut self,
         estimate: &Estimate,
         service: &Service,
         (size, rounds): (usize, u8),
-    ) -> Option<&Policy> {
+    ) -> Option<&Mixture> {
         service.deadline?;
         let channel = estimate.planned_channel();
         let independent = Channel::independent(channel.loss).burst;
@@ -63,7 +63,7 @@ impl Policies {
             return None;
         }
         if let Some(place) = self.kept.iter().position(|(kept, _)| *kept == key) {
-            return self.kept.get(place).map(|(_, policy)| policy);
+            return self.kept.get(place).map(|(_, mixture)| mixture);
         }
         let independent = Channel::independent(f64::from(key.loss) * LOSS_STEP);
         let longer = f64::from(key.burst) * BURST_STEP;
@@ -73,10 +73,10 @@ impl Policies {
             rounds: key.rounds,
             residual: key.residual,
         };
-        let made = (key, Policy::solve(&planned, &goal));
+        let made = (key, Mixture::solve(&planned, &goal));
         if self.kept.len() < KEPT {
             self.kept.push(made);
-            return self.kept.last().map(|(_, policy)| policy);
+            return self.kept.last().map(|(_, mixture)| mixture);
         }
         self.oldest = (self.oldest + 1) % KEPT;
         let place = self.kept.get_mut(self.oldest)?;
