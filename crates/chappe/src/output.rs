@@ -81,9 +81,31 @@ fn with_ending(stem: &Path, ending: &str) -> PathBuf {
     path.into()
 }
 
-/// Converts a drawing by the first program that is there. No library for it is built in: with the fonts that text needs it would
-/// add a quarter to the build.
-fn png(svg: &Path, png: &Path) -> Result<(), Failure> {
+/// Fails if PNG is wanted and no program for it is there. To be called before the work whose figures shall be drawn.
+pub fn try_png(wanted: bool) -> Result<(), Failure> {
+    match !wanted || CONVERTERS.iter().any(|(name, _)| is_program(name)) {
+        true => Ok(()),
+        false => Err(no_converter()),
+    }
+}
+
+/// Whether one of the folders for programs holds a file of this name.
+fn is_program(name: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|folder| folder.join(name).is_file())
+}
+
+fn no_converter() -> Failure {
+    let names: Vec<&str> = CONVERTERS.iter().map(|(name, _)| *name).collect();
+    let what = format!("--png needs one of the programs {}", names.join(", "));
+    let help = "`apt install librsvg2-bin`, `cargo install resvg` or `pip install cairosvg`; without --png each figure is an SVG, \
+                which browsers and word processors show";
+    Failure::Environment(what, help.into())
+}
+
+/// Converts a drawing by the first program that is there and can.
+pub fn png(svg: &Path, png: &Path) -> Result<(), Failure> {
+    let mut failed = None;
     for (name, arguments) in CONVERTERS {
         let (from, to) = (svg.display().to_string(), png.display().to_string());
         let filled = arguments
@@ -100,14 +122,11 @@ fn png(svg: &Path, png: &Path) -> Result<(), Failure> {
                 let said = String::from_utf8_lossy(&output.stderr).into_owned();
                 let what = format!("{name} could not convert {from}: {}", said.trim());
                 let help = "the SVG is complete; leave out --png";
-                return Err(Failure::Environment(what, help.into()));
+                failed.get_or_insert(Failure::Environment(what, help.into()));
             }
         }
     }
-    let names: Vec<&str> = CONVERTERS.iter().map(|(name, _)| *name).collect();
-    let what = format!("--png needs one of the programs {}", names.join(", "));
-    let help = "`apt install librsvg2-bin` or `pip install cairosvg`; the SVG is complete";
-    Err(Failure::Environment(what, help.into()))
+    Err(failed.unwrap_or_else(no_converter))
 }
 
 #[cfg(test)]

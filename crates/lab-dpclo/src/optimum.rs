@@ -13,6 +13,7 @@ use super::access::{Access, NEIGHBOUR_PRR};
 use super::mesh::frame;
 use chappe_lab::run::RunError;
 use chappe_scenario::InputError;
+use serde::{Deserialize, Serialize};
 
 /// The least probability with which a node counts as sensed, or heard.
 const SENSED: f64 = 0.5;
@@ -21,7 +22,7 @@ const SENSED: f64 = 0.5;
 const GAP: f64 = 0.01;
 
 /// The optima of one network's flows.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Optimum {
     /// The largest rate that all flows can have simultaneously, in bit/s.
     pub max_min_bps: f64,

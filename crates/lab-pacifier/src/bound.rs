@@ -5,6 +5,7 @@ use chappe_core::Duration;
 use chappe_lab::run::RunError;
 use chappe_results::Flow;
 use chappe_scenario::{Network, Transfer};
+use serde::{Deserialize, Serialize};
 
 use super::Pacifier;
 
@@ -18,7 +19,7 @@ const GAP: f64 = 1e-2;
 const WORK: usize = 100_000;
 
 /// The bounds of one transfer, in bits of payload per second.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TransferBound {
     /// The largest rate that all receivers can have simultaneously: the bound of the slowest one.
     pub worst_bps: f64,
@@ -34,7 +35,7 @@ pub struct TransferBound {
 
 /// The best schedule that never has two frames on the air: the least transmissions that bring a packet to all receivers, by coded
 /// broadcasts. Nothing disturbs a frame then, so a central scheduler can reach this rate on any radio.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Serial {
     /// Payload bits per second of every receiver, with DIFS between frames.
     pub bps: f64,

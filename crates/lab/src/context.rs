@@ -1,8 +1,11 @@
 //! What a paper's figures are made with: trials with several seeds in parallel, and series of their values.
 
+use std::fmt::Debug;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use chappe_core::Seed;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 use crate::paper::Order;
 use crate::run::{RunError, WORK};
@@ -69,6 +72,22 @@ impl<'a> FigureContext<'a> {
         self.runs.fetch_add(results.len(), Ordering::Relaxed);
         let each = usize::try_from(seeds).unwrap_or(usize::MAX).max(1);
         Ok(results.chunks(each).map(<[U]>::to_vec).collect())
+    }
+
+    /// The same for trials that take seconds: each result is kept as it is finished, and one that was kept before is not made again
+    /// ([`Meter::kept`](crate::run::Meter::kept)). `what` tells apart what different figures make of equal trials; a trial's `Debug`
+    /// must show all of it.
+    pub fn measure_kept<T: Sync + Debug, U: Send + Clone + Serialize + DeserializeOwned>(
+        &self,
+        what: &str,
+        trials: &[T],
+        seeds: u64,
+        work: impl Fn(&T, Seed) -> Result<U, RunError> + Sync,
+    ) -> Result<Vec<Vec<U>>, RunError> {
+        self.measure(trials, seeds, |trial, seed| {
+            let name = format!("{what} {trial:?} {}", seed.0);
+            self.order.meter.kept(&name, || work(trial, seed))
+        })
     }
 }
 

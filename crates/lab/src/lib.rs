@@ -47,6 +47,7 @@
 //! | all seeds on all cores, kept as they finish | [`session`], [`seeds`] |
 //! | the runs of many scenarios, handed over as they end | [`sweep`] |
 //! | a paper's figures, the runs behind them, and the cores that papers share | [`paper`], [`context`], [`cores`] |
+//! | finished pieces of that work, kept for an interrupted order | [`keeper`] |
 //! | the demo's parts | [`demo`] |
 //!
 //! Scenarios are read by `chappe-scenario`, results are `chappe-results`, and `chappe-figures` draws. Each system is a crate,
@@ -60,6 +61,7 @@ pub mod context;
 pub mod cores;
 pub mod demo;
 pub mod job;
+pub mod keeper;
 pub mod paper;
 pub mod run;
 pub mod seeds;

@@ -17,8 +17,11 @@ use std::time::Duration;
 use chappe_results::Run;
 use chappe_results::figure::Figure;
 use chappe_scenario::InputError;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 use crate::cores::Cores;
+use crate::keeper::{Keeper, Piece};
 
 /// A run that could not be made.
 #[derive(Debug, thiserror::Error)]
@@ -74,6 +77,7 @@ pub struct Meter {
     watcher: Option<Box<Watcher>>,
     cores: Option<(Arc<Cores>, usize)>,
     clock: Option<ThreadClock>,
+    keeper: Option<Arc<dyn Keeper>>,
     /// Nanoseconds of processor since the last figure.
     worked: AtomicU64,
 }
@@ -122,6 +126,45 @@ impl Meter {
             clock: Some(clock),
             ..self
         }
+    }
+
+    /// The same meter, which keeps finished pieces of work with `keeper`.
+    pub fn keeping(self, keeper: Arc<dyn Keeper>) -> Meter {
+        Meter {
+            keeper: Some(keeper),
+            ..self
+        }
+    }
+
+    /// What was kept under `name` ([`Keeper`] says what a name is), or else the result of `work`, which is kept then. A kept text
+    /// that cannot be read counts as none. Fails if the work does, or if its result cannot be written.
+    pub fn kept<U: Serialize + DeserializeOwned>(
+        &self,
+        name: &str,
+        work: impl FnOnce() -> Result<U, RunError>,
+    ) -> Result<U, RunError> {
+        let Some(keeper) = &self.keeper else {
+            return work();
+        };
+        let read = |text: String| serde_json::from_str::<Piece<U>>(&text).ok();
+        if let Some(piece) = keeper.find(name).and_then(read) {
+            self.worked.fetch_add(piece.nanos, Ordering::Relaxed);
+            return Ok(piece.result);
+        }
+        let begun = self.clock.map(|clock| clock());
+        let result = work()?;
+        let took = self.clock.zip(begun);
+        let took = took.map_or(Duration::ZERO, |(clock, begun)| clock() - begun);
+        let piece = Piece {
+            nanos: took.as_nanos() as u64,
+            result,
+        };
+        let text = serde_json::to_string(&piece);
+        let text = text.map_err(|error| RunError::Defect(format!("{name}: {error}")))?;
+        keeper
+            .keep(name, &text)
+            .map_err(|error| RunError::Write(format!("cannot keep a run: {error}")))?;
+        Ok(piece.result)
     }
 
     /// Does a piece of work on the calling thread, once a core is free for it. It must not contain another one.
@@ -183,5 +226,74 @@ impl Meter {
     /// Whether the runs were asked to stop.
     pub fn stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+    use std::sync::Mutex;
+
+    #[derive(Default)]
+    struct Memory(Arc<Mutex<BTreeMap<String, String>>>);
+
+    impl Keeper for Memory {
+        fn find(&self, name: &str) -> Option<String> {
+            self.0.lock().unwrap().get(name).cloned()
+        }
+
+        fn keep(&self, name: &str, text: &str) -> io::Result<()> {
+            let mut texts = self.0.lock().unwrap();
+            texts.insert(name.into(), text.into());
+            Ok(())
+        }
+    }
+
+    /// Goal: work whose result is kept is not done again, its time counts, and numbers come back to the last bit. Failures and texts
+    /// that cannot be read are not kept results.
+    #[test]
+    fn kept_work_is_done_once() {
+        let texts = Arc::new(Mutex::new(BTreeMap::new()));
+        let clock: ThreadClock = || Duration::from_nanos(7);
+        let meter = Meter::default()
+            .timed_by(clock)
+            .keeping(Arc::new(Memory(texts.clone())));
+        let never = || -> Result<Vec<f64>, RunError> { Err(RunError::Interrupted) };
+        assert!(meter.kept("a", never).is_err());
+        assert!(texts.lock().unwrap().is_empty());
+        let numbers = vec![0.1 + 0.2, 1e-300, f64::MAX / 3.0];
+        assert_eq!(meter.kept("a", || Ok(numbers.clone())).unwrap(), numbers);
+        assert_eq!(meter.kept("a", never).unwrap(), numbers);
+        assert!(meter.kept("b", never).is_err(), "another name");
+        texts.lock().unwrap().insert("b".into(), "{".into());
+        assert_eq!(meter.kept("b", || Ok(vec![2.0])).unwrap(), [2.0]);
+        assert_eq!(meter.kept("b", never).unwrap(), [2.0]);
+    }
+
+    /// The processor time of kept work is that of doing it.
+    #[test]
+    fn kept_work_counts_its_time() {
+        let texts = Arc::new(Mutex::new(BTreeMap::new()));
+        let text = "{\"nanos\":250,\"result\":3}";
+        texts.lock().unwrap().insert("a".into(), text.into());
+        let told = Arc::new(Mutex::new(Duration::ZERO));
+        let heard = told.clone();
+        let tell = move |_: &Figure, worked| *heard.lock().unwrap() = worked;
+        let meter = Meter::default()
+            .telling(Box::new(tell))
+            .keeping(Arc::new(Memory(texts)));
+        let kept = meter.kept("a", || -> Result<u8, RunError> {
+            Err(RunError::Interrupted)
+        });
+        assert_eq!(kept.unwrap(), 3);
+        meter.finished(&Figure {
+            id: "a",
+            title: "t".into(),
+            panels: Vec::new(),
+            claims: Vec::new(),
+            notes: Vec::new(),
+        });
+        assert_eq!(*told.lock().unwrap(), Duration::from_nanos(250));
     }
 }

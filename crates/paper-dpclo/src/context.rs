@@ -75,9 +75,12 @@ impl<'a> FigureContext<'a> {
             .measure(trials, self.seeds(), |trial, seed| trial.run(seed))
     }
 
-    /// Runs every trial on the networks of 108 nodes. The results are in the order of the trials.
+    /// Runs every trial on the networks of 108 nodes. The results are in the order of the trials. Each run takes seconds, so finished
+    /// ones are kept.
     pub fn measure_large(&self, trials: &[Trial]) -> Result<Vec<Runs>, RunError> {
         self.trials
-            .measure(trials, self.networks(), |trial, seed| trial.run(seed))
+            .measure_kept("run", trials, self.networks(), |trial, seed| {
+                trial.run(seed)
+            })
     }
 }

@@ -92,11 +92,12 @@ pub fn make(context: &FigureContext<'_>) -> Result<Figure, RunError> {
     };
     let trials: Vec<Trial> = systems.iter().map(trial).collect();
     let runs = context.measure_large(&trials)?;
-    let optima = context
-        .trials
-        .measure(&trials[..1], context.networks(), |trial, seed| {
-            trial.optimum(seed)
-        })?;
+    let optima = context.trials.measure_kept(
+        "optimum",
+        &trials[..1],
+        context.networks(),
+        |trial, seed| trial.optimum(seed),
+    )?;
     let optima = optima.concat();
     let max_min = summary(&optima, |of| of.max_min_bps / 1e3);
     let fair = summary(&optima, |of| of.geometric_mean_bps() / 1e3);

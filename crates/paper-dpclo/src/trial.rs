@@ -12,6 +12,7 @@ use chappe_lab_dpclo::optimum::{Optimum, geometric_mean, jain};
 use chappe_lab_dpclo::plan::Variant;
 use chappe_lab_dpclo::streams::Stack;
 use chappe_results::statistics::mean;
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// The description of a run, without its seed.
 #[derive(Clone, Debug)]
@@ -29,11 +30,12 @@ pub struct Trial {
 }
 
 /// The result of a run.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Measured {
     /// Goodput of each flow in kbit/s over the counted interval.
     pub kbps: Vec<f64>,
     /// Mean delay of each flow's packets in seconds; NaN if none arrived.
+    #[serde(deserialize_with = "null_is_nan")]
     pub delays: Vec<f64>,
     /// Goodput of each flow in kbit/s, in steps of [`STEP`] from the start of the flows.
     pub course: Vec<Vec<f64>>,
@@ -169,6 +171,15 @@ impl Measured {
         };
         mean(&self.course.iter().map(of).collect::<Vec<_>>())
     }
+}
+
+/// JSON has no NaN, and null stands for it there.
+fn null_is_nan<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<f64>, D::Error> {
+    let values = Vec::<Option<f64>>::deserialize(from)?;
+    Ok(values
+        .into_iter()
+        .map(|value| value.unwrap_or(f64::NAN))
+        .collect())
 }
 
 fn mean_delay(of: &StreamResult, times: Times) -> f64 {

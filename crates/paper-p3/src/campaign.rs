@@ -273,13 +273,28 @@ impl Measured {
         }
         let jobs: Vec<((Site, u16), Vec<Workload>)> = jobs.into_iter().collect();
         let done = seeds::finished(&jobs, threads, meter, |((site, number), workloads)| {
-            one(&plans[site], *site, *number, workloads, scale.seed, meter)
+            let mut made = false;
+            let done: Done = meter.kept(&format!("{site:?} {number} {workloads:?}"), || {
+                made = true;
+                one(&plans[site], *number, workloads, scale.seed, meter)
+            })?;
+            if !made {
+                meter.advance(WORK * (1 + workloads.len()) as u64);
+            }
+            Ok(done)
         })?;
         let mut measured = Measured::default();
-        for (((site, _), _), (looked, runs)) in done {
+        for (((site, number), workloads), (looked, runs)) in done {
             let sum = measured.looked.entry(*site).or_default();
             *sum = (sum.0 + looked, sum.1 + 1);
-            measured.runs.extend(runs);
+            for (&workload, run) in workloads.iter().zip(runs) {
+                let trial = Trial {
+                    site: *site,
+                    route: *number,
+                    workload,
+                };
+                measured.runs.insert(trial, run);
+            }
         }
         Ok(measured)
     }
@@ -384,12 +399,11 @@ pub(crate) fn plan(site: Site, scale: &Scale) -> Result<Plan, RunError> {
     Ok(Plan::parse(&[&SYSTEM], "p3", &text)?)
 }
 
-/// The number of pairs of ends that were tried for a route, and the route's runs.
-type Done = (usize, Vec<(Trial, Run)>);
+/// The number of pairs of ends that were tried for a route, and a run for each of its workloads.
+type Done = (usize, Vec<Run>);
 
 fn one(
     plan: &Plan,
-    site: Site,
     number: u16,
     workloads: &[Workload],
     first: u64,
@@ -420,12 +434,7 @@ fn one(
             let message = format!("seed {seed}: receiver {} has a wrong copy", wrong.sink);
             return Err(RunError::Defect(message));
         }
-        let trial = Trial {
-            site,
-            route: number,
-            workload,
-        };
-        runs.push((trial, run));
+        runs.push(run);
     }
     Ok((looked, runs))
 }

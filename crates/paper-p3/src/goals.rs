@@ -94,7 +94,9 @@ pub fn make(order: &Order<'_>, scale: &Scale) -> Result<(Figure, usize), RunErro
             // A megabyte takes as long as all the rest.
             let large = receiver == READY && is_large(kind) && !order.quick;
             let done = seeds::finished(&seeds, order.threads, order.meter, |&seed| {
-                let trial = trial::run(&plan, kind, seed, large);
+                let name = format!("{} {} {profile} {seed} {large}", kind.name, kind.text);
+                let run = || trial::run(&plan, kind, seed, large);
+                let trial = order.meter.kept(&name, run);
                 order.meter.advance(WORK);
                 trial
             })?;

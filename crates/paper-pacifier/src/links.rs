@@ -2,12 +2,13 @@
 
 use chappe_pacifier::Links;
 use chappe_results::statistics::mean;
+use serde::{Deserialize, Serialize};
 
 /// The loss of the worst link that the paper counts (V-C).
 pub const LOSS_MAX: f64 = 0.88;
 
 /// Statistics over the directed links of a network, as its nodes measured them by probes.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LinkStatistics {
     /// The number of directed links that lose at most [`LOSS_MAX`].
     pub links: usize,

@@ -1,5 +1,6 @@
 //! The runs that the figures use. Each run is made once, however many figures use it.
 
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use chappe_core::Seed;
@@ -11,6 +12,7 @@ use chappe_pacifier::{Config, paper};
 use chappe_results::figure::Series;
 use chappe_results::{DATA_TRANSMISSIONS, Run};
 use chappe_scenario::Plan;
+use serde::{Deserialize, Serialize};
 
 use crate::indoor;
 use crate::links::LinkStatistics;
@@ -217,7 +219,7 @@ pub struct Runs {
 }
 
 /// What is known of a network besides its runs.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 struct NetworkFacts {
     bound: TransferBound,
     links: LinkStatistics,
@@ -447,7 +449,7 @@ impl Runs {
 /// Progress that preparing a network counts for: it takes about as long as a run.
 const NETWORK_WORK: u64 = 1000;
 
-/// Makes all runs on one network. Networks are not kept: each holds an object of up to 12 MB.
+/// Makes all runs on one network that were not kept before. Networks are not kept: each holds an object of up to 12 MB.
 fn network(
     site: Site,
     scenario: u8,
@@ -455,42 +457,70 @@ fn network(
     scale: &Scale,
     meter: &Meter,
 ) -> Result<(NetworkFacts, Vec<(Trial, Run)>), RunError> {
-    let seed = scale.seed.wrapping_add(u64::from(scenario) - 1);
-    let (plan, network) = match site {
-        Site::Outdoor { setting, .. } => {
-            let plan = outdoor::plan(scale.outdoor_bytes, setting)?;
-            let network = outdoor::network(&plan, seed)?;
-            (plan, network)
+    let ground = OnceCell::new();
+    let ground = || -> Result<&Ground, RunError> {
+        if let Some(ground) = ground.get() {
+            return Ok(ground);
         }
-        Site::Indoor { day } => {
-            let plan = indoor::plan(scale.indoor_bytes, day)?;
-            let network = plan.network(seed)?;
-            (plan, network)
-        }
+        let made = Ground::new(site, scenario, scale, meter)?;
+        Ok(ground.get_or_init(|| made))
     };
-    // The bound of the mean needs a linear program for each receiver, and the sensitivity table does not show it.
-    let figures = site == Site::OUTDOOR || matches!(site, Site::Indoor { .. });
-    let depth = if figures { Depth::Each } else { Depth::Slowest };
-    let with = Pacifier::of(&plan)?;
-    let mut prepared = prepare(with, network, depth, meter)?;
-    if let Site::Indoor { day } = site {
-        // Both days have the same source and receivers; only the fading differs.
-        prepared.network.seed = Seed(seed).child(u64::from(day)).0;
-    }
+    let facts = meter.kept(&format!("{site:?} {scenario}"), || ground()?.facts())?;
     meter.advance(NETWORK_WORK);
-    let facts = NetworkFacts {
-        bound: prepared.bounds[0].clone(),
-        links: LinkStatistics::of(&prepared.links),
-        payload: with.protocol.config.common().payload,
-        airtime_s: with
-            .mode
-            .airtime(with.protocol.frame_octets())
-            .as_secs_f64(),
-    };
-    let runs = trials
-        .iter()
-        .map(|trial| Ok((*trial, carried(&plan, &prepared, *trial, meter)?)));
+    let runs = trials.iter().map(|trial| {
+        let run = meter.kept(&format!("{trial:?}"), || {
+            let ground = ground()?;
+            carried(&ground.plan, &ground.prepared, *trial, meter)
+        });
+        Ok((*trial, run?))
+    });
     Ok((facts, runs.collect::<Result<_, RunError>>()?))
+}
+
+/// A network that is ready for runs, and the plan of its site.
+struct Ground {
+    plan: Plan,
+    prepared: Prepared,
+}
+
+impl Ground {
+    fn new(site: Site, scenario: u8, scale: &Scale, meter: &Meter) -> Result<Ground, RunError> {
+        let seed = scale.seed.wrapping_add(u64::from(scenario) - 1);
+        let (plan, network) = match site {
+            Site::Outdoor { setting, .. } => {
+                let plan = outdoor::plan(scale.outdoor_bytes, setting)?;
+                let network = outdoor::network(&plan, seed)?;
+                (plan, network)
+            }
+            Site::Indoor { day } => {
+                let plan = indoor::plan(scale.indoor_bytes, day)?;
+                let network = plan.network(seed)?;
+                (plan, network)
+            }
+        };
+        // The bound of the mean needs a linear program for each receiver, and the sensitivity table does not show it.
+        let figures = site == Site::OUTDOOR || matches!(site, Site::Indoor { .. });
+        let depth = if figures { Depth::Each } else { Depth::Slowest };
+        let mut prepared = prepare(Pacifier::of(&plan)?, network, depth, meter)?;
+        if let Site::Indoor { day } = site {
+            // Both days have the same source and receivers; only the fading differs.
+            prepared.network.seed = Seed(seed).child(u64::from(day)).0;
+        }
+        Ok(Ground { plan, prepared })
+    }
+
+    fn facts(&self) -> Result<NetworkFacts, RunError> {
+        let with = Pacifier::of(&self.plan)?;
+        Ok(NetworkFacts {
+            bound: self.prepared.bounds[0].clone(),
+            links: LinkStatistics::of(&self.prepared.links),
+            payload: with.protocol.config.common().payload,
+            airtime_s: with
+                .mode
+                .airtime(with.protocol.frame_octets())
+                .as_secs_f64(),
+        })
+    }
 }
 
 /// Makes one run. With tuned MORE, repeats it with a lower threshold until every receiver is served.

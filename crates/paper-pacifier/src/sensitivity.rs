@@ -121,7 +121,8 @@ fn rows(scale: &Scale) -> Vec<Row> {
     all[..if scale.all_settings { all.len() } else { QUICK }].to_vec()
 }
 
-/// The site of a protocol in a row. Protocols without pacing run once for all paces.
+/// The site of a protocol in a row. Protocols without pacing run once for all paces. TREE+RL's source returns to no batch, so what its relays
+/// keep of earlier ones is never used.
 fn place(site: Site, system: System) -> Site {
     match (site, system) {
         (Site::Outdoor { setting, .. }, System::More | System::MoreOriginal | System::Tree) => {
@@ -130,6 +131,13 @@ fn place(site: Site, system: System) -> Site {
                 pace: PACE,
             }
         }
+        (Site::Outdoor { setting, pace }, System::TreeRl) => Site::Outdoor {
+            setting,
+            pace: Pace {
+                keeps: PACE.keeps,
+                ..pace
+            },
+        },
         (site, _) => site,
     }
 }

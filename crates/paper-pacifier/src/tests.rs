@@ -2,7 +2,8 @@
 
 use chappe_lab::run::Meter;
 
-use super::runs::Scale;
+use super::outdoor::Setting;
+use super::runs::{PACE, Pace, Scale, Site, System};
 use super::*;
 
 fn tiny() -> Scale {
@@ -81,4 +82,22 @@ fn unfinished_figures_are_omitted() {
         (made.figures.len(), made.unfinished, made.runs),
         (0, vec!["figure7"], 0)
     );
+}
+
+/// Goal: the sensitivity table may take a row's runs of TREE+RL for another row. Method: with relays that keep the packets of all batches
+/// the run is the one with relays of one batch, event by event.
+#[test]
+fn a_source_that_returns_to_no_batch_needs_no_kept_ones() {
+    let trial = |keeps| Trial {
+        site: Site::Outdoor {
+            setting: Setting::FIGURES,
+            pace: Pace { keeps, ..PACE },
+        },
+        scenario: 1,
+        system: System::TreeRl,
+    };
+    let needed = [false, true].map(trial).into_iter().collect();
+    let runs = Runs::run(needed, &tiny(), 2, &Meter::default()).unwrap();
+    let digest = |keeps| &runs.of(trial(keeps).site, System::TreeRl)[0].digest;
+    assert_eq!(digest(false), digest(true));
 }

@@ -4,6 +4,7 @@ mod claims;
 mod done;
 mod kept;
 mod record;
+mod runs;
 mod work;
 
 use std::io::Write as _;
@@ -39,6 +40,7 @@ pub fn run(options: &Lab) -> Result<u8, Failure> {
     let out = out_of(options, whole);
     if let Some(folder) = &out {
         try_folder(folder)?;
+        output::try_png(options.png)?;
     }
     let command = terminal::command_line();
     let kept = out.clone().map(|folder| {
@@ -422,6 +424,9 @@ fn draw(folder: &Path, paper: &Paper, made: &FigureSet, png: bool) -> Result<(),
     for drawing in &made.drawings {
         let path = folder.join(format!("{}-{}.svg", paper.name, drawing.name));
         write_whole(&path, |file| file.write_all(drawing.svg.as_bytes()))?;
+        if png {
+            output::png(&path, &path.with_extension("png"))?;
+        }
     }
     for figure in &made.figures {
         let stem = folder.join(format!("{}-{}", paper.name, figure.id));

@@ -14,6 +14,7 @@ use chappe_scenario::sweep::Grid;
 
 use crate::cli::Sweep as Options;
 use crate::failure::{Failure, INTERRUPTED};
+use crate::output;
 use crate::terminal;
 
 pub fn run(options: &Options) -> Result<u8, Failure> {
@@ -29,6 +30,7 @@ pub fn run(options: &Options) -> Result<u8, Failure> {
     for note in notes {
         terminal::remark(options.shared.quiet, &format!("note: {note}"));
     }
+    output::try_png(options.png)?;
     let command = terminal::command_line();
     let file = terminal::own_file()?;
     let sweep = Sweep::open(

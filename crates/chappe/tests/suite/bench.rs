@@ -245,6 +245,41 @@ fn the_lab_answers_ctrl_c() {
     assert!(kept.exists());
 }
 
+/// Goal: where no program makes PNG, that is said before the work and not after it, with what to install. Method: an empty folder of
+/// programs; no figure may be kept.
+#[test]
+fn png_without_a_program_is_refused_before_the_work() {
+    let scratch = Scratch::new("lab-png");
+    let out = scratch.path("out");
+    let sweep = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/mesh-12.toml");
+    let sweep = sweep.display().to_string();
+    let lab = [&FIGURE[..], &["--png", "--out", &out]].concat();
+    let swept = [
+        "sweep",
+        &sweep,
+        "--grid",
+        "radio.tx_power=15 dBm,16 dBm",
+        "--png",
+        "--out",
+        &out,
+    ];
+    for arguments in [&lab[..], &swept] {
+        let refused = Command::new(env!("CARGO_BIN_EXE_chappe"))
+            .args(arguments)
+            .env("PATH", scratch.path("programs"))
+            .output()
+            .unwrap();
+        assert_eq!(refused.status.code(), Some(4), "{}", said(&refused));
+        assert!(
+            said(&refused).contains("apt install librsvg2-bin"),
+            "{}",
+            said(&refused)
+        );
+        let made = fs::read_dir(&out).map_or(0, Iterator::count);
+        assert_eq!(made, 0, "{arguments:?}");
+    }
+}
+
 #[test]
 fn papers_are_listed_and_checks_need_a_record() {
     let list = said(&chappe(&["lab", "--list"]));

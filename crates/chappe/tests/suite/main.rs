@@ -10,6 +10,7 @@ mod networks;
 mod pages;
 mod program;
 mod recording;
+mod resumed;
 mod scratch;
 mod sweep;
 mod trial;

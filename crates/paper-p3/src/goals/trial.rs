@@ -11,6 +11,7 @@ use chappe_p3::config::CHANNELS;
 use chappe_p3::planner::{LinkGraph, largest_path_set};
 use chappe_results::Run;
 use chappe_scenario::Plan;
+use serde::{Deserialize, Serialize};
 
 use super::networks::Kind;
 use crate::campaign::{LARGE, best};
@@ -26,6 +27,7 @@ const SLACK: usize = 3;
 pub const VARIANTS: [Variant; 3] = [Variant::Paper, Variant::PipAware, Variant::Improved];
 
 /// What the transfers over one network brought.
+#[derive(Serialize, Deserialize)]
 pub struct Trial {
     /// Whether any way of links that are good on one of the channels joins the ends.
     pub has_way: bool,
@@ -38,7 +40,7 @@ pub struct Trial {
 }
 
 /// What one transfer brought, and what it cost.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Transfer {
     /// Goodput in kbit/s; zero where the object did not arrive.
     pub kbit: f64,

@@ -10,6 +10,7 @@ use chappe_results::provenance::{Program, Provenance};
 use chappe_store::{StoreError, write_whole};
 use serde::{Deserialize, Serialize};
 
+use super::runs::KeptRuns;
 use crate::failure::Failure;
 use crate::terminal;
 
@@ -55,6 +56,11 @@ impl Kept {
             folder: folder.join("results"),
             key,
         })
+    }
+
+    /// The runs of a paper's figures that are not finished.
+    pub fn runs(&self, paper: &Paper) -> KeptRuns {
+        KeptRuns::new(self.folder.join("runs").join(paper.name), &self.key)
     }
 
     fn path(&self, paper: &str, name: &str) -> PathBuf {

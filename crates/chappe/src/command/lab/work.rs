@@ -15,6 +15,7 @@ use chappe_sys::thread_time;
 use super::done::{Done, Work};
 use super::kept::{Found, Kept};
 use super::record::Record;
+use super::runs::KeptRuns;
 use crate::cli::Lab;
 use crate::failure::Failure;
 use crate::terminal::{self, Bar};
@@ -33,6 +34,9 @@ struct Making {
     /// Figures that are not made yet, in the order in which they will be.
     left: Vec<&'static str>,
     meter: Arc<Meter>,
+    /// Its finished runs, and how many were there at the start.
+    runs: Option<Arc<KeptRuns>>,
+    found: usize,
     /// What the meter showed when the current figure began.
     since: (u64, u64),
     ended: bool,
@@ -90,6 +94,12 @@ impl Shop<'_> {
             makings.push(self.begin((place, done, names), meter, &sender));
         }
         drop(sender);
+        let found: usize = makings.iter().map(|making| making.found).sum();
+        if found > 0 {
+            self.remark(&format!(
+                "{found} runs of unfinished figures are in the folder too"
+            ));
+        }
         self.follow(&mut makings, &news, &mut ahead)?;
         if ahead.figures.1 > 1 {
             let (minutes, worked) = (ahead.begun.elapsed().as_secs_f64() / 60.0, ahead.worked);
@@ -184,8 +194,16 @@ impl Shop<'_> {
             let news = News::Figure(place, Box::new(figure.clone()), worked);
             let _ = figures.lock().map(|sender| sender.send(news));
         };
-        let meter = Arc::new(meter.timed_by(thread_time).telling(Box::new(tell)));
+        let mut meter = meter.timed_by(thread_time).telling(Box::new(tell));
+        let runs = self.kept.as_ref().filter(|_| !names.is_empty());
+        let runs = runs.map(|kept| Arc::new(kept.runs(done.paper)));
+        if let Some(runs) = &runs {
+            meter = meter.keeping(runs.clone());
+        }
+        let meter = Arc::new(meter);
         let making = Making {
+            found: runs.as_ref().map_or(0, |runs| runs.count()),
+            runs,
             since: meter.read(),
             ended: names.is_empty(),
             left: names.clone(),
@@ -300,6 +318,15 @@ impl Shop<'_> {
         }
         done.made.runs += made.runs;
         done.made.scale = made.scale;
+        // Another part of an array job may need the runs.
+        if let Some(runs) = making
+            .runs
+            .as_ref()
+            .filter(|_| making.left.is_empty() && done.others.is_empty())
+        {
+            let made = done.made.figures.len() + done.made.drawings.len();
+            runs.clear(made == done.paper.figures.len());
+        }
         Ok(drawings)
     }
 }

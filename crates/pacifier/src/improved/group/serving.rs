@@ -84,7 +84,7 @@ impl Group {
             // In a turn of its own a node leaves nothing to others.
             let turn = match self.in_turns() {
                 true => None,
-                false => self.turn(customer, batch, rank, guess),
+                false => self.turn(customer, batch, (rank, guess), now.max(*soonest)),
             };
             match turn {
                 Some(at) if at > now => *soonest = at.min(*soonest),
@@ -144,8 +144,14 @@ impl Group {
 
     /// When it is this node's turn to serve a neighbour with a batch: `None` for now, if no rival goes first; otherwise once
     /// the rivals have left the neighbour unattended for long enough, since they may not know what it lacks. This node sees
-    /// their frames no sooner than a lag after they learn of the lack.
-    fn turn(&self, customer: &Customer, batch: u32, rank: usize, guess: f32) -> Option<Instant> {
+    /// their frames no sooner than a lag after they learn of the lack. A turn after `late` may be given too early, but after `late`.
+    fn turn(
+        &self,
+        customer: &Customer,
+        batch: u32,
+        (rank, guess): (usize, f32),
+        late: Instant,
+    ) -> Option<Instant> {
         let full = self.id.packets(batch);
         let own = (rank, self.draw(self.me, batch));
         let goes_first = |rival: &&Rival| {
@@ -156,11 +162,17 @@ impl Group {
             };
             theirs as f32 > guess && (rival.better || (theirs, self.draw(rival.node, batch)) > own)
         };
+        let begin = self.neighbours.attended(customer.node, batch) + self.lag(customer.node);
+        let (mut at, mut first) = (begin, true);
         // Each rival ahead adds one interval, so that they take over one after the other and not all at once.
-        let before = customer.rivals.iter().filter(goes_first).count() as u64;
-        let attended = self.neighbours.attended(customer.node, batch);
-        (before > 0)
-            .then(|| attended + self.lag(customer.node) + self.settings.report_interval * before)
+        for _ in customer.rivals.iter().filter(goes_first) {
+            (at, first) = (at + self.settings.report_interval, false);
+            // Most turns are late, and how late does not matter.
+            if at > late {
+                break;
+            }
+        }
+        (!first).then_some(at)
     }
 
     /// The rank of a rival as it reported; where reports are late, its estimated rank, since rivals that become able to serve
