@@ -245,8 +245,6 @@ impl Dist<'_> {
             // Leaves out what only builds for developers need, and backtraces (crates/sys/src/raw/backtrace.rs), whose function stands twice then.
             "--cfg=shipped".to_owned(),
             "-Clink-arg=--allow-multiple-definition".to_owned(),
-            // Sequences of instructions that occur often become functions.
-            "-Cllvm-args=-enable-machine-outliner=always".to_owned(),
             // A panic ends the program (`panic = "abort"`), so nothing looks these up. The linker leaves out those of the standard library.
             "-Cforce-unwind-tables=no".to_owned(),
             "-Clink-arg=--no-eh-frame-hdr".to_owned(),
