@@ -242,6 +242,9 @@ impl Dist<'_> {
             // Functions of equal code become one; addresses that are moved at the start take two octets instead of 24.
             "-Clink-arg=--icf=all".to_owned(),
             "-Clink-arg=--pack-dyn-relocs=relr".to_owned(),
+            // Leaves out what only builds for developers need, and backtraces (crates/sys/src/raw/backtrace.rs), whose function stands twice then.
+            "--cfg=shipped".to_owned(),
+            "-Clink-arg=--allow-multiple-definition".to_owned(),
             // A panic ends the program (`panic = "abort"`), so nothing looks these up. The linker leaves out those of the standard library.
             "-Cforce-unwind-tables=no".to_owned(),
             "-Clink-arg=--no-eh-frame-hdr".to_owned(),

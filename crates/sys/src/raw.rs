@@ -5,11 +5,14 @@
 //! - `wait.rs`: epoll_pwait2
 //! - `device.rs`: interface and TUN requests
 //! - `process.rs`: signals, namespaces, programs
+//! - `backtrace.rs`: a function of the unwinder, for programs that are shipped
 //!
 //! Each function is safe to call: the memory it passes to the kernel is on its own stack or borrowed for the call.
 
 #![allow(unsafe_code)]
 
+#[cfg(shipped)]
+mod backtrace;
 mod batch;
 mod device;
 mod options;

@@ -28,7 +28,7 @@ impl<T> Located<T> {
         Located(Spanned::new(self.span(), value))
     }
 
-    /// The value itself.
+    /// The value without its place.
     pub fn get_ref(&self) -> &T {
         self.0.get_ref()
     }

@@ -418,7 +418,7 @@ mod tests {
         words: BTreeMap<String, String>,
         choice: Option<Choice>,
         either: Option<Either>,
-        inner: Option<Located<Vec<Box<Table>>>>,
+        inner: Option<Located<Vec<Table>>>,
     }
 
     #[derive(Debug, Deserialize, PartialEq)]
