@@ -2,8 +2,8 @@
 //!
 //! Cubic (RFC 9438, with its Reno-friendly region and fast convergence), selective acknowledgements (RFC 2018), losses by the order of
 //! transmissions (RFC 8985 without a window of reordering, since the link keeps the order of a flow), a retransmission timeout
-//! (RFC 6298, from 200 ms on as in Linux), an acknowledgement for every second segment, or 40 ms later (RFC 1122). Not modelled: HyStart
-//! and proportional rate reduction. A sender always has something to send.
+//! (RFC 6298, from 200 ms on as in Linux), proportional rate reduction (RFC 6937), an acknowledgement for every second segment, or 40 ms
+//! later (RFC 1122). Not modelled: HyStart. A sender always has something to send.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -42,6 +42,9 @@ pub struct Sender {
     growth: Option<(Instant, f64, f64)>,
     /// The end of the present recovery.
     recovered: Option<u32>,
+    /// Segments that may still leave in a recovery for the latest acknowledgement: those that it brought and one (RFC 6937, slow start
+    /// reduction bound). More at once would overflow the queue again, which drops its oldest packet first.
+    allowed: Option<u32>,
     /// Smoothed round trip and its variation; the timeout, and how often it has doubled.
     round_trip: Option<(Duration, Duration)>,
     expires: Option<Instant>,
@@ -64,6 +67,7 @@ impl Sender {
             before: 0.0,
             growth: None,
             recovered: None,
+            allowed: None,
             round_trip: None,
             expires: None,
             doubled: 0,
@@ -72,7 +76,7 @@ impl Sender {
 
     /// The next segment that leaves now, if any may.
     pub fn poll(&mut self, now: Instant) -> Option<u32> {
-        if self.open.len() as f64 + 1.0 > self.window {
+        if self.open.len() as f64 + 1.0 > self.window || self.allowed == Some(0) {
             return None;
         }
         let again = self.lost.pop_first();
@@ -85,6 +89,7 @@ impl Sender {
             }
             None => return None,
         };
+        self.allowed = self.allowed.map(|left| left - 1);
         self.open.insert(seq, self.transmissions);
         self.sent.insert(self.transmissions, (seq, now));
         self.transmissions += 1;
@@ -129,6 +134,7 @@ impl Sender {
             self.recovered = None;
         }
         self.lose_before(transmission);
+        self.allowed = self.recovered.map(|_| news + 1);
         if self.recovered.is_none() {
             self.grow(now, f64::from(news));
         }
@@ -215,7 +221,7 @@ impl Sender {
         self.lost.extend(self.open.keys());
         (self.open, self.sent) = Default::default();
         self.reduce();
-        (self.window, self.recovered) = (1.0, None);
+        (self.window, self.recovered, self.allowed) = (1.0, None, None);
         self.doubled += 1;
         self.expires = Some(now + self.timeout());
     }
