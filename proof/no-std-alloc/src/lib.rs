@@ -132,6 +132,7 @@ fn wildnet(seed: u64) -> Option<u64> {
         for fits in (1..=8).rev() {
             let chance = Opportunity {
                 fits,
+                most: usize::MAX,
                 fill: true,
                 last: false,
                 slot: None,
