@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -23,6 +24,15 @@ bytes = "40 kB"
 [run]
 seeds = [3, 1, 2]
 """
+
+
+@pytest.fixture(autouse=True)
+def handlers():
+    """Gives Ctrl-C back: importing `dask_jobqueue` makes it end the program, for all tests that follow."""
+    kept = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    yield
+    for number, handler in kept.items():
+        signal.signal(number, handler)
 
 
 @pytest.fixture
