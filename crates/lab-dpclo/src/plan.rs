@@ -35,7 +35,6 @@ pub static SYSTEM: System = System {
     keys: Keys::of::<DpcloKeys>(),
     may_move: true,
     has_mac: true,
-    senses_carrier: true,
     has_priorities: true,
     carries_flows: true,
     has_link_loss: false,

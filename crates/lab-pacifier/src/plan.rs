@@ -33,7 +33,6 @@ pub static SYSTEM: System = System {
     keys: Keys::of::<PacifierKeys>(),
     may_move: false,
     has_mac: true,
-    senses_carrier: true,
     has_priorities: false,
     carries_flows: false,
     has_link_loss: false,

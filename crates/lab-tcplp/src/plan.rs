@@ -40,7 +40,6 @@ pub static SYSTEM: System = System {
     keys: Keys::of::<TcplpKeys>(),
     may_move: false,
     has_mac: false,
-    senses_carrier: true,
     has_priorities: false,
     carries_flows: false,
     has_link_loss: false,

@@ -53,6 +53,27 @@ fn every_variant_delivers_an_object() {
     assert!(ours > paper && paper > markers, "{ours} {paper} {markers}");
 }
 
+/// `radio.carrier_sense` acts where nodes contend for the air, and is refused where they send in slots.
+#[test]
+fn carrier_sense_acts_or_is_refused() {
+    let deaf = "[radio]\ncarrier_sense = \"-20 dBm\"\n";
+    let both = format!("{FORWARD}[[transfer]]\nsource = 1\nreceivers = [0]\nbytes = \"200 kB\"\n");
+    for variant in ["csma", "snoop"] {
+        let protocol = format!("variant = \"{variant}\"");
+        let heard = run(&plan(LINK, &protocol, &both).unwrap());
+        let unheard = run(&plan(LINK, &protocol, &format!("{both}{deaf}")).unwrap());
+        assert_ne!(heard.digest, unheard.digest, "{variant}");
+    }
+    for variant in ["paper", "2p", "improved"] {
+        let protocol = format!("variant = \"{variant}\"");
+        let error = plan(LINK, &protocol, &format!("{both}{deaf}")).unwrap_err();
+        assert!(
+            error.message.contains("at planned times"),
+            "{variant}: {error:?}"
+        );
+    }
+}
+
 /// An object that fits the send buffer arrives although the handshake loses segments: the sender must not close a connection
 /// that is not open yet.
 #[test]

@@ -18,7 +18,6 @@ pub static IDLE: System = System {
     keys: Keys::NONE,
     may_move: true,
     has_mac: true,
-    senses_carrier: true,
     has_priorities: false,
     carries_flows: false,
     has_link_loss: false,

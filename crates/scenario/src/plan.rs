@@ -162,7 +162,11 @@ impl Plan {
         } = topology::plan(&scenario.network, system.radios, &check)?;
         check_node_count(&scenario, system, topology.nodes(), &check)?;
         refuse_motion(&scenario, (system, systems), &topology, &check)?;
-        unused::refuse_radio(system, (&profile, &topology), &check)?;
+        unused::refuse_radio(
+            (system, variant.senses_carrier),
+            (&profile, &topology),
+            &check,
+        )?;
         unused::refuse_mac(&scenario, &check)?;
         if let Some(mac) = scenario.mac.as_deref().filter(|_| !system.has_priorities) {
             mac::refuse_priorities(mac, systems, &check)?;

@@ -37,8 +37,6 @@ pub struct System {
     pub may_move: bool,
     /// Whether it reads `[mac]`.
     pub has_mac: bool,
-    /// Whether its nodes sense the carrier before they send.
-    pub senses_carrier: bool,
     /// Whether its packets have priorities, so that `[mac]` may choose among channel access methods.
     pub has_priorities: bool,
     /// Whether it carries `[[flow]]`, traffic without an end.
@@ -64,6 +62,8 @@ pub struct Variant {
     pub name: &'static str,
     /// Its name in tables and figures.
     pub label: &'static str,
+    /// Whether its nodes sense the carrier before they send.
+    pub senses_carrier: bool,
 }
 
 /// A scenario that is checked except for the system's own part.
@@ -146,9 +146,21 @@ impl Settings for NoSettings {
 }
 
 impl Variant {
-    /// A line of [`System::variants`].
+    /// A line of [`System::variants`]: nodes that sense the carrier before they send.
     pub const fn new(name: &'static str, label: &'static str) -> Variant {
-        Variant { name, label }
+        Variant {
+            name,
+            label,
+            senses_carrier: true,
+        }
+    }
+
+    /// The same with nodes that send at planned times and do not sense the carrier.
+    pub const fn planned(name: &'static str, label: &'static str) -> Variant {
+        Variant {
+            senses_carrier: false,
+            ..Variant::new(name, label)
+        }
     }
 }
 
@@ -162,7 +174,6 @@ impl System {
         keys: Keys::NONE,
         may_move: false,
         has_mac: false,
-        senses_carrier: true,
         has_priorities: false,
         carries_flows: false,
         has_link_loss: false,

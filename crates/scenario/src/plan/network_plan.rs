@@ -89,7 +89,7 @@ impl NetworkPlan {
                         the nodes (--no-routes)";
             notes.push(note.into());
         }
-        unused::refuse_radio(system, (&profile, &topology), &check)?;
+        unused::refuse_radio((system, true), (&profile, &topology), &check)?;
         unused::refuse_mac(&scenario, &check)?;
         let faults = fault::plan(&scenario.fault, &topology, &check)?;
         let own = seeds::plan(&scenario.run, &check)?;

@@ -11,15 +11,15 @@ use crate::input::InputError;
 use crate::radios::Radios;
 use crate::system::System;
 
-/// Refuses the first key of `[radio]` that changes nothing.
+/// Refuses the first key of `[radio]` that changes nothing where nodes sense the carrier, or do not.
 pub(super) fn refuse_radio(
-    system: &System,
+    (system, senses_carrier): (&System, bool),
     (profile, topology): (&Profile, &Topology),
     check: &Check<'_>,
 ) -> Result<(), InputError> {
     let reason = |key: &str| {
         by_network(key, topology)
-            .or_else(|| by_system(key, system))
+            .or_else(|| by_system(key, system, senses_carrier))
             .or_else(|| by_law(key, profile))
             .or_else(|| by_receiver(key, profile))
     };
@@ -69,13 +69,13 @@ fn by_network(key: &str, topology: &Topology) -> Option<&'static str> {
     }
 }
 
-fn by_system(key: &str, system: &System) -> Option<&'static str> {
+fn by_system(key: &str, system: &System, senses_carrier: bool) -> Option<&'static str> {
     match key {
         "rate" | "preamble" if system.radios == Radios::Dot15d4 => {
             Some("802.15.4 has one rate and one preamble")
         }
-        "carrier_sense" if !system.senses_carrier => {
-            Some("the system's nodes send at planned times and do not sense the carrier")
+        "carrier_sense" if !senses_carrier => {
+            Some("nodes of this variant send at planned times and do not sense the carrier")
         }
         _ => None,
     }
