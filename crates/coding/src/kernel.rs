@@ -45,7 +45,7 @@ impl Kernel {
         Self::available().find(|kernel| kernel.name() == name)
     }
 
-    /// `portable`, `ssse3`, `avx2`, `gfni256`, `gfni512` or `neon`.
+    /// `portable`, `ssse3`, `avx2`, `avx512`, `gfni256`, `gfni512` or `neon`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self.0 {

@@ -74,7 +74,7 @@
 //! - Batches of 1 to 255 packets, a coefficient vector of any content, packets of any length;
 //! - systematic packets and reading of source packets before the batch is full;
 //! - erasure codes with n + m <= 256;
-//! - GFNI with 512-bit and 256-bit registers, AVX2, SSSE3, NEON and plain Rust, chosen at run time,
+//! - GFNI with 512-bit and 256-bit registers, AVX-512BW, AVX2, SSSE3, NEON and plain Rust, chosen at run time,
 //!   all giving the same bytes.
 //!
 //! # Not supported

@@ -350,6 +350,16 @@ impl<'a> RowsMut<'a> {
         self.shape.start(self.selection, index)
     }
 
+    /// The distance of the packets in the buffer.
+    pub(crate) fn stride(&self) -> usize {
+        self.shape.stride
+    }
+
+    /// The packets of the buffer that are in the view, if not all.
+    pub(crate) fn selection(&self) -> Option<&'a [u8]> {
+        self.selection
+    }
+
     /// Which packet of the buffer is at `index` of the view.
     pub(crate) fn index(&self, index: usize) -> Option<u8> {
         match self.selection {

@@ -55,6 +55,8 @@ macro_rules! dispatch {
                 #[cfg(target_arch = "x86_64")]
                 Path::Avx2 => x86::avx2::$function($($argument),*),
                 #[cfg(target_arch = "x86_64")]
+                Path::Avx512 => x86::avx512::$function($($argument),*),
+                #[cfg(target_arch = "x86_64")]
                 Path::Gfni256 => x86::gfni256::$function($($argument),*),
                 #[cfg(target_arch = "x86_64")]
                 Path::Gfni512 => x86::gfni512::$function($($argument),*),
@@ -156,11 +158,10 @@ pub(crate) fn probe(path: Path, vector: &[u8], pivots: &[u8], rows: &[u8]) -> Op
     dispatch!(path, probe(vector, pivots, rows, len))
 }
 
-/// The length of a basis row, after a check that a vector and the pivots fit it.
+/// The length of a basis row, after a check that a vector fits it.
 fn basis_row(vector: &[u8], pivots: &[u8], rows: &[u8]) -> Option<usize> {
     let len = rows.len() / (pivots.len() + 1);
-    let last = usize::from(pivots.iter().fold(0, |last, &pivot| pivot.max(last)));
-    (last < vector.len() && vector.len() <= len / 2).then_some(len)
+    (vector.len() <= len / 2).then_some(len)
 }
 
 /// The vector form of [`crate::portable::scale`].
@@ -198,13 +199,17 @@ impl<T> Pointers<T> {
     }
 }
 
+// A view's rows lie in its buffer, so these products do not overflow; unchecked, they are additions that the compiler
+// computes several at a time.
 impl Pointers<*const u8> {
     fn fill_from(&mut self, rows: &Rows<'_>) -> &[*const u8] {
         let (data, stride) = (rows.data().as_ptr(), rows.stride());
         match rows.selection() {
-            None => self.fill(rows.count(), |index| data.wrapping_add(index * stride)),
+            None => self.fill(rows.count(), |index| {
+                data.wrapping_add(index.wrapping_mul(stride))
+            }),
             Some(list) => self.fill(list.len(), |index| {
-                data.wrapping_add(usize::from(list[index]) * stride)
+                data.wrapping_add(usize::from(list[index]).wrapping_mul(stride))
             }),
         }
     }
@@ -213,9 +218,13 @@ impl Pointers<*const u8> {
 impl Pointers<*mut u8> {
     /// All are derived from one pointer to the buffer.
     fn fill_mut(&mut self, rows: &mut RowsMut<'_>) -> &[*mut u8] {
-        let data = rows.data_mut().as_mut_ptr();
-        self.fill(rows.count(), |index| {
-            data.wrapping_add(rows.start(index).unwrap_or_default())
-        })
+        let (stride, selection) = (rows.stride(), rows.selection());
+        let (count, data) = (rows.count(), rows.data_mut().as_mut_ptr());
+        match selection {
+            None => self.fill(count, |index| data.wrapping_add(index.wrapping_mul(stride))),
+            Some(list) => self.fill(count, |index| {
+                data.wrapping_add(usize::from(list[index]).wrapping_mul(stride))
+            }),
+        }
     }
 }

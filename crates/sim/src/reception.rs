@@ -171,11 +171,13 @@ impl Reception {
             let ln = self.rules.ln_header(power.as_f64() / others, frame.mode);
             !survives(draw, ln)
         };
+        if !lost(others) {
+            return None;
+        }
         // The same draw decides both: lost in noise alone means that the interference is not to blame.
-        match (lost(others), lost(self.rules.noise.as_f64())) {
-            (true, true) => Some(Loss::Noise),
-            (true, false) => Some(Loss::Collision),
-            (false, _) => None,
+        match before == Power::ZERO || lost(self.rules.noise.as_f64()) {
+            true => Some(Loss::Noise),
+            false => Some(Loss::Collision),
         }
     }
 

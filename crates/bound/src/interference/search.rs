@@ -1,6 +1,6 @@
 //! The set of senders that earns most under given values of packets at nodes: by local search, and by a search that proves.
 
-use super::Interference;
+use super::{Interference, WEAK};
 use crate::order;
 
 /// Values of a packet for each receiver at each node: none at the source, most at the receiver itself.
@@ -125,7 +125,8 @@ impl Interference {
             search.left = sets_max;
             search.tolerance = tolerance;
             let candidates: Vec<usize> = (0..self.nodes).collect();
-            if search.branch(&mut Vec::new(), &candidates) || search.earned <= 0.0 {
+            let alone = self.delivery.clone();
+            if search.branch(&mut Vec::new(), &alone, &candidates) || search.earned <= 0.0 {
                 break;
             }
             tolerance *= 2.0;
@@ -137,6 +138,21 @@ impl Interference {
             earned: search.earned,
             looked_at: search.looked_at,
         }
+    }
+}
+
+impl Interference {
+    /// The probability that `to` receives a frame of `from`, as [`received`](Self::received) says it, once `node` sends as well;
+    /// `heard` is that probability for all pairs before.
+    fn beside(&self, heard: &[f64], (from, to): (usize, usize), node: usize) -> f64 {
+        let pair = from * self.nodes + to;
+        if to == node {
+            return 0.0;
+        }
+        if from == node || self.delivery[pair] < WEAK {
+            return heard[pair];
+        }
+        heard[pair] * self.survival[pair * self.nodes + node]
     }
 }
 
@@ -181,8 +197,9 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Looks at all sets that contain `inside` and otherwise only `candidates`. False if it had to stop before.
-    fn branch(&mut self, inside: &mut Vec<usize>, candidates: &[usize]) -> bool {
+    /// Looks at all sets that contain `inside` and otherwise only `candidates`. `heard` is the probability for each sender and
+    /// node that a frame gets through beside those inside. False if it had to stop before.
+    fn branch(&mut self, inside: &mut Vec<usize>, heard: &[f64], candidates: &[usize]) -> bool {
         if self.left == 0 {
             return false;
         }
@@ -196,14 +213,13 @@ impl<'a> Search<'a> {
         // What each candidate earns beside those inside, and what it leaves to them; others only lower both.
         let mut offers: Vec<Offer> = Vec::with_capacity(candidates.len());
         for &node in candidates {
-            inside.push(node);
-            let of = |from: usize| {
-                let received = |to| self.model.received(from, to, inside);
-                self.values.earned(from, received)
+            let nodes = self.model.nodes;
+            let earned = self.values.earned(node, |to| heard[node * nodes + to]);
+            let beside = |&from: &usize| {
+                self.values
+                    .earned(from, |to| self.model.beside(heard, (from, to), node))
             };
-            let earned = of(node);
-            let leaves: f64 = inside[..inside.len() - 1].iter().map(|&i| of(i)).sum();
-            inside.pop();
+            let leaves: f64 = inside.iter().map(beside).sum();
             if earned > 0.0 {
                 offers.push(Offer {
                     node,
@@ -215,6 +231,14 @@ impl<'a> Search<'a> {
         // With a newcomer in the set, those inside keep at most what that newcomer leaves them. Sets are divided by the newcomer
         // that leaves least, so all other members of the set leave at least as much.
         order::rising(&mut offers, |offer| offer.leaves);
+        // The rest that is left of each group, and the best of it: one group changes with each newcomer.
+        let mut left = vec![[0.0f64; GROUP]; self.groups.len()];
+        for offer in &offers {
+            let (group, at) = self.place[offer.node];
+            left[group][at] = offer.earned;
+        }
+        let each = self.groups.iter().zip(&left);
+        let mut best: Vec<f64> = each.map(|(group, left)| group.best(left)).collect();
         for first in 0..offers.len() {
             let Offer {
                 node,
@@ -222,39 +246,25 @@ impl<'a> Search<'a> {
                 leaves,
             } = offers[first];
             let rest = &offers[first + 1..];
-            let most = leaves + earned + self.best_of(rest);
+            let (group, at) = self.place[node];
+            left[group][at] = 0.0;
+            best[group] = self.groups[group].best(&left[group]);
+            let most = leaves + earned + best.iter().sum::<f64>();
             if most <= self.earned * (1.0 + self.tolerance) {
                 continue;
             }
             let candidates: Vec<usize> = rest.iter().map(|offer| offer.node).collect();
+            let nodes = self.model.nodes;
+            let pair = |pair: usize| self.model.beside(heard, (pair / nodes, pair % nodes), node);
+            let heard: Vec<f64> = (0..nodes * nodes).map(pair).collect();
             inside.push(node);
-            let done = self.branch(inside, &candidates);
+            let done = self.branch(inside, &heard, &candidates);
             inside.pop();
             if !done {
                 return false;
             }
         }
         true
-    }
-
-    /// More than any choice among `offers` earns: in each group the best subset, where a member earns at most what it earns beside
-    /// those inside, and at most what it earns in that subset.
-    fn best_of(&self, offers: &[Offer]) -> f64 {
-        let mut earned = vec![[0.0f64; GROUP]; self.groups.len()];
-        for offer in offers {
-            let (group, at) = self.place[offer.node];
-            earned[group][at] = offer.earned;
-        }
-        let best = |(group, earned): (&Group, &[f64; GROUP])| {
-            let subset = |of: &Vec<f64>| -> f64 {
-                of.iter()
-                    .zip(earned)
-                    .map(|(there, here)| there.min(*here))
-                    .sum()
-            };
-            group.earned.iter().map(subset).fold(0.0, f64::max)
-        };
-        self.groups.iter().zip(&earned).map(best).sum()
     }
 }
 
@@ -314,5 +324,17 @@ impl Group {
         });
         let earned = earned.collect();
         Group { members, earned }
+    }
+
+    /// More than any choice among members earns beside those inside, of which each earns as much alone as `alone` says: the best
+    /// subset, where a member earns at most that, and at most what it earns in that subset.
+    fn best(&self, alone: &[f64; GROUP]) -> f64 {
+        let subset = |of: &Vec<f64>| -> f64 {
+            of.iter()
+                .zip(alone)
+                .map(|(there, here)| there.min(*here))
+                .sum()
+        };
+        self.earned.iter().map(subset).fold(0.0, f64::max)
     }
 }

@@ -1,13 +1,8 @@
 //! Times a kernel, and prints its best and median time with the rates of the median.
 
-use std::time::{Duration, Instant};
-
 use chappe_testkit::SplitMix64;
 
-use crate::roof::Roof;
-
-const SAMPLES: usize = 51;
-const SAMPLE: Duration = Duration::from_micros(500);
+use crate::roof::{self, Roof, Times, times};
 
 /// Bytes that start at a multiple of 64.
 pub struct Aligned {
@@ -82,8 +77,10 @@ pub struct Report {
 impl Report {
     pub fn new(roof: Roof, filter: Option<String>) -> Self {
         println!("{roof}\n");
-        println!("| kernel | operation | best us | median us | MB/s | G MAC/s | of the roof |");
-        println!("|---|---|---|---|---|---|---|");
+        println!(
+            "| kernel | operation | best us | median us | MB/s | G MAC/s | of the roof | of the loads |"
+        );
+        println!("|---|---|---|---|---|---|---|---|");
         Self {
             roof,
             filter,
@@ -96,61 +93,71 @@ impl Report {
     }
 
     /// Times an operation of n multiply-adds on a number of bytes of source data. The
-    /// rates are those of the median. `false`: filtered out.
+    /// rates are those of the best time, the share is counted in cycles. `false`: filtered out.
     pub fn rate(&self, name: &str, macs: usize, bytes: usize, operation: impl FnMut()) -> bool {
-        let Some((best, median)) = self.measure(name, operation) else {
-            return false;
+        let measured = self.measure(name, operation);
+        if let Some(times) = measured {
+            self.line(name, (macs, bytes), times, "");
+        }
+        measured.is_some()
+    }
+
+    /// As [`rate`](Self::rate) for an operation that reads each byte of the sources once, so that loads may be its limit:
+    /// the last column is its share of only reading them, which is timed before and after. `layout`: number, length and
+    /// distance of the packets.
+    pub fn rate_of_loads(
+        &self,
+        name: &str,
+        (macs, bytes): (usize, usize),
+        (packets, layout): (&[u8], (usize, usize, usize)),
+        operation: impl FnMut(),
+    ) {
+        let read = || roof::read(&self.section, packets, layout);
+        let Some(before) = self.measure(name, read) else {
+            return;
         };
-        let share = |roof: f64| format!("{:.0} %", 100.0 * macs as f64 / median / roof);
+        let Some(times) = self.measure(name, operation) else {
+            return;
+        };
+        let after = self.measure(name, read).unwrap_or(before);
+        let reading = before.best_ns.min(after.best_ns);
+        let rate = (layout.0 * layout.1) as f64 / reading;
+        let share = format!("{:.0} % of {rate:.0} GB/s", 100.0 * reading / times.best_ns);
+        self.line(name, (macs, bytes), times, &share);
+    }
+
+    fn line(&self, name: &str, (macs, bytes): (usize, usize), times: Times, loads: &str) {
+        let share = |roof: f64| format!("{:.0} %", 100.0 * macs as f64 / times.cycles / roof);
         println!(
-            "| {} | {name} | {:.2} | {:.2} | {:.0} | {:.1} | {} |",
+            "| {} | {name} | {:.2} | {:.2} | {:.0} | {:.1} | {} | {loads} |",
             self.section,
-            best / 1e3,
-            median / 1e3,
-            bytes as f64 / median * 1e3,
-            macs as f64 / median,
+            times.best_ns / 1e3,
+            times.median_ns / 1e3,
+            bytes as f64 / times.best_ns * 1e3,
+            macs as f64 / times.best_ns,
             self.roof.of(&self.section).map_or("-".to_owned(), share),
         );
-        true
     }
 
     /// Times an operation that has no rate.
     pub fn time(&self, name: &str, operation: impl FnMut()) {
-        let Some((best, median)) = self.measure(name, operation) else {
+        let Some(times) = self.measure(name, operation) else {
             return;
         };
-        let (best, median) = (best / 1e3, median / 1e3);
+        let (best, median) = (times.best_ns / 1e3, times.median_ns / 1e3);
         println!(
-            "| {} | {name} | {best:.4} | {median:.4} | | | |",
+            "| {} | {name} | {best:.4} | {median:.4} | | | | |",
             self.section
         );
     }
 
-    /// Best and median time in ns.
-    fn measure(&self, name: &str, mut operation: impl FnMut()) -> Option<(f64, f64)> {
+    /// Times an operation, or gives `None` if it is filtered out.
+    fn measure(&self, name: &str, operation: impl FnMut()) -> Option<Times> {
         let line = format!("{} {name}", self.section);
-        if self
-            .filter
+        let wanted = |filter: &String| line.contains(filter.as_str());
+        self.filter
             .as_ref()
-            .is_some_and(|filter| !line.contains(filter.as_str()))
-        {
-            return None;
-        }
-        let mut repeat = |count: u32| {
-            let start = Instant::now();
-            for _ in 0..count {
-                operation();
-            }
-            start.elapsed()
-        };
-        let mut count = 1;
-        while repeat(count) < SAMPLE {
-            count *= 2;
-        }
-        let mut samples: Vec<f64> = (0..SAMPLES)
-            .map(|_| repeat(count).as_nanos() as f64 / f64::from(count))
-            .collect();
-        samples.sort_by(f64::total_cmp);
-        Some((samples[0], samples[SAMPLES / 2]))
+            .is_none_or(wanted)
+            .then(|| times(operation))
     }
 }

@@ -140,13 +140,17 @@ pub(super) unsafe fn prepare_by_table<V: Lanes>(
     outputs: usize,
     into: *mut V::Prepared,
 ) {
-    for output in 0..outputs {
-        for source in 0..sources {
-            // SAFETY: both offsets are inside the matrix that the caller describes.
+    let mut into = into;
+    for source in 0..sources {
+        // Pointers that step: indices, which are checked for overflow, take twice as long.
+        let mut from = coefficients.wrapping_add(source);
+        for _ in 0..outputs {
+            // SAFETY: both pointers are inside the matrices that the caller describes.
             unsafe {
-                let coefficient = *coefficients.add(output * stride + source);
-                *into.add(source * outputs + output) = V::prepared(coefficient);
+                *into = V::prepared(*from);
+                into = into.add(1);
             }
+            from = from.wrapping_add(stride);
         }
     }
 }

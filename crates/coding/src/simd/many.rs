@@ -256,20 +256,22 @@ unsafe fn load<V: Lanes, const W: usize, const FULL: bool>(
     from: *const u8,
     width: usize,
 ) -> [V::Source; W] {
+    // A loop, since the compiler may leave `array::from_fn` a call, which then passes the registers through memory.
     // SAFETY: `W` registers, or `width` bytes, can be read.
-    core::array::from_fn(
-        #[inline(always)]
-        |index| unsafe {
+    unsafe {
+        let mut column = [V::source(V::zero()); W];
+        for (index, part) in column.iter_mut().enumerate() {
             let at = index * V::BYTES;
             let from = from.wrapping_add(at);
             let whole = FULL || index + 1 < W;
-            V::source(if whole {
+            *part = V::source(if whole {
                 V::load(from)
             } else {
                 V::load_part(from, width - at)
-            })
-        },
-    )
+            });
+        }
+        column
+    }
 }
 
 /// Stores a finished column of one output.

@@ -15,17 +15,25 @@ const ASKED: u8 = 1 << 7;
 pub(crate) enum Path {
     Ssse3,
     Avx2,
+    Avx512,
     Gfni256,
     Gfni512,
 }
 
 impl Path {
-    pub(crate) const ALL: [Self; 4] = [Self::Ssse3, Self::Avx2, Self::Gfni256, Self::Gfni512];
+    pub(crate) const ALL: [Self; 5] = [
+        Self::Ssse3,
+        Self::Avx2,
+        Self::Avx512,
+        Self::Gfni256,
+        Self::Gfni512,
+    ];
 
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Ssse3 => "ssse3",
             Self::Avx2 => "avx2",
+            Self::Avx512 => "avx512",
             Self::Gfni256 => "gfni256",
             Self::Gfni512 => "gfni512",
         }
@@ -43,6 +51,7 @@ const fn bit(path: Path) -> u8 {
         Path::Avx2 => 2,
         Path::Gfni256 => 4,
         Path::Gfni512 => 8,
+        Path::Avx512 => 16,
     }
 }
 
@@ -82,10 +91,14 @@ fn ask() -> u8 {
         if gfni {
             found |= bit(Path::Gfni256);
         }
-        // F, DQ, BW, VL; VBMI.
-        let avx512 = all(seven.ebx, &[16, 17, 30, 31]) && all(seven.ecx, &[1]);
-        if gfni && avx512 && all(saved, &[5, 6, 7]) {
-            found |= bit(Path::Gfni512);
+        // F, DQ, BW, VL, and BMI2, which makes the masks.
+        let avx512 = all(seven.ebx, &[8, 16, 17, 30, 31]);
+        if avx512 && all(saved, &[5, 6, 7]) {
+            found |= bit(Path::Avx512);
+            // VBMI.
+            if gfni && all(seven.ecx, &[1]) {
+                found |= bit(Path::Gfni512);
+            }
         }
     }
     found
@@ -192,6 +205,87 @@ shuffle_lanes!(
 );
 compile!(ssse3, Ssse3, "ssse3");
 compile!(avx2, Avx2, "avx2");
+
+/// Table look-ups on 64-byte registers, for processors with AVX-512 but without GFNI.
+pub(super) struct Avx512;
+
+impl Lanes for Avx512 {
+    const BYTES: usize = 64;
+    const OUTPUTS: usize = 8;
+    const MASKED: bool = true;
+    const PAIRED: bool = false;
+    type Vector = __m512i;
+    type Source = (__m512i, __m512i);
+    type Factor = (__m512i, __m512i);
+    type Prepared = u8;
+
+    #[inline(always)]
+    unsafe fn zero() -> __m512i {
+        // SAFETY: the caller has the instructions, here and below.
+        unsafe { Gfni512::zero() }
+    }
+    #[inline(always)]
+    unsafe fn load(from: *const u8) -> __m512i {
+        // SAFETY: a whole register can be read.
+        unsafe { Gfni512::load(from) }
+    }
+    #[inline(always)]
+    unsafe fn store(to: *mut u8, vector: __m512i) {
+        // SAFETY: a whole register can be written.
+        unsafe { Gfni512::store(to, vector) }
+    }
+    #[inline(always)]
+    unsafe fn load_part(from: *const u8, count: usize) -> __m512i {
+        // SAFETY: `count` bytes can be read; masks need no GFNI.
+        unsafe { Gfni512::load_part(from, count) }
+    }
+    #[inline(always)]
+    unsafe fn store_part(to: *mut u8, count: usize, vector: __m512i) {
+        // SAFETY: `count` bytes can be written; masks need no GFNI.
+        unsafe { Gfni512::store_part(to, count, vector) }
+    }
+    #[inline(always)]
+    unsafe fn xor(a: __m512i, b: __m512i) -> __m512i {
+        // SAFETY: see `zero`.
+        unsafe { Gfni512::xor(a, b) }
+    }
+    #[inline(always)]
+    unsafe fn source(vector: __m512i) -> Self::Source {
+        // SAFETY: see `zero`.
+        unsafe {
+            let half = _mm512_set1_epi8(15);
+            let high = _mm512_and_si512(_mm512_srli_epi64::<4>(vector), half);
+            (_mm512_and_si512(vector, half), high)
+        }
+    }
+    #[inline(always)]
+    unsafe fn prepared(coefficient: u8) -> u8 {
+        coefficient
+    }
+    #[inline(always)]
+    unsafe fn factor(prepared: *const u8) -> Self::Factor {
+        // SAFETY: each entry of the table is two halves of 16 bytes.
+        unsafe {
+            let halves = NIBBLES.0.as_ptr().add((*prepared).into()).cast::<__m128i>();
+            let spread = |half| _mm512_broadcast_i32x4(_mm_load_si128(half));
+            (spread(halves), spread(halves.add(1)))
+        }
+    }
+    #[inline(always)]
+    unsafe fn mul(x: Self::Source, f: Self::Factor) -> __m512i {
+        // SAFETY: see `zero`.
+        unsafe { _mm512_xor_si512(_mm512_shuffle_epi8(f.0, x.0), _mm512_shuffle_epi8(f.1, x.1)) }
+    }
+    #[inline(always)]
+    unsafe fn mul_add(sum: __m512i, x: Self::Source, f: Self::Factor) -> __m512i {
+        // SAFETY: see `zero`. 0x96 is the truth table of a three-way exclusive or.
+        unsafe {
+            let (low, high) = (_mm512_shuffle_epi8(f.0, x.0), _mm512_shuffle_epi8(f.1, x.1));
+            _mm512_ternarylogic_epi64::<0x96>(sum, low, high)
+        }
+    }
+}
+compile!(avx512, Avx512, "avx512f,avx512dq,avx512bw,avx512vl,bmi2");
 
 /// The affine instruction on 32-byte registers.
 pub(super) struct Gfni256;
@@ -324,15 +418,15 @@ impl Lanes for Gfni512 {
             let by_bytes = _mm512_loadu_si512(AFFINE_BYTES.as_ptr().cast());
             let transpose = _mm512_loadu_si512(TRANSPOSE.as_ptr().cast());
             // The matrices of eight coefficients. Lane p of the product is byte p of each.
-            let matrices = |eight: u64| {
-                let eight = _mm512_set1_epi64(eight.cast_signed());
+            let matrices = |eight: __m512i| {
                 let bytes = _mm512_gf2p8affine_epi64_epi8::<0>(eight, by_bytes);
                 _mm512_permutexvar_epi8(transpose, bytes)
             };
             if outputs == 1 {
                 for source in (0..sources).step_by(8) {
                     let from = coefficients.add(source);
-                    let eight = matrices(up_to_eight(from, sources - source));
+                    let eight = up_to_eight(from, sources - source);
+                    let eight = matrices(_mm512_set1_epi64(eight.cast_signed()));
                     _mm512_storeu_si512(into.add(source).cast(), eight);
                 }
                 return;
@@ -341,19 +435,22 @@ impl Lanes for Gfni512 {
                 return prepare_by_table::<Self>((coefficients, stride), sources, outputs, into);
             }
             for source in (0..sources).step_by(8) {
-                let mut block = [0u64; 8];
-                for (output, row) in block.iter_mut().enumerate() {
-                    let from = coefficients.add(output * stride + source);
-                    *row = up_to_eight(from, sources - source);
-                }
-                // Lane s of `columns` holds the eight outputs' coefficients of source s.
-                let rows = _mm512_loadu_si512(block.as_ptr().cast());
-                let columns = _mm512_permutexvar_epi8(transpose, rows);
-                let mut lanes = [0u64; 8];
-                _mm512_storeu_si512(lanes.as_mut_ptr().cast(), columns);
-                for (index, &lane) in lanes.iter().enumerate() {
-                    let into = into.add((source + index) * 8);
-                    _mm512_storeu_si512(into.cast(), matrices(lane));
+                let from = coefficients.add(source);
+                let rows = if sources - source >= 8 {
+                    eight_words(from, stride)
+                } else {
+                    let mut block = [0u64; 8];
+                    for (output, row) in block.iter_mut().enumerate() {
+                        *row = up_to_eight(from.add(output * stride), sources - source);
+                    }
+                    _mm512_loadu_si512(block.as_ptr().cast())
+                };
+                for index in 0..8 {
+                    // Each lane holds the eight outputs' coefficients of one source.
+                    let column = _mm512_set1_epi64(COLUMN + index * LOW_BYTES);
+                    let eight = _mm512_permutexvar_epi8(column, rows);
+                    let into = into.add((source + index as usize) * 8);
+                    _mm512_storeu_si512(into.cast(), matrices(eight));
                 }
             }
         }
@@ -369,6 +466,26 @@ impl Lanes for Gfni512 {
         unsafe { _mm512_ternarylogic_epi64::<0x96>(sum, Self::mul(x, f), Self::mul(y, g)) }
     }
 }
+
+/// Eight words, `stride` bytes apart. Built from halves: given a list of words, the compiler inserts them by masks, which
+/// takes six times as long as the products.
+#[inline]
+#[target_feature(enable = "avx512f")]
+unsafe fn eight_words(from: *const u8, stride: usize) -> __m512i {
+    // SAFETY: eight bytes can be read at each of eight multiples of the stride.
+    unsafe {
+        let two = |row: usize| {
+            let low = _mm_load_sd(from.add(row * stride).cast());
+            _mm_loadh_pd(low, from.add((row + 1) * stride).cast())
+        };
+        let four = |row| _mm256_set_m128d(two(row + 2), two(row));
+        _mm512_castpd_si512(_mm512_insertf64x4::<1>(
+            _mm512_castpd256_pd512(four(0)),
+            four(4),
+        ))
+    }
+}
+
 /// The bytes at `from`, of which there are `count`, as a little-endian word.
 #[inline(always)]
 unsafe fn up_to_eight(from: *const u8, count: usize) -> u64 {
@@ -394,6 +511,11 @@ static TRANSPOSE: [u8; 64] = {
     }
     table
 };
+
+/// Byte j is 8 j: the indices of the first bytes of eight lanes.
+const COLUMN: i64 = 0x3830_2820_1810_0800;
+/// A one in each byte.
+const LOW_BYTES: i64 = 0x0101_0101_0101_0101;
 
 compile!(
     gfni512,
