@@ -136,7 +136,7 @@ impl Schedule {
     }
 
     /// Notes that a hello leaves now. The next follows after 0.5 to 1.5 intervals, at random, so that two nodes whose
-    /// hellos collide once do not collide each time. If somebody asks for it earlier, it follows after 0.5 to 1.5 times `apart`.
+    /// hellos collide once do not collide each time. If a node asks for it earlier, it follows after 0.5 to 1.5 times `apart`.
     pub fn sent(&mut self, now: Instant, apart: Duration) {
         let interval = match self.is_measuring(now) {
             true => self.hellos.first,
