@@ -70,6 +70,7 @@
 //! **Architecture invariant:** [`member`] and its parts read no clock and do no I/O, like every node. Only [`disk`],
 //! [`fleet`], [`group`] and [`key`] touch files.
 
+mod damping;
 pub mod disk;
 mod error;
 pub mod event;

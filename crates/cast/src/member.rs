@@ -37,6 +37,7 @@ pub use self::config::{DATA_STATES, eights, headers};
 use self::joined::Joined;
 use self::offer::Offer;
 use self::outbox::Outbox;
+use crate::damping::Damping;
 use crate::fetch::Fetch;
 use crate::frame;
 use crate::group::Seat;
@@ -79,6 +80,8 @@ pub struct Member {
     news_at: Instant,
     /// How many times news are still to be sent at the short interval.
     urgent: u32,
+    /// How often changed neighbours are announced at once.
+    damping: Damping,
     counts: Counts,
 }
 
@@ -162,6 +165,7 @@ impl Member {
             outbox: Outbox::default(),
             news_at: Instant::ZERO,
             urgent: URGENT_TIMES,
+            damping: Damping::default(),
             counts: Counts::default(),
         }
     }
@@ -176,7 +180,7 @@ impl Member {
         });
         let heard: Vec<(u16, f64)> = heard.collect();
         let who = |links: &[(u16, f64)]| links.iter().map(|link| link.0).collect::<Vec<_>>();
-        if who(&own.links) != who(&heard) {
+        if who(&own.links) != who(&heard) && self.damping.allows(now) {
             self.announce_soon(now);
         }
         for near in &statistics.neighbours {

@@ -10,6 +10,7 @@ use chappe_core::{Duration, Instant};
 use chappe_pacifier::Links;
 use litemap::LiteMap;
 
+use crate::damping::Damping;
 pub use crate::group::MEMBER_MAX;
 use crate::group::Seat;
 use crate::reason::Reason;
@@ -107,6 +108,8 @@ struct Known {
     born: Instant,
     /// Whether it has been forwarded.
     told: bool,
+    /// How often a change of its neighbours alone is news.
+    damping: Damping,
 }
 
 /// What a received record has changed.
@@ -242,35 +245,17 @@ impl Roster {
             self.forged = self.forged.saturating_add(1);
             return Some(News::None);
         }
-        let news = match self.others.get(&record.node) {
-            Some(known) => {
-                let dead = now.saturating_since(known.born) >= LIFETIME;
-                let known = &known.record;
-                let states = |record: &Record| -> Vec<(u64, State)> {
-                    record
-                        .transfers
-                        .iter()
-                        .map(|(id, state, _)| (*id, *state))
-                        .collect()
-                };
-                let same = (known.life, known.roles) == (record.life, record.roles)
-                    && states(known) == states(&record)
-                    && known.links.len() == record.links.len();
-                if same && !dead {
-                    News::Renewed
-                } else {
-                    News::Member
-                }
-            }
-            None => News::Member,
+        let (news, damping) = match self.others.get_mut(&record.node) {
+            Some(known) => (known.news(now, &record), known.damping),
+            None => (News::Member, Damping::default()),
         };
         let node = record.node;
-        let (told, raw) = (false, raw.to_vec());
         let known = Known {
             record,
-            raw,
+            raw: raw.to_vec(),
             born,
-            told,
+            told: false,
+            damping,
         };
         self.others.insert(node, known);
         Some(news)
@@ -344,6 +329,25 @@ impl Roster {
         // A member may report a neighbour whose own record has not arrived yet. It has no incoming links then.
         let ratio = |from, to| table.get(&(from, to)).copied().unwrap_or(0.0);
         Links::measured(usize::from(last) + 1, ratio).ok()
+    }
+}
+
+impl Known {
+    /// What a newer record of this member changes. A weak link comes and goes, so changed neighbours are not news each time.
+    fn news(&mut self, now: Instant, record: &Record) -> News {
+        let known = &self.record;
+        let states = |record: &Record| -> Vec<(u64, State)> {
+            let transfers = record.transfers.iter();
+            transfers.map(|(id, state, _)| (*id, *state)).collect()
+        };
+        let same = (known.life, known.roles) == (record.life, record.roles)
+            && states(known) == states(record);
+        let dead = now.saturating_since(self.born) >= LIFETIME;
+        let moved = known.links.len() != record.links.len();
+        match !same || dead || moved && self.damping.allows(now) {
+            true => News::Member,
+            false => News::Renewed,
+        }
     }
 }
 

@@ -136,6 +136,8 @@ pub struct Session {
 
 /// The ceiling of the pace if none is set: 10 Gbit/s, more than one member's processor can seal.
 pub const CEILING: Bitrate = Bitrate(10_000_000_000);
+/// The rate of a shared channel if no ceiling tells it: between the multicast rates of 802.11 that are common.
+const USUAL: Bitrate = Bitrate(6_000_000);
 /// How long a leaving member stays, so that it can repeat its goodbye a few times.
 const GOODBYE: Duration = Duration::from_millis(350);
 /// The same for a sender that has taken its offer back, which it repeats [more often](Member::revoke).
@@ -166,12 +168,18 @@ impl Session {
         };
         let random = Seed(chappe_sys::random_u64()?).stream(Purpose::Node(node.into()));
         let member = Member::new(settings, random);
+        let air = if options.rate < CEILING {
+            options.rate
+        } else {
+            USUAL
+        };
         let config = Config {
             loss: options.loss.clone(),
             hellos: Hellos {
                 measuring: options.measuring,
                 ..Hellos::default()
             },
+            shared: (channel == Channel::Shared).then_some(air),
             observe_every: Duration::from_millis(100),
             ..Config::new(Pace::Rate(options.rate), seat.membership())
         };

@@ -1,6 +1,6 @@
 //! The configuration of a driver, and how its runs end.
 
-use chappe_core::Duration;
+use chappe_core::{Bitrate, Duration};
 use chappe_sys::Signal;
 
 use crate::confirm::Retries;
@@ -18,6 +18,9 @@ pub struct Config {
     pub hellos: Hellos,
     /// The limit on the rate of outgoing frames.
     pub pace: Pace,
+    /// The rate of the channel, if all neighbours share one, as radios do. Hellos that answer or echo then keep to a twentieth of it.
+    /// Default: each host has a channel of its own.
+    pub shared: Option<Bitrate>,
     /// How often the driver repeats an unconfirmed unicast frame.
     pub retries: Retries,
     /// Received frames to drop at random, for tests. Default: none.
@@ -37,6 +40,7 @@ impl Config {
             membership,
             hellos: Hellos::default(),
             pace,
+            shared: None,
             retries: Retries::default(),
             loss: None,
             signals: true,

@@ -8,8 +8,8 @@ use std::ops::ControlFlow;
 use std::os::fd::AsFd;
 
 use chappe_core::{
-    Address, Arrival, Class, DropReason, Duration, Instant, LinkEvent, LinkNode, LinkSend, Mode,
-    Outcome, Purpose, Seed, TraceEvent,
+    Address, Arrival, Bitrate, Class, DropReason, Duration, Instant, LinkEvent, LinkNode, LinkSend,
+    Mode, Outcome, Purpose, Seed, TraceEvent,
 };
 use chappe_sys::{BATCH, Clock, Error, EventLoop, Ready, Received, Result};
 
@@ -44,6 +44,8 @@ pub struct Live<N: LinkNode + ?Sized> {
     own_max: usize,
     sealer: Sealer,
     schedule: Schedule,
+    /// The rate of the channel, if all neighbours share it.
+    shared: Option<Bitrate>,
     /// The number of the newest unicast frame.
     number: u32,
     /// When the node last sent a broadcast.
@@ -136,10 +138,11 @@ impl<N: LinkNode + ?Sized> Live<N> {
         let received_max = ports.iter().map(Port::received_max).max().unwrap_or(0);
         let me = address.and_then(Address::node_number).unwrap_or_default();
         let echoes = matches!(config.pace, Pace::Rate(_));
-        let state = |port: Port| PortState::new(port, config.pace);
+        let state = |port: Port| PortState::new(port, config.pace, config.shared);
         Ok(Live {
             sealer: Sealer::new((&membership.key, membership.serial), me, epoch, first),
             schedule: Schedule::new(config.hellos, times),
+            shared: config.shared,
             number: 0,
             broadcast_at: None,
             scratch: vec![0; HEADER + received_max + ECHO + TAG],

@@ -19,9 +19,12 @@ use crate::sessions::{Allowance, Order};
 pub(crate) const RENEW: Duration = Duration::from_secs(120);
 /// How long the keys of the session before open frames that are under way.
 const UNDER_WAY: Duration = Duration::from_secs(10);
-/// The first interval between repetitions; it doubles once.
+/// The first interval between repetitions. It doubles once, and again after each ten repetitions: a neighbour that hardly hears this
+/// node must not take the air of all others.
 const AGAIN: Duration = Duration::from_millis(50);
 const DOUBLINGS: u32 = 1;
+const MORE_DOUBLINGS: u32 = 3;
+const MORE_AFTER: u32 = 10;
 /// How often a message is repeated before the next hello is waited for: to a new neighbour, and while a life of it is trusted,
 /// so that the hello may have been a recording.
 const REPEATS: u32 = 10;
@@ -243,7 +246,7 @@ impl Neighbours {
                 peer.sessions.begun.as_mut().filter(|begun| begun.2 <= now)
             {
                 *times += 1;
-                *due = now + AGAIN * (1 << (*times).min(DOUBLINGS));
+                *due = now + again(*times);
                 let most = match peer.life.is_some() {
                     true => REPEATS_DOUBTED,
                     false => REPEATS,
@@ -260,7 +263,7 @@ impl Neighbours {
             life.former.take_if(|(_, until)| *until <= now);
             if near && life.given != Some(newest) && life.give_at.0 <= now {
                 let (_, times) = life.give_at;
-                life.give_at = (now + AGAIN * (1 << times.min(DOUBLINGS)), times + 1);
+                life.give_at = (now + again(times), times.saturating_add(1));
                 orders.push(Order::Give(node, at));
             }
             if near && (self.me, self.epoch) < (node, life.epoch) && now >= life.pair.1 + RENEW {
@@ -338,6 +341,11 @@ impl Neighbours {
         }
         None
     }
+}
+
+/// The time after so many repetitions until the next one.
+fn again(times: u32) -> Duration {
+    AGAIN * (1 << (times.min(DOUBLINGS) + (times / MORE_AFTER).min(MORE_DOUBLINGS)))
 }
 
 fn put(frame: &mut [u8], start: usize, octets: &[u8]) {

@@ -15,6 +15,9 @@
 //! ([`HEADROOM`]). Now and then it sends faster for a moment ([`Phase::Pulse`]), and looks for the end again if nothing is lost. Sometimes
 //! it sends at half the rate ([`Phase::Quiet`]), and takes what is lost then for the link's own.
 //!
+//! On a channel that all neighbours share, carrier sense divides it, and what a member may send changes with each burst of another. There
+//! a member starts at half of the channel's rate, as two that send at once have, leaves no room, and rises again at once.
+//!
 //! Of several neighbours the one with the worst path counts, as TFMCC's receiver with the lowest rate does (RFC 4654). Members end
 //! at the same rate, since all rise by the same steps and fall in proportion (Chiu and Jain, 1989).
 
@@ -86,6 +89,8 @@ const UNHEARD: Duration = Duration::from_secs(1);
 pub struct Throttle {
     /// The ceiling; 0 if the throttle does nothing.
     ceiling: u64,
+    /// The rate of the channel, if neighbours share it.
+    shared: Option<u64>,
     rate: u64,
     /// The lowest rate since one first fell, and the highest.
     lowest: Option<u64>,
@@ -176,18 +181,20 @@ impl Default for Told {
 }
 
 impl Throttle {
-    /// A throttle that starts low. Without a ceiling it does nothing.
-    pub fn new(ceiling: Option<Bitrate>) -> Throttle {
+    /// A throttle that starts low, on a channel of that rate that neighbours share or on one of its own. Without a ceiling it does nothing.
+    pub fn new(ceiling: Option<Bitrate>, shared: Option<Bitrate>) -> Throttle {
         let ceiling = ceiling.map_or(0, |rate| rate.0);
-        let rate = ceiling.min(FIRST);
+        let rate = ceiling.min(shared.map_or(FIRST, |rate| rate.0 / 2));
+        let shared = shared.map(|rate| rate.0);
         Throttle {
             ceiling,
+            shared,
             rate,
             lowest: None,
             highest: rate,
             begun: false,
             idle: 0,
-            starting: true,
+            starting: shared.is_none_or(|shared| shared < ceiling),
             ahead: false,
             waits: 0,
             stepped: Instant::ZERO,
@@ -312,6 +319,9 @@ impl Throttle {
 
     /// The rate of a start: a window in the least round trip, of the neighbour for which that is longest.
     fn first(&self) -> u64 {
+        if let Some(shared) = self.shared {
+            return self.ceiling.min(shared / 2);
+        }
         let longest = self.paths.values().map(Path::least_round).max();
         let longest = longest.map_or(PERIOD, |round| round.clamp(SOON, PERIOD));
         let rate = WINDOW as f64 * FRAME_BITS / longest.as_secs_f64();
@@ -523,6 +533,10 @@ impl Throttle {
     /// Falls below the end of the path. If the end is where it was before, the rate stays there while a flow of TCP that lost a frame
     /// too regains what it had; if not, the rate soon looks for it again.
     fn find(&mut self, now: Instant, share: f64) {
+        if self.shared.is_some() {
+            self.fall(now, share);
+            return self.search(now);
+        }
         let (before, started) = (self.end, self.starting);
         self.end = (self.rate as f64 * (share / HEADROOM).min(1.0)) as u64;
         let searched = now.saturating_since(self.searched);

@@ -76,6 +76,25 @@ fn a_member_cannot_speak_for_another() {
     assert_eq!(of, Some((State::Complete, 100)));
 }
 
+/// Goal: a weak link that comes and goes does not make all members flood a record each time. Method: the links of a record change each
+/// 100 ms for ten seconds; then its state changes.
+#[test]
+fn flapping_links_are_seldom_news() {
+    let mut roster = roster(1);
+    let mut news = 0;
+    for step in 0..100u32 {
+        let mut flapping = record(3, step + 1);
+        flapping.links.truncate(1 + step as usize % 2);
+        let now = Instant::from_millis(100 * u64::from(step));
+        news += u32::from(learn(&mut roster, now, flapping) == News::Member);
+    }
+    assert!((4..=8).contains(&news), "{news}");
+    let mut done = record(3, 200);
+    done.transfers = vec![(9, State::Complete, 100)];
+    let now = Instant::from_millis(10_050);
+    assert_eq!(learn(&mut roster, now, done), News::Member);
+}
+
 /// Records travel along a line of members, the newest wins, and a record that is not renewed expires.
 #[test]
 fn records_spread_and_expire() {

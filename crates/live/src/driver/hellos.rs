@@ -4,7 +4,9 @@ use chappe_core::{Duration, Instant, LinkNode};
 
 use super::Live;
 use super::outgoing::{Outgoing, Seal};
+use crate::echo::ECHO;
 use crate::frame::{EPOCH, Kind, STAMP};
+use crate::hello;
 use crate::queue::Target;
 
 /// A node that sent no broadcast for this long is silent.
@@ -47,6 +49,14 @@ impl<N: LinkNode + ?Sized> Live<N> {
         if self.seal_and_queue(now, len, frame) {
             self.statistics.hellos_sent += 1;
         }
-        self.schedule.sent(now);
+        self.schedule.sent(now, self.apart(len));
+    }
+
+    /// How far apart hellos of that length are, if others ask for them.
+    fn apart(&self, len: usize) -> Duration {
+        let members = self.statistics.neighbours.len() + 1;
+        let around = Kind::Hello.clear() + ECHO + Kind::Hello.trailer();
+        let apart = |rate| hello::apart(rate, members, len + around);
+        self.shared.map_or(Duration::ZERO, apart)
     }
 }

@@ -1,6 +1,6 @@
 //! The driver's state of one port.
 
-use chappe_core::Instant;
+use chappe_core::{Bitrate, Instant};
 use chappe_sys::{Endpoint, Received, Socket};
 
 use crate::backlog::Backlog;
@@ -38,8 +38,8 @@ pub(super) struct PortState {
 }
 
 impl PortState {
-    /// An open port whose throttle starts low.
-    pub fn new(port: Port, pace: Pace) -> PortState {
+    /// An open port whose throttle starts low. Neighbours share its channel of that rate, or each has one of its own.
+    pub fn new(port: Port, pace: Pace, shared: Option<Bitrate>) -> PortState {
         let pacer = Pacer::new(pace, port.overhead + ETHERNET);
         // Without a rate the card's queue sets the pace, and would take a whole run for one frame.
         let is_paced = matches!(pace, Pace::Rate(_));
@@ -53,7 +53,7 @@ impl PortState {
             behind: false,
             emptied: Instant::ZERO,
             backlog: Backlog::default(),
-            throttle: Throttle::new(pacer.rate()),
+            throttle: Throttle::new(pacer.rate(), shared),
             pacer,
             heard: None,
         }

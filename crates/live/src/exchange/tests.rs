@@ -198,6 +198,26 @@ fn lost_messages_are_repeated() {
     assert!(slowest < 8000, "{slowest} ms");
 }
 
+/// Goal: a neighbour that does not answer costs little of a channel that others share. Method: it is heard, and confirms no key, for a
+/// minute. (It was given its key each 100 ms.)
+#[test]
+fn a_neighbour_that_confirms_nothing_gets_few_keys() {
+    let (mut a, mut b) = pair();
+    let (epoch, key) = (a.sealer.newest().0.wrapping_add(1), [7; 32]);
+    a.sealer.renew(key);
+    assert_eq!(a.sealer.newest().0, epoch);
+    a.neighbours.give_anew(a.now);
+    let mut given = 0;
+    for _ in 0..600 {
+        a.now += Duration::from_millis(100);
+        b.now = a.now;
+        let hello = b.hello();
+        a.hear(&hello);
+        given += a.orders().len();
+    }
+    assert!((60..=110).contains(&given), "{given}");
+}
+
 /// A recording of a former life gains no trust, does not displace the present life, and costs a bounded number of answers.
 #[test]
 fn recordings_gain_no_trust() {

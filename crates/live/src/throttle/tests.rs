@@ -101,7 +101,7 @@ impl Trial {
     fn new(cell: Cell, seed: u64) -> Trial {
         Trial {
             cell,
-            throttle: Throttle::new(Some(Bitrate(10_000_000_000))),
+            throttle: Throttle::new(Some(Bitrate(10_000_000_000)), None),
             ears: Ears::default(),
             bottleneck: Rc::new(RefCell::new(Bottleneck {
                 capacity: cell.capacity * 1e3,
@@ -181,7 +181,7 @@ impl Trial {
         }
         let due = neighbour.next() <= now;
         if due {
-            neighbour.sent(now);
+            neighbour.sent(now, Duration::ZERO);
         }
         due
     }
@@ -195,7 +195,7 @@ impl Trial {
                 self.throttle.rate(now);
                 return;
             }
-            own.sent(now);
+            own.sent(now, Duration::ZERO);
             self.next = self.now as f64;
         }
         let rate = self.throttle.rate(now).0 as f64 / 1e3;
@@ -399,7 +399,7 @@ fn confirmed(throttle: &mut Throttle, period: u64, marked: u16) {
 #[test]
 fn marks_and_a_full_send_queue_slow_down() {
     const CEILING: u64 = 64_000_000;
-    let mut throttle = Throttle::new(Some(Bitrate(CEILING)));
+    let mut throttle = Throttle::new(Some(Bitrate(CEILING)), None);
     assert_eq!(throttle.rate(ms(0)).0, FIRST);
     for period in 1..20 {
         confirmed(&mut throttle, period, 0);
@@ -417,13 +417,53 @@ fn marks_and_a_full_send_queue_slow_down() {
     assert_eq!(throttle.range(), (Bitrate(LEAST), Bitrate(CEILING)));
 }
 
+/// Goal: on a shared channel a burst of others does not keep a member slow. Method: a start, a queue for half a second, then none; beside
+/// it a member with a channel of its own, which stays below the end that it has found.
+#[test]
+fn a_shared_channel_is_used_again_at_once() {
+    const CEILING: u64 = 8_000_000;
+    let after = |shared: Option<Bitrate>| {
+        let mut throttle = Throttle::new(Some(Bitrate(CEILING)), shared);
+        let (mut counter, mut rates) = (0, Vec::new());
+        for period in 1..60u64 {
+            let at = ms(100 * period);
+            let frames = throttle.rate(at).0 / 120_000 + 1;
+            counter += frames;
+            throttle.spend(at, frames as usize * 1500, counter);
+            let queue = (20..25).contains(&period);
+            let echo = Echo {
+                stamp: 0,
+                about: Some(0),
+                latest: counter as u16,
+                heard: counter as u16,
+                delay: Some(if queue { 60 } else { 0 }),
+                asks: false,
+            };
+            throttle.echo(at + Duration::from_millis(20), 1, echo);
+            rates.push(throttle.rate(at + Duration::from_millis(30)).0);
+        }
+        rates
+    };
+    let shared = after(Some(Bitrate(CEILING)));
+    let own = after(None);
+    assert_eq!(shared[0], CEILING / 2);
+    let least = shared[20..30].iter().min().unwrap();
+    assert!(*least < CEILING * 3 / 4, "{shared:?}");
+    let rises = |rates: &[u64]| rates.windows(2).all(|pair| pair[1] > pair[0]);
+    assert!(
+        rises(&shared[25..46]) && shared[50] == CEILING,
+        "{shared:?}"
+    );
+    assert!(own[25..32].iter().all(|rate| *rate == own[25]), "{own:?}");
+}
+
 /// Without a ceiling there is no pace, and without echoes no rise; when they stay away, the rate falls to that of the start.
 #[test]
 fn what_nobody_confirms_does_not_rise() {
-    let mut open = Throttle::new(None);
+    let mut open = Throttle::new(None, None);
     open.hear(1, true);
     assert_eq!(open.rate(ms(100)), Bitrate(0));
-    let mut throttle = Throttle::new(Some(Bitrate(64_000_000)));
+    let mut throttle = Throttle::new(Some(Bitrate(64_000_000)), None);
     for period in 1..100 {
         throttle.spend(ms(100 * period), 200_000_000, 1000 * period);
         assert_eq!(throttle.rate(ms(100 * period)).0, FIRST);
@@ -481,7 +521,7 @@ fn another_flows_losses_are_not_the_links() {
 /// once; after five seconds one of them tells of 100 ms each time.
 #[test]
 fn a_neighbour_that_lies_is_named() {
-    let mut throttle = Throttle::new(Some(Bitrate(100_000_000)));
+    let mut throttle = Throttle::new(Some(Bitrate(100_000_000)), None);
     let (mut counter, mut named) = (0u64, 0);
     for tick in 0..3000u64 {
         let now = ms(10 * tick);

@@ -88,7 +88,7 @@ impl Hosts {
             turn: 0,
         };
         let mut hosts = Hosts {
-            throttle: Throttle::new(Some(CEILING)),
+            throttle: Throttle::new(Some(CEILING), None),
             pacer: Pacer::new(Pace::Rate(CEILING), 0),
             counter: 0,
             loss,
@@ -180,7 +180,7 @@ impl Hosts {
         if helps || one.hellos.next() <= now {
             match helps {
                 true => one.helps = at + HELPS,
-                false => one.hellos.sent(now),
+                false => one.hellos.sent(now, Duration::ZERO),
             }
             let echo = one.ears.next(now);
             if echo.about.is_some() && !self.random.chance(self.loss) {

@@ -17,7 +17,7 @@ const ECHOED: f64 = 8.0;
 fn trial(cell: Cell, ceiling: f64, seed: u64) -> Trial {
     let mut trial = Trial::new(cell, seed);
     let hellos = |end| Schedule::new(Hellos::default(), Seed(seed).stream(Purpose::Trial(end)));
-    trial.throttle = Throttle::new(Some(Bitrate((ceiling * 1e6) as u64)));
+    trial.throttle = Throttle::new(Some(Bitrate((ceiling * 1e6) as u64)), None);
     trial.hellos = Some(([hellos(3), hellos(4)], MEASURED));
     while trial.now < MEASURED {
         trial.turn();
