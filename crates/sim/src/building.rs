@@ -2,7 +2,7 @@
 //!
 //! The measured one is the Grenoble site of IoT-LAB in the Mercator data set (348 nodes, 16 channels, 2014 to 2017;
 //! subsets of 139 nodes have the size, density and depth of the P³ paper's testbed). Its data cannot be shipped, so
-//! the parameters below describe them; `tests` compares the two where the data are at hand.
+//! the parameters below describe them; the tests of `crates/scenario/src/plan/channels` compare the two where the data are at hand.
 //!
 //! | parameter | value | from the data |
 //! |---|---|---|

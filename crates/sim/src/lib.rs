@@ -52,7 +52,7 @@
 //! | to | see |
 //! |---|---|
 //! | choose the physics | [`Profile`], [`PathLoss`], [`Fading`], [`Rule`], [`Capture`], [`Lock`] |
-//! | place nodes, or give their links | [`topology`], [`Position`], [`Antennas`], [`Matrix`], [`LinkPowers`] |
+//! | place nodes, or give their links | [`topology`], [`mod@building`], [`Position`], [`Antennas`], [`Matrix`], [`LinkPowers`] |
 //! | let nodes move | [`Medium::moving`], [`Motion`], [`RandomWaypoint`] |
 //! | ask about links before a run | [`Medium`] |
 //! | add clocks, faults, interferers and link loss | [`World`], [`Clock`], [`Fault`], [`Jammer`], [`LinkLoss`] |
