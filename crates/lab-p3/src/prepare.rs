@@ -46,9 +46,12 @@ impl Links for Ratios {
 
     /// The received power that a radio reports, rounded to a decibel; `None` without a frame.
     fn power(&self, channel: Channel, from: usize, to: usize) -> Option<Dbm> {
+        // Most pairs do not hear each other.
+        if self.get(channel, from, to) <= 0.0 {
+            return None;
+        }
         let power = self.look_up(&self.powers, channel, from, to)?;
-        let heard = self.get(channel, from, to) > 0.0 && power.is_finite();
-        heard.then(|| Dbm(f64::from(power).round()))
+        power.is_finite().then(|| Dbm(f64::from(power).round()))
     }
 }
 
@@ -98,26 +101,18 @@ impl Ratios {
 /// Computes the true delivery ratios and received powers of all links.
 pub fn prepare(mut network: Network) -> Prepared {
     let nodes = network.medium.nodes();
-    let powers = CHANNELS.map(|channel| {
-        let mut table = vec![f32::NEG_INFINITY; nodes * nodes];
-        for from in 0..nodes {
-            for to in (0..nodes).filter(|&to| to != from) {
-                table[from * nodes + to] = network.medium.power_on(channel, from, to).0 as f32;
-            }
+    let (mut powers, mut tables) = (
+        CHANNELS.map(|_| vec![f32::NEG_INFINITY; nodes * nodes]),
+        CHANNELS.map(|_| vec![0.0; nodes * nodes]),
+    );
+    let places = powers.iter_mut().zip(&mut tables);
+    for (channel, (powers, table)) in CHANNELS.into_iter().zip(places) {
+        let links = network.medium.links_on(channel, MODE, FRAME_MAX + FCS_LEN);
+        for link in links {
+            let place = link.from * nodes + link.to;
+            (powers[place], table[place]) = (link.power.0 as f32, link.prr as f32);
         }
-        table
-    });
-    let tables = CHANNELS.map(|channel| {
-        let mut table = vec![0.0; nodes * nodes];
-        for from in 0..nodes {
-            for to in (0..nodes).filter(|&to| to != from) {
-                let octets = FRAME_MAX + FCS_LEN;
-                let prr = network.medium.prr_on(channel, from, to, MODE, octets);
-                table[from * nodes + to] = prr as f32;
-            }
-        }
-        table
-    });
+    }
     Prepared {
         network,
         truth: Ratios {

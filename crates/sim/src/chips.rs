@@ -49,15 +49,15 @@ const fn sequences() -> [u32; SYMBOLS] {
     rows
 }
 
-/// The preamble's chips, all of symbol 0, as signs; eight may be read from any of the first 32.
-static PREAMBLE_SIGNS: [f64; CHIPS + PART] = preamble_signs();
+/// The preamble's chips, all of symbol 0, as signs for both axes; eight may be read from any of the first 32.
+static PREAMBLE_SIGNS: [Phasor; CHIPS + PART] = preamble_signs();
 
-const fn preamble_signs() -> [f64; CHIPS + PART] {
-    let mut signs = [-1.0; CHIPS + PART];
+const fn preamble_signs() -> [Phasor; CHIPS + PART] {
+    let mut signs = [(-1.0, -1.0); CHIPS + PART];
     let mut chip = 0;
     while chip < signs.len() {
         if SEQUENCES[0] >> (chip % CHIPS) & 1 == 1 {
-            signs[chip] = 1.0;
+            signs[chip] = (1.0, 1.0);
         }
         chip += 1;
     }
@@ -118,7 +118,8 @@ fn lags(late: f64) -> impl Iterator<Item = (i32, f64)> {
 type Phasor = (f64, f64);
 
 fn phasor(size: f64, angle: f64) -> Phasor {
-    (size * libm::cos(angle), size * libm::sin(angle))
+    let (sin, cos) = libm::sincos(angle);
+    (size * cos, size * sin)
 }
 
 #[inline]
@@ -126,7 +127,7 @@ fn times(a: Phasor, b: Phasor) -> Phasor {
     (a.0 * b.0 - a.1 * b.1, a.0 * b.1 + a.1 * b.0)
 }
 
-/// One transmitter as the receiver hears it after it has found clock and carrier.
+/// One transmitter as the receiver hears it by a clock.
 #[derive(Clone, Debug)]
 struct Voice {
     /// The middle of the quarter that comes next, and the turn to the one after it.
@@ -182,24 +183,33 @@ struct Mix {
 }
 
 impl Mix {
-    const EMPTY: Mix = Mix {
-        first: i32::MAX,
-        last: i32::MIN,
-        sums: [(0.0, 0.0); LAGS],
-    };
+    /// For transmitters that sound like this.
+    fn of<'a>(sounds: impl Iterator<Item = &'a Sound>) -> Mix {
+        let (mut first, mut last) = (i32::MAX, i32::MIN);
+        for sound in sounds.filter(|sound| sound.count > 0) {
+            first = first.min(sound.first_lag);
+            last = last.max(sound.first_lag + sound.count as i32 - 1);
+        }
+        Mix {
+            first,
+            last,
+            sums: [(0.0, 0.0); LAGS],
+        }
+    }
 
     fn clear(&mut self) {
-        for lag in self.first..=self.last {
-            self.sums[place(lag)] = (0.0, 0.0);
+        if self.first <= self.last {
+            self.sums[place(self.first)..=place(self.last)].fill((0.0, 0.0));
         }
-        (self.first, self.last) = (i32::MAX, i32::MIN);
     }
 
     #[inline]
-    fn add(&mut self, lag: i32, (re, im): Phasor) {
-        let sum = &mut self.sums[place(lag)];
-        *sum = (sum.0 + re, sum.1 + im);
-        (self.first, self.last) = (self.first.min(lag), self.last.max(lag));
+    fn add(&mut self, sound: &Sound, (re, im): Phasor) {
+        let first = place(sound.first_lag);
+        let sums = &mut self.sums[first..first + sound.count];
+        for (sum, weight) in sums.iter_mut().zip(sound.weights) {
+            *sum = (sum.0 + re * weight, sum.1 + im * weight);
+        }
     }
 }
 
@@ -264,39 +274,33 @@ impl Chorus {
             .iter()
             .map(|signal| signal.arrival)
             .fold(0.0, f64::max);
+        // What is the same by every clock: amplitudes, and the turns from quarter to quarter.
+        let turning = |signal: &Signal| (libm::sqrt(signal.power), step(signal, 0.0));
+        let turning: Vec<(f64, Phasor)> = self.signals.iter().map(turning).collect();
+        let mut voices = Vec::with_capacity(turning.len());
         // A chip early to a chip after the last arrival, in samples, as the chip-level receiver looks.
         let samples = -4..=4 + (latest.min(8.0) / SAMPLE) as i32;
         let mut best = (f64::NEG_INFINITY, 0.0);
+        let mut heard = [[(0.0, 0.0); PART]; QUARTERS * 4];
         for sample in samples {
             let clock = f64::from(sample) * SAMPLE;
-            let fit = fit(self.preamble(clock).as_flattened());
+            let by_clock = |(signal, &(amplitude, step)): (&Signal, &(f64, Phasor))| Voice {
+                now: start(signal, amplitude, 0.0, clock, PREAMBLE.start),
+                step,
+                sound: Sound::new(signal.arrival - clock),
+            };
+            voices.clear();
+            voices.extend(self.signals.iter().zip(&turning).map(by_clock));
+            let chips = preamble(&mut voices);
+            let fit = fit(chips.as_flattened());
             if fit > best.0 {
-                best = (fit, clock);
+                (best, heard) = ((fit, clock), chips);
             }
         }
-        let clock = best.1;
         Tuning {
-            clock,
-            carrier: carrier(self.preamble(clock).as_flattened()),
+            clock: best.1,
+            carrier: carrier(heard.as_flattened()),
         }
-    }
-
-    /// The chips of the preamble's symbols 1 to 4 at a clock, without noise.
-    fn preamble(&self, clock: f64) -> [[Phasor; PART]; QUARTERS * 4] {
-        let mut chips = [[(0.0, 0.0); PART]; QUARTERS * 4];
-        for signal in &self.signals {
-            let amplitude = libm::sqrt(signal.power);
-            let (mut now, step) = turning(signal, amplitude, 0.0, clock, PREAMBLE.start);
-            let sound = Sound::new(signal.arrival - clock);
-            for (number, chunk) in chips.iter_mut().enumerate() {
-                for (lag, weight) in sound.lags() {
-                    let first = (number * PART) as i32 + lag;
-                    add_preamble(chunk, first, (now.0 * weight, now.1 * weight));
-                }
-                now = times(now, step);
-            }
-        }
-        chips
     }
 
     /// Calls `each` with (symbol, power) for symbols `from..to` of a frame, counted from the first of the preamble, until it
@@ -308,7 +312,7 @@ impl Chorus {
         mut each: impl FnMut(usize, f64) -> bool,
     ) {
         self.find_voices(from);
-        let mut mix = Mix::EMPTY;
+        let mut mix = Mix::of(self.voices.iter().map(|voice| &voice.sound));
         for symbol in from..to {
             let before = if symbol == 0 { 0 } else { sent(symbol - 1) };
             let own = sent(symbol);
@@ -317,9 +321,7 @@ impl Chorus {
             for quarter in 0..QUARTERS {
                 mix.clear();
                 for voice in &mut self.voices {
-                    for (lag, weight) in voice.sound.lags() {
-                        mix.add(lag, (voice.now.0 * weight, voice.now.1 * weight));
-                    }
+                    mix.add(&voice.sound, voice.now);
                     voice.now = times(voice.now, voice.step);
                 }
                 collect(&mix, quarter, stream, &mut sums);
@@ -336,10 +338,9 @@ impl Chorus {
         self.voices.clear();
         self.voices.extend(self.signals.iter().map(|signal| {
             let amplitude = libm::sqrt(signal.power);
-            let (now, step) = turning(signal, amplitude, carrier, clock, from);
             Voice {
-                now,
-                step,
+                now: start(signal, amplitude, carrier, clock, from),
+                step: step(signal, carrier),
                 sound: Sound::new(signal.arrival - clock),
             }
         }));
@@ -383,27 +384,50 @@ fn add_preamble(sampled: &mut [Phasor; PART], first: i32, voice: Phasor) {
         _ => (turned, voice),
     };
     for (pair, signs) in sampled.chunks_exact_mut(2).zip(signs.chunks_exact(2)) {
-        pair[0].0 += signs[0] * here.0;
-        pair[0].1 += signs[0] * here.1;
-        pair[1].0 += signs[1] * next.0;
-        pair[1].1 += signs[1] * next.1;
+        pair[0].0 += signs[0].0 * here.0;
+        pair[0].1 += signs[0].1 * here.1;
+        pair[1].0 += signs[1].0 * next.0;
+        pair[1].1 += signs[1].1 * next.1;
     }
 }
 
-/// A signal's phasor in the middle of the first quarter of symbol `from`, and its turn from quarter to quarter.
-fn turning(
-    signal: &Signal,
-    amplitude: f64,
-    carrier: f64,
-    clock: f64,
-    from: usize,
-) -> (Phasor, Phasor) {
-    let hertz = signal.offset - carrier;
+/// The chips of the preamble's symbols 1 to 4, without noise.
+fn preamble(voices: &mut [Voice]) -> [[Phasor; PART]; QUARTERS * 4] {
+    let mut chips = [[(0.0, 0.0); PART]; QUARTERS * 4];
+    // One quarter for all voices, so that its eight sums stay in registers.
+    for (number, chunk) in chips.iter_mut().enumerate() {
+        let mut sums = [(0.0, 0.0); PART];
+        for voice in voices.iter_mut() {
+            for (lag, weight) in voice.sound.lags() {
+                let first = (number * PART) as i32 + lag;
+                add_preamble(
+                    &mut sums,
+                    first,
+                    (voice.now.0 * weight, voice.now.1 * weight),
+                );
+            }
+            voice.now = times(voice.now, voice.step);
+        }
+        *chunk = sums;
+    }
+    chips
+}
+
+/// The angle by which a signal turns against a carrier in so many microseconds.
+fn turn(signal: &Signal, carrier: f64, micros: f64) -> f64 {
+    TAU * (signal.offset - carrier) * micros * 1e-6
+}
+
+/// A signal's phasor in the middle of the first quarter of symbol `from`.
+fn start(signal: &Signal, amplitude: f64, carrier: f64, clock: f64, from: usize) -> Phasor {
     // Chip n is sampled (n + 1) chips after the clock.
     let middle = clock + CHIP * ((from * CHIPS) as f64 + 0.5 * (PART + 1) as f64);
-    let angle = |micros: f64| TAU * hertz * micros * 1e-6;
-    let step = phasor(1.0, angle(CHIP * PART as f64));
-    (phasor(amplitude, signal.phase + angle(middle)), step)
+    phasor(amplitude, signal.phase + turn(signal, carrier, middle))
+}
+
+/// A signal's turn from quarter to quarter.
+fn step(signal: &Signal, carrier: f64) -> Phasor {
+    phasor(1.0, turn(signal, carrier, CHIP * PART as f64))
 }
 
 /// The chips of three symbols in a row, the first in the lowest bit.
@@ -467,8 +491,9 @@ static CLEAN: LazyLock<Clean> = LazyLock::new(|| {
     for late in [0.0, -SAMPLE, -SAMPLE / 2.0, SAMPLE / 2.0, SAMPLE] {
         for word in 0..16u32.pow(3) {
             let [before, own, after] = [word >> 8, word >> 4 & 15, word & 15].map(|s| s as u8);
-            let (mut mix, mut sums) = (Mix::EMPTY, [[0f32; SYMBOLS]; 2]);
-            lags(late).for_each(|(lag, weight)| mix.add(lag, (weight, 0.0)));
+            let (sound, mut sums) = (Sound::new(late), [[0f32; SYMBOLS]; 2]);
+            let mut mix = Mix::of([&sound].into_iter());
+            mix.add(&sound, (1.0, 0.0));
             let stream = chips_of(before, own, after);
             (0..QUARTERS).for_each(|quarter| collect(&mix, quarter, stream, &mut sums));
             let margin = margin(own, &sums);

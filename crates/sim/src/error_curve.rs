@@ -30,10 +30,11 @@ pub(crate) struct ErrorCurve {
     pub(crate) perfect: f64,
 }
 
-/// One curve for each rate.
+/// One curve for each rate, worked out when it is first asked for: a run uses few of them, and those of CCK take as long as a
+/// short simulation.
 #[derive(Debug)]
 pub(crate) struct ErrorCurves {
-    curves: [ErrorCurve; RATES.len()],
+    curves: [OnceLock<Box<ErrorCurve>>; RATES.len()],
     oqpsk: Oqpsk,
 }
 
@@ -47,24 +48,27 @@ const RATES: [Rate; 13] = {
 impl ErrorCurves {
     /// The curves with one of the receivers for 802.15.4.
     pub(crate) fn get(oqpsk: Oqpsk) -> &'static ErrorCurves {
-        // Boxed: as it is, a program would carry a quarter of a megabyte of empty tables.
-        static CURVES: [OnceLock<Box<ErrorCurves>>; 3] = [const { OnceLock::new() }; 3];
-        let place = match oqpsk {
+        const fn none(oqpsk: Oqpsk) -> ErrorCurves {
+            ErrorCurves {
+                curves: [const { OnceLock::new() }; RATES.len()],
+                oqpsk,
+            }
+        }
+        static CURVES: [ErrorCurves; 3] = [
+            none(Oqpsk::IeeeE418),
+            none(Oqpsk::NoncoherentSoft),
+            none(Oqpsk::SymbolSoft),
+        ];
+        match oqpsk {
             Oqpsk::IeeeE418 => &CURVES[0],
             Oqpsk::NoncoherentSoft => &CURVES[1],
             Oqpsk::SymbolSoft => &CURVES[2],
-        };
-        place.get_or_init(|| {
-            Box::new(ErrorCurves {
-                curves: RATES.map(|rate| ErrorCurve::new(rate, oqpsk)),
-                oqpsk,
-            })
-        })
+        }
     }
 
     #[inline]
     pub(crate) fn of(&self, rate: Rate) -> &ErrorCurve {
-        &self.curves[rate as usize]
+        self.curves[rate as usize].get_or_init(|| Box::new(ErrorCurve::new(rate, self.oqpsk)))
     }
 
     /// How many bits stand in the PHY header, the rate they are sent at, and how long they last in nanoseconds, right

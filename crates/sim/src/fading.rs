@@ -112,6 +112,9 @@ impl Fading {
 /// The mean over equally likely gains of a probability that rises with the gain. It is evaluated only where it is neither
 /// 0 nor 1.
 pub(crate) fn average_rising(gains: &[f64], value: impl Fn(f64) -> f64) -> f64 {
+    if let [only] = gains {
+        return value(*only).clamp(0.0, 1.0);
+    }
     let first = gains.partition_point(|&gain| value(gain) <= 0.0);
     let (_, rest) = gains.split_at(first);
     let certain = rest.partition_point(|&gain| value(gain) < 1.0);

@@ -67,6 +67,30 @@ impl LinkPowers {
         power.map_or(Dbm(f64::NEG_INFINITY), |&power| Dbm(power.into()))
     }
 
+    /// The power of a link in its weaker direction; minus infinity where one of them is not set.
+    pub fn both_ways(&self, channel: u8, a: usize, b: usize) -> Dbm {
+        let table = self
+            .channels
+            .get(&channel)
+            .filter(|_| a < self.nodes && b < self.nodes);
+        let weaker = |table: &Vec<f32>| table[a * self.nodes + b].min(table[b * self.nodes + a]);
+        Dbm(table.map_or(f64::NEG_INFINITY, |table| weaker(table).into()))
+    }
+
+    /// All links of a channel at once: row-major, minus infinity where no link is. A table of another size is ignored.
+    pub(crate) fn fill(&mut self, channel: u8, table: Vec<f32>) {
+        if table.len() == self.nodes * self.nodes {
+            self.channels.insert(channel, table);
+        }
+    }
+
+    /// The powers of the links from one node, to each node; none on a silent channel.
+    pub(crate) fn row(&self, channel: u8, from: usize) -> &[f32] {
+        let row = from * self.nodes..(from + 1) * self.nodes;
+        let table = self.channels.get(&channel);
+        table.and_then(|table| table.get(row)).unwrap_or_default()
+    }
+
     pub(crate) fn check(&self, profile: &Profile) -> Result<(), Error> {
         let finite = profile.power.0 + profile.noise.0 + profile.floor.0;
         if finite.is_finite() {
@@ -79,14 +103,40 @@ impl LinkPowers {
 
 impl Profile {
     /// The mean power at which a frame of `octets` (check sequence included) is delivered with probability `prr` without
-    /// other signals and without fading: the inverse of the receiver's curve, to a thousandth of a decibel.
-    /// Ratios outside 0 to 1 count as the nearer end; the ends are where the curve comes within 10^-4 of them.
+    /// other signals and without fading. [`Inverse`] is for many ratios.
     pub fn power_for(&self, prr: f64, mode: Mode, octets: usize) -> Dbm {
+        Inverse::new(self, mode, octets).power(prr)
+    }
+}
+
+/// The inverse of a receiver's curve for frames of one length, without other signals and without fading.
+#[derive(Clone, Debug)]
+pub struct Inverse {
+    rules: Rules,
+    noise: Dbm,
+    mode: Mode,
+    octets: usize,
+}
+
+impl Inverse {
+    /// That of a profile for frames of `octets`, check sequence included.
+    pub fn new(profile: &Profile, mode: Mode, octets: usize) -> Inverse {
+        Inverse {
+            rules: Rules::new(profile),
+            noise: profile.noise,
+            mode,
+            octets,
+        }
+    }
+
+    /// The mean power at which a frame is delivered with probability `prr`, to a thousandth of a decibel. Ratios outside 0 to 1
+    /// count as the nearer end; the ends are where the curve comes within 10^-4 of them.
+    pub fn power(&self, prr: f64) -> Dbm {
         let wanted = prr.clamp(1e-4, 1.0 - 1e-4);
-        let rules = Rules::new(self);
         let delivered = |dbm: f64| {
             let power = Dbm(dbm).to_milliwatt().0 * crate::power::MILLIWATT;
-            rules.alone(Power::rounded_down(power), mode, octets)
+            let power = Power::rounded_down(power);
+            self.rules.alone(power, self.mode, self.octets)
         };
         let (mut low, mut high) = (self.noise.0 - 30.0, self.noise.0 + 60.0);
         while high - low > 1e-3 {

@@ -52,7 +52,7 @@
 //! | to | see |
 //! |---|---|
 //! | choose the physics | [`Profile`], [`PathLoss`], [`Fading`], [`Rule`], [`Capture`], [`Lock`] |
-//! | place nodes, or give their links | [`topology`], [`Position`], [`Antennas`], [`Matrix`], [`LinkPowers`] |
+//! | place nodes, or give their links | [`topology`], [`mod@building`], [`Position`], [`Antennas`], [`Matrix`], [`LinkPowers`] |
 //! | let nodes move | [`Medium::moving`], [`Motion`], [`RandomWaypoint`] |
 //! | ask about links before a run | [`Medium`] |
 //! | add clocks, faults, interferers and link loss | [`World`], [`Clock`], [`Fault`], [`Jammer`], [`LinkLoss`] |
@@ -71,6 +71,7 @@ mod air;
 mod air_time;
 mod antenna;
 mod bit_errors;
+pub mod building;
 pub mod capture;
 pub mod chips;
 mod clock;
@@ -127,12 +128,12 @@ pub use dot15d4::{Chip, Dot15d4, Selectivity};
 pub use error::Error;
 pub use fading::Fading;
 pub use fault::{Bursts, Fault, Forgery, Jammer, Place};
-pub use given::LinkPowers;
+pub use given::{Inverse, LinkPowers};
 pub use link_loss::{Gilbert, LinkLoss, LossLaw};
 pub use links::Search;
 pub use loss::{Loss, Losses};
 pub use matrix::{LinkTrace, Matrix};
-pub use medium::{Medium, Powers};
+pub use medium::{LinkView, Medium, Powers};
 pub use motion::{Motion, RandomWaypoint, Waypoint};
 pub use oqpsk::Oqpsk;
 pub use path_loss::{PathLoss, crossover};

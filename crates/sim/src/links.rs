@@ -164,8 +164,8 @@ impl Links {
         let (mut links, mut row) = (Links::with_rows(nodes), Vec::new());
         for from in 0..nodes {
             row.clear();
-            for to in 0..nodes {
-                let power = powers.get(channel, from, to);
+            for (to, &power) in powers.row(channel, from).iter().enumerate() {
+                let power = Dbm(power.into());
                 if power.0 >= floor.0 {
                     row.push((0, to as u32, power.to_milliwatt().0 * MILLIWATT));
                 }

@@ -56,6 +56,19 @@ enum Space {
     },
 }
 
+/// A link between two nodes on one channel.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LinkView {
+    /// The node that transmits.
+    pub from: usize,
+    /// The node that receives from it.
+    pub to: usize,
+    /// The mean power, without fading; not a number in a matrix.
+    pub power: Dbm,
+    /// The share of frames that arrives without other signals.
+    pub prr: f64,
+}
+
 /// Powers that stand for "sensed" and "not sensed, but delivers" in a matrix; the threshold lies between.
 const SENSED: f64 = 1e12;
 const UNSENSED: f64 = 1e6;
@@ -312,15 +325,59 @@ impl Medium {
         }
     }
 
+    /// All links between nodes on a channel, by transmitter: what [`power_on`](Self::power_on) and [`prr_on`](Self::prr_on) say of
+    /// each, without a search for it. Makes that channel's links if they do not exist yet.
+    pub fn links_on(
+        &mut self,
+        channel: Channel,
+        mode: Mode,
+        octets: usize,
+    ) -> impl Iterator<Item = LinkView> + '_ {
+        self.open(channel.0);
+        let (medium, table) = (&*self, self.table(channel.0));
+        let measured = matches!(self.space, Space::Measured { .. });
+        let nodes = 0..table.rows().min(self.nodes as u32);
+        let links = nodes.flat_map(move |from| table.row(from).map(move |link| (from, link)));
+        links.map(move |(from, link)| LinkView {
+            from: from as usize,
+            to: table.receiver[link] as usize,
+            power: match measured {
+                true => Dbm(f64::NAN),
+                false => Dbm(10.0 * libm::log10(table.mean[link] / MILLIWATT)),
+            },
+            prr: medium.prr_of(table, link, mode, octets),
+        })
+    }
+
+    /// The delivery ratios of all links between nodes on the profile's channel, as [`prr`](Self::prr) has them: transmitter,
+    /// receiver, ratio.
+    pub fn ratios(
+        &self,
+        mode: Mode,
+        octets: usize,
+    ) -> impl Iterator<Item = (usize, usize, f64)> + '_ {
+        let table = self.table(self.profile.channel.0);
+        let nodes = 0..table.rows().min(self.nodes as u32);
+        let links = nodes.flat_map(move |from| table.row(from).map(move |link| (from, link)));
+        links.map(move |(from, link)| {
+            let prr = self.prr_of(table, link, mode, octets);
+            (from as usize, table.receiver[link] as usize, prr)
+        })
+    }
+
     fn prr_in(&self, channel: u8, tx: usize, rx: usize, mode: Mode, octets: usize) -> f64 {
-        let Some(link) = self.link_in(channel, tx, rx) else {
-            return 0.0;
-        };
+        let link = self.link_in(channel, tx, rx);
+        link.map_or(0.0, |link| {
+            self.prr_of(self.table(channel), link, mode, octets)
+        })
+    }
+
+    fn prr_of(&self, table: &Links, link: usize, mode: Mode, octets: usize) -> f64 {
         if let Space::Measured { .. } = self.space {
             return f64::from(self.ratio(link, AirTime::ZERO, 0, octets)).max(0.0);
         }
         // The rules of the run itself, so that this expectation and a simulated delivery ratio agree.
-        let (rules, mean) = (self.rules(), self.table(channel).mean[link]);
+        let (rules, mean) = (self.rules(), table.mean[link]);
         let success = |gain: f64| rules.alone(Power::rounded_down(mean * gain), mode, octets);
         average_rising(self.gains(), success)
     }

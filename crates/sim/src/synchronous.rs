@@ -355,7 +355,13 @@ fn clock(signals: &[Signal], pull: f64) -> f64 {
         powers.sum()
     };
     let mut anchor = (0.0, f64::NEG_INFINITY);
+    let mut last = f64::NAN;
     for signal in signals {
+        // Nodes that hold to one clock arrive together, and have the same power around them.
+        if signal.arrival == last {
+            continue;
+        }
+        last = signal.arrival;
         let power = around(signal.arrival);
         if power > anchor.1 {
             anchor = (signal.arrival, power);

@@ -49,21 +49,33 @@ impl Tables {
             milliwatts: vec![-1.0; size],
         };
         let beacons = f64::from(wish.beacons);
-        let (milliwatts, curve) = (Milliwatts::new(), Curve::new(links, beacons));
+        let milliwatts = Milliwatts::new();
+        // Where a link stands in the tables, and its power: a list of those that were heard is short.
+        let (mut heard, mut sums) = (Vec::new(), vec![Sums::default(); WHOLE]);
         for (at, channel) in CHANNELS.into_iter().enumerate() {
             for from in 0..nodes {
                 for to in (0..nodes).filter(|&to| to != from) {
-                    let place = (at * nodes + from) * nodes + to;
                     let power = links.power(channel, from, to);
-                    tables.milliwatts[place] = power.map_or(-1.0, |power| milliwatts.of(power));
                     let share = links.prr(channel, from, to);
-                    if share < FAINT {
-                        continue;
+                    let place = (at * nodes + from) * nodes + to;
+                    if let Some(power) = power {
+                        tables.milliwatts[place] = milliwatts.of(power);
                     }
-                    // Power says more about a link than a few beacons do, as far as links of equal power are alike.
-                    let Prior { heard, lost } = curve.prior(power);
-                    tables.believed[place] = (share * beacons + heard) / (beacons + heard + lost);
+                    if share > 0.0 {
+                        heard.push((place, share, power));
+                        if let Some(sum) = power.and_then(|power| sums.get_mut(bin(power)?)) {
+                            sum.add(share);
+                        }
+                    }
                 }
+            }
+        }
+        let curve = Curve::new(&sums, beacons);
+        for (place, share, power) in heard {
+            if share >= FAINT {
+                // Power says more about a link than a few beacons do, as far as links of equal power are alike.
+                let Prior { heard, lost } = curve.prior(power);
+                tables.believed[place] = (share * beacons + heard) / (beacons + heard + lost);
             }
         }
         tables
@@ -133,22 +145,8 @@ struct Sums {
 }
 
 impl Curve {
-    fn new(links: &impl Links, beacons: f64) -> Curve {
-        let nodes = links.nodes();
-        let mut sums = vec![Sums::default(); WHOLE];
-        for channel in CHANNELS {
-            for from in 0..nodes {
-                for to in (0..nodes).filter(|&to| to != from) {
-                    let share = links.prr(channel, from, to);
-                    let power = links.power(channel, from, to).filter(|_| share > 0.0);
-                    if let Some(sum) = power.and_then(|power| sums.get_mut(bin(power)?)) {
-                        sum.links += 1.0;
-                        sum.shares += share;
-                        sum.squares += share * share;
-                    }
-                }
-            }
-        }
+    /// The distributions of each decibel, from the links that were heard at it.
+    fn new(sums: &[Sums], beacons: f64) -> Curve {
         let around = |at: usize| {
             let mut sum = sums[at];
             for apart in 1..WHOLE {
@@ -178,6 +176,12 @@ impl Curve {
 }
 
 impl Sums {
+    fn add(&mut self, share: f64) {
+        self.links += 1.0;
+        self.shares += share;
+        self.squares += share * share;
+    }
+
     /// The distribution of these links, by its moments, from so many beacons each.
     fn prior(&self, beacons: f64) -> Prior {
         // Of few links without a loss the next one may still lose some.

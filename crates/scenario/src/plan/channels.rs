@@ -4,13 +4,12 @@
 //! powers. A measured delivery ratio below one becomes the power that has this ratio under the profile's receiver; a
 //! perfect link keeps its measured margin over the sensitivity of the radio that measured it.
 
-mod building;
-
+use std::cell::OnceCell;
 use std::sync::Arc;
 
 use chappe_core::{Dbm, Mode, Purpose, Rate, Seed, Stream};
 use chappe_sim::dot15d4::{CHANNEL_MAX, CHANNEL_MIN};
-use chappe_sim::{LinkPowers, Profile};
+use chappe_sim::{Inverse, LinkPowers, Profile, building};
 
 use crate::import::Channels;
 
@@ -161,23 +160,25 @@ fn measured_powers(measured: &Channels, chosen: &[usize], receiver: &Receiver) -
 /// What is needed of a profile to turn ratios into powers.
 struct Receiver {
     sensitivity: Dbm,
-    /// The power for each thousandth of the delivery ratio.
-    powers: Vec<Dbm>,
+    inverse: Inverse,
+    /// The power for each thousandth of the delivery ratio, once it was asked for.
+    powers: Vec<OnceCell<Dbm>>,
 }
 
 impl Receiver {
     fn new(profile: &Profile) -> Receiver {
-        let thousandth = |n: u32| profile.power_for(f64::from(n) / 1e3, MODE, OCTETS);
         Receiver {
             // As data sheets state it: one frame of 20 octets in a hundred is lost.
             sensitivity: profile.power_for(0.99, MODE, 20),
-            powers: (0..=1000).map(thousandth).collect(),
+            inverse: Inverse::new(profile, MODE, OCTETS),
+            powers: vec![OnceCell::new(); 1001],
         }
     }
 
     fn power(&self, prr: f64, rssi: Option<f64>) -> Dbm {
-        let place = (prr.clamp(0.0, 1.0) * 1e3).round() as usize;
-        let by_ratio = self.powers[place.min(1000)];
+        let place = ((prr.clamp(0.0, 1.0) * 1e3).round() as usize).min(1000);
+        let by_ratio =
+            *self.powers[place].get_or_init(|| self.inverse.power(f64::from(place as u32) / 1e3));
         if prr < 1.0 {
             return by_ratio;
         }
@@ -220,8 +221,7 @@ impl Drawn {
     }
 
     fn is_good(&self, a: usize, b: usize, least: Dbm) -> bool {
-        let heard = |from, to| self.powers.get(CHANNEL_MAX, from, to) >= least;
-        heard(a, b) && heard(b, a)
+        self.powers.both_ways(CHANNEL_MAX, a, b) >= least
     }
 
     /// Gives a share of the good links the ratios of a testbed's worst kind.
@@ -230,6 +230,7 @@ impl Drawn {
         if share <= 0.0 {
             return;
         }
+        let by_ratio = INTER_FLOOR.map(|row| row.map(|prr| receiver.power(prr, None)));
         // A separate stream: the share of bad links does not change which nodes are drawn.
         let mut random = seed.child(0xbad).stream(Purpose::Topology);
         for a in 0..self.powers.nodes() {
@@ -244,20 +245,20 @@ impl Drawn {
                     pick(&mut random)
                 };
                 for (from, to, row) in [(a, b, there), (b, a, back)] {
-                    self.set(from, to, &INTER_FLOOR[row], receiver);
+                    self.set(from, to, &INTER_FLOOR[row], &by_ratio[row]);
                 }
             }
         }
     }
 
     /// Channels below the least ratio carry nothing; perfect ones stay as strong as they were.
-    fn set(&mut self, from: usize, to: usize, row: &[f64; CHANNELS], receiver: &Receiver) {
-        for (channel, &prr) in (CHANNEL_MIN..=CHANNEL_MAX).zip(row) {
-            let before = self.powers.get(channel, from, to);
-            let by_ratio = receiver.power(prr, None);
+    fn set(&mut self, from: usize, to: usize, row: &[f64; CHANNELS], by_ratio: &[Dbm; CHANNELS]) {
+        for (channel, (&prr, &by_ratio)) in
+            (CHANNEL_MIN..=CHANNEL_MAX).zip(row.iter().zip(by_ratio))
+        {
             if prr < CARRIES {
                 self.powers.remove(channel, from, to);
-            } else if prr < 1.0 || before < by_ratio {
+            } else if prr < 1.0 || self.powers.get(channel, from, to) < by_ratio {
                 self.powers.set(channel, from, to, by_ratio);
             }
         }

@@ -302,11 +302,8 @@ fn delivery(medium: &Medium, plan: &Plan) -> Vec<f64> {
     let nodes = medium.nodes();
     let (mode, octets) = plan.settings.frame();
     let mut delivery = vec![0.0; nodes * nodes];
-    for from in 0..nodes {
-        let hearers: Vec<usize> = medium.hearers(from).collect();
-        for to in hearers {
-            delivery[from * nodes + to] = medium.prr(from, to, mode, octets);
-        }
+    for (from, to, prr) in medium.ratios(mode, octets) {
+        delivery[from * nodes + to] = prr;
     }
     delivery
 }

@@ -56,11 +56,17 @@ fn a_kept_tuning_changes_nothing() {
 #[test]
 fn the_preamble_is_the_plain_sum() {
     for number in 0..300 {
-        let chorus = Chorus::new(&draw(number));
+        let signals = draw(number);
         let clock = SAMPLE * (number % 12) as f64 - CHIP;
-        let found = chorus.preamble(clock);
+        let voice = |signal: &Signal| Voice {
+            now: start(signal, libm::sqrt(signal.power), 0.0, clock, PREAMBLE.start),
+            step: step(signal, 0.0),
+            sound: Sound::new(signal.arrival - clock),
+        };
+        let mut voices: Vec<Voice> = signals.iter().map(voice).collect();
+        let found = preamble(&mut voices);
         for (place, &chip) in found.as_flattened().iter().enumerate() {
-            assert_eq!(chip, plain(&chorus.signals, clock, place), "draw {number}");
+            assert_eq!(chip, plain(&signals, clock, place), "draw {number}");
         }
     }
 }
@@ -70,8 +76,8 @@ fn plain(signals: &[Signal], clock: f64, place: usize) -> Phasor {
     let mut sum = (0.0, 0.0);
     for signal in signals {
         let amplitude = libm::sqrt(signal.power);
-        let (mut now, step) = turning(signal, amplitude, 0.0, clock, PREAMBLE.start);
-        (0..place / PART).for_each(|_| now = times(now, step));
+        let mut now = start(signal, amplitude, 0.0, clock, PREAMBLE.start);
+        (0..place / PART).for_each(|_| now = times(now, step(signal, 0.0)));
         for (lag, weight) in lags(signal.arrival - clock) {
             let source = place as i32 + lag;
             let bit = SEQUENCES[0] >> source.rem_euclid(CHIPS as i32) & 1;

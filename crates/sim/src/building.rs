@@ -2,7 +2,7 @@
 //!
 //! The measured one is the Grenoble site of IoT-LAB in the Mercator data set (348 nodes, 16 channels, 2014 to 2017;
 //! subsets of 139 nodes have the size, density and depth of the P³ paper's testbed). Its data cannot be shipped, so
-//! the parameters below describe them; `tests` compares the two where the data are at hand.
+//! the parameters below describe them; the tests of `crates/scenario/src/plan/channels` compare the two where the data are at hand.
 //!
 //! | parameter | value | from the data |
 //! |---|---|---|
@@ -14,10 +14,12 @@
 //! | direction | 0.83 dB each way | deviation of 1.17 dB between the two directions' RSSI |
 
 use chappe_core::{Dbm, Purpose, Seed, Stream};
-use chappe_sim::LinkPowers;
-use chappe_sim::dot15d4::{CHANNEL_MAX, CHANNEL_MIN};
 
-use super::CHANNELS;
+use crate::LinkPowers;
+use crate::dot15d4::{CHANNEL_MAX, CHANNEL_MIN};
+
+/// How many channels there are at 2.4 GHz.
+const CHANNELS: usize = (CHANNEL_MAX - CHANNEL_MIN + 1) as usize;
 
 /// Length and depth of the ring, and width of its corridors, in metres.
 const RING: [f64; 2] = [70.0, 27.0];
@@ -42,7 +44,8 @@ const HOPELESS: f64 = -25.0;
 pub fn powers(nodes: usize, sensitivity: Dbm, seed: Seed) -> LinkPowers {
     let mut random = seed.stream(Purpose::Topology);
     let places: Vec<[f64; 2]> = (0..nodes).map(|_| place(&mut random)).collect();
-    let mut powers = LinkPowers::new(nodes);
+    let mut tables: [Vec<f32>; CHANNELS] =
+        std::array::from_fn(|_| vec![f32::NEG_INFINITY; nodes * nodes]);
     for a in 0..nodes {
         for b in a + 1..nodes {
             let metres = libm::hypot(places[a][0] - places[b][0], places[a][1] - places[b][1]);
@@ -54,10 +57,17 @@ pub fn powers(nodes: usize, sensitivity: Dbm, seed: Seed) -> LinkPowers {
             let gains = selective(&mut random);
             for (from, to) in [(a, b), (b, a)] {
                 let margin = margin + DIRECTION * normal(&mut random);
-                for (channel, gain) in (CHANNEL_MIN..=CHANNEL_MAX).zip(gains) {
-                    powers.set(channel, from, to, Dbm(sensitivity.0 + margin + gain));
+                for (table, gain) in tables.iter_mut().zip(gains) {
+                    table[from * nodes + to] = (sensitivity.0 + margin + gain) as f32;
                 }
             }
+        }
+    }
+    let mut powers = LinkPowers::new(nodes);
+    for (channel, table) in (CHANNEL_MIN..=CHANNEL_MAX).zip(tables) {
+        // A channel without links is silent, as if it had not been named.
+        if table.iter().any(|power| power.is_finite()) {
+            powers.fill(channel, table);
         }
     }
     powers
