@@ -94,7 +94,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             ("dpclo", Settings::paper()),
             ("improved", Settings::improved()),
         ] {
-            for access in [Access::Dcf, Access::Edca, Access::zmac(SLOTS_S)] {
+            let mut accesses = vec![Access::Dcf, Access::Edca, Access::zmac(SLOTS_S)];
+            if name == "improved" {
+                accesses.push(Access::zmac_sparing(SLOTS_S));
+            }
+            for access in accesses {
                 let runs = (1..=seeds).map(|seed| case.run(settings, access, seed));
                 let runs: Vec<Vec<f64>> = runs.collect::<Result<_, chappe_sim::Error>>()?;
                 println!(

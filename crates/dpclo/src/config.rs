@@ -270,6 +270,8 @@ pub struct AirtimeLaw {
     pub start: f64,
     /// Time in which a rate at most doubles. 1 s (ours: that of probes, which spread prices beyond the neighbours).
     pub double: Duration,
+    /// Packets that may be sent at once after a pause. 2 (the paper's variant, ours).
+    pub bucket: f64,
     /// Alpha of the utility whose sum the rates maximise (Mo, Walrand, 2000): 1 is proportional fairness; 2 makes the sum of the times
     /// between two packets of each flow least (Massoulie, Roberts, 1999). 2 (prices count every hop within three of a bottleneck, where
     /// schedules have room for two at once, so that far sources pay too much).

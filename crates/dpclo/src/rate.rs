@@ -5,7 +5,7 @@ use chappe_core::{Duration, Instant};
 use crate::baseline::fusion::OverheardTokens;
 use crate::config::{AirtimeLaw, PriceLaw, QueueLaw, RateLaw};
 
-/// Size of the token bucket: packets that may be sent at once after a pause.
+/// Size of the token bucket: packets that may be sent at once after a pause. Prices of airtime have their own.
 const BURST: f64 = 2.0;
 
 /// Tokens that packets which go first may take in advance: a handful of flows that say little.
@@ -19,6 +19,8 @@ const UNIT: f64 = 50.0;
 #[derive(Clone, Copy, Debug)]
 pub struct Rate {
     law: RateLaw,
+    /// Tokens that the bucket holds.
+    bucket: f64,
     /// The rate in packets a second.
     rate: f64,
     tokens: f64,
@@ -45,9 +47,14 @@ impl Rate {
             RateLaw::Overheard(law) => Some(OverheardTokens::new(law, now)),
             _ => None,
         };
+        let bucket = match law {
+            RateLaw::Airtime(law) => law.bucket,
+            _ => BURST,
+        };
         Rate {
             overheard,
             law,
+            bucket,
             rate,
             tokens: 1.0,
             counted: now,
@@ -99,7 +106,7 @@ impl Rate {
     /// Adds the tokens of the time since the last call.
     fn fill(&mut self, now: Instant) {
         let span = now.saturating_since(self.counted).as_secs_f64();
-        self.tokens = (self.tokens + self.rate * span).min(BURST);
+        self.tokens = (self.tokens + self.rate * span).min(self.bucket);
         self.counted = now;
     }
 

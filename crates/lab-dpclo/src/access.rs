@@ -5,7 +5,7 @@ use chappe_core::{
     Stream, TraceEvent, Wake,
 };
 use chappe_mac::dot11::{self, Category, Counters, Dot11, Edca, ZmacPlus};
-use chappe_mac::zmac::{self, Schedule, colour};
+use chappe_mac::zmac::{self, Ecn, Schedule, colour};
 use chappe_sim::Medium;
 
 /// Two nodes are neighbours if the link between them delivers at least this share of frames in each direction. This is
@@ -34,6 +34,8 @@ pub struct Access {
     pub burst: Duration,
     /// The duration of a time slot (ZMAC+).
     pub time_slot: Duration,
+    /// When nodes notify of contention, and whose time slots are kept free then (ZMAC+).
+    pub notification: Ecn,
 }
 
 impl Method {
@@ -72,7 +74,14 @@ impl Access {
             },
             burst: usual.beacon,
             time_slot: usual.slot,
+            notification: Ecn::Z_MAC,
         }
+    }
+
+    /// The same with notifications that reserve time slots for the station that suffers alone (ZMAC+).
+    pub fn sparing(mut self) -> Access {
+        self.notification = Ecn::SPARING;
+        self
     }
 
     /// The same with RTS and CTS before every data frame, which is ns-2's default.
@@ -88,6 +97,7 @@ impl Access {
             beacon: self.burst,
             wait: self.station.sifs,
             slot: self.time_slot,
+            ecn: Some(self.notification),
             ..usual
         }
     }

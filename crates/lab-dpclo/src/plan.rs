@@ -107,6 +107,14 @@ impl Variant {
         }
     }
 
+    /// The channel access as the variant wants it: over ZMAC+ the improved one's notifications of contention reserve less.
+    pub fn access(self, usual: Access) -> Access {
+        match self {
+            Variant::Improved => usual.sparing(),
+            _ => usual,
+        }
+    }
+
     /// Whether flows are TCP connections instead of datagrams.
     pub fn is_tcp(self) -> bool {
         matches!(self, Variant::Tcp | Variant::TcpFew)
@@ -142,7 +150,7 @@ impl Dpclo {
         let variant = Variant::of(checked.variant);
         let protocol = checked.keys::<DpcloKeys>();
         let mode = radio::mode(&scenario.radio, check)?;
-        let access = access(scenario, mode, check)?;
+        let access = variant.access(access(scenario, mode, check)?);
         refuse_motion(checked, &access)?;
         let payload = payload(protocol, check)?;
         let stack = match variant {

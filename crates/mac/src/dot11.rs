@@ -44,6 +44,7 @@ mod medium;
 mod notice;
 mod notification;
 mod receive;
+mod reserved;
 mod send;
 
 use chappe_core::{

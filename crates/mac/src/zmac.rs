@@ -18,6 +18,7 @@
 //! - **Notification** ([`Ecn`]): a node that loses frame after frame has its receiver notify the neighbours. A node that
 //!   receives frame after frame it cannot decode, or that waits long, notifies its own neighbours. For a while these keep
 //!   out of time slots that a node two hops away owns (Z-MAC's high contention level).
+//!   That reserves time slots of nodes that have nothing to send. [`Ecn::SPARING`] reserves those of the node that suffers alone.
 //! - Routing frames ([`chappe_core::Class::Control`]) claim at level 0 and count as owners in every slot.
 //!
 //! | class | level |
@@ -37,7 +38,8 @@ pub mod drand;
 
 mod slots;
 
-pub use config::{Config, Ecn};
+pub use config::{Config, Ecn, Protects};
 pub use drand::Drand;
 
+pub(crate) use slots::clear_from;
 pub use slots::{Schedule, Slot, TWO_HOP_MAX, colour};

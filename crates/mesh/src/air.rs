@@ -6,7 +6,7 @@
 
 use chappe_core::{Bitrate, Duration, Instant};
 
-use crate::frame::{BURST_MAX, Burst};
+use crate::frame::{BURST_MAX, BURST_WIRED, Burst};
 
 /// The timing of an interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,6 +51,19 @@ impl Air {
         self.around + self.rate.time_of((octets + SEALED + self.below) as u64 * 8)
     }
 
+    /// Whether others send on this channel.
+    pub fn is_shared(&self) -> bool {
+        self.wait > Duration::ZERO
+    }
+
+    /// Most frames of a burst.
+    pub fn burst_max(&self) -> u8 {
+        match self.is_shared() {
+            true => BURST_MAX,
+            false => BURST_WIRED,
+        }
+    }
+
     /// What an octet takes.
     pub fn octet(&self) -> Duration {
         self.rate.time_of(8)
@@ -91,7 +104,8 @@ impl Gate {
     /// forwards what goes on from there and repeats one that is lost, and then the node at the end answers with two short
     /// frames. Nodes further on do not hear this one and could not wait for it.
     pub fn follow(&mut self, now: Instant, octets: usize, burst: Burst) {
-        let (rest, onward) = (burst.rest.min(BURST_MAX), burst.onward.min(BURST_MAX));
+        let most = self.air.burst_max();
+        let (rest, onward) = (burst.rest.min(most), burst.onward.min(most));
         let onward = u64::from(onward) + u64::from(onward > 0);
         let frames = self.air.exchange(octets) * (u64::from(rest) + onward);
         self.hold(now + frames + self.air.exchange(ANSWER) * 2);
@@ -99,7 +113,7 @@ impl Gate {
 
     /// Whether others send on this channel.
     pub fn is_shared(&self) -> bool {
-        self.air.wait > Duration::ZERO
+        self.air.is_shared()
     }
 
     /// Data waits until then.

@@ -55,6 +55,9 @@ pub struct Mesh {
 
 /// Packets read from the host before the network gets its turn.
 const TURN: usize = 64;
+/// While each wake-up finds packets of the host, questions are looked for at one of so many: a tenth of a second at most, where wake-ups
+/// follow each other in a millisecond or two.
+const QUESTIONS: u32 = 64;
 /// Octets of the longest packet that the device gives: joined segments, behind the device's header.
 const JOINED_MAX: usize = (1 << 16) + 10;
 /// How often exported routes are compared with what is announced.
@@ -145,15 +148,22 @@ impl Mesh {
             packet: vec![0; JOINED_MAX],
             room: Vec::new(),
             joiner: Joiner::default(),
+            reads: Reads::default(),
         };
+        let mut busy: u32 = 0;
         let (mut failed, mut export_at) = (None, Instant::ZERO);
         let ending = live.run(|node, now, statistics| {
-            let exchanged = host.exchange(node, now, statistics.watched);
-            if let Err(error) = exchanged {
-                failed = Some(error);
-                return ControlFlow::Break(());
-            }
-            if let Some(answers) = answers.as_ref().filter(|_| statistics.watched) {
+            let taken = match host.exchange(node, now, statistics.watched) {
+                Ok(taken) => taken,
+                Err(error) => {
+                    failed = Some(error);
+                    return ControlFlow::Break(());
+                }
+            };
+            // Most wake-ups are the device's, and each look at the socket is a call of the system.
+            busy = if taken { busy + 1 } else { 0 };
+            let asks = statistics.watched && busy.is_multiple_of(QUESTIONS);
+            if let Some(answers) = answers.as_ref().filter(|_| asks) {
                 answers.answer(node, now, statistics);
             }
             if let Some(exports) = exports.as_mut().filter(|_| now >= export_at) {
@@ -217,11 +227,57 @@ struct HostSide<'a> {
     /// Room for a segment of it.
     room: Vec<u8>,
     joiner: Joiner,
+    reads: Reads,
+}
+
+/// How many reads of the device a turn makes: a read that finds it empty is a call of the system in vain. What is left there ends the
+/// next wait at once.
+#[derive(Debug)]
+struct Reads {
+    most: usize,
+    /// When the last turn ended that did not find the device empty.
+    left_at: Option<Instant>,
+}
+
+/// Two turns closer than this follow each other without a wait.
+const AT_ONCE: Duration = Duration::from_micros(50);
+
+impl Default for Reads {
+    fn default() -> Reads {
+        Reads {
+            most: 1,
+            left_at: None,
+        }
+    }
+}
+
+impl Reads {
+    /// The most reads of a turn that begins now: twice as many as in the last one, if that left something.
+    fn begin(&mut self, now: Instant) -> usize {
+        let left = self.left_at.take();
+        if left.is_some_and(|left| now.saturating_since(left) < AT_ONCE) {
+            self.most = (self.most * 2).min(TURN);
+        }
+        self.most
+    }
+
+    /// A turn ends after so many packets; `empty`: nothing was left.
+    fn end(&mut self, now: Instant, packets: usize, empty: bool) {
+        match empty {
+            true => self.most = packets.clamp(1, TURN),
+            false => self.left_at = Some(now),
+        }
+    }
 }
 
 impl HostSide<'_> {
-    /// Packets from the host to the node, if some may wait, and back.
-    fn exchange(&mut self, node: &mut Node, now: Instant, waiting: bool) -> chappe_sys::Result<()> {
+    /// Packets from the host to the node, if some may wait, and back. Whether there were any of the host.
+    fn exchange(
+        &mut self,
+        node: &mut Node,
+        now: Instant,
+        waiting: bool,
+    ) -> chappe_sys::Result<bool> {
         while let Some(len) = node.deliver(&mut self.packet) {
             let packet = self.packet.get(..len).unwrap_or_default();
             if !self.joiner.push(packet) {
@@ -230,10 +286,15 @@ impl HostSide<'_> {
             }
         }
         give(self.tun, &mut self.joiner)?;
-        let mut count = 0;
-        while waiting && count < TURN {
+        if !waiting {
+            return Ok(false);
+        }
+        let most = self.reads.begin(now);
+        let (mut count, mut reads, mut empty) = (0, 0, false);
+        while count < TURN && reads < most {
             let Some((len, joined)) = self.tun.receive_joined(&mut self.packet)? else {
-                return Ok(());
+                empty = true;
+                break;
             };
             let packet = self.packet.get(..len).unwrap_or_default();
             let cut = joined.map_or(0, |joined| {
@@ -244,8 +305,10 @@ impl HostSide<'_> {
                 node.offer(now, packet);
             }
             count += cut.max(1);
+            reads += 1;
         }
-        Ok(())
+        self.reads.end(now, reads, empty);
+        Ok(count > 0)
     }
 }
 
@@ -255,4 +318,30 @@ fn give(tun: &Tun, joiner: &mut Joiner) -> chappe_sys::Result<()> {
         tun.send_joined(packet, joined)?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Goal: where the device has one packet at each wake-up, turns end without a read in vain; where it has many, the turns grow.
+    #[test]
+    fn reads_follow_what_the_device_has() {
+        let at = Instant::from_micros;
+        let mut reads = Reads::default();
+        for turn in 0..10 {
+            let now = at(1000 * turn);
+            assert_eq!(reads.begin(now), 1);
+            reads.end(now, 1, false);
+        }
+        let mut now = 20_000;
+        for most in [1, 2, 4, 8, 16, 32, 64, 64] {
+            assert_eq!(reads.begin(at(now)), most);
+            reads.end(at(now), most, false);
+            now += 20;
+        }
+        assert_eq!(reads.begin(at(now)), 64);
+        reads.end(at(now), 3, true);
+        assert_eq!(reads.begin(at(now + 20)), 3);
+    }
 }

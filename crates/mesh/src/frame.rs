@@ -49,6 +49,9 @@ pub enum Kind {
 /// and six 0.95.
 pub const BURST_MAX: u8 = 4;
 
+/// The same where no others wait: as many as a frame can tell. Each burst wakes its receiver, and then its sender for the answer.
+pub const BURST_WIRED: u8 = 15;
+
 /// What a frame tells of the burst that it is part of. Both counts are at most 15.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Burst {

@@ -114,6 +114,7 @@ impl NodeConfig {
         let improved = Settings::improved();
         let full = self.air.exchange(self.mtu);
         let size = self.size.max(8);
+        let burst = u16::from(self.air.burst_max());
         Settings {
             probes: Probes {
                 interval: self.probe_interval(),
@@ -146,7 +147,7 @@ impl NodeConfig {
             // Two bursts: one that leaves and one that arrives. A node that has heard of fewer than eight places of sixteen sends
             // nothing.
             queues: Queues {
-                limit: 8,
+                limit: burst.max(8),
                 reserve: 8,
                 age_max: Duration::from_secs(3),
                 ..improved.queues
@@ -158,6 +159,11 @@ impl NodeConfig {
                 start: (0.2 / full.as_secs_f64()).min(START_MAX),
                 double: Duration::from_millis(200),
                 fairness: 1.0,
+                bucket: if self.air.is_shared() {
+                    2.0
+                } else {
+                    f64::from(burst)
+                },
                 ..AirtimeLaw::DOT11B
             }),
             extras: Extras {

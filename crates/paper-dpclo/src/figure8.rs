@@ -146,7 +146,7 @@ fn one(
     let drawn = draw(&scene.medium, times, seed);
     let spec = MeshSpec {
         settings: variant.settings(),
-        access: Access::new(method, MODE),
+        access: variant.access(Access::new(method, MODE)),
         stack: Stack::paper(variant == Variant::TcpFew),
         streams: drawn
             .iter()

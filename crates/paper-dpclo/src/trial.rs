@@ -59,7 +59,7 @@ impl Trial {
             network,
             variant,
             settings: variant.settings(),
-            access: Access::new(method, MODE),
+            access: variant.access(Access::new(method, MODE)),
             times,
         }
     }

@@ -1,14 +1,15 @@
 //! The paper's large network: 108 nodes on 1250 m by 1250 m, seven sources, one sink, over 802.11b.
 //!
 //! ```text
-//! cargo run --release -p chappe-dpclo --example many_to_one -- [SEED] [dcf|edca|edca-deaf|zmac|zmac-open|zmac-short|zmac-lossy|bound] [SCHEME|all] [SETTING=VALUE]...
+//! cargo run --release -p chappe-dpclo --example many_to_one -- [SEED] [dcf|edca|edca-deaf|zmac|zmac-sparing|zmac-open|zmac-short|zmac-lossy|bound] [SCHEME|all] [SETTING=VALUE]...
 //! ```
 //!
 //! Rates in packets of 200 octets a second and mean delays in seconds, sources ordered by distance, farthest first. Radios
 //! are ns-2's: 250 m to be heard, 550 m to be sensed, 2 Mbit/s. Places are drawn until all nodes are connected. Over ZMAC+ the
 //! nodes find their time slots by DRAND in the first minute. Settings that can be changed: see `set`. `bound` instead of a MAC
 //! prints what the best routes and schedule carry: when links whose ends are within 550 m cannot be used at the same time, and
-//! when only senders that sense each other and data that would be destroyed exclude each other. `zmac-open` has no notification of
+//! when only senders that sense each other and data that would be destroyed exclude each other. Over `zmac-sparing` notifications of
+//! contention reserve the time slots of the node that suffers alone; `zmac-open` has no notification of
 //! contention; over `zmac-short` nodes wait for 8 to 16 back-off slots in the time slots of others, instead of 8 to 32;
 //! over `zmac-lossy` nodes notify of losses, and not of long waits.
 //!
@@ -29,7 +30,7 @@ mod slotted;
 use chappe_core::{Class, Duration, Rate};
 use chappe_dpclo::{Counters, KMax, Losses, PriceLaw, RateLaw, Router, Settings};
 use chappe_mac::dot11::Config;
-use chappe_mac::zmac;
+use chappe_mac::zmac::{self, Ecn};
 use on_air::{Access, Mesh};
 use scene::{Scene, scene};
 
@@ -37,6 +38,11 @@ use scene::{Scene, scene};
 const SLOTS_S: u64 = 60;
 /// Sources begin, counting begins, the run ends, in seconds since routing began. The paper: sources from 200 s to 300 s.
 const TIMES_S: [u64; 3] = [60, 80, 180];
+/// What a broadcast takes from the channel beside its octets, what an octet takes, and a packet of 200 octets with its
+/// acknowledgement: see [`chappe_dpclo::AirtimeLaw`].
+const BROADCAST_S: f64 = 696e-6;
+const OCTET_S: f64 = 4e-6;
+const DATA_S: f64 = 1.874e-3;
 
 #[allow(
     clippy::disallowed_methods,
@@ -114,6 +120,7 @@ fn plan(
         },
         for_s: 20,
         class: Class::Data,
+        control: None,
         climbs: false,
         seed,
     };
@@ -121,6 +128,8 @@ fn plan(
         match change.split_once('=') {
             Some(("for", seconds)) => trial.for_s = seconds.parse()?,
             Some(("climb", raise)) => trial.climbs = raise == "1",
+            // Octets of a broadcast that each node sends every second, as much control as DPCLO's.
+            Some(("control", octets)) => trial.control = Some(octets.parse()?),
             Some(("class", "urgent")) => trial.class = Class::Urgent,
             Some(("class", "data")) => trial.class = Class::Data,
             Some(("random", other)) => trial.seed = other.parse()?,
@@ -128,9 +137,10 @@ fn plan(
             // Octets from which an RTS goes first.
             Some(("rts", octets)) => trial.station.rts_threshold = octets.parse()?,
             _ => {
-                return Err(
-                    format!("no setting '{change}' here: class, climb, for, random, rts").into(),
-                );
+                return Err(format!(
+                    "no setting '{change}' here: class, climb, control, for, random, rts"
+                )
+                .into());
             }
         }
     }
@@ -169,7 +179,7 @@ fn set(settings: &mut Settings, change: &str) -> Result<(), Box<dyn std::error::
             });
         }
         "load" | "rise" | "fall" | "queue" | "queue-gain" | "gain-of-load" | "floor" | "double"
-        | "around" | "fairness" => {
+        | "around" | "fairness" | "life" => {
             let RateLaw::Airtime(law) = &mut settings.rate else {
                 return Err("this scheme has no prices of airtime".into());
             };
@@ -184,6 +194,8 @@ fn set(settings: &mut Settings, change: &str) -> Result<(), Box<dyn std::error::
                 // In microseconds.
                 "around" => law.around = Duration::from_secs_f64(value * 1e-6),
                 "fairness" => law.fairness = value,
+                // In seconds.
+                "life" => law.life = Duration::from_secs_f64(value),
                 "double" => law.double = Duration::from_secs_f64(value),
                 _ => law.gain = value,
             }
@@ -197,6 +209,13 @@ fn set(settings: &mut Settings, change: &str) -> Result<(), Box<dyn std::error::
         "attempts" => {
             settings.probes.attempts = Settings::improved().probes.attempts.filter(|_| value > 0.0)
         }
+        // In seconds: the mean time between probes, the period of updates, the wait of a newer sequence number, the gap between updates.
+        "probe" => settings.probes.interval = Duration::from_secs_f64(value),
+        "period" => settings.routing.period = Duration::from_secs_f64(value),
+        "settle" => settings.routing.settle = Duration::from_secs_f64(value),
+        "gap" => settings.routing.gap = Duration::from_secs_f64(value),
+        "backlog-life" => settings.queues.backlog_life = Duration::from_secs_f64(value),
+        "octets" => settings.probes.octets = value as usize,
         "high" => settings.next_hops.high = value,
         "by-queue" => settings.priorities.by_queue = value > 0.0,
         "urgent" => settings.priorities.high = value,
@@ -225,6 +244,9 @@ fn config(mac: &str) -> Config {
 /// The channel access of this name, with the changes that are its own.
 fn access(name: &str, changes: &[String]) -> Result<Access, Box<dyn std::error::Error>> {
     let mut contention = zmac::Config::of_rate(Rate::Dsss2);
+    if name == "zmac-sparing" {
+        contention.ecn = Some(Ecn::SPARING);
+    }
     for change in changes {
         set_contention(&mut contention, change)?;
     }
@@ -232,6 +254,7 @@ fn access(name: &str, changes: &[String]) -> Result<Access, Box<dyn std::error::
         "dcf" => return Ok(Access::Dcf),
         "edca" | "edca-deaf" => return Ok(Access::Edca),
         "zmac" => {}
+        "zmac-sparing" => {}
         "zmac-open" => contention.ecn = None,
         "zmac-short" => contention.window = 16,
         "zmac-lossy" => {
@@ -240,7 +263,8 @@ fn access(name: &str, changes: &[String]) -> Result<Access, Box<dyn std::error::
             }
         }
         _ => {
-            let known = "dcf, edca, edca-deaf, zmac, zmac-open, zmac-short, zmac-lossy";
+            let known =
+                "dcf, edca, edca-deaf, zmac, zmac-sparing, zmac-open, zmac-short, zmac-lossy";
             return Err(format!("no MAC '{name}': {known}").into());
         }
     }
@@ -251,7 +275,8 @@ fn access(name: &str, changes: &[String]) -> Result<Access, Box<dyn std::error::
 }
 
 /// What a change says of ZMAC+, if it says anything: `zmac-slot` and `zmac-guard` in microseconds, `zmac-owner` and `zmac-window` in
-/// back-off slots, `zmac-lasts` and `zmac-wait` in milliseconds, `zmac-failures`, `zmac-undecodable`.
+/// back-off slots, `zmac-lasts`, `zmac-wait` and `zmac-again` in milliseconds, `zmac-failures`,
+/// `zmac-undecodable`.
 fn set_contention(
     contention: &mut zmac::Config,
     change: &str,
@@ -270,6 +295,7 @@ fn set_contention(
         ("guard", Some(ecn)) => ecn.guard = Duration::from_micros(value),
         ("lasts", Some(ecn)) => ecn.lasts = Duration::from_millis(value),
         ("wait", Some(ecn)) => ecn.wait = Duration::from_millis(value),
+        ("again", Some(ecn)) => ecn.again = Duration::from_millis(value),
         ("failures", Some(ecn)) => ecn.failures = value as u8,
         ("undecodable", Some(ecn)) => ecn.undecodable = value as u8,
         _ => return Err(format!("ZMAC+ has no '{name}'").into()),
@@ -299,8 +325,15 @@ fn report(scene: &Scene, flows: &[(f64, f64)], routers: &[Router]) -> String {
     let out_of_reach = routers
         .iter()
         .filter(|router| router.number() != scene.sink && router.distance(scene.sink).is_none());
+    let frames =
+        count(|counters| counters.probes_sent + counters.updates_sent + counters.requests_sent);
+    let control =
+        frames as f64 * BROADCAST_S + count(|counters| counters.control_octets) as f64 * OCTET_S;
+    let data = count(|counters| counters.attempts) as f64 * DATA_S;
+    let octets = count(|counters| counters.control_octets) as f64 / frames.max(1) as f64;
+    let share = 100.0 * control / (control + data);
     format!(
-        "total {total:.1}, Jain {jain:.3}, geometric {geometric:.2}, {}; accepted {accepted}, lost {} (link {}, queue full \
+        "control, from the start, {share:.1} % of the air in use ({frames} frames of {octets:.0} octets), total {total:.1}, Jain {jain:.3}, geometric {geometric:.2}, {}; accepted {accepted}, lost {} (link {}, queue full \
          {full}: {:.2} %, hop limit {}, age {}), {:.2} transmissions a delivered packet, without a route {}, {reports} reports",
         each.join(" "),
         sum(Losses::total) - sum(|losses| losses.copies),

@@ -21,6 +21,8 @@ const PACKET: usize = 216;
 const FAILURES_MAX: u8 = 4;
 /// Seconds before counting begins, and after it has ended, in which packets on their way arrive.
 const AROUND_S: u64 = 5;
+/// Time between two broadcasts of a node, where control is imitated.
+const CONTROL_EVERY: Duration = Duration::from_secs(1);
 /// The share of accepted packets that may be missing.
 const MISSING: f64 = 0.005;
 
@@ -28,6 +30,8 @@ const MISSING: f64 = 0.005;
 struct Plan {
     ways: Vec<Way>,
     class: Class,
+    /// Octets of the broadcast that every node sends each second, if any: as much control as DPCLO's.
+    control: Option<usize>,
     /// Which packets count: those offered between these times.
     counted: (Instant, Instant),
 }
@@ -62,6 +66,10 @@ struct Planned {
     /// The paths that begin here: the next packet's number, and when it is due.
     sources: Vec<(u16, u32, Instant)>,
     seen: BTreeSet<(u16, u32)>,
+    /// When the next broadcast is due.
+    control_at: Instant,
+    /// The time of the last event.
+    now: Instant,
     counts: Counts,
 }
 
@@ -95,6 +103,8 @@ impl Planned {
             tokens: 0,
             sources,
             seen: BTreeSet::new(),
+            control_at: start + CONTROL_EVERY.mul_f64(random.fraction()),
+            now: start,
             counts: Counts {
                 offered: vec![0; flows],
                 arrived: vec![0; flows],
@@ -152,7 +162,8 @@ fn interval(way: &Way) -> Duration {
 }
 
 impl LinkNode for Planned {
-    fn handle_link(&mut self, _: Instant, event: LinkEvent<'_>) {
+    fn handle_link(&mut self, now: Instant, event: LinkEvent<'_>) {
+        self.now = now;
         match event {
             LinkEvent::Received(arrival) if arrival.to == Address::node(self.me) => {
                 let Some(head) = arrival.sdu.first_chunk::<14>() else {
@@ -172,10 +183,22 @@ impl LinkNode for Planned {
     }
 
     fn pending(&self) -> Classes {
-        Classes::NONE.with_if(self.plan.class, !self.queue.is_empty())
+        let owes = self.plan.control.is_some() && self.control_at <= self.now;
+        let packets = Classes::NONE.with_if(self.plan.class, !self.queue.is_empty());
+        packets.with_if(Class::Control, owes)
     }
 
-    fn poll_link(&mut self, _: Instant, allowed: Classes, sdu: &mut [u8]) -> Option<LinkSend> {
+    fn poll_link(&mut self, now: Instant, allowed: Classes, sdu: &mut [u8]) -> Option<LinkSend> {
+        self.now = now;
+        let due = self.control_at <= now && allowed.contains(Class::Control);
+        if let Some(octets) = self.plan.control.filter(|_| due) {
+            self.control_at += CONTROL_EVERY;
+            sdu[..octets].fill(0xff);
+            return Some(LinkSend {
+                to: Address::BROADCAST,
+                ..LinkSend::unicast(Address::BROADCAST, octets, Class::Control)
+            });
+        }
         let class = self.plan.class;
         if !allowed.contains(class) {
             return None;
@@ -197,6 +220,7 @@ impl LinkNode for Planned {
     }
 
     fn handle_timeout(&mut self, now: Instant) {
+        self.now = now;
         for place in 0..self.sources.len() {
             while self.sources[place].2 <= now {
                 let (way, number, due) = self.sources[place];
@@ -216,7 +240,11 @@ impl LinkNode for Planned {
     }
 
     fn poll_timeout(&self) -> Option<Wake> {
-        let at = self.sources.iter().map(|source| source.2).min()?;
+        let packets = self.sources.iter().map(|source| source.2);
+        // One that is due already waits for the MAC.
+        let control =
+            Some(self.control_at).filter(|&at| self.plan.control.is_some() && at > self.now);
+        let at = packets.chain(control).min()?;
         Some(Wake {
             at,
             why: "the plan has a packet",
@@ -242,6 +270,8 @@ pub struct Trial<'a> {
     pub slots_s: u64,
     pub for_s: u64,
     pub class: Class,
+    /// Octets of a broadcast of each node a second.
+    pub control: Option<usize>,
     /// Whether single rates are raised then.
     pub climbs: bool,
     pub seed: u64,
@@ -258,6 +288,7 @@ impl Trial<'_> {
         let plan = Arc::new(Plan {
             ways: ways.iter().map(scaled).collect(),
             class: self.class,
+            control: self.control,
             counted: (at(AROUND_S), at(AROUND_S + self.for_s)),
         });
         let nodes = play(

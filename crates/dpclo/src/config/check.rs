@@ -107,8 +107,9 @@ impl Settings {
             ("", 0.0, 0.0, 0.0),
             ("", 0.0, 0.0, 0.0),
             ("", 0.0, 0.0, 0.0),
+            ("", 0.0, 0.0, 0.0),
         ];
-        let [.., first, second, third, fourth] = &mut ranges;
+        let [.., first, second, third, fourth, fifth] = &mut ranges;
         match law {
             RateLaw::Queue(law) => {
                 *first = ("rate.step", law.step, 0.0, any);
@@ -125,6 +126,7 @@ impl Settings {
                 *second = ("rate.floor", law.floor, 0.0003, header::Share::PRICE_MAX);
                 *third = ("rate.start", law.start, 0.1, 1000.0);
                 *fourth = ("rate.fairness", law.fairness, 0.5, 8.0);
+                *fifth = ("rate.bucket", law.bucket, 1.0, 1000.0);
             }
             RateLaw::Unlimited => {}
         }

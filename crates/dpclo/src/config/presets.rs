@@ -178,6 +178,7 @@ impl AirtimeLaw {
         life: Duration::from_secs(3),
         start: 5.0,
         double: Duration::from_secs(1),
+        bucket: 2.0,
         fairness: 2.0,
     };
 }

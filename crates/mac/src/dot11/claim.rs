@@ -3,8 +3,9 @@
 use chappe_core::{Address, Burst, Class, Classes, Duration, Instant, RadioRequest, Stream};
 
 use super::notice::Notice;
+use super::reserved::Reserved;
 use super::{Dot11, State, config, only};
-use crate::zmac::{Config, Schedule};
+use crate::zmac::{Config, Protects, Schedule};
 
 /// Whether a station claims the channel before it contends. A type parameter, so that plain stations are compiled
 /// without the state and the checks.
@@ -32,8 +33,10 @@ pub struct Claims {
     silent_until: Instant,
     /// The most urgent class that waits, or the class of the frame to be retransmitted.
     urgency: Class,
-    /// After a notification: until then, time slots owned two hops away are not used.
+    /// After a notification: until then, time slots of others are kept free.
     pub(super) shy_until: Instant,
+    /// Time slots of single stations that suffer.
+    pub(super) reserved: Reserved,
     /// A notification to send.
     pub(super) notice: Option<Notice>,
     /// Earliest time of the next own notification.
@@ -114,6 +117,7 @@ impl Claims {
             silent_until: Instant::ZERO,
             urgency: Class::Background,
             shy_until: Instant::ZERO,
+            reserved: Reserved::default(),
             notice: None,
             notify_from: Instant::ZERO,
             undecodable: 0,
@@ -177,7 +181,10 @@ impl Claims {
             Some(ecn) if now < self.shy_until => {
                 let from = at.max(now);
                 let guard = ecn.guard.min(config.slot / 2);
-                let clear = self.schedule.clear_from(from, config.slot, guard);
+                let clear = match ecn.protects {
+                    Protects::TwoHops => self.schedule.clear_from(from, config.slot, guard),
+                    Protects::Sufferer => self.reserved.clear_from(from, config.slot, guard),
+                };
                 // Stations that waited for the same time slot to end burst in the order of their levels.
                 if clear > from {
                     clear + config.wait + level

@@ -7,6 +7,7 @@ use chappe_wire::llc::{self, EtherType};
 use super::notice::Notice;
 use super::send::OnAir;
 use super::{Claiming, Dot11, State};
+use crate::zmac::Protects;
 
 impl<const N: usize, C: Claiming> Dot11<N, C> {
     /// `failures` attempts towards `via` have failed: the rival is probably hidden from here, so `via` must notify.
@@ -23,7 +24,9 @@ impl<const N: usize, C: Claiming> Dot11<N, C> {
             return;
         };
         claims.undecodable = claims.undecodable.saturating_add(1);
+        // The time slots of a station that hears senders collide help neither of them.
         let ecn = claims.config.ecn;
+        let ecn = ecn.filter(|ecn| ecn.protects == Protects::TwoHops);
         if ecn.is_some_and(|ecn| claims.undecodable >= ecn.undecodable) {
             self.notify(now, 1, self.address);
         }
@@ -46,11 +49,25 @@ impl<const N: usize, C: Claiming> Dot11<N, C> {
         let (Some(claims), Some(_)) = (self.claims.get_mut(), self.config.llc) else {
             return;
         };
-        let again = claims.config.ecn.map_or(Duration::ZERO, |ecn| ecn.again);
+        let Some(ecn) = claims.config.ecn else {
+            return;
+        };
+        let slot = match ecn.protects {
+            Protects::TwoHops => None,
+            Protects::Sufferer => claims.schedule.own,
+        };
+        if ecn.protects == Protects::Sufferer && slot.is_none() {
+            return;
+        }
         if now >= claims.notify_from && claims.notice.is_none() {
-            claims.notify_from = now + again;
+            claims.notify_from = now + ecn.again;
             claims.undecodable = 0;
-            claims.notice = Some(Notice { hops, origin, via });
+            claims.notice = Some(Notice {
+                hops,
+                origin,
+                via,
+                slot,
+            });
         }
     }
 
@@ -92,13 +109,22 @@ impl<const N: usize, C: Claiming> Dot11<N, C> {
         let Some(claims) = self.claims.get_mut() else {
             return;
         };
-        // One notification is enough for a neighbourhood.
-        if let (1, Some(ecn)) = (notice.hops, claims.config.ecn) {
+        let Some(ecn) = claims.config.ecn else {
+            return;
+        };
+        let everyone = ecn.protects == Protects::TwoHops;
+        // One notification is enough for a neighbourhood, if it protects all.
+        if notice.hops == 1 && everyone {
             claims.notify_from = claims.notify_from.max(now + ecn.again);
         }
-        match (notice.hops, claims.config.ecn) {
-            (0, Some(_)) if notice.via == own => claims.notice = Some(Notice { hops: 1, ..notice }),
-            (1, Some(ecn)) if notice.origin != own => {
+        match (notice.hops, notice.slot) {
+            (0, _) if notice.via == own => claims.notice = Some(Notice { hops: 1, ..notice }),
+            (1, _) if everyone && notice.origin != own => {
+                claims.shy_until = claims.shy_until.max(now + ecn.lasts);
+                self.reconsider(now);
+            }
+            (1, Some(slot)) if !everyone && notice.origin != own => {
+                claims.reserved.keep(slot, now, now + ecn.lasts);
                 claims.shy_until = claims.shy_until.max(now + ecn.lasts);
                 self.reconsider(now);
             }

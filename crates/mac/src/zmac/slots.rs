@@ -132,17 +132,27 @@ impl Schedule {
 
     /// The earliest moment from `at` on that lies neither in a barred time slot nor less than `guard` before one.
     pub fn clear_from(&self, at: Instant, slot: Duration, guard: Duration) -> Instant {
-        let mut at = at;
-        // Owners recur with their frames, so a bar that lasts longer than this is permanent.
-        for _ in 0..1024 {
-            let here = index(at, slot);
-            if !self.bars(here) && !self.is_barred(at + guard, slot) {
-                return at;
-            }
-            at = Instant::ZERO + slot * (here.saturating_add(1));
-        }
-        at
+        clear_from(at, slot, guard, |index| self.bars(index))
     }
+}
+
+/// The earliest moment from `at` on that lies neither in a time slot of which `bars` is true, nor less than `guard` before one.
+pub(crate) fn clear_from(
+    at: Instant,
+    slot: Duration,
+    guard: Duration,
+    bars: impl Fn(u64) -> bool,
+) -> Instant {
+    let mut at = at;
+    // Owners recur with their frames, so a bar that lasts longer than this is permanent.
+    for _ in 0..1024 {
+        let here = index(at, slot);
+        if !bars(here) && !bars(index(at + guard, slot)) {
+            return at;
+        }
+        at = Instant::ZERO + slot * (here.saturating_add(1));
+    }
+    at
 }
 
 fn index(at: Instant, slot: Duration) -> u64 {

@@ -7,7 +7,7 @@ use chappe_core::{
 use chappe_dpclo::header;
 
 use super::{Node, RECEIPTS, ROUTED, address};
-use crate::frame::{self, ACKS_MAX, ALL, Ack, BURST_MAX, Burst, Frame, Kind, PART, Part};
+use crate::frame::{self, ACKS_MAX, ALL, Ack, Burst, Frame, Kind, PART, Part};
 use crate::settings::Hop;
 
 /// The class of frames that no router's packet is in.
@@ -143,13 +143,13 @@ impl Node {
         if small {
             self.answer.slot.1 = now;
         }
-        // Two short frames instead of one: what is lost costs the time of a burst.
-        let least = 1 + usize::from(small);
+        // Two short frames instead of one: what is lost costs the time of a burst. A cable hardly loses.
+        let least = 1 + usize::from(small && self.gate.is_shared());
         let recent = |at| now.saturating_since(at) < HASTE;
         let haste = self.has_few_neighbours() && self.urgent_at.is_some_and(recent);
         let most = match self.gate.is_shared() && haste {
             true => BURST_HASTE,
-            false => BURST_MAX,
+            false => self.config.air.burst_max(),
         };
         (self.express, self.longest) = (self.gate.data_at() > now, 0);
         self.burst = Burst {
@@ -279,9 +279,10 @@ impl Node {
 
     fn write_copy(&mut self, order: u64, draft: &mut Draft, sdu: &mut [u8]) -> Option<()> {
         let room = sdu.len().checked_sub(draft.at + PART)?;
-        let copies = match self.has_few_neighbours() {
-            true => COPIES,
-            false => COPIES_OF_MANY,
+        let copies = match (self.gate.is_shared(), self.has_few_neighbours()) {
+            (false, _) => return None,
+            (_, true) => COPIES,
+            (_, false) => COPIES_OF_MANY,
         };
         let copy = self
             .recovery
@@ -368,7 +369,7 @@ impl Node {
         let until = match frame.burst.rest {
             0 => now,
             // A frame more than there are: others may send in between.
-            rest => now + exchange * (u64::from(rest.min(BURST_MAX)) + 1),
+            rest => now + exchange * (u64::from(rest.min(self.config.air.burst_max())) + 1),
         };
         self.recovery.heard(now, from, frame.burst.number, until);
         for ack in frame.acks() {
@@ -389,7 +390,8 @@ impl Node {
 
     fn on_routed(&mut self, now: Instant, arrival: Arrival<'_>, from: u16, frame: &Frame<'_>) {
         let octets = arrival.sdu.len();
-        let rest = self.config.air.exchange(octets) * u64::from(frame.burst.rest.min(BURST_MAX));
+        let rest = self.config.air.exchange(octets)
+            * u64::from(frame.burst.rest.min(self.config.air.burst_max()));
         match frame.parts().next() {
             // What goes on from here leaves when the burst is over.
             Some(first) if first.to == self.config.number => {
@@ -426,7 +428,7 @@ impl Node {
             let full = self.config.air.exchange(self.config.mtu);
             // What goes on carries the acknowledgement.
             let wait = match goes_on(part.body, part.to) {
-                true => rest + full * u64::from(BURST_MAX),
+                true => rest + full * u64::from(self.config.air.burst_max()),
                 false => rest + TURN,
             };
             if !self.recovery.on_frame(now, from, (life, part.number), wait) {

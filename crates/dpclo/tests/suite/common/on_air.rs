@@ -45,6 +45,18 @@ impl Access {
             contention: zmac::Config::of_rate(Rate::Dsss2),
         }
     }
+
+    /// The same with notifications for the station that suffers alone, as the improved variant wants it.
+    pub fn zmac_sparing(slots_s: u64) -> Access {
+        let contention = zmac::Config {
+            ecn: Some(zmac::Ecn::SPARING),
+            ..zmac::Config::of_rate(Rate::Dsss2)
+        };
+        Access::Zmac {
+            slots_s,
+            contention,
+        }
+    }
 }
 
 /// What a run gave: packets a second and mean delay in seconds of every flow, and the routers as they are then.
