@@ -14,6 +14,7 @@ mod flow;
 pub mod kcptun;
 mod medium;
 pub mod pairs;
+pub mod plain;
 pub mod rivals;
 mod segment;
 pub mod starts;
