@@ -4,8 +4,8 @@
 //! `matrix 300ms 5%` or `matrix -100Mbit/s` (a `-` leaves out), and judges each; `matrix short` takes the twelve that the tests run. `matrix seeds=3` measures
 //! each cell with three seeds, and judges the mean; `first=101` takes the seeds from 101 on. `matrix window=16` lets TCP have sixteen times under way what the path holds
 //! instead of four. `matrix table` prints all as one table, and the worst cells. A cell is met if the
-//! transfer gets 95 % of (1 - p) C for the losses that there were, and 97 % of the better of plain cubic and plain BBR
-//! (`tests/suite/air/cells.rs` says how both are computed; `rivals.rs` what other tunnels get). `matrix trace 100Mbit/s 600ms 5%` prints each half second of cells. Cells are measured on all processors.
+//! transfer gets 95 % of (1 - p) C for the losses that there were, and 97 % of the better of plain cubic, which is simulated, and
+//! plain BBR, which is computed (`tests/suite/air/cells.rs`; `rivals.rs` says what other tunnels get). `matrix trace 100Mbit/s 600ms 5%` prints each half second of cells. Cells are measured on all processors.
 
 #[path = "../tests/suite/air/mod.rs"]
 mod air;

@@ -1,7 +1,7 @@
 //! What plain cubic gets on a path, simulated: the flow of `flow.rs` over the same medium and with the same losses as the link's transfer.
 //!
 //! A formula of TCP's mean window (RFC 9438, 5.1) leaves out what losses cost a small window: timeouts, and the time that a segment takes on
-//! a slow path. At 1 Mbit/s and 2 ms it promises a full path at 30 % of losses, where a flow gets a tenth.
+//! a slow path. At 1 Mbit/s and 2 ms it promises a full path at 30 % of losses, where a flow gets a hundredth.
 
 use chappe_core::{Duration, Instant};
 
