@@ -743,6 +743,12 @@ impl Run {
         flows.map(|flow| flow.receiver.received()).collect()
     }
 
+    /// Timeouts of all flows, and how many of them were taken back.
+    pub fn timeouts_of_flows(&self) -> (u64, u64) {
+        let timeouts = self.flows.iter().map(|flow| flow.sender.timeouts);
+        timeouts.fold((0, 0), |sum, more| (sum.0 + more.0, sum.1 + more.1))
+    }
+
     /// A segment as Linux makes it, with stamps in milliseconds.
     fn segment(&mut self, from: usize, seq: u32, ack: u32, payload: usize) -> Vec<u8> {
         self.packet(from, 0, (seq, ack), (&[], payload))
