@@ -59,6 +59,7 @@ fn main() {
         print_table(&judged);
     } else {
         print_list(&judged);
+        print_pings(&judged);
     }
     let met = judged.iter().filter(|judged| judged.is_met()).count();
     println!(
