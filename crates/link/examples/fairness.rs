@@ -30,7 +30,7 @@ fn main() {
     }
     cells.retain(|cell| words.iter().all(|word| cell.name.contains(word.as_str())));
     println!(
-        "{:28} | Jain, least | least flow of mean | all of (1-p)C",
+        "{:28} | Jain, least | least flow of mean | all of (1-p)C | timeouts, spurious",
         "path"
     );
     let mut met = 0;
@@ -44,10 +44,12 @@ fn main() {
         let share = runs.iter().map(|run| run.share).sum::<f64>() / runs.len() as f64;
         met += usize::from(jain >= JAIN);
         println!(
-            "{:28} | {jain:11.3} | {:16.0} % | {:11.1} %{}",
+            "{:28} | {jain:11.3} | {:16.0} % | {:11.1} % | {:8} {:8}{}",
             cell.name,
             least.fold(1.0, f64::min) * 100.0,
             share * 100.0,
+            runs.iter().map(|run| run.timeouts.0).sum::<u64>(),
+            runs.iter().map(|run| run.timeouts.1).sum::<u64>(),
             if jain >= JAIN { "" } else { "  NOT MET" },
         );
     }

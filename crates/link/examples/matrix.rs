@@ -2,10 +2,10 @@
 //!
 //! `cargo run --release -p chappe-link --example matrix [WORD...]` measures the cells whose names contain all words, for example
 //! `matrix 300ms 5%` or `matrix -100Mbit/s` (a `-` leaves out), and judges each; `matrix short` takes the twelve that the tests run. `matrix seeds=3` measures
-//! each cell with three seeds, and judges the mean. `matrix window=16` lets TCP have sixteen times under way what the path holds
+//! each cell with three seeds, and judges the mean; `first=101` takes the seeds from 101 on. `matrix window=16` lets TCP have sixteen times under way what the path holds
 //! instead of four. `matrix table` prints all as one table, and the worst cells. A cell is met if the
-//! transfer gets 95 % of (1 - p) C for the losses that there were, and 97 % of the better of plain cubic and plain BBR
-//! (`tests/suite/air/cells.rs` says how both are computed; `rivals.rs` what other tunnels get). `matrix trace 100Mbit/s 600ms 5%` prints each half second of cells. Cells are measured on all processors.
+//! transfer gets 95 % of (1 - p) C for the losses that there were, and 97 % of the better of plain cubic, which is simulated, and
+//! plain BBR, which is computed (`tests/suite/air/cells.rs`; `rivals.rs` says what other tunnels get). `matrix trace 100Mbit/s 600ms 5%` prints each half second of cells. Cells are measured on all processors.
 
 #[path = "../tests/suite/air/mod.rs"]
 mod air;
@@ -29,6 +29,8 @@ fn main() {
     };
     let seeds = take(&|word| word.starts_with("seeds="));
     let seeds = seeds.and_then(|word| word["seeds=".len()..].parse().ok());
+    let first = take(&|word| word.starts_with("first="));
+    let first = first.and_then(|word| word["first=".len()..].parse().ok());
     let window = take(&|word| word.starts_with("window="));
     let window = window.and_then(|word| word["window=".len()..].parse().ok());
     let traced = take(&|word| word == "trace").is_some();
@@ -46,16 +48,18 @@ fn main() {
         cell.air.window = cell.air.window_of(window.unwrap_or_default());
     }
     let seeds = seeds.unwrap_or(1u64).max(1);
+    let first = first.unwrap_or(1u64);
     if traced {
-        cells.iter().for_each(trace);
+        cells.iter().for_each(|cell| trace(cell, first));
         return;
     }
     let begun = Instant::now();
-    let judged = measure(&cells, seeds);
+    let judged = measure(&cells, first..first + seeds);
     if table {
         print_table(&judged);
     } else {
         print_list(&judged);
+        print_pings(&judged);
     }
     let met = judged.iter().filter(|judged| judged.is_met()).count();
     println!(
@@ -67,13 +71,13 @@ fn main() {
 }
 
 /// Prints what becomes of a cell each half second: where the loss of efficiency goes.
-fn trace(cell: &Cell) {
+fn trace(cell: &Cell, seed: u64) {
     const STEP: u64 = 500;
     println!("{}", cell.name);
     println!(
         "   s | Mbit/s, pace, pace back, packets that wait there | TCP under way, bodies open, oldest sent, held there, lost | idle %, new again repair fill %, dropped by the queue"
     );
-    let mut run = air::Run::new(cell.air, 1);
+    let mut run = air::Run::new(cell.air, seed);
     let end = 2_000 + cell.air.delay.nanos() / 1_000_000 * 20 + cell.secs * 1_000;
     let mut before = run.tally();
     for step in 1..=end / STEP {
@@ -128,7 +132,7 @@ impl Judged {
 }
 
 /// Measures all cells, the longest first, on as many threads as there are processors.
-fn measure(cells: &[Cell], seeds: u64) -> Vec<Judged> {
+fn measure(cells: &[Cell], seeds: std::ops::Range<u64>) -> Vec<Judged> {
     let mut order: Vec<usize> = (0..cells.len()).collect();
     order.sort_by_key(|&at| {
         let cell = &cells[at];
@@ -136,7 +140,7 @@ fn measure(cells: &[Cell], seeds: u64) -> Vec<Judged> {
     });
     let mut rows = on_all_processors(order.len(), |place| {
         let at = order[place];
-        let rows: Vec<Row> = (1..=seeds).map(|seed| cells[at].measure(seed)).collect();
+        let rows: Vec<Row> = seeds.clone().map(|seed| cells[at].measure(seed)).collect();
         (at, rows)
     });
     rows.sort_by_key(|row| row.0);

@@ -204,7 +204,8 @@ impl Pace {
         self.spread = match reordering > Duration::ZERO {
             true => sight.smoothed.saturating_sub(sight.lately) + reordering,
             false => Duration::ZERO,
-        } + sight.host_delay;
+        } + sight.host_delay
+            + self.bunch;
         let sight = &Sight {
             jitter: sight.jitter + self.bunch,
             ..*sight

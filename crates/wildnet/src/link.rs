@@ -394,6 +394,11 @@ impl Link {
         self.contact.pto_at
     }
 
+    /// The most urgent class of all that waits to leave; with `again` also to be sent again or repaired. [`SERVICES`] if nothing waits.
+    pub fn most_urgent(&self, again: bool) -> usize {
+        self.sender.most_urgent(again)
+    }
+
     /// Whether a lost body or a repair is to be sent at once.
     pub fn repeats(&self) -> bool {
         self.sender.has_lost() || self.sender.owes_repair()

@@ -167,7 +167,8 @@ impl Sender {
     /// Closes a bin of the loss estimate: a slot has ended, or a stretch of time.
     pub fn close_bin(&mut self, now: Instant) {
         let ordered = self.loss.reordering(now) == Duration::ZERO;
-        self.conditions.estimate_mut().close_bin(ordered);
+        let in_slots = self.conditions.config().turns;
+        self.conditions.estimate_mut().close_bin(ordered, in_slots);
     }
 
     /// A new slot begins; `heard`: a report came since the last one.
@@ -367,8 +368,8 @@ impl Sender {
         if let Some(len) = self.returned_len() {
             return Some(len.min(self.conditions.config().body_max()));
         }
-        if let Some(oldest) = self.window.oldest_lost() {
-            return Some(self.window.body(oldest).len());
+        if let Some(first) = self.window.first_lost() {
+            return Some(self.window.body(first).len());
         }
         let config = self.conditions.config();
         if self.repairs.is_owing() {
@@ -448,7 +449,7 @@ impl Sender {
     }
 
     /// Lost bodies first, since others may wait for them at the peer; then the repairs of a round that has begun, and only
-    /// then what is new. Packets of a more urgent class than all of these go before them.
+    /// then what is new. Packets of a more urgent class than all of these go before them, and so do repairs.
     fn choose_useful(&mut self, now: Instant, chance: Chance, out: &mut Out<'_>) -> Option<Choice> {
         if let Some(seq) = self.next_twin(now) {
             self.window.note_copy(seq);
@@ -469,6 +470,13 @@ impl Sender {
             && let Some(seq) = self.next_insisted(false)
         {
             return Some(seq);
+        }
+        let hurries = self.repairs_are_more_urgent();
+        if chance.again
+            && hurries
+            && let Some(choice) = self.owed_repair(out)
+        {
+            return Some(choice);
         }
         if chance.again
             && let Some(seq) = self.next_lost(now)
@@ -543,14 +551,16 @@ impl Sender {
     }
 
     /// Whether a packet waits for its first transmission in a more urgent class than everything that waits to be sent again or
-    /// repaired. What a path in doubt gave back, and copies of what was lost several times, count as the least urgent class.
+    /// repaired.
     fn has_more_urgent(&self) -> bool {
-        let Some(new) = self.queues.front_service().filter(|_| !self.is_full()) else {
-            return false;
-        };
-        if new + 1 >= SERVICES {
-            return false;
-        }
+        let new = self.queues.front_service().filter(|_| !self.is_full());
+        let new = new.filter(|new| new + 1 < SERVICES);
+        new.is_some_and(|new| self.class_again().is_some_and(|again| new < again))
+    }
+
+    /// The most urgent class of what waits to be sent again or repaired. What a path in doubt gave back, and copies of what was lost
+    /// several times, count as the least urgent class.
+    fn class_again(&self) -> Option<usize> {
         let lost = self
             .window
             .lost()
@@ -558,10 +568,28 @@ impl Sender {
         let lost = lost.filter_map(|seq| self.window.entry(seq));
         let lost = lost.map(|entry| usize::from(entry.service));
         let others = self.owes_returned() || !self.insistence.is_empty();
-        let waiting = lost
-            .chain(self.repairs.owing_service())
-            .chain(others.then_some(SERVICES - 1));
-        waiting.min().is_some_and(|most_urgent| new < most_urgent)
+        lost.chain(self.repairs.owing_service())
+            .chain(others.then_some(SERVICES - 1))
+            .min()
+    }
+
+    /// Whether the next repair is for a more urgent class than all lost bodies.
+    fn repairs_are_more_urgent(&self) -> bool {
+        let first = self.window.first_lost();
+        let lost = first.and_then(|seq| self.window.entry(seq));
+        let lost = lost.map(|entry| usize::from(entry.service));
+        lost.is_some_and(|lost| {
+            self.repairs
+                .owing_service()
+                .is_some_and(|class| class < lost)
+        })
+    }
+
+    /// The most urgent class of all that waits to leave; with `again` also to leave once more. [`SERVICES`] if nothing waits.
+    pub fn most_urgent(&self, again: bool) -> usize {
+        let again = self.class_again().filter(|_| again);
+        let waiting = self.queues.front_service().into_iter().chain(again);
+        waiting.min().unwrap_or(SERVICES)
     }
 
     /// A new body, if one may leave and the repairs of its block still fit.

@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 
-use chappe_core::Instant;
+use chappe_core::{Duration, Instant};
 use chappe_sys::tun::Joined;
 use chappe_wildnet::{FLOWS, SERVICES};
 
@@ -16,6 +16,9 @@ use super::{Added, Container, Packer, Rest};
 const SMALL: usize = 128;
 /// This many octets of small packets are worth a separate frame.
 const SMALL_MOST: usize = 512;
+/// How long a small packet waits for a frame that leaves anyway: as long as a report does ([`chappe_wildnet::Config::ack_delay`]). Beside
+/// a transfer a report is always due a little later, since it leaves with the next frame and another one comes up.
+const RIDE: Duration = Duration::from_millis(10);
 /// Lower and upper bound of a class's queue limit in octets.
 const LEAST: usize = 64 << 10;
 const MOST: usize = 16 << 20;
@@ -136,14 +139,14 @@ impl Queues {
         }
     }
 
-    /// When a class may send. Small packets wait until `ride`, when a frame leaves anyway.
+    /// When a class may send. Small packets wait until `ride`, when a frame leaves anyway, but not for longer than [`RIDE`].
     pub fn ready_at(&self, class: usize, ride: Option<Instant>) -> Option<Instant> {
         let class = self.classes.get(class).filter(|class| class.packets > 0)?;
         // Large packets, or enough small ones, are worth a frame at once.
         let waits = class.large == 0 && class.octets < SMALL_MOST;
         match ride.filter(|_| waits) {
             None => Some(Instant::ZERO),
-            Some(ride) => Some(ride),
+            Some(ride) => Some(class.oldest().map_or(ride, |since| ride.min(since + RIDE))),
         }
     }
 
@@ -179,6 +182,17 @@ impl Class {
             flow.credit = QUANTUM;
             self.young.push_back(number);
         }
+    }
+
+    /// Since when the oldest packet has waited.
+    fn oldest(&self) -> Option<Instant> {
+        let listed = self.young.iter().chain(&self.old);
+        let flows = listed.filter_map(|&number| self.flows.get(number));
+        let oldest = |flow: &Flow| {
+            let rest = flow.rest.as_ref().map(|(_, since)| *since);
+            rest.or(flow.packets.front().map(|queued| queued.since))
+        };
+        flows.filter_map(oldest).min()
     }
 
     fn longest(&self) -> Option<usize> {

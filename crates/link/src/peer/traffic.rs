@@ -295,12 +295,17 @@ impl Peer {
 
     /// Gives the link its next container, if the link has none and could send it now.
     fn feed(&mut self, now: Instant, path: usize, again: bool) {
-        let first = again && self.link.repeats();
-        if self.link.report().queued > 0 || !self.link.can_open() || first {
+        if !self.link.can_open() {
             return;
         }
+        // What is repeated goes first, and a container that the link has. Only a more urgent class does not wait for them.
+        let busy = self.link.report().queued > 0 || again && self.link.repeats();
+        let classes = match busy {
+            true => self.link.most_urgent(again),
+            false => SERVICES,
+        };
         let ride = self.link.report_at();
-        for class in 0..SERVICES {
+        for class in 0..classes {
             if self.queues.ready_at(class, ride).is_none_or(|at| at > now) {
                 continue;
             }

@@ -342,17 +342,24 @@ impl SendWindow {
         self.lost.iter().copied()
     }
 
-    pub fn oldest_lost(&self) -> Option<u32> {
-        self.lost().min_by_key(|seq| seq.wrapping_sub(self.base))
+    /// The lost body that is taken next.
+    pub fn first_lost(&self) -> Option<u32> {
+        self.lost().min_by_key(|&seq| self.turn_of_lost(seq))
     }
 
-    /// Takes the oldest lost body from the queue.
+    /// Lost bodies of a more urgent class go first, and of the same class the older ones. By number and not by arrival: the receiver may
+    /// hold everything later until this one comes.
+    fn turn_of_lost(&self, seq: u32) -> (u8, u32) {
+        let class = self.entry(seq).map_or(0, |entry| entry.service);
+        (class, seq.wrapping_sub(self.base))
+    }
+
+    /// Takes the first lost body from the queue.
     pub fn pop_lost(&mut self) -> Option<u32> {
         loop {
-            // By number and not by arrival: the receiver may hold everything later until this one comes.
             let place = (0..self.lost.len()).min_by_key(|&i| {
                 let seq = self.lost.get(i);
-                seq.map_or(u32::MAX, |seq| seq.wrapping_sub(self.base))
+                seq.map(|&seq| self.turn_of_lost(seq))
             })?;
             let seq = self.lost.remove(place)?;
             // A late report or a repair may have settled it meanwhile.

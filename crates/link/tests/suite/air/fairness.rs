@@ -12,6 +12,8 @@ pub struct Fairness {
     pub rates: Vec<f64>,
     /// What all together got of (1 - p) C.
     pub share: f64,
+    /// Timeouts of all flows, and how many of them were taken back.
+    pub timeouts: (u64, u64),
 }
 
 impl Fairness {
@@ -42,6 +44,7 @@ pub fn of(cell: &Cell, seed: u64) -> Fairness {
     let sum: f64 = rates.iter().sum();
     Fairness {
         share: sum / cell.bound,
+        timeouts: run.timeouts_of_flows(),
         rates,
     }
 }

@@ -2,8 +2,10 @@
 //!
 //! Cubic (RFC 9438, with its Reno-friendly region and fast convergence), selective acknowledgements (RFC 2018), losses by the order of
 //! transmissions (RFC 8985 without a window of reordering, since the link keeps the order of a flow), a retransmission timeout
-//! (RFC 6298, from 200 ms on as in Linux), proportional rate reduction (RFC 6937), an acknowledgement for every second segment, or 40 ms
-//! later (RFC 1122). Not modelled: HyStart. A sender always has something to send.
+//! (RFC 6298, at least 200 ms after the smoothed round trip as in Linux's `__tcp_set_rto`), which is taken back if an acknowledgement shows
+//! that it was spurious (F-RTO with selective acknowledgements, RFC 5682, 3, as Linux does by default; the response is that of RFC 4015),
+//! proportional rate reduction (RFC 6937), an acknowledgement for every second segment, or 40 ms later (RFC 1122). Not modelled: HyStart. A
+//! sender always has something to send.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,7 +16,7 @@ const FIRST: f64 = 10.0;
 /// Cubic's C and beta (RFC 9438, 5).
 const CUBIC: f64 = 0.4;
 const BETA: f64 = 0.7;
-/// Bounds of the retransmission timeout: Linux's least, RFC 6298's first, and a most that a run can wait for.
+/// The retransmission timeout: Linux's least beyond the smoothed round trip, RFC 6298's first, and a most that a run can wait for.
 const RTO_LEAST: Duration = Duration::from_millis(200);
 const RTO_FIRST: Duration = Duration::from_secs(1);
 const RTO_MOST: Duration = Duration::from_secs(60);
@@ -49,6 +51,20 @@ pub struct Sender {
     round_trip: Option<(Duration, Duration)>,
     expires: Option<Instant>,
     doubled: u32,
+    /// What the timeout has changed, to be taken back if it was spurious.
+    undo: Option<Undo>,
+    /// Timeouts, and those of them that were taken back.
+    pub timeouts: (u64, u64),
+}
+
+/// A sender's state before a timeout.
+#[derive(Clone, Debug)]
+struct Undo {
+    open: BTreeMap<u32, u64>,
+    sent: BTreeMap<u64, (u32, Instant)>,
+    window: f64,
+    threshold: f64,
+    before: f64,
 }
 
 impl Sender {
@@ -71,6 +87,8 @@ impl Sender {
             round_trip: None,
             expires: None,
             doubled: 0,
+            undo: None,
+            timeouts: (0, 0),
         }
     }
 
@@ -101,6 +119,7 @@ impl Sender {
 
     /// All before `acked` and those of the blocks (first, and behind the last) have arrived.
     pub fn on_acknowledgement(&mut self, now: Instant, acked: u32, blocks: &[(u32, u32)]) {
+        self.notice_spurious(acked, blocks);
         let mut newest = None;
         let mut news = 0;
         for (first, behind) in blocks.iter().copied().chain([(0, acked)]) {
@@ -138,6 +157,35 @@ impl Sender {
         if self.recovered.is_none() {
             self.grow(now, f64::from(news));
         }
+    }
+
+    /// Takes the timeout back if something has arrived that it took for lost and that has not left again.
+    fn notice_spurious(&mut self, acked: u32, blocks: &[(u32, u32)]) {
+        let mut all = blocks.iter().copied().chain([(0, acked)]);
+        let late = |(first, behind): (u32, u32)| {
+            let known = self.lost.range(first..behind.max(first));
+            let was_open = |seq: &u32| {
+                let undo = self.undo.as_ref();
+                undo.is_some_and(|undo| undo.open.contains_key(seq))
+            };
+            known.into_iter().any(was_open)
+        };
+        if !all.any(late) {
+            return;
+        }
+        let Some(undo) = self.undo.take() else {
+            return;
+        };
+        for (seq, transmission) in undo.open {
+            if self.lost.remove(&seq) {
+                self.open.insert(seq, transmission);
+                let sent = undo.sent.get(&transmission);
+                self.sent.extend(sent.map(|sent| (transmission, *sent)));
+            }
+        }
+        self.window = self.window.max(undo.window);
+        (self.threshold, self.before, self.growth) = (undo.threshold, undo.before, None);
+        self.timeouts.1 += 1;
     }
 
     /// A flow keeps its order: what left before a transmission that has arrived is lost.
@@ -203,7 +251,7 @@ impl Sender {
 
     fn timeout(&self) -> Duration {
         let usual = self.round_trip.map_or(RTO_FIRST, |(smoothed, variation)| {
-            (smoothed + variation * 4).max(RTO_LEAST)
+            smoothed + (variation * 4).max(RTO_LEAST)
         });
         (usual * (1 << self.doubled.min(8))).min(RTO_MOST)
     }
@@ -219,7 +267,22 @@ impl Sender {
             return;
         }
         self.lost.extend(self.open.keys());
-        (self.open, self.sent) = Default::default();
+        let (window, threshold, before) = (self.window, self.threshold, self.before);
+        let (open, sent) = (
+            std::mem::take(&mut self.open),
+            std::mem::take(&mut self.sent),
+        );
+        // Of a second timeout in a row the first one's state counts.
+        if self.doubled == 0 {
+            self.undo = Some(Undo {
+                open,
+                sent,
+                window,
+                threshold,
+                before,
+            });
+        }
+        self.timeouts.0 += 1;
         self.reduce();
         (self.window, self.recovered, self.allowed) = (1.0, None, None);
         self.doubled += 1;
