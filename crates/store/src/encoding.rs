@@ -190,33 +190,40 @@ pub(crate) fn put_differences(out: &mut Vec<u8>, values: &[i64], short: bool) {
         put_varint(out, constant as u64);
     }
     put_zigzag(out, values.first().copied().unwrap_or(0));
-    let between = |pair: &[i64; 2]| match short {
-        true => i64::from((pair[1] as i32).wrapping_sub(pair[0] as i32)),
-        false => pair[1].wrapping_sub(pair[0]),
-    };
     let mut differences = [0; BLOCK];
     let mut rest = values;
     while rest.len() > 1 {
-        let pairs = rest.len().min(BLOCK + 1) - 1;
-        for (difference, pair) in differences.iter_mut().zip(rest.array_windows()) {
-            *difference = between(pair);
+        let count = rest.len().min(BLOCK + 1) - 1;
+        let block = &mut differences[..count];
+        let mut least = i64::MAX;
+        for (difference, pair) in block.iter_mut().zip(rest.array_windows()) {
+            let [before, after] = *pair;
+            *difference = match short {
+                true => i64::from((after as i32).wrapping_sub(before as i32)),
+                false => after.wrapping_sub(before),
+            };
+            least = least.min(*difference);
         }
-        put_block(out, &differences[..pairs]);
-        rest = &rest[pairs..];
+        put_block(out, block, least);
+        rest = &rest[count..];
     }
 }
 
-fn put_block(out: &mut Vec<u8>, differences: &[i64]) {
-    let least = differences.iter().copied().min().unwrap_or(0);
+/// A block of differences, of which `least` is one and none is less.
+fn put_block(out: &mut Vec<u8>, differences: &[i64], least: i64) {
     put_zigzag(out, least);
-    let above = |difference: &i64| difference.wrapping_sub(least) as u64;
     let widths = out.len();
     out.resize(widths + BLOCK / PART, 0);
     for (place, part) in differences.chunks(PART).enumerate() {
-        let width = width_of(part.iter().map(above).fold(0, |all, one| all | one));
+        let mut above = [0; PART];
+        let mut all = 0;
+        for (above, difference) in above.iter_mut().zip(part) {
+            *above = difference.wrapping_sub(least) as u64;
+            all |= *above;
+        }
+        let width = width_of(all);
         out[widths + place] = width as u8;
-        let zeros = std::iter::repeat_n(0, PART - part.len());
-        pack(out, part.iter().map(above).chain(zeros), width);
+        pack(out, above.into_iter(), width);
     }
 }
 

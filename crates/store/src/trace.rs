@@ -168,27 +168,41 @@ fn encode(trace: &impl Columns) -> Result<[Vec<Chunk>; TABLES.len()], ParquetErr
 
 /// The cells of a column in the narrowest type that holds every value as it is, and whether there are gaps.
 fn cells(data: &Data) -> (Cells<'_>, bool) {
-    let cells = match data {
+    match data {
         Data::Whole(values) => {
-            let short = |value: &i64| *value == NONE || i32::try_from(*value).is_ok();
-            match values.iter().all(short) {
-                true => Cells::Short(values),
-                false => Cells::Long(values),
+            // A number is short if its sign and its upper bits are one bit. One loop without branches looks at all.
+            let (mut long, mut gaps) = (0, false);
+            for &value in values {
+                let none = value == NONE;
+                gaps |= none;
+                long |= if none {
+                    0
+                } else {
+                    value ^ i64::from(value as i32)
+                };
+            }
+            match long {
+                0 => (Cells::Short(values), gaps),
+                _ => (Cells::Long(values), gaps),
             }
         }
         Data::Real(values) => {
-            let short = |value: &f64| value.is_nan() || f64::from(*value as f32) == *value;
-            match values.iter().all(short) {
-                true => Cells::Single(values),
-                false => Cells::Double(values),
+            let (mut long, mut gaps) = (false, false);
+            for &value in values {
+                let none = value.is_nan();
+                gaps |= none;
+                long |= !none & (f64::from(value as f32) != value);
+            }
+            match long {
+                false => (Cells::Single(values), gaps),
+                true => (Cells::Double(values), gaps),
             }
         }
-        Data::Word { codes, words } => Cells::Listed {
-            codes,
-            list: List::Words(words),
-        },
-    };
-    (cells, data.has_gaps())
+        Data::Word { codes, words } => {
+            let list = List::Words(words);
+            (Cells::Listed { codes, list }, false)
+        }
+    }
 }
 
 fn decode(file: File, name: &str) -> Result<(About, Table), ParquetError> {

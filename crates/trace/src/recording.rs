@@ -155,7 +155,8 @@ impl Recording {
         Trace {
             links: links(medium, self.largest),
             receptions,
-            frames: sent.iter().map(Sending::row).collect(),
+            // In the same memory.
+            frames: sent.into_iter().map(|frame| frame.row()).collect(),
             switches: self.switches.into_rows(),
             readings: self.readings.into_rows(),
             about: self.about,
@@ -222,18 +223,27 @@ struct Known {
 
 impl Shown {
     /// Whether a reading is new or has changed.
+    #[inline]
     fn changes(&mut self, reading: Reading) -> bool {
         // The same name is nearly always the same word in memory.
-        let called =
-            |known: &Reading| std::ptr::eq(known.name, reading.name) || known.name == reading.name;
-        let same = |row: &Known| row.reading.part == reading.part && called(&row.reading);
-        let expected = self.rows.get(self.last).map_or([0; 2], |row| row.then);
-        let known = (expected.into_iter()).find(|&place| self.rows.get(place).is_some_and(same));
-        let place = known.or_else(|| self.rows.iter().position(same));
-        let at = place.unwrap_or(self.rows.len());
-        if let (None, Some(last)) = (known, self.rows.get_mut(self.last)) {
-            last.then = [at, expected[0]];
-        }
+        let same = |row: &Known| {
+            let (known, new) = (row.reading.name, reading.name);
+            row.reading.part == reading.part && (std::ptr::eq(known, new) || known == new)
+        };
+        let [newer, older] = self.rows.get(self.last).map_or([0; 2], |row| row.then);
+        let is = |place: usize| self.rows.get(place).is_some_and(same);
+        let at = match (is(newer), is(older)) {
+            (true, _) => newer,
+            (_, true) => older,
+            _ => {
+                let place = self.rows.iter().position(same);
+                let at = place.unwrap_or(self.rows.len());
+                if let Some(last) = self.rows.get_mut(self.last) {
+                    last.then = [at, newer];
+                }
+                at
+            }
+        };
         self.last = at;
         let Some(known) = self.rows.get_mut(at) else {
             let then = [0; 2];
@@ -342,6 +352,7 @@ impl Recorder for Recording {
         due
     }
 
+    #[inline]
     fn read(&mut self, at: AirTime, node: usize, reading: Reading) {
         let shown = self.last.get_mut(node);
         if shown.is_some_and(|shown| shown.changes(reading)) {

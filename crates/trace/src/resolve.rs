@@ -250,11 +250,14 @@ impl Signals {
         self.bursts.sort_by_key(|signal| signal.start);
     }
 
-    /// Leaves behind what has ended at `start`, and meets what begins up to `until`.
-    fn pass(&mut self, start: AirTime, until: AirTime, meetings: &[Meeting]) {
-        for present in &mut self.present {
-            present.retain(|signal| signal.end > start);
-        }
+    /// Meets what begins up to `until`, leaves behind what has ended at `start`, and gives `take` what is present at any time between the
+    /// two, both included, but the meeting `own`.
+    fn pass(
+        &mut self,
+        (own, start, until): (u32, AirTime, AirTime),
+        meetings: &[Meeting],
+        mut take: impl FnMut(&Signal),
+    ) {
         let ([heard, bursts], [meeting, burst]) = (&mut self.present, &mut self.next);
         while let Some(&place) = self.heard.get(*meeting)
             && meetings[place as usize].started <= until
@@ -268,9 +271,18 @@ impl Signals {
             bursts.push(*signal);
             *burst += 1;
         }
+        for present in &mut self.present {
+            present.retain(|signal| {
+                let stays = signal.end > start;
+                if stays && signal.start <= until && signal.from != Origin::Meeting(own) {
+                    take(signal);
+                }
+                stays
+            });
+        }
     }
 
-    /// The signals that are present at any time from `start`, up to which all was passed, to `until`, both included; not the meeting `own`.
+    /// The signals that are present at any time from `start` to `until`, which were passed, both included; not the meeting `own`.
     fn others(
         &self,
         (own, start, until): (u32, AirTime, AirTime),
@@ -293,8 +305,6 @@ impl Signals {
         let content = air.content(frame);
         // A frame that was lost at its beginning is judged by what was there then.
         let until = meeting.at.max(own.start).min(own.end);
-        self.pass(own.start, until, meetings);
-        let others = || self.others((place, own.start, until));
         let allied = |other: &Signal| {
             content != 0
                 && other.start.saturating_since(own.start) <= ALLIED
@@ -302,7 +312,11 @@ impl Signals {
                 && content == air.content(air.frame(other))
         };
         hostile.clear();
-        hostile.extend(others().filter(|other| !allied(other)));
+        self.pass((place, own.start, until), meetings, |other| {
+            if !allied(other) {
+                hostile.push(*other);
+            }
+        });
         if let (Err(Loss::Collision), true, Some(unheard)) =
             (meeting.outcome, hostile.is_empty(), unheard)
         {
@@ -327,7 +341,8 @@ impl Signals {
             }
             // The frame that the receiver was with began before, or is the one that this one adds to.
             Err(Loss::PreambleMissed) => {
-                let earlier = others().filter(|other| other.start <= own.start);
+                let others = self.others((place, own.start, until));
+                let earlier = others.filter(|other| other.start <= own.start);
                 strongest(&mut earlier.copied())
             }
             Err(Loss::Transmitting) => self.sending_at(meeting.at),
