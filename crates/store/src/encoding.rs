@@ -1,8 +1,8 @@
 //! How values stand in a page of Parquet: packed bits, runs and differences.
 //!
 //! The format is Apache Parquet's ("Encodings", <https://parquet.apache.org/docs/file-format/data-pages/encodings/>). The crate
-//! `parquet` writes any column that Arrow knows; a column here has one of six kinds, so these few functions take a third of the time and a
-//! tenth of the program.
+//! `parquet` writes any column that Arrow knows, and hashes, compresses and copies for it. Columns here have one of six kinds, for which a few
+//! functions are enough; `docs/view.md` says what they save.
 
 use parquet::errors::ParquetError;
 
@@ -349,7 +349,7 @@ mod tests {
         assert_eq!(out, [0x80, 1, 4, 5, 2, 2, 0, 0, 0, 0]);
     }
 
-    /// Octets that nobody wrote give an error or some values.
+    /// Octets at random give an error or some values.
     #[test]
     fn any_octets_are_read_without_a_panic() {
         for seed in 0..2000 {

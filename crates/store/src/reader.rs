@@ -156,7 +156,7 @@ impl Reading {
                 };
                 let codes = runs(octets, width.into(), count)?;
                 let value = |code: u32| self.dictionary.get(code as usize).copied();
-                let values = codes.into_iter().map(|code| value(code));
+                let values = codes.into_iter().map(value);
                 let values = values.collect::<Option<_>>();
                 values.ok_or_else(|| wrong("a value that the dictionary lacks"))
             }
