@@ -24,7 +24,9 @@
 //! A file's name is the hash of scenario, seed and program ([`Provenance::key`]). It is written under a temporary name
 //! and renamed, so a file that is there is complete. Provenance, counters and bounds are in the file's key-value metadata.
 
+mod chunk;
 mod columns;
+mod encoding;
 mod reader;
 pub mod sweep;
 pub mod table;

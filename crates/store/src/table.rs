@@ -10,20 +10,14 @@
 //! # Ok::<(), chappe_store::StoreError>(())
 //! ```
 
+use std::collections::HashMap;
 use std::fs::File;
 use std::io;
 use std::path::Path;
-use std::sync::Arc;
 
-use parquet::basic::{Compression, LogicalType, Repetition, Type as Physical};
-use parquet::column::writer::ColumnWriter;
-use parquet::data_type::ByteArray;
 use parquet::errors::ParquetError;
-use parquet::file::metadata::KeyValue;
-use parquet::file::properties::WriterProperties;
-use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
-use parquet::schema::types::{Type, TypePtr};
 
+use crate::chunk::{self, Cells, Chunk, List, NO_WORD};
 use crate::{StoreError, write_whole};
 
 /// One column of a table.
@@ -69,14 +63,47 @@ impl Column {
         }
     }
 
-    fn physical(&self) -> Physical {
-        match self.values {
-            Values::Whole(_) => Physical::INT64,
-            Values::Real(_) => Physical::DOUBLE,
-            Values::Yes(_) => Physical::BOOLEAN,
-            Values::Text(_) => Physical::BYTE_ARRAY,
+    fn has_gaps(&self) -> bool {
+        match &self.values {
+            Values::Whole(_) | Values::Yes(_) => false,
+            Values::Real(values) => values.contains(&None),
+            Values::Text(values) => values.contains(&None),
         }
     }
+
+    fn encode(&self) -> Result<Chunk, ParquetError> {
+        let gaps = self.optional || self.has_gaps();
+        let encode = |cells: Cells<'_>| chunk::encode(&self.name, cells, gaps);
+        match &self.values {
+            Values::Whole(values) => encode(Cells::Long(values)),
+            Values::Yes(values) => encode(Cells::Yes(values)),
+            Values::Real(values) => {
+                let values = values.iter().map(|value| value.unwrap_or(f64::NAN));
+                encode(Cells::Double(&values.collect::<Vec<f64>>()))
+            }
+            Values::Text(texts) => {
+                let (codes, words) = numbered(texts);
+                let (codes, list) = (&codes, List::Words(&words));
+                encode(Cells::Listed { codes, list })
+            }
+        }
+    }
+}
+
+/// The distinct texts by their first use, and for each row the place of its text.
+fn numbered(texts: &[Option<String>]) -> (Vec<u32>, Vec<String>) {
+    let mut places: HashMap<&str, u32> = HashMap::new();
+    let mut words = Vec::new();
+    let codes = texts.iter().map(|text| {
+        let Some(text) = text else {
+            return NO_WORD;
+        };
+        *places.entry(text).or_insert_with(|| {
+            words.push(text.clone());
+            words.len() as u32 - 1
+        })
+    });
+    (codes.collect(), words)
 }
 
 /// Writes columns of equal length to a file, completely or not at all.
@@ -87,86 +114,13 @@ pub fn write(path: &Path, notes: &[(&str, String)], columns: &[Column]) -> Resul
 }
 
 pub(crate) fn encode(
-    file: &mut File,
+    file: &File,
     notes: &[(&str, String)],
     columns: &[Column],
 ) -> Result<(), ParquetError> {
-    let notes = notes
+    let chunks: Vec<Chunk> = columns
         .iter()
-        .map(|(key, value)| KeyValue::new(key.to_string(), value.clone()));
-    let properties = WriterProperties::builder()
-        .set_compression(Compression::SNAPPY)
-        .set_key_value_metadata(Some(notes.collect()))
-        .build();
-    let mut writer = SerializedFileWriter::new(file, schema(columns)?, Arc::new(properties))?;
-    let mut group = writer.next_row_group()?;
-    for column in columns {
-        write_column(&mut group, column)?;
-    }
-    group.close()?;
-    writer.close().map(|_| ())
-}
-
-fn schema(columns: &[Column]) -> Result<TypePtr, ParquetError> {
-    let mut fields = Vec::new();
-    for column in columns {
-        let repetition = match column.optional {
-            true => Repetition::OPTIONAL,
-            false => Repetition::REQUIRED,
-        };
-        let text = (column.physical() == Physical::BYTE_ARRAY).then_some(LogicalType::String);
-        let field = Type::primitive_type_builder(&column.name, column.physical())
-            .with_repetition(repetition)
-            .with_logical_type(text)
-            .build()?;
-        fields.push(Arc::new(field));
-    }
-    Ok(Arc::new(
-        Type::group_type_builder("flow")
-            .with_fields(fields)
-            .build()?,
-    ))
-}
-
-fn write_column(
-    group: &mut SerializedRowGroupWriter<'_, &mut File>,
-    column: &Column,
-) -> Result<(), ParquetError> {
-    let Some(mut writer) = group.next_column()? else {
-        return Err(ParquetError::General(
-            "fewer columns than the schema has".into(),
-        ));
-    };
-    match (writer.untyped(), &column.values) {
-        (ColumnWriter::Int64ColumnWriter(out), Values::Whole(values)) => {
-            out.write_batch(values, None, None)?;
-        }
-        (ColumnWriter::BoolColumnWriter(out), Values::Yes(values)) => {
-            out.write_batch(values, None, None)?;
-        }
-        (ColumnWriter::ByteArrayColumnWriter(out), Values::Text(values)) => {
-            let given: Vec<ByteArray> = values
-                .iter()
-                .flatten()
-                .map(|text| text.as_str().into())
-                .collect();
-            out.write_batch(&given, levels(values, column).as_deref(), None)?;
-        }
-        (ColumnWriter::DoubleColumnWriter(out), Values::Real(values)) => {
-            let given: Vec<f64> = values.iter().copied().flatten().collect();
-            out.write_batch(&given, levels(values, column).as_deref(), None)?;
-        }
-        _ => {
-            return Err(ParquetError::General(
-                "a column of an unexpected type".into(),
-            ));
-        }
-    }
-    writer.close()
-}
-
-/// Which values are there, for a column that may lack some.
-fn levels<T>(values: &[Option<T>], column: &Column) -> Option<Vec<i16>> {
-    let there = values.iter().map(|value| i16::from(value.is_some()));
-    column.optional.then(|| there.collect())
+        .map(Column::encode)
+        .collect::<Result<_, _>>()?;
+    chunk::write(file, "flow", notes, &chunks)
 }

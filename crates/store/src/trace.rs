@@ -6,25 +6,17 @@
 use std::borrow::Cow;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Mutex, PoisonError};
 
 use chappe_sim::AirTime;
 use chappe_trace::{About, Column, Data, NONE, TABLES, Table, Tables, Trace};
-use parquet::basic::{Compression, LogicalType, Repetition, Type as Physical};
-use parquet::column::writer::ColumnWriter;
-use parquet::data_type::ByteArray;
 use parquet::errors::ParquetError;
-use parquet::file::metadata::KeyValue;
-use parquet::file::properties::{EnabledStatistics, WriterProperties};
-use parquet::file::writer::SerializedFileWriter;
-use parquet::schema::types::{ColumnPath, Type, TypePtr};
 
+use crate::chunk::{self, Cells, Chunk, List};
+use crate::encoding::wrong;
 use crate::{StoreError, reader};
 
 const ABOUT: &str = "chappe.trace";
-
-/// Rows that are written at a time.
-const ROWS: usize = 1 << 16;
 
 /// Whether a folder holds a trace.
 pub fn is_trace(folder: &Path) -> bool {
@@ -81,24 +73,19 @@ pub fn write(folder: &Path, trace: &impl Columns) -> Result<(), StoreError> {
     part.push(format!(".{}.part", std::process::id()));
     let part = PathBuf::from(part);
     fs::create_dir_all(&part).map_err(failed)?;
-    let one = |table: &str| {
+    let note = [(ABOUT, about_json(trace.about()).to_string())];
+    let one = |table: &str, chunks: &[Chunk]| {
         let path = part.join(format!("{table}.parquet"));
         let file = File::create(&path).map_err(failed)?;
-        encode(&file, trace, table)
+        chunk::write(&file, table, &note, chunks)
             .map_err(|error| StoreError::format(&path, error.to_string()))?;
         file.sync_all().map_err(failed)
     };
+    let tables = encode(trace).map_err(|error| StoreError::format(folder, error.to_string()))?;
     let one = &one;
-    // Side by side: the largest takes as long as all others together.
-    std::thread::scope(|scope| {
-        let writers: Vec<_> = (TABLES.into_iter())
-            .map(|table| scope.spawn(move || one(table)))
-            .collect();
-        let written = writers.into_iter().map(|writer| match writer.join() {
-            Ok(written) => written,
-            Err(panic) => std::panic::resume_unwind(panic),
-        });
-        written.collect::<Result<(), _>>()
+    // Side by side, since each waits for the disk.
+    side_by_side(TABLES.into_iter().zip(&tables), |(table, chunks)| {
+        one(table, chunks)
     })?;
     if is_trace(folder) {
         for name in TABLES {
@@ -125,146 +112,97 @@ pub fn read(folder: &Path) -> Result<Tables, StoreError> {
     Ok(tables)
 }
 
-fn wrong(why: impl Into<String>) -> ParquetError {
-    ParquetError::General(why.into())
+/// Runs each of a few works on a thread of its own.
+fn side_by_side<T: Send, E: Send>(
+    works: impl Iterator<Item = T>,
+    work: impl Fn(T) -> Result<(), E> + Sync,
+) -> Result<(), E> {
+    let work = &work;
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = works.map(|one| scope.spawn(move || work(one))).collect();
+        let done = threads.into_iter().map(|thread| match thread.join() {
+            Ok(done) => done,
+            Err(panic) => std::panic::resume_unwind(panic),
+        });
+        done.collect()
+    })
 }
 
-/// How a column stands in a file.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct Form {
-    physical: Physical,
-    gaps: bool,
-}
-
-impl Form {
-    /// The narrowest type that holds every value as it is: half the octets take half the time to write.
-    fn of(data: &Data) -> Form {
-        let physical = match data {
-            Data::Whole(values) => {
-                let short = |value: &i64| *value == NONE || i32::try_from(*value).is_ok();
-                match values.iter().all(short) {
-                    true => Physical::INT32,
-                    false => Physical::INT64,
-                }
+/// The columns of each table, encoded by as many threads as there are processors: one that is free takes the next column.
+fn encode(trace: &impl Columns) -> Result<[Vec<Chunk>; TABLES.len()], ParquetError> {
+    let next = Mutex::new((0, 0));
+    let done = Mutex::new(Vec::new());
+    let processors = std::thread::available_parallelism().map_or(1, |count| count.get());
+    side_by_side(0..processors, |_| {
+        loop {
+            let (table, place) = {
+                let mut next = next.lock().unwrap_or_else(PoisonError::into_inner);
+                next.1 += 1;
+                (next.0, next.1 - 1)
+            };
+            let Some(name) = TABLES.get(table) else {
+                return Ok::<(), ParquetError>(());
+            };
+            if let Some(column) = trace.column(name, place) {
+                let (cells, gaps) = cells(&column.data);
+                let chunk = chunk::encode(&column.name, cells, gaps)?;
+                let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
+                done.push((table, place, chunk));
+                continue;
             }
-            Data::Real(values) => {
-                let short = |value: &f64| value.is_nan() || f64::from(*value as f32) == *value;
-                match values.iter().all(short) {
-                    true => Physical::FLOAT,
-                    false => Physical::DOUBLE,
-                }
-            }
-            Data::Word { .. } => Physical::BYTE_ARRAY,
-        };
-        Form {
-            physical,
-            gaps: data.has_gaps(),
-        }
-    }
-}
-
-fn schema(table: &str, columns: &[(String, Form)]) -> Result<TypePtr, ParquetError> {
-    let mut fields = Vec::new();
-    for (name, form) in columns {
-        let text = (form.physical == Physical::BYTE_ARRAY).then_some(LogicalType::String);
-        let field = Type::primitive_type_builder(name, form.physical)
-            .with_repetition(match form.gaps {
-                true => Repetition::OPTIONAL,
-                false => Repetition::REQUIRED,
-            })
-            .with_logical_type(text)
-            .build()?;
-        fields.push(Arc::new(field));
-    }
-    let group = Type::group_type_builder(table).with_fields(fields);
-    Ok(Arc::new(group.build()?))
-}
-
-fn encode(file: &File, trace: &impl Columns, table: &str) -> Result<(), ParquetError> {
-    let note = KeyValue::new(ABOUT.to_string(), about_json(trace.about()).to_string());
-    let mut properties = WriterProperties::builder()
-        .set_compression(Compression::SNAPPY)
-        .set_key_value_metadata(Some(vec![note]))
-        // Nobody searches by them, and they cost as much as the rest.
-        .set_statistics_enabled(EnabledStatistics::None)
-        .set_dictionary_enabled(false);
-    // The file begins with the schema, so each column is looked at before any is written.
-    let all = (0..).map_while(|place| trace.column(table, place));
-    let columns: Vec<(String, Form)> = all
-        .map(|column| (column.name.clone(), Form::of(&column.data)))
-        .collect();
-    for (name, form) in &columns {
-        if form.physical == Physical::BYTE_ARRAY {
-            let path = ColumnPath::from(name.as_str());
-            properties = properties.set_column_dictionary_enabled(path, true);
-        }
-    }
-    let schema = schema(table, &columns)?;
-    let mut writer = SerializedFileWriter::new(file, schema, Arc::new(properties.build()))?;
-    let mut group = writer.next_row_group()?;
-    for (place, (_, form)) in columns.into_iter().enumerate() {
-        let column = trace.column(table, place);
-        let column = column.ok_or_else(|| wrong("a column too few"))?;
-        let mut out = group
-            .next_column()?
-            .ok_or_else(|| wrong("a column too many"))?;
-        write_column(out.untyped(), &column.data, form)?;
-        out.close()?;
-    }
-    group.close()?;
-    writer.close().map(|_| ())
-}
-
-/// The values that are there, and for a column with gaps where they are.
-fn given<T: Copy, U>(
-    values: &[T],
-    form: Form,
-    there: impl Fn(T) -> bool,
-    as_written: impl Fn(T) -> U,
-) -> (Vec<U>, Option<Vec<i16>>) {
-    if !form.gaps {
-        return (
-            values.iter().map(|&value| as_written(value)).collect(),
-            None,
-        );
-    }
-    let levels = values.iter().map(|&value| there(value).into()).collect();
-    let given = values.iter().copied().filter(|&value| there(value));
-    (given.map(as_written).collect(), Some(levels))
-}
-
-fn write_column(out: &mut ColumnWriter<'_>, data: &Data, form: Form) -> Result<(), ParquetError> {
-    let whole = |value: i64| value != NONE;
-    let real = |value: f64| !value.is_nan();
-    match (out, data) {
-        (ColumnWriter::Int32ColumnWriter(out), Data::Whole(values)) => {
-            let (given, levels) = given(values, form, whole, |value| value as i32);
-            out.write_batch(&given, levels.as_deref(), None)?;
-        }
-        (ColumnWriter::Int64ColumnWriter(out), Data::Whole(values)) => {
-            let (given, levels) = given(values, form, whole, |value| value);
-            out.write_batch(&given, levels.as_deref(), None)?;
-        }
-        (ColumnWriter::FloatColumnWriter(out), Data::Real(values)) => {
-            let (given, levels) = given(values, form, real, |value| value as f32);
-            out.write_batch(&given, levels.as_deref(), None)?;
-        }
-        (ColumnWriter::DoubleColumnWriter(out), Data::Real(values)) => {
-            let (given, levels) = given(values, form, real, |value| value);
-            out.write_batch(&given, levels.as_deref(), None)?;
-        }
-        (ColumnWriter::ByteArrayColumnWriter(out), Data::Word { codes, words }) => {
-            let words: Vec<ByteArray> = words.iter().map(|word| word.as_str().into()).collect();
-            let word = |&code: &u32| words.get(code as usize).cloned().unwrap_or_default();
-            // In parts: an array of references to all rows would be larger than the column.
-            for codes in codes.chunks(ROWS) {
-                let given: Vec<ByteArray> = codes.iter().map(word).collect();
-                out.write_batch(&given, None, None)?;
+            let mut next = next.lock().unwrap_or_else(PoisonError::into_inner);
+            // Another thread may have come to the end of this table as well.
+            if next.0 == table {
+                *next = (table + 1, 0);
             }
         }
-        _ => return Err(wrong("a column of an unexpected type")),
+    })?;
+    let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
+    done.sort_by_key(|(table, place, _)| (*table, *place));
+    let mut tables = [const { Vec::new() }; TABLES.len()];
+    for (table, _, chunk) in done {
+        tables[table].push(chunk);
     }
-    Ok(())
+    Ok(tables)
+}
+
+/// The cells of a column in the narrowest type that holds every value as it is, and whether there are gaps.
+fn cells(data: &Data) -> (Cells<'_>, bool) {
+    match data {
+        Data::Whole(values) => {
+            // A number is short if its sign and its upper bits are one bit. One loop without branches looks at all.
+            let (mut long, mut gaps) = (0, false);
+            for &value in values {
+                let none = value == NONE;
+                gaps |= none;
+                long |= if none {
+                    0
+                } else {
+                    value ^ i64::from(value as i32)
+                };
+            }
+            match long {
+                0 => (Cells::Short(values), gaps),
+                _ => (Cells::Long(values), gaps),
+            }
+        }
+        Data::Real(values) => {
+            let (mut long, mut gaps) = (false, false);
+            for &value in values {
+                let none = value.is_nan();
+                gaps |= none;
+                long |= !none & (f64::from(value as f32) != value);
+            }
+            match long {
+                false => (Cells::Single(values), gaps),
+                true => (Cells::Double(values), gaps),
+            }
+        }
+        Data::Word { codes, words } => {
+            let list = List::Words(words);
+            (Cells::Listed { codes, list }, false)
+        }
+    }
 }
 
 fn decode(file: File, name: &str) -> Result<(About, Table), ParquetError> {

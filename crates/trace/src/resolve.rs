@@ -44,7 +44,7 @@ pub(crate) fn resolve(
 ) {
     let meetings = recorded.meetings;
     // Outcomes are reported when they are known, so frames that are lost at once come first.
-    order.sort_by_key(|&place| meetings[place as usize].started);
+    sort(&mut order, |place| meetings[place as usize].started);
     let places = Places::of(senders, recorded.sent);
     let mut by_node: Vec<Signals> = Vec::new();
     by_node.resize_with(nodes, Signals::default);
@@ -52,12 +52,11 @@ pub(crate) fn resolve(
         let meeting = &meetings[place as usize];
         if let Some(signals) = by_node.get_mut(meeting.node as usize) {
             signals.heard.push(place);
-            signals.longest = signals.longest.max(meeting.lasts());
         }
     }
     for burst in recorded.bursts {
         if let Some(signals) = by_node.get_mut(burst.node as usize) {
-            signals.add_burst(Signal {
+            signals.bursts.push(Signal {
                 from: Origin::Frame(places.find(burst.from, burst.number)),
                 start: burst.start,
                 end: burst.end,
@@ -78,16 +77,25 @@ pub(crate) fn resolve(
         places: &places,
         noise,
     };
-    let mut hostile = Vec::new();
+    let mut desk = Desk {
+        hostile: Vec::new(),
+        decibels: Decibels::new(),
+    };
     // In the order of time, in which all nodes' signals lie as well: node by node, every step would wait for the memory.
     for place in order {
         take(
             match by_node.get_mut(meetings[place as usize].node as usize) {
-                Some(signals) => signals.finding(place, &air, &mut hostile),
+                Some(signals) => signals.finding(place, &air, &mut desk),
                 None => Finding::none(place),
             },
         );
     }
+}
+
+/// Room to work in.
+struct Desk {
+    hostile: Vec<Signal>,
+    decibels: Decibels,
 }
 
 /// What all nodes share.
@@ -196,93 +204,98 @@ impl Meeting {
     }
 }
 
-/// Bursts of similar length, in the order of their starts once they are sorted.
-#[derive(Debug, Default)]
-struct Group {
-    /// All are shorter than twice two to this power of nanoseconds.
-    magnitude: u32,
-    signals: Vec<Signal>,
-    first: usize,
+/// Sorts places by a time that most of them are already in the order of; those of equal times keep their order. A few steps back for
+/// each place are less work than a sort that knows nothing of the order, and more are not done.
+fn sort(places: &mut [u32], time: impl Fn(u32) -> AirTime) {
+    let mut left = STEPS.saturating_mul(places.len());
+    for next in 1..places.len() {
+        let place = places[next];
+        let at = time(place);
+        let mut free = next;
+        while free > 0 && time(places[free - 1]) > at {
+            places[free] = places[free - 1];
+            free -= 1;
+        }
+        places[free] = place;
+        left = left.saturating_sub(next - free);
+        if left == 0 {
+            places.sort_by_key(|&place| time(place));
+            return;
+        }
+    }
 }
 
-/// All signals at one node: those of others, and its own frames. Meetings are asked for in the order of their starts, so the first signal
-/// that may still matter only moves forward.
+/// Steps back for each place, on average, that [`sort`] does before it gives up.
+const STEPS: usize = 32;
+
+/// All signals at one node: those of others, and its own frames. Meetings are asked for in the order of their starts, so a signal that ends
+/// before one of them matters to none that follows.
 #[derive(Debug, Default)]
 struct Signals {
     /// Places of meetings, in the order of their starts.
     heard: Vec<u32>,
-    first: usize,
+    /// Bursts of interferers, in the order of their starts once they are sorted.
+    bursts: Vec<Signal>,
+    /// The meetings and the bursts that have begun but not ended, each in the order of their starts.
+    present: [Vec<Signal>; 2],
+    /// The first meeting and the first burst that have not begun.
+    next: [usize; 2],
     own: Vec<(u32, AirTime, AirTime)>,
-    longest: Duration,
-    /// Bursts of interferers, in groups of similar length: one that lasts for minutes must not make the search among short ones long.
-    bursts: Vec<Group>,
 }
 
 impl Signals {
-    fn add_burst(&mut self, signal: Signal) {
-        let magnitude = signal.lasts().nanos().checked_ilog2().unwrap_or(0);
-        match self
-            .bursts
-            .iter_mut()
-            .find(|group| group.magnitude == magnitude)
-        {
-            Some(group) => group.signals.push(signal),
-            None => self.bursts.push(Group {
-                magnitude,
-                signals: vec![signal],
-                first: 0,
-            }),
-        }
-    }
-
     /// Puts own frames and bursts into the order of their starts; frames of others came in it.
     fn sort(&mut self) {
         self.own.sort_by_key(|own| own.1);
-        for group in &mut self.bursts {
-            group.signals.sort_by_key(|signal| signal.start);
-        }
+        self.bursts.sort_by_key(|signal| signal.start);
     }
 
-    /// Leaves behind what has ended before `start`.
-    fn pass(&mut self, start: AirTime, meetings: &[Meeting]) {
-        let begun =
-            |longest: Duration| AirTime::from_nanos(start.nanos().saturating_sub(longest.nanos()));
-        let earliest = begun(self.longest);
-        while (self.heard.get(self.first))
-            .is_some_and(|&place| meetings[place as usize].started < earliest)
-        {
-            self.first += 1;
-        }
-        for group in &mut self.bursts {
-            let earliest = begun(Duration::from_nanos(
-                2u64.saturating_pow(group.magnitude + 1),
-            ));
-            while (group.signals.get(group.first)).is_some_and(|signal| signal.start < earliest) {
-                group.first += 1;
-            }
-        }
-    }
-
-    /// The signals that are present at any time from `start`, which was passed, to `until`, both included; not the meeting `own`.
-    fn others<'a>(
-        &'a self,
+    /// Meets what begins up to `until`, leaves behind what has ended at `start`, and gives `take` what is present at any time between the
+    /// two, both included, but the meeting `own`.
+    fn pass(
+        &mut self,
         (own, start, until): (u32, AirTime, AirTime),
-        meetings: &'a [Meeting],
-    ) -> impl Iterator<Item = Signal> + 'a {
-        let heard = self.heard[self.first..].iter();
-        let heard = heard.map(move |&place| meetings[place as usize].signal(place));
-        let heard = heard.take_while(move |signal| signal.start <= until);
-        let bursts = self.bursts.iter().flat_map(move |group| {
-            let signals = group.signals[group.first..].iter().copied();
-            signals.take_while(move |signal| signal.start <= until)
-        });
-        heard
-            .chain(bursts)
-            .filter(move |signal| signal.from != Origin::Meeting(own) && signal.end > start)
+        meetings: &[Meeting],
+        mut take: impl FnMut(&Signal),
+    ) {
+        let ([heard, bursts], [meeting, burst]) = (&mut self.present, &mut self.next);
+        while let Some(&place) = self.heard.get(*meeting)
+            && meetings[place as usize].started <= until
+        {
+            heard.push(meetings[place as usize].signal(place));
+            *meeting += 1;
+        }
+        while let Some(signal) = self.bursts.get(*burst)
+            && signal.start <= until
+        {
+            bursts.push(*signal);
+            *burst += 1;
+        }
+        for present in &mut self.present {
+            present.retain(|signal| {
+                let stays = signal.end > start;
+                if stays && signal.start <= until && signal.from != Origin::Meeting(own) {
+                    take(signal);
+                }
+                stays
+            });
+        }
     }
 
-    /// What is known of the meeting at `place`; `hostile` is room to work in.
-    fn finding(&mut self, place: u32, air: &Air<'_>, hostile: &mut Vec<Signal>) -> Finding {
+    /// The signals that are present at any time from `start` to `until`, which were passed, both included; not the meeting `own`.
+    fn others(
+        &self,
+        (own, start, until): (u32, AirTime, AirTime),
+    ) -> impl Iterator<Item = &Signal> {
+        let there = move |signal: &&Signal| {
+            signal.from != Origin::Meeting(own) && signal.start <= until && signal.end > start
+        };
+        self.present.iter().flatten().filter(there)
+    }
+
+    /// What is known of the meeting at `place`.
+    fn finding(&mut self, place: u32, air: &Air<'_>, desk: &mut Desk) -> Finding {
+        let hostile = &mut desk.hostile;
         let Recorded {
             meetings, unheard, ..
         } = *air.recorded;
@@ -290,10 +303,8 @@ impl Signals {
         let own = meeting.signal(place);
         let frame = air.frame(&own);
         let content = air.content(frame);
-        self.pass(own.start, meetings);
         // A frame that was lost at its beginning is judged by what was there then.
         let until = meeting.at.max(own.start).min(own.end);
-        let others = || self.others((place, own.start, until), meetings);
         let allied = |other: &Signal| {
             content != 0
                 && other.start.saturating_since(own.start) <= ALLIED
@@ -301,7 +312,11 @@ impl Signals {
                 && content == air.content(air.frame(other))
         };
         hostile.clear();
-        hostile.extend(others().filter(|other| !allied(other)));
+        self.pass((place, own.start, until), meetings, |other| {
+            if !allied(other) {
+                hostile.push(*other);
+            }
+        });
         if let (Err(Loss::Collision), true, Some(unheard)) =
             (meeting.outcome, hostile.is_empty(), unheard)
         {
@@ -326,7 +341,9 @@ impl Signals {
             }
             // The frame that the receiver was with began before, or is the one that this one adds to.
             Err(Loss::PreambleMissed) => {
-                strongest(&mut others().filter(|other| other.start <= own.start))
+                let others = self.others((place, own.start, until));
+                let earlier = others.filter(|other| other.start <= own.start);
+                strongest(&mut earlier.copied())
             }
             Err(Loss::Transmitting) => self.sending_at(meeting.at),
             Err(_) => NO_FRAME,
@@ -341,7 +358,7 @@ impl Signals {
                 // before is known from those that are.
                 let others = meeting.others.zeptowatts() as f64;
                 let ratio = own.power / (noise + peak(hostile, own.start).max(others));
-                (10.0 * ratio.log10()) as f32
+                desk.decibels.of(ratio) as f32
             }
             _ => f32::NAN,
         };
@@ -361,12 +378,6 @@ impl Signals {
     }
 }
 
-impl Signal {
-    fn lasts(&self) -> Duration {
-        self.end.saturating_since(self.start)
-    }
-}
-
 /// The largest sum of signals present at one moment from `start` on. It changes upwards only where a signal begins.
 fn peak(signals: &[Signal], start: AirTime) -> f64 {
     let at = |moment: AirTime| -> f64 {
@@ -379,10 +390,34 @@ fn peak(signals: &[Signal], start: AirTime) -> f64 {
     begins.map(at).fold(0.0, f64::max)
 }
 
-/// A power as dBm; none at all is minus infinity.
-pub(crate) fn dbm(power: Power) -> f32 {
-    // One milliwatt is 10^18 zeptowatts.
-    (10.0 * (power.zeptowatts() as f64).log10() - 180.0) as f32
+/// Decibels that were worked out before, since powers and ratios repeat: a logarithm takes as long as all else of a row.
+#[derive(Debug)]
+pub(crate) struct Decibels(Vec<(u64, f64)>);
+
+impl Decibels {
+    /// Ratios that are kept, as a power of two: those of a few hundred links that meet.
+    const KEPT: u32 = 13;
+
+    pub(crate) fn new() -> Decibels {
+        Decibels(vec![(1f64.to_bits(), 0.0); 1 << Decibels::KEPT])
+    }
+
+    fn of(&mut self, ratio: f64) -> f64 {
+        let bits = ratio.to_bits();
+        // The product's upper bits depend on all bits of the ratio.
+        let slot = bits.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - Decibels::KEPT);
+        let known = &mut self.0[slot as usize];
+        if known.0 != bits {
+            *known = (bits, 10.0 * ratio.log10());
+        }
+        known.1
+    }
+
+    /// A power as dBm; none at all is minus infinity.
+    pub(crate) fn dbm(&mut self, power: Power) -> f32 {
+        // One milliwatt is 10^18 zeptowatts.
+        (self.of(power.zeptowatts() as f64) - 180.0) as f32
+    }
 }
 
 #[cfg(test)]
