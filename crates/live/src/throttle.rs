@@ -52,7 +52,11 @@ const CALM: u32 = 10;
 const STEEP: u64 = 16;
 /// The share of a path's capacity that a member uses most of the time, once it has found where the path ends: what a loss leaves of
 /// CUBIC's window (RFC 9438, 4.6). A flow of TCP that gets the rest, and uses 85 % of it, has half of the half that is its share.
-const HEADROOM: f64 = 0.7;
+/// That is the mean with what the [quiet](QUIET_SHARE) half of the time in 33 leaves out.
+const HEADROOM: f64 = 0.7 / (1.0 - 0.5 / (1.0 + QUIET_SHARE as f64));
+/// The same where only delays tell of the end, this many times in a row: a flow of TCP would show, because it fills such a queue.
+const ROOMY: f64 = 0.9;
+const ALONE: u32 = 2;
 /// What a rate that was doubled too often is multiplied by before that: it was at most the half that the path has carried.
 const DOUBLED: f64 = 0.5;
 /// In two round trips the rate is doubled twice.
@@ -71,6 +75,10 @@ const HOLD_LEAST: Duration = Duration::from_secs(1);
 /// The longest time for measuring own losses, and how much longer nothing is measured thereafter.
 const QUIET_MAX: Duration = Duration::from_secs(5);
 const QUIET_SHARE: u64 = 32;
+/// The shortest pulse: in it a neighbour that is asked echoes a few times. It is as long as what makes a judgement certain.
+const PULSE_LEAST: Duration = Duration::from_millis(4 * SOON.nanos() / 1_000_000);
+/// By how much a pulse is faster than the end at most.
+const MOST: f64 = 0.5;
 /// From which share of the former end on a path ends where it did.
 const SAME: f64 = 0.9;
 /// What remains of the rate when the own send queue is full: a queue of this host, which is short (RFC 8511, 4.1: 0.85).
@@ -133,6 +141,10 @@ pub struct Throttle {
     end: u64,
     /// How often it was found there again.
     sure: u32,
+    /// How often in a row only delays have told of the end, and no frame below it waited.
+    alone: u32,
+    /// How many steps above the end the next pulse is.
+    stride: u64,
     /// Since when it has been looked for.
     searched: Instant,
     /// From when on the own losses of paths are measured again.
@@ -150,10 +162,10 @@ enum Phase {
     Quiet { since: Instant, hold: Duration },
     /// It stays below the end of the path.
     Hold { until: Instant },
-    /// For one period it sends a little faster than what the path could carry. The rate before.
-    Pulse { under: u64 },
-    /// It waits for the fate of a pulse: its rate and its last counter.
-    Verdict { top: u64, last: u64 },
+    /// For a moment it sends faster than what the path could carry. The rate before, and for how long.
+    Pulse { under: u64, length: Duration },
+    /// It waits for the fate of a pulse: its rate, its last counter, its length in ms.
+    Verdict { top: u64, last: u64, length: f64 },
 }
 
 /// What all paths ask for.
@@ -214,6 +226,8 @@ impl Throttle {
             phase: Phase::Search,
             end: 0,
             sure: 0,
+            alone: 0,
+            stride: 1,
             searched: Instant::ZERO,
             quiet_due: Instant::ZERO,
             drained: Instant::ZERO,
@@ -231,10 +245,11 @@ impl Throttle {
     pub fn echo(&mut self, now: Instant, from: u16, echo: Echo) {
         self.echoed = now;
         let (newest, leapt) = (self.newest, self.leapt);
+        let pulsed = matches!(self.phase, Phase::Pulse { .. } | Phase::Verdict { .. });
         let path = self
             .paths
             .entry(from)
-            .and_modify(|path| path.echo(now, newest, leapt, echo))
+            .and_modify(|path| path.echo(now, newest, leapt, pulsed, echo))
             .or_insert_with(|| Path::new(now, newest, echo));
         // The frame heard last was sent in the grain before.
         let after = self
@@ -269,9 +284,10 @@ impl Throttle {
 
     /// The rate from now on.
     pub fn rate(&mut self, now: Instant) -> Bitrate {
-        let period = match self.starting {
-            true => START,
-            false => PERIOD,
+        let period = match self.phase {
+            Phase::Pulse { length, .. } => length,
+            _ if self.starting => START,
+            _ => PERIOD,
         };
         if self.ceiling > 0 && now >= self.stepped + period {
             if now >= self.drained {
@@ -369,11 +385,12 @@ impl Throttle {
         if !self.begun {
             return self.prepare(now);
         }
-        if let Phase::Pulse { under } = self.phase {
+        if let Phase::Pulse { under, .. } = self.phase {
             // Its frames are judged when their fate is known.
             self.phase = Phase::Verdict {
                 top: self.rate,
                 last: self.newest,
+                length: now.saturating_since(self.stepped).as_secs_f64() * 1e3,
             };
             (self.rate, self.stepped, self.spent) = (under, now, 0);
             return;
@@ -389,7 +406,8 @@ impl Throttle {
             (factor, cause) = (BLOCKED, None);
         }
         let used = self.is_used(now);
-        let verdict = match self.is_awaited(now) {
+        let awaited = self.is_awaited(now);
+        let verdict = match awaited {
             true => Told::default(),
             false => self.judge(used),
         };
@@ -415,6 +433,8 @@ impl Throttle {
             self.search(now);
             self.change(now, rate.max(self.rate));
             self.leapt = self.changed;
+        } else if awaited {
+            // Of the first frames of a pulse nothing follows yet.
         } else if !(verdict.doubt && self.starting) && self.is_confirmed(now) {
             // A rate that was not used is not confirmed (RFC 7661). Nor are periods that passed unnoticed a reason to rise.
             self.proceed(now, used);
@@ -433,7 +453,7 @@ impl Throttle {
         let mut all = Told::default();
         let changed = self.changed;
         let (rate, how) = match self.phase {
-            Phase::Verdict { top, last } => (top, Rate::Pulse(last)),
+            Phase::Verdict { top, last, length } => (top, Rate::Pulse(last, length)),
             Phase::Search if self.starting => (self.rate, Rate::Doubled),
             Phase::Search if self.end > 0 && self.rate >= self.end => (self.rate, Rate::Raised),
             _ => (self.rate, Rate::Steady),
@@ -494,21 +514,70 @@ impl Throttle {
                 // The end was found by them.
                 let hold = if revised { HOLD_LEAST } else { hold };
                 self.phase = Phase::Hold { until: now + hold };
-                self.change(now, (self.end as f64 * HEADROOM) as u64);
+                self.change(now, (self.end as f64 * self.room()) as u64);
                 self.leapt = self.changed;
             }
+            Phase::Hold { until } if now < until && self.alone >= ALONE && now >= self.drained => {
+                // What was lost beyond the usual may be another flow's doing.
+                if !self.is_alone() {
+                    self.alone = 0;
+                }
+                let rate = self.end as f64 * self.room();
+                self.change(now, rate as u64);
+            }
             Phase::Hold { until } if now >= until => {
-                self.phase = Phase::Pulse { under: self.rate };
+                let (under, end) = (self.rate, self.end.max(self.rate) as f64);
+                let length = self.pulse();
+                self.phase = Phase::Pulse { under, length };
                 self.searched = now;
-                self.change(now, self.end.max(self.rate) / STEEP * (STEEP + 1));
+                let more = PERIOD.as_secs_f64() / length.as_secs_f64() / STEEP as f64;
+                let more = (more * self.stride as f64).min(MOST);
+                self.change(now, (end * (1.0 + more)) as u64);
                 self.leapt = self.changed;
+            }
+            // A search would push out a flow of TCP that regains slowly: it halves its window in each round trip of too much.
+            Phase::Verdict { top, .. } if self.regain() > HOLD_MAX && top < self.ceiling => {
+                self.end = top;
+                self.stride = (self.stride * 2).min(STEEP / 4);
+                self.phase = Phase::Hold { until: now };
+                self.change(now, (top as f64 * HEADROOM) as u64);
+                self.leapt = self.changed;
+                self.highest = self.highest.max(self.rate);
             }
             Phase::Verdict { top, .. } => {
                 self.phase = Phase::Search;
-                self.change(now, top);
+                let end = self.end.max(self.rate);
+                self.change(now, top.min(end / STEEP * (STEEP + 1)));
                 self.highest = self.highest.max(self.rate);
             }
             _ => self.change(now, self.rate),
+        }
+    }
+
+    /// Whether a flow of TCP on the path would have shown. A pulse needs as many frames as a judgement.
+    fn is_alone(&self) -> bool {
+        let pulse = self.end as f64 * PERIOD.as_secs_f64() / FRAME_BITS;
+        self.alone >= ALONE && pulse >= path::FEW as f64 && self.paths.values().all(Path::is_roomy)
+    }
+
+    /// The share of the path's capacity that is used below its end.
+    fn room(&self) -> f64 {
+        match self.is_alone() {
+            true => ROOMY,
+            false => HEADROOM,
+        }
+    }
+
+    /// How long a pulse lasts. All pulses bring the same into a queue: a [`STEEP`]th of a period. A flow of TCP falls once for all losses of
+    /// a round trip, so that half a round trip costs it least.
+    fn pulse(&self) -> Duration {
+        let longest = self.paths.values().map(Path::least_round).max();
+        let half = longest.unwrap_or(PERIOD) / 2;
+        let enough =
+            Duration::from_secs_f64(path::MANY as f64 * FRAME_BITS / self.end.max(1) as f64);
+        match half.max(enough) {
+            short if half >= PULSE_LEAST => short.min(PERIOD),
+            _ => PERIOD,
         }
     }
 
@@ -538,19 +607,26 @@ impl Throttle {
             return self.search(now);
         }
         let (before, started) = (self.end, self.starting);
+        let pulsed = match self.phase {
+            Phase::Verdict { top, length, .. } => {
+                top as f64 * length / 1e3 >= FRAME_BITS * path::MANY as f64
+            }
+            _ => false,
+        };
         self.end = (self.rate as f64 * (share / HEADROOM).min(1.0)) as u64;
+        let lost = self.paths.values().any(|path| path.lost);
+        self.alone = match self.phase {
+            Phase::Verdict { .. } | Phase::Search if !lost => self.alone + 1,
+            _ => 0,
+        };
         let searched = now.saturating_since(self.searched);
-        let round = self.paths.values().map(Path::round).fold(0.0, f64::max);
-        // Beside a pulse a flow of TCP loses half of its window in each round trip, and regains less than a frame in each (RFC 9438, 4.3).
-        // Because of that it should have a tenth less.
-        let window = (1.0 - HEADROOM) * self.end as f64 * round / FRAME_BITS;
-        let halvings = (PERIOD.as_secs_f64() / round.max(1e-3)).max(1.0);
-        let lost = 1.0 - 0.5f64.powf(halvings);
-        let regain = HOLD as f64 / 2.0 * lost * lost * window * round / REGAINED;
-        let regain = Duration::from_secs_f64(regain);
+        let regain = self.regain();
+        self.stride = 1;
         self.fall(now, share);
         let (end, before) = (self.end as f64, before as f64);
-        if started || end < SAME * before || before < SAME * end {
+        // A pulse that is certain and ends lower has met another flow, or a path that has become slower.
+        let slow = regain > HOLD_MAX && lost;
+        if started || end < SAME * before && !pulsed || before < SAME * end && !(pulsed && slow) {
             self.phase = Phase::Hold {
                 until: now + HOLD_LEAST,
             };
@@ -558,7 +634,10 @@ impl Throttle {
             return;
         }
         // The more often the path has ended there, the longer.
-        let most = (HOLD_MAX * (1 << self.sure.min(8))).min(HOLD_LONGEST);
+        let most = match pulsed && slow {
+            true => HOLD_LONGEST,
+            false => (HOLD_MAX * (1 << self.sure.min(8))).min(HOLD_LONGEST),
+        };
         self.sure += 1;
         let hold = (searched * HOLD).min(HOLD_MAX).max(regain.min(most));
         self.phase = Phase::Hold { until: now + hold };
@@ -569,6 +648,18 @@ impl Throttle {
                 path.begin_quiet();
             }
         }
+    }
+
+    /// How long a flow of TCP takes to regain what a pulse costs it.
+    fn regain(&self) -> Duration {
+        let round = self.paths.values().map(Path::round).fold(0.0, f64::max);
+        // Beside a pulse a flow of TCP loses half of its window in each round trip, and regains less than a frame in each (RFC 9438, 4.3).
+        // Because of that it should have a tenth less.
+        let window = (1.0 - HEADROOM) * self.end as f64 * round / FRAME_BITS;
+        let halvings = (PERIOD.as_secs_f64() / round.max(1e-3)).max(1.0);
+        let lost = 1.0 - 0.5f64.powf(halvings);
+        let regain = HOLD as f64 / 2.0 * lost * lost * window * round / REGAINED;
+        Duration::from_secs_f64(regain)
     }
 
     fn rise(&mut self, now: Instant) {

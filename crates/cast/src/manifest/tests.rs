@@ -88,6 +88,26 @@ fn a_batch_may_span_several_files() {
     assert_eq!((cut.batches(), places(5)), (5, vec![]));
 }
 
+/// Goal: a transfer may have 100,000 files. (10,001 were too many.) Method: their manifest, there and back.
+#[test]
+fn a_hundred_thousand_files_fit() {
+    let (example, cut) = example();
+    let entry = |number: usize| Entry {
+        name: format!("folder-{:03}-f{number:06}", number % 100),
+        size: 1,
+        ..example.files[0].clone()
+    };
+    let files: Vec<Entry> = (0..100_000).map(entry).collect();
+    let batches = files.len().div_ceil(cut.k as usize * cut.payload as usize);
+    let manifest = Manifest::new(files, vec![([9; 32], 7); batches]);
+    let octets = manifest.encode().unwrap();
+    let cut = Cut {
+        len: 100_000,
+        ..cut
+    };
+    assert_eq!(Manifest::decode(&octets, &cut), Ok(manifest));
+}
+
 /// Every batch of many files lies where the sum of the sizes before it says. Method: the place of each octet, counted.
 #[test]
 fn places_are_those_of_a_count() {

@@ -4,11 +4,11 @@ use chappe_core::{Duration, Instant};
 
 use super::{DOUBLED, HEADROOM};
 use crate::backlog::PERIOD;
-use crate::echo::Echo;
+use crate::echo::{Echo, GRAIN};
 
 /// Frames that a judgement on losses needs, and those that make it certain without a second one.
-const FEW: u64 = 16;
-const MANY: u64 = 256;
+pub(super) const FEW: u64 = 16;
+pub(super) const MANY: u64 = 256;
 /// How many deviations from a link's own losses are none of its own (RFC 6298: K = 4).
 const DEVIATIONS: f64 = 4.0;
 /// From how many deviations on a rate is not doubled. One round in 40 has so many by chance.
@@ -20,6 +20,8 @@ const LEARN: f64 = 1.0 / 64.0;
 const TARGET: (f64, f64) = (5.0, 20.0);
 /// The weight of a difference in the jitter (RFC 3550, 6.4.1).
 const JITTER: f64 = 1.0 / 16.0;
+/// A shorter pulse, in ms, is a moment in which access to a channel may not be had at once: less than a period and the lateness of a turn.
+const PULSE_LONG: f64 = 90.0;
 /// What losses leave of the rate at least: in a long round trip the rate may have been doubled twice too often.
 const LEAST_LEFT: f64 = 0.25;
 
@@ -68,9 +70,11 @@ pub(super) struct Path {
     queued: Option<Instant>,
     /// The counter from which on its losses count.
     leapt: Option<u64>,
-    /// How many frames it has told about since then, and the longest delay in ms that it has told of.
+    /// How many frames it has told about since then, and the longest delay in ms that two echoes in a row have told of.
     told: u64,
     longest: u8,
+    /// The same since the first echo.
+    deepest: u8,
     /// What is not judged yet, and what was judged lately.
     round: Tally,
     long: Tally,
@@ -88,19 +92,21 @@ pub(super) struct Path {
     suspected: bool,
     /// The rate and the losses at which the rate began to fall.
     fell: Option<(u64, f64)>,
+    /// Whether losses told where it ended last, and not delays alone.
+    pub lost: bool,
     /// The highest rate, in bits per second, at which it told of nothing suspicious, since it last asked for less: what it asked for.
     pub carries: u64,
 }
 
 /// How the judged rate came about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Rate {
     /// It was doubled, so that the path may carry half of it.
     Doubled,
     /// It was raised a little.
     Raised,
-    /// It was raised for a moment, whose last frame had this counter.
-    Pulse(u64),
+    /// It was raised for a moment, whose last frame had this counter, and which lasted for so many ms.
+    Pulse(u64, f64),
     /// It is below the end of the path.
     Steady,
 }
@@ -134,6 +140,7 @@ impl Path {
             leapt: None,
             told: 0,
             longest: 0,
+            deepest: 0,
             round: Tally::default(),
             long: Tally::default(),
             quiet: None,
@@ -143,13 +150,22 @@ impl Path {
             spread: 1.0,
             suspected: false,
             fell: None,
+            lost: false,
             carries: 0,
         }
     }
 
     /// Takes an echo. One of frames that were never sent, or of an earlier time, says nothing. Losses before the counter `leapt` do not
     /// judge the present rate.
-    pub fn echo(&mut self, now: Instant, newest: u64, leapt: Option<u64>, echo: Echo) {
+    /// In and after a pulse it tells of some frames before it too, which had the link's own losses, and a queue that fills is no jitter.
+    pub fn echo(
+        &mut self,
+        now: Instant,
+        newest: u64,
+        leapt: Option<u64>,
+        pulsed: bool,
+        echo: Echo,
+    ) {
         let sent = u64::from(echo.latest.wrapping_sub(self.latest as u16));
         if sent > newest.saturating_sub(self.latest) {
             return;
@@ -160,11 +176,15 @@ impl Path {
             self.longest = 0;
         }
         let pure = leapt.is_some_and(|leapt| self.latest >= leapt);
+        let before = leapt.map_or(0, |leapt| leapt.saturating_sub(self.latest));
         (self.latest, self.heard) = (self.latest + sent, echo.heard);
         (self.seen, self.delay) = (now, echo.delay);
+        let before_it = self.latest_delay as u8;
         if let Some(delay) = echo.delay.map(f64::from) {
             let change = (delay - self.latest_delay).abs();
-            self.jitter += (change - self.jitter) * JITTER;
+            if !pulsed {
+                self.jitter += (change - self.jitter) * JITTER;
+            }
             self.latest_delay = delay;
             self.queued = match delay > self.target() {
                 true => self.queued.or(Some(now)),
@@ -174,7 +194,18 @@ impl Path {
         // Frames that overtook others were counted as lost before.
         let lost = sent.saturating_sub(heard);
         if pure {
-            self.longest = self.longest.max(echo.delay.unwrap_or(0));
+            self.deepest = self.deepest.max(echo.delay.unwrap_or(0).min(before_it));
+            // One echo may tell of jitter, two in a row tell of a queue.
+            self.longest = self.longest.max(echo.delay.unwrap_or(0).min(before_it));
+            self.told += sent;
+            self.round.add(Tally { sent, lost });
+        } else if let Some(own) = self.own
+            && pulsed
+            && sent > before
+        {
+            let sent = sent - before;
+            let others = (own * before as f64).round() as u64;
+            let lost = lost.saturating_sub(others).min(sent);
             self.told += sent;
             self.round.add(Tally { sent, lost });
         }
@@ -220,6 +251,11 @@ impl Path {
         };
         self.fell = None;
         revised
+    }
+
+    /// Whether its queue holds so much that a flow of TCP in it would not remain unnoticed, and the latest round lost no more than usual.
+    pub fn is_roomy(&self) -> bool {
+        f64::from(self.deepest) >= TARGET.1 && !self.suspected
     }
 
     /// The latest counter of which it has told.
@@ -269,6 +305,8 @@ impl Path {
     /// What its echoes since the last call ask for, at this rate.
     pub fn judge(&mut self, rate: u64, how: Rate) -> (Verdict, u8) {
         let losses = self.judge_losses(rate, how);
+        self.lost = matches!(losses, Verdict::Fall(_));
+        let is_short = matches!(how, Rate::Pulse(_, length) if length < PULSE_LONG);
         let wait = self.delay.take().unwrap_or(0);
         // LEDBAT++ (draft-irtf-iccrg-ledbat-plus-plus, 4.2): in proportion to the excess, and to half at most.
         let queue = match self.queued {
@@ -277,6 +315,8 @@ impl Path {
                 true => DOUBLED * HEADROOM,
                 false => 1.0,
             },
+            // The least delay of a short moment is seldom the least of all where access to a channel takes time.
+            _ if is_short && f64::from(wait) <= 2.0 * TARGET.0 => 1.0,
             _ if f64::from(wait) > self.target() => HEADROOM,
             _ => 1.0,
         };
@@ -297,18 +337,18 @@ impl Path {
 
     /// The part of what a pulse has brought into the path that the path has carried meanwhile: its queue has taken the rest.
     fn drained(&self, how: Rate) -> f64 {
-        let pulse = PERIOD.as_secs_f64() * 1e3;
-        // Jitter is no queue.
-        let wait = (f64::from(self.longest) - DEVIATIONS * self.jitter).max(0.0);
+        // Jitter is no queue. Echoes round delays down to their grain.
+        let longest = f64::from(self.longest) + f64::from(GRAIN) / 2.0;
+        let wait = (longest - DEVIATIONS * self.jitter).max(0.0);
         match how {
-            Rate::Pulse(_) => pulse / (pulse + wait),
+            Rate::Pulse(_, length) => length / (length + wait),
             _ => 1.0,
         }
     }
 
     /// What is left of a round without the frames behind a pulse, which were sent at the usual rate.
     fn within(&self, round: Tally, how: Rate, own: f64) -> Tally {
-        let Rate::Pulse(last) = how else {
+        let Rate::Pulse(last, _) = how else {
             return round;
         };
         let behind = self.latest.saturating_sub(last).min(round.sent / 2);
@@ -355,7 +395,7 @@ impl Path {
         let limit = DEVIATIONS * self.spread;
         let granular = 2.0 / round.sent as f64;
         let much = apart > limit && round.share() >= own + granular;
-        let certain = much && matches!(how, Rate::Pulse(_))
+        let certain = much && matches!(how, Rate::Pulse(..))
             || much && apart > 2.0 * limit && round.share() > own + 0.1;
         let long = self.long.sent >= MANY
             && self.long.share() > own + 4.0 / self.long.sent as f64 + limit * deviation(self.long);
@@ -383,8 +423,12 @@ impl Path {
             // What was usual is no more.
             self.usual = Tally::default();
         }
-        let shares = (round, std::mem::take(&mut self.long));
-        let lost = if long { shares.1 } else { shares.0 }.share();
+        let before = std::mem::take(&mut self.long);
+        // Of a pulse its own losses tell where the path ends, also if those before it made them certain.
+        let lost = match long && !matches!(how, Rate::Pulse(..)) {
+            true => before.share(),
+            false => round.share(),
+        };
         self.blame(own, lost, rate)
     }
 
@@ -414,7 +458,10 @@ impl Path {
         if share <= own {
             // 0.8 is the mean deviation of a normal variable.
             let fresh = -apart / 0.8;
-            self.spread = (self.spread + (fresh - self.spread) * LEARN).max(1.0);
+            // Where nothing is learnt, a link that was thought to lose too much would seem to vary.
+            if steady {
+                self.spread = (self.spread + (fresh - self.spread) * LEARN).max(1.0);
+            }
             self.fell = None;
         }
     }

@@ -101,15 +101,15 @@ fn nearly_busy_hosts_are_not_overloaded() {
     );
 }
 
-/// Goal: receivers that join late do not stop those who are ahead. Method: six receivers, one each five seconds, 10 MB at
-/// 8 Mbit/s for each host, with and without losses; the first may take a tenth longer than alone. (It took three times as long:
-/// the source sent nothing new until the others had caught up.)
+/// Goal: receivers that join late cost those ahead of them a tenth of their time at most, in the mean. Method: six receivers, one each five seconds,
+/// 10 MB at 8 Mbit/s for each host, with and without losses; what each takes beside what it takes without those that come later, in the mean
+/// of three seeds. (The first took three times as long: the source sent nothing new until the others had caught up.)
 #[test]
 fn joining_late_delays_nobody_ahead() {
     for (delivery, receivers) in [(1.0, 6), (0.9, 6)] {
         let links = star(receivers, delivery);
         let octets = 10_000_000;
-        let with = |count: u16| {
+        let with = |count: u16, seed| {
             let plan = Plan {
                 links: links.clone(),
                 receivers: (1..=count).collect(),
@@ -119,7 +119,7 @@ fn joining_late_delays_nobody_ahead() {
                 shared: false,
                 partial_max: 1000,
                 octets,
-                seed: 1,
+                seed,
                 joins: (0..u64::from(count))
                     .map(|n| Duration::from_secs(5 * n))
                     .collect(),
@@ -127,24 +127,41 @@ fn joining_late_delays_nobody_ahead() {
             run(
                 &plan,
                 &improved(),
-                &object(octets, 1),
+                &object(octets, seed),
                 Duration::from_secs(200),
             )
         };
-        let (alone, all) = (with(1), with(receivers as u16));
-        println!(
-            "{delivery}: alone {:?}, all {:?}, {:?}",
-            alone.each, all.each, all.data
-        );
-        let alone = alone.each[0].unwrap();
-        let took: Vec<f64> = (0u32..)
-            .zip(&all.each)
-            .map(|(n, done)| done.unwrap() - 5.0 * f64::from(n))
+        let took = |count: u16, seed| -> Vec<f64> {
+            let each = (0u32..).zip(with(count, seed).each);
+            each.map(|(n, done)| done.unwrap() - 5.0 * f64::from(n))
+                .collect()
+        };
+        let seeds = 1..=3;
+        let all: Vec<Vec<f64>> = seeds
+            .clone()
+            .map(|seed| took(receivers as u16, seed))
             .collect();
-        assert!(took[0] < 1.1 * alone, "{delivery}: {took:?}, alone {alone}");
+        let alone = took(1, 1)[0];
+        let mut means = Vec::new();
+        for ahead in 0..receivers - 1 {
+            let costs = seeds.clone().zip(&all).map(|(seed, all)| {
+                let before = took(ahead as u16 + 1, seed)[ahead];
+                all[ahead] / before
+            });
+            let costs: Vec<f64> = costs.collect();
+            let mean = costs.iter().sum::<f64>() / costs.len() as f64;
+            println!(
+                "{delivery}: {ahead} takes {mean:.3} times what it takes without later ones ({costs:.3?})"
+            );
+            means.push(mean);
+        }
+        // At 10 % lost the last but one takes 1.13 times: docs/cast.md says so.
+        let mean = means.iter().sum::<f64>() / means.len() as f64;
+        assert!(mean < 1.02, "{delivery}: {means:?}");
+        assert!(means[..4].iter().all(|cost| *cost < 1.02) && means[4] < 1.16);
         assert!(
-            took.iter().all(|took| *took < 1.5 * alone),
-            "{delivery}: {took:?}, alone {alone}"
+            all.iter().flatten().all(|took| *took < 1.5 * alone),
+            "{delivery}: {all:?}, alone {alone}"
         );
     }
 }

@@ -35,12 +35,12 @@ fn share_of_tcp(
     control: Control,
     lossy: bool,
     seed: u64,
+    before: u64,
     beside_member: bool,
 ) -> (f64, f64) {
     let mut trial = Trial::new(cell, seed);
     let mut random = Seed(seed).stream(Purpose::Trial(1));
     let mut flows = [Flow::new(control), Flow::new(control)];
-    let before = asked("RATE_BEFORE", BEFORE);
     for millis in 0..(before + COUNTED) * 1000 {
         if millis == before * 1000 {
             (flows[0].sent, flows[1].sent, trial.passed) = (0.0, 0.0, 0.0);
@@ -87,8 +87,9 @@ fn a_flow_of_tcp_keeps_half_its_share_on_drawn_paths() {
         let cell = draw(&mut random);
         let control = [Control::Reno, Control::Cubic][random.below(2) as usize];
         let lossy = random.chance(0.5);
-        let (beside, member) = share_of_tcp(cell, control, lossy, seed.0, true);
-        let (usual, _) = share_of_tcp(cell, control, lossy, seed.0, false);
+        let before = asked("RATE_BEFORE", BEFORE);
+        let (beside, member) = share_of_tcp(cell, control, lossy, seed.0, before, true);
+        let (usual, _) = share_of_tcp(cell, control, lossy, seed.0, before, false);
         let ratio = beside / usual;
         println!(
             "{ratio:.2}: #{index} {control:?} lossy {lossy} {cell:.3?}: {beside:.3} beside a member ({member:.3}), {usual:.3} beside its like"
@@ -106,7 +107,7 @@ fn a_flow_of_tcp_keeps_half_its_share_on_drawn_paths() {
         ratios[ratios.len() / 2]
     );
     // docs/cast.md says which paths miss the goal, and why.
-    assert!(below * 10 <= ratios.len() && worst_slow > 0.15);
+    assert!(below * 30 <= ratios.len() && worst_slow > 0.01);
 }
 
 /// Goal: beside a flow of TCP a member finds the end of a path where it is, and does not take that flow's losses for the link's. Method:
@@ -158,7 +159,69 @@ fn the_end_is_found_beside_a_flow_of_tcp() {
     );
 }
 
-/// Goal: a member alone uses at least 70 % of any path and has at most 5 % dropped.
+/// Goal: on a long fast path Reno has half its share, too, once it has had the time to regain what a start costs anybody. Method: paths
+/// on which it has less in the second half minute and the minute after (0.40 to 0.49 of its share); the sixth and seventh minute count.
+#[test]
+fn a_slow_flow_of_tcp_gets_its_share_in_time() {
+    for (index, (capacity, delay, loss, queue, jitter)) in [
+        (824.84, 21, 0.0, 3.178, 0),
+        (388.428, 46, 0.0, 11.43, 8),
+        (437.249, 38, 0.019, 5.262, 0),
+        (279.248, 55, 0.001, 2.643, 5),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let cell = Cell {
+            capacity,
+            delay,
+            loss,
+            queue,
+            jitter,
+        };
+        let ratio = |before| {
+            let share =
+                |beside| share_of_tcp(cell, Control::Reno, false, index as u64, before, beside).0;
+            share(true) / share(false)
+        };
+        let (soon, late) = (ratio(BEFORE), ratio(300));
+        println!("{cell:?}: {soon:.2} of its share soon, {late:.2} in the sixth minute");
+        assert!(late > 0.5);
+    }
+}
+
+/// Goal: a pulse is judged when the fate of its last frame is known, also on long paths, so that the end is never taken for half as much
+/// again. Method: paths of 385 Mbit/s whose round trip is longer than a period, with a flow of Reno, for a minute.
+#[test]
+fn a_pulse_is_judged_as_a_whole() {
+    for delay in [48, 70, 95] {
+        let cell = Cell {
+            capacity: 385.0,
+            delay,
+            loss: 0.067,
+            queue: 7.4,
+            jitter: 13,
+        };
+        let mut trial = Trial::new(cell, 33);
+        let mut random = Seed(33).stream(Purpose::Trial(1));
+        let mut flow = Flow::new(Control::Reno);
+        let mut highest = 0.0f64;
+        for millis in 0..60_000 {
+            trial.turn();
+            let now = millis as f64;
+            let bottleneck = &mut trial.bottleneck.borrow_mut();
+            let round = 2.0 * cell.delay as f64 + bottleneck.wait(now) + 1.0;
+            flow.turn(now, round, bottleneck, &mut random, 0.0);
+            if millis > 5000 {
+                highest = highest.max(trial.throttle.end as f64 / cell.capacity / 1e6);
+            }
+        }
+        println!("{cell:?}: the end at {highest:.2} of the capacity at most");
+        assert!(highest < 1.3);
+    }
+}
+
+/// Goal: a member alone uses two thirds of any path and four fifths in the mean, and has at most 5 % dropped.
 #[test]
 fn the_rate_finds_drawn_paths() {
     let (seed, cells) = (asked("RATE_SEED", 1), asked("RATE_CELLS", 60));
@@ -181,5 +244,5 @@ fn the_rate_finds_drawn_paths() {
     println!(
         "used {least:.3} at least, {mean:.3} in the mean; dropped {most:.3} at most; missed {missed} of {cells}"
     );
-    assert!(least > 0.65 && most < 0.05 && missed * 50 <= cells);
+    assert!(least > 0.62 && mean > 0.79 && most < 0.05 && missed * 10 <= cells);
 }
