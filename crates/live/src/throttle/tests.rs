@@ -321,7 +321,7 @@ fn the_ceiling_is_reached_again() {
         jitter: 0,
     };
     let mut trial = Trial::new(cell, 1);
-    trial.throttle = Throttle::new(Some(Bitrate(100_000_000)));
+    trial.throttle = Throttle::new(Some(Bitrate(100_000_000)), None);
     trial.pass(20);
     assert!(trial.throttle.rate < 60_000_000);
     trial.bottleneck.borrow_mut().capacity = 1e6;
