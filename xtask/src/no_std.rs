@@ -16,6 +16,9 @@ use crate::workspace::Workspace;
 
 /// What a compiler takes for granted even without an operating system: moving and comparing memory.
 const FREESTANDING: [&str; 6] = ["memcpy", "memmove", "memset", "memcmp", "bcmp", "strlen"];
+/// The unwinder, which the compiler's own routines (division of 128-bit numbers) name as they come for this processor. A panic of the
+/// proofs ends them, so nothing calls it.
+const UNWINDER: &str = "-Wl,--defsym=rust_eh_personality=0";
 
 /// The crates that do not allocate, built and linked without an allocator.
 pub fn without_allocator(workspace: &Workspace) -> Outcome {
@@ -75,7 +78,13 @@ fn call(archive: &Path) -> Result<(), String> {
     fs::write(&caller, code).map_err(|why| why.to_string())?;
     let program = archive.with_extension("called");
     let mut cc = Command::new("cc");
-    process::show(cc.arg("-o").arg(&program).arg(&caller).arg(archive))?;
+    process::show(
+        cc.arg(UNWINDER)
+            .arg("-o")
+            .arg(&program)
+            .arg(&caller)
+            .arg(archive),
+    )?;
     process::show(&mut Command::new(&program)).map_err(|why| format!("chappe_proof fails: {why}"))
 }
 
@@ -86,7 +95,14 @@ fn link(archive: &Path, program: &Path) -> Result<(), String> {
         flags.push_str(&format!(",--defsym={symbol}=0"));
     }
     let mut cc = Command::new("cc");
-    cc.args(["-nostdlib", "-nostartfiles", "-static", &flags, "-o"]);
+    cc.args([
+        "-nostdlib",
+        "-nostartfiles",
+        "-static",
+        UNWINDER,
+        &flags,
+        "-o",
+    ]);
     process::show(cc.arg(program).arg(archive))
 }
 
