@@ -505,7 +505,7 @@ fn cast_goodput_matches_the_simulator() {
             return Verdict::Late;
         }
         let difference = document["mean"]["difference"].as_f64();
-        // 0.2 to 0.4 were measured: proofs and signatures of members take airtime that the simulator's form does not have.
+        // 0.1 to 0.4 were measured with four airs: proofs and signatures of members take airtime that the simulator's form does not have.
         match difference.is_some_and(|difference| difference.abs() <= 0.5) {
             true if document["holds"] == true => Verdict::Right,
             _ => Verdict::Wrong(format!("{} {}", document["receivers"], document["mean"])),
