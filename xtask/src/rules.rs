@@ -5,6 +5,7 @@
 mod bans;
 pub mod circles;
 mod direction;
+mod features;
 mod licence;
 mod page;
 pub mod programs;
@@ -53,6 +54,7 @@ const RULES: &[Rule] = &[
     ("words are plain", words::rule),
     ("licences are permissive", licence::rule),
     ("libraries are ready for a registry", registry::rule),
+    ("one build serves all", features::rule),
 ];
 
 /// Checks every rule and prints the findings. Duplicate versions and the counts of [`words`] are printed as notes.

@@ -340,9 +340,9 @@ pub struct EmuCast {
     /// First seed of the radio losses; default: the scenario's first.
     #[arg(long)]
     pub seed: Option<u64>,
-    /// Number of seeds; each one is simulated and emulated.
+    /// Number of seeds from the first one on; each is simulated and emulated.
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u64).range(1..=100))]
-    pub seeds: u64,
+    pub repeat: u64,
     /// Sending rate of each process; default: the rate of one station with the channel to itself.
     #[arg(long, value_name = "RATE", value_parser = crate::argument::rate)]
     pub rate: Option<chappe_core::Bitrate>,
@@ -386,7 +386,7 @@ pub struct EmuCheck {
     pub seed: Option<u64>,
     /// Number of simulated predictions, each with the next seed.
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u64).range(2..=1000))]
-    pub seeds: u64,
+    pub repeat: u64,
     /// The sending node: `0` or `n0`.
     #[arg(long, value_name = "NODE", default_value = "0")]
     pub from: String,

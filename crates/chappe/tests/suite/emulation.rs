@@ -452,7 +452,7 @@ fn kernel_goodput_matches_the_simulator() {
         LINE,
         "--seconds",
         "4",
-        "--seeds",
+        "--repeat",
         "6",
         "--json",
         "-q",
@@ -488,7 +488,7 @@ fn cast_goodput_matches_the_simulator() {
         // The default pacing fills the card's queue faster than a process can know: docs/media.md.
         "--set",
         "protocol.pacing=printed",
-        "--seeds",
+        "--repeat",
         "2",
         "--tolerance",
         "80",

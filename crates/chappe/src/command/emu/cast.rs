@@ -105,7 +105,7 @@ impl Setting {
             options.seed,
         )?;
         let first = network.seed;
-        let seeds = Some((first..first + options.seeds).collect());
+        let seeds = Some((first..first + options.repeat).collect());
         let changes = Changes {
             seeds,
             ..Changes::default()

@@ -131,7 +131,7 @@ fn predict(
     load: Load,
     flow: Flow,
 ) -> Result<Range, Failure> {
-    let seeds = emulation.seed..emulation.seed + options.seeds;
+    let seeds = emulation.seed..emulation.seed + options.repeat;
     let rates = seeds.map(|seed| emulation.predict(load, flow, seed));
     let rates = rates.collect::<Result<Vec<f64>, _>>()?;
     Ok(Range::of(rates.into_iter()))
@@ -256,7 +256,7 @@ fn text(document: &Document, options: &EmuCheck) -> String {
         path.join(" - "),
         document.seconds,
         document.seed,
-        options.seeds,
+        options.repeat,
         options.tolerance,
         document.emulation.text(),
     )
