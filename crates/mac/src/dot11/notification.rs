@@ -28,6 +28,14 @@ impl<const N: usize, C: Claiming> Dot11<N, C> {
         }
     }
 
+    /// A frame was acknowledged: its sender suffers no longer, whoever has heard of it.
+    #[inline]
+    pub(super) fn note_success(&mut self) {
+        if let Some(claims) = self.claims.get_mut() {
+            claims.unheard = false;
+        }
+    }
+
     /// Counts an undecodable frame. Many of them mean that this station's neighbours do not hear each other.
     pub(super) fn note_undecodable(&mut self, now: Instant) {
         let Some(claims) = self.claims.get_mut() else {
