@@ -1,7 +1,7 @@
 //! Why claims of the paper do not hold here, or how it must be read for them to hold: experiments beside its figures.
 //!
 //! ```text
-//! cargo run --release -p chappe-paper-dpclo --example readings -- [figure3|figure4|figure5|figure7]... [--seeds 8]
+//! cargo run --release -p chappe-paper-dpclo --example readings -- [figure3|figure4|figure5|figure7|figure8]... [--seeds 8]
 //! ```
 //!
 //! Means over seeds with 95 % intervals. Rates are kbit/s of payload.
@@ -14,7 +14,7 @@ mod scene;
 mod trial;
 
 use chappe_core::Seed;
-use chappe_dpclo::KMax;
+use chappe_dpclo::{KMax, RateLaw};
 use chappe_lab::run::RunError;
 use chappe_lab_dpclo::access::Method;
 use chappe_lab_dpclo::mesh::Times;
@@ -50,11 +50,12 @@ fn main() -> Result<(), RunError> {
     let seeds = seeds.unwrap_or(8);
     let named: Vec<&str> = words.iter().map(String::as_str).collect();
     let all = !named.iter().any(|word| word.starts_with("figure"));
-    let parts: [(&str, fn(u64) -> Result<(), RunError>); 4] = [
+    let parts: [(&str, fn(u64) -> Result<(), RunError>); 5] = [
         ("figure3", figure3),
         ("figure4", figure4),
         ("figure5", figure5),
         ("figure7", figure7),
+        ("figure8", figure8),
     ];
     for (name, part) in parts {
         if all || named.contains(&name) {
@@ -204,6 +205,38 @@ fn figure7(seeds: u64) -> Result<(), RunError> {
                 of(&runs, |run| run.kbps[SOURCES - 1] / run.total()),
             );
         }
+    }
+    Ok(())
+}
+
+/// Flows of 20 s, the median of Figure 8: rates that grow faster beside TCP.
+fn figure8(seeds: u64) -> Result<(), RunError> {
+    let times = Times {
+        counted: LARGE.begin,
+        end: LARGE.begin + 20,
+        ..LARGE
+    };
+    for (name, variant, factor) in [
+        ("DPCLO", Variant::Paper, 1.0),
+        ("DPCLO, ten times the step", Variant::Paper, 10.0),
+        ("TCP", Variant::Tcp, 1.0),
+    ] {
+        let method = match variant {
+            Variant::Tcp => Method::Dcf,
+            _ => Method::ZmacPlus,
+        };
+        let trial = Trial::new(PaperNetwork::Large, variant, method, times).with(|settings| {
+            if let RateLaw::Queue(law) = &mut settings.rate {
+                law.step *= factor;
+            }
+        });
+        let runs = runs(&trial, seeds)?;
+        let far = |run: &Measured| run.kbps[..4].iter().sum::<f64>() / 4.0;
+        println!(
+            "8: {name}, 20 s: the four farthest sources {} each, total {}",
+            of(&runs, far),
+            of(&runs, Measured::total),
+        );
     }
     Ok(())
 }
