@@ -19,9 +19,13 @@ fn outcome(plan: &Plan) -> Outcome {
 }
 
 fn carried(plan: &Plan) -> Result<Outcome, RunError> {
+    carried_with(plan, 1)
+}
+
+fn carried_with(plan: &Plan, seed: u64) -> Result<Outcome, RunError> {
     let job = Job {
         plan,
-        network: plan.network(1).unwrap(),
+        network: plan.network(seed).unwrap(),
         copies: true,
         pcap: None,
         traces: None,
@@ -51,17 +55,31 @@ fn every_variant_carries_flows_on_every_access() {
             assert!(free.goodput_bps > 20e3, "{name}");
             // With a single queue full of the first flow's packets, plain forwarding drops those of the second.
             let own_queues = ["paper", "improved"].contains(&variant.name);
-            let share = match (own_queues, variant.name, access) {
-                // Its source and the other one do not hear each other, and notifications reserve less: 61 of 100 packets arrive.
-                (true, "improved", "zmac+") => 0.5,
-                (true, ..) => 0.7,
-                (false, ..) => 0.1,
-            };
+            let share = if own_queues { 0.7 } else { 0.1 };
             assert!(paced.goodput_bps > share * 8e3, "{name}");
             let fair = run.fairness.as_ref().unwrap();
             assert!(fair.max_min_fraction < 1.0 && fair.jain == 1.0, "{name}");
             assert_eq!(fair.sum_log_bps[1], None);
             assert_eq!(run.bounds[1].goodput_bps, 8e3);
+        }
+    }
+}
+
+/// Goal: a flow that sends little gets through beside a saturated one whose source it does not hear. Method: the diamond's ends, both
+/// ways, on several seeds. A node's notification meets the rival that its frames met, so it is repeated until it is passed on: 0.97 to
+/// 1.00 arrive. One for each packet left 0.26 to 0.86, since nothing arrived until one was heard.
+#[test]
+fn a_slow_flow_passes_a_saturated_one_that_it_does_not_hear() {
+    for (free, slow) in [((0, 3), (3, 0)), ((3, 0), (0, 3)), ((0, 3), (3, 1))] {
+        let text = format!(
+            "variant = \"improved\"\n[mac]\naccess = \"zmac+\"\n[[flow]]\nsource = {}\nsink = {}\n[[flow]]\nsource = {}\nsink = {}\nrate = \"8 kbit/s\"\n[run]\nlimit = \"20 s\"\n",
+            free.0, free.1, slow.0, slow.1
+        );
+        let plan = plan(&text).unwrap();
+        for seed in 1..=8 {
+            let flows = carried_with(&plan, seed).unwrap().run.flows;
+            let arrived = flows[1].goodput_bps / 8e3;
+            assert!(arrived > 0.9, "seed {seed}: {slow:?} beside {free:?}: {arrived}");
         }
     }
 }

@@ -3,7 +3,7 @@
 use chappe_dpclo::KMax;
 
 use crate::context::FigureContext;
-use crate::scene::PaperNetwork;
+use crate::scene::{E, PaperNetwork};
 use crate::series::{Runs, by_flow, course, lines, paired, steps, summary};
 use crate::trial::{Measured, Trial};
 use chappe_lab::run::RunError;
@@ -12,7 +12,10 @@ use chappe_lab_dpclo::plan::Variant;
 use chappe_results::figure::{Claim, Figure, Panel, Series};
 use chappe_results::statistics::Summary;
 
-const SIX: PaperNetwork = PaperNetwork::Six { lossy: false };
+const SIX: PaperNetwork = PaperNetwork::Six {
+    beside: E,
+    lossy: false,
+};
 const FLOWS: [&str; 2] = ["A-E", "D-F"];
 
 /// Whether the gain is above zero: its whole interval, if there is one.
@@ -192,7 +195,10 @@ pub fn figure3(context: &FigureContext<'_>) -> Result<Figure, RunError> {
 
 //= dpclo V-C2: links that lose up to six frames of ten, with and without ETX
 pub fn figure4(context: &FigureContext<'_>) -> Result<Figure, RunError> {
-    let lossy = PaperNetwork::Six { lossy: true };
+    let lossy = PaperNetwork::Six {
+        beside: E,
+        lossy: true,
+    };
     let mut trials = Vec::new();
     for method in [Method::ZmacPlus, Method::Edca] {
         let with = Trial::new(lossy, Variant::Paper, method, context.small());

@@ -7,6 +7,8 @@ use chappe_lab::run::RunError;
 
 /// The mode of all data frames (Table I).
 pub const MODE: Mode = Mode::long(Rate::Dsss2);
+/// Node E of Figure 2 (A).
+pub const E: usize = 4;
 /// Octets of payload in a packet (Table I).
 pub const PAYLOAD: usize = 200;
 
@@ -25,6 +27,8 @@ pub const SOURCES: usize = 7;
 pub enum PaperNetwork {
     /// Figure 2 (A): A sends to E, and D to F. Every node senses every other.
     Six {
+        /// The only neighbour of F: [`E`], unless another reading of the figure is tried.
+        beside: usize,
         /// Whether each link loses a share of its frames that is drawn from 0 to 0.6 (Figure 4).
         lossy: bool,
     },
@@ -53,7 +57,9 @@ impl PaperNetwork {
     /// Creates the network of a seed.
     pub fn scene(self, seed: Seed) -> Result<Scene, RunError> {
         match self {
-            PaperNetwork::Six { lossy } => small(&six(lossy.then_some(seed)), &[(0, 4), (3, 5)]),
+            PaperNetwork::Six { beside, lossy } => {
+                small(&six(beside, lossy.then_some(seed)), &[(0, 4), (3, 5)])
+            }
             PaperNetwork::Asymmetry => small(&chain(4), &[(0, 1), (2, 3)]),
             PaperNetwork::Receivers => small(&chain(4), &[(0, 1), (3, 2)]),
             PaperNetwork::Hidden => small(&chain(3), &[(0, 1), (2, 1)]),
@@ -62,12 +68,12 @@ impl PaperNetwork {
     }
 }
 
-/// Links A-D, D-E, A-B, B-C, C-E and E-F. The printed figure does not show the links of F. Behind E, the fair share of
+/// Links A-D, D-E, A-B, B-C and C-E, and one of F. The printed figure does not show the links of F. Beside E, the fair share of
 /// two flows fits the axis of Figure 4 best.
-fn six(lossy: Option<Seed>) -> Matrix {
+fn six(beside: usize, lossy: Option<Seed>) -> Matrix {
     let mut random = lossy.map(|seed| seed.stream(Purpose::Topology));
     let mut matrix = Matrix::silent(6);
-    for (a, b) in [(0, 3), (3, 4), (0, 1), (1, 2), (2, 4), (4, 5)] {
+    for (a, b) in [(0, 3), (3, 4), (0, 1), (1, 2), (2, 4), (beside, 5)] {
         let loss = random
             .as_mut()
             .map_or(0.0, |random| 0.6 * random.fraction());
@@ -194,7 +200,12 @@ mod tests {
     /// Flows, distances and degrees match the descriptions of the networks.
     #[test]
     fn networks_match_their_descriptions() {
-        let six = PaperNetwork::Six { lossy: false }.scene(Seed(1)).unwrap();
+        let six = PaperNetwork::Six {
+            beside: E,
+            lossy: false,
+        }
+        .scene(Seed(1))
+        .unwrap();
         assert_eq!((six.flows, six.hops), (vec![(0, 4), (3, 5)], vec![2, 2]));
         let large = PaperNetwork::Large.scene(Seed(1)).unwrap();
         assert_eq!(large.medium.nodes(), NODES);

@@ -39,6 +39,8 @@ pub struct Claims {
     pub(super) reserved: Reserved,
     /// A notification to send.
     pub(super) notice: Option<Notice>,
+    /// The own notification to a receiver has not been heard to be passed on.
+    pub(super) unheard: bool,
     /// Earliest time of the next own notification.
     pub(super) notify_from: Instant,
     /// Undecodable frames since the last frame for this station.
@@ -119,6 +121,7 @@ impl Claims {
             shy_until: Instant::ZERO,
             reserved: Reserved::default(),
             notice: None,
+            unheard: false,
             notify_from: Instant::ZERO,
             undecodable: 0,
             waiting_since: None,

@@ -12,9 +12,27 @@ use crate::zmac::Protects;
 impl<const N: usize, C: Claiming> Dot11<N, C> {
     /// `failures` attempts towards `via` have failed: the rival is probably hidden from here, so `via` must notify.
     pub(super) fn note_failure(&mut self, now: Instant, via: Address, failures: u8) {
-        let ecn = self.claims.get().and_then(|claims| claims.config.ecn);
-        if ecn.is_some_and(|ecn| failures >= ecn.failures) {
+        let Some(claims) = self.claims.get_mut() else {
+            return;
+        };
+        let Some(ecn) = claims.config.ecn else {
+            return;
+        };
+        // The notification meets the same rival as the frames did. Whether it was heard shows when its receiver passes it on.
+        let unheard = ecn.protects == Protects::Sufferer && claims.unheard;
+        if unheard {
+            claims.notify_from = claims.notify_from.min(now);
+        }
+        if unheard || failures >= ecn.failures {
             self.notify(now, 0, via);
+        }
+    }
+
+    /// A frame was acknowledged: its sender suffers no longer, whoever has heard of it.
+    #[inline]
+    pub(super) fn note_success(&mut self) {
+        if let Some(claims) = self.claims.get_mut() {
+            claims.unheard = false;
         }
     }
 
@@ -62,6 +80,7 @@ impl<const N: usize, C: Claiming> Dot11<N, C> {
         if now >= claims.notify_from && claims.notice.is_none() {
             claims.notify_from = now + ecn.again;
             claims.undecodable = 0;
+            claims.unheard |= hops == 0;
             claims.notice = Some(Notice {
                 hops,
                 origin,
@@ -113,6 +132,9 @@ impl<const N: usize, C: Claiming> Dot11<N, C> {
             return;
         };
         let everyone = ecn.protects == Protects::TwoHops;
+        if notice.hops == 1 && notice.origin == own {
+            claims.unheard = false;
+        }
         // One notification is enough for a neighbourhood, if it protects all.
         if notice.hops == 1 && everyone {
             claims.notify_from = claims.notify_from.max(now + ecn.again);

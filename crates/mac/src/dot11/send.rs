@@ -418,6 +418,7 @@ impl<const N: usize, C: Claiming> Dot11<N, C> {
             return;
         };
         self.counters.acknowledged += 1;
+        self.note_success();
         // The failed attempts and this one.
         let attempts = frame.short.saturating_add(frame.long).saturating_add(1);
         self.finish(now, frame.token, Outcome::Acknowledged { attempts }, link);

@@ -43,7 +43,8 @@ pub struct Ecn {
     /// How long a node that receives a notification keeps out of the slots of nodes two hops away: 10 s (Z-MAC).
     pub lasts: Duration,
     /// The least time between two notifications of one node, or after one that it received. Ours. It must be well below
-    /// `lasts`, since notifications get lost.
+    /// `lasts`, since notifications get lost. A sufferer whose receiver was not heard to pass its notification on does not wait: it
+    /// sends one at each failure until then, or until a frame is acknowledged.
     pub again: Duration,
     /// Keep out of the last part of a time slot before a barred one, since an exchange would reach into it: this long,
     /// but half a time slot at most.

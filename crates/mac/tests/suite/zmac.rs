@@ -248,10 +248,12 @@ fn notification_ends_starvation() {
 ///
 /// | kb/s | Z-MAC's | for the sufferer |
 /// |---|---|---|
-/// | information asymmetry | 250, 634 | 138, 739 |
-/// | hidden senders | 250, 250 | 174, 182 |
-/// | adjacent receivers | 356, 465 | 419, 444 |
-/// | flow in the middle | 189, 550, 191 | 623, 273, 624 |
+/// | information asymmetry | 250, 634 | 248, 635 |
+/// | hidden senders | 250, 250 | 248, 248 |
+/// | adjacent receivers | 356, 465 | 427, 432 |
+/// | flow in the middle | 189, 550, 191 | 624, 274, 624 |
+///
+/// A notification that is not repeated until it is heard leaves the first two 138, 739 and 174, 182.
 #[test]
 fn sparing_notification_ends_starvation() {
     let (config, sdu) = notified();
@@ -263,7 +265,7 @@ fn sparing_notification_ends_starvation() {
         let flows = run(&scene, config, sdu, (1, 60));
         let kbps: Vec<f64> = flows.iter().map(|flow| flow.kbps).collect();
         println!("{name}: {kbps:?}");
-        assert!(minimum(&flows) > 100.0, "{name}: {kbps:?}");
+        assert!(minimum(&flows) > 180.0, "{name}: {kbps:?}");
     }
 }
 
