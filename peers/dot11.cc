@@ -1,7 +1,7 @@
-// 802.11b, or 802.11a's OFDM, in ns-3, on a plan that Chappe wrote. `broadcast`: saturated broadcasters over two rays with Rayleigh fading;
+// 802.11b, 802.11a's OFDM or 802.11n's HT, in ns-3, on a plan that Chappe wrote. `broadcast`: saturated broadcasters over two rays with Rayleigh fading;
 // `cell`: saturated stations around one sink, acknowledged.
 //
-//     dot11 broadcast|cell|broadcast-ofdm|cell-ofdm PLAN SEED
+//     dot11 broadcast|cell|broadcast-ofdm|cell-ofdm|broadcast-ht|cell-ht|cell-ampdu PLAN SEED
 
 #include "ns3/core-module.h"
 #include "ns3/mobility-module.h"
@@ -28,6 +28,8 @@ struct Network {
     std::uint32_t octets;
     Address to;
     bool cell;
+    // HT needs QoS, whose best effort has a queue of its own.
+    AcIndex category = AC_BE_NQOS;
 
     Network(std::size_t nodes) : counts(nodes) {}
 
@@ -35,7 +37,7 @@ struct Network {
 
     void refill() {
         for (std::size_t i = 0; i < senders; i++) {
-            auto queue = wifi(devices.Get(i))->GetMac()->GetTxopQueue(AC_BE_NQOS);
+            auto queue = wifi(devices.Get(i))->GetMac()->GetTxopQueue(category);
             while (queue->GetNPackets() < kBacklog) {
                 std::vector<std::uint8_t> octet(octets, 0);
                 octet[0] = static_cast<std::uint8_t>(i);
@@ -69,7 +71,7 @@ struct Network {
 
 int main(int count, char** words) {
     if (count != 4) {
-        std::cerr << "usage: dot11 broadcast|cell|broadcast-ofdm|cell-ofdm PLAN SEED\n";
+        std::cerr << "usage: dot11 broadcast|cell|broadcast-ofdm|cell-ofdm|broadcast-ht|cell-ht PLAN SEED\n";
         return 2;
     }
     bool cell = std::string(words[1]).rfind("cell", 0) == 0;
@@ -116,16 +118,28 @@ int main(int count, char** words) {
     // The rate of OFDM in Mbit/s, if the plan has one.
     auto ofdm = plan.values.find("ofdm");
     bool has_ofdm = ofdm != plan.values.end();
-    std::string rate = has_ofdm ? "OfdmRate" + std::to_string(static_cast<int>(ofdm->second)) + "Mbps" : "DsssRate2Mbps";
-    wifi.SetStandard(has_ofdm ? WIFI_STANDARD_80211a : WIFI_STANDARD_80211b);
+    // The MCS of HT, if the plan has one.
+    auto ht = plan.values.find("ht");
+    bool has_ht = ht != plan.values.end();
+    std::string rate = has_ht ? "HtMcs" + std::to_string(static_cast<int>(ht->second)) : has_ofdm ? "OfdmRate" + std::to_string(static_cast<int>(ofdm->second)) + "Mbps" : "DsssRate2Mbps";
+    // At 5 GHz no silence follows a frame, as in 802.11a.
+    if (has_ht) phy.Set("ChannelSettings", StringValue("{36, 20, BAND_5GHZ, 0}"));
+    wifi.SetStandard(has_ht ? WIFI_STANDARD_80211n : has_ofdm ? WIFI_STANDARD_80211a : WIFI_STANDARD_80211b);
     wifi.SetRemoteStationManager("ns3::ConstantRateWifiManager", "DataMode", StringValue(rate), "ControlMode",
-                                 StringValue(has_ofdm ? rate : "DsssRate1Mbps"), "NonUnicastMode", StringValue(rate));
+                                 StringValue(has_ht ? "OfdmRate24Mbps" : has_ofdm ? rate : "DsssRate1Mbps"), "NonUnicastMode", StringValue(rate));
     WifiMacHelper mac;
-    mac.SetType("ns3::AdhocWifiMac");
+    mac.SetType("ns3::AdhocWifiMac", "QosSupported", BooleanValue(has_ht));
+    if (has_ht) {
+        network.category = AC_BE;
+        // Octets of the longest A-MPDU; zero sends frame by frame.
+        mac.SetType("ns3::AdhocWifiMac", "QosSupported", BooleanValue(true), "BE_MaxAmpduSize",
+                    UintegerValue(static_cast<std::uint32_t>(plan["ampdu"])), "BE_MaxAmsduSize",
+                    UintegerValue(0));
+    }
     network.devices = wifi.Install(phy, mac, nodes);
     for (std::size_t i = 0; i < plan.places.size(); i++) {
         auto device = Network::wifi(network.devices.Get(i));
-        device->GetMac()->GetTxopQueue(AC_BE_NQOS)->SetMaxDelay(Seconds(1000));
+        device->GetMac()->GetTxopQueue(network.category)->SetMaxDelay(Seconds(1000));
         device->GetPhy()->TraceConnectWithoutContext("PhyTxBegin",
                                                      MakeCallback(&Network::transmitted, &network).Bind(i));
         device->SetReceiveCallback(MakeCallback(&Network::received, &network).Bind(i));

@@ -74,6 +74,27 @@ const CASES: &[Case] = &[
         decides: true,
     },
     Case {
+        scenario: "broadcast-ht",
+        program: "dot11",
+        keys: &[],
+        what: "802.11n at 26 Mbit/s: 50 nodes, 10 saturated broadcasters, Rayleigh fading",
+        decides: true,
+    },
+    Case {
+        scenario: "cell-ht",
+        program: "dot11",
+        keys: &[],
+        what: "802.11n at 26 Mbit/s: 20 saturated stations and a sink, acknowledged",
+        decides: true,
+    },
+    Case {
+        scenario: "cell-ampdu",
+        program: "dot11",
+        keys: &[],
+        what: "802.11n at 26 Mbit/s in A-MPDUs of 16: 20 saturated stations and a sink",
+        decides: false,
+    },
+    Case {
         scenario: "dot15d4",
         program: "dot15d4",
         keys: &[],

@@ -34,6 +34,22 @@ pub enum Rate {
     Ofdm48,
     /// OFDM, 64-QAM, 3/4, 54 Mbit/s.
     Ofdm54,
+    /// 802.11n (HT), one stream in 20 MHz with guard intervals of 800 ns: MCS 0, BPSK, 1/2, 6.5 Mbit/s.
+    Ht0,
+    /// HT, MCS 1: QPSK, 1/2, 13 Mbit/s.
+    Ht1,
+    /// HT, MCS 2: QPSK, 3/4, 19.5 Mbit/s.
+    Ht2,
+    /// HT, MCS 3: 16-QAM, 1/2, 26 Mbit/s.
+    Ht3,
+    /// HT, MCS 4: 16-QAM, 3/4, 39 Mbit/s.
+    Ht4,
+    /// HT, MCS 5: 64-QAM, 2/3, 52 Mbit/s.
+    Ht5,
+    /// HT, MCS 6: 64-QAM, 3/4, 58.5 Mbit/s.
+    Ht6,
+    /// HT, MCS 7: 64-QAM, 5/6, 65 Mbit/s.
+    Ht7,
 }
 
 /// The 802.11b synchronisation preamble. Other rates have a single preamble and use `Long`.
@@ -52,6 +68,8 @@ pub struct Mode {
     pub rate: Rate,
     /// The synchronisation preamble before it.
     pub preamble: Preamble,
+    /// The PSDU is an A-MPDU, as HT-SIG's aggregation bit says: MPDUs behind delimiters, each with room for its own check sequence.
+    pub aggregate: bool,
 }
 
 impl Rate {
@@ -70,9 +88,36 @@ impl Rate {
         Rate::Ofdm54,
     ];
 
-    /// Whether it is one of [`Rate::OFDM`].
+    /// The eight rates of 802.11n with one stream in 20 MHz and long guard intervals (IEEE 802.11-2020, table 19-27), slowest first.
+    pub const HT: [Rate; 8] = [
+        Rate::Ht0,
+        Rate::Ht1,
+        Rate::Ht2,
+        Rate::Ht3,
+        Rate::Ht4,
+        Rate::Ht5,
+        Rate::Ht6,
+        Rate::Ht7,
+    ];
+
+    /// Whether it is sent by OFDM: one of [`Rate::OFDM`] or of [`Rate::HT`].
     pub const fn is_ofdm(self) -> bool {
         (self as u8) >= (Rate::Ofdm6 as u8)
+    }
+
+    /// Whether it is one of [`Rate::HT`].
+    pub const fn is_ht(self) -> bool {
+        (self as u8) >= (Rate::Ht0 as u8)
+    }
+
+    /// All rates of the standard that this one belongs to, slowest first: those of 802.11b, of OFDM, of HT, or the one of 802.15.4.
+    pub const fn family(self) -> &'static [Rate] {
+        match self {
+            Rate::Oqpsk250 => &[Rate::Oqpsk250],
+            rate if rate.is_ht() => &Rate::HT,
+            rate if rate.is_ofdm() => &Rate::OFDM,
+            _ => &Rate::DOT11B,
+        }
     }
 
     /// Bits per second of the PSDU.
@@ -91,6 +136,14 @@ impl Rate {
             Rate::Ofdm36 => Bitrate(36_000_000),
             Rate::Ofdm48 => Bitrate(48_000_000),
             Rate::Ofdm54 => Bitrate(54_000_000),
+            Rate::Ht0 => Bitrate(6_500_000),
+            Rate::Ht1 => Bitrate(13_000_000),
+            Rate::Ht2 => Bitrate(19_500_000),
+            Rate::Ht3 => Bitrate(26_000_000),
+            Rate::Ht4 => Bitrate(39_000_000),
+            Rate::Ht5 => Bitrate(52_000_000),
+            Rate::Ht6 => Bitrate(58_500_000),
+            Rate::Ht7 => Bitrate(65_000_000),
         }
     }
 }
@@ -101,6 +154,7 @@ impl Mode {
         Mode {
             rate,
             preamble: Preamble::Long,
+            aggregate: false,
         }
     }
 
@@ -110,16 +164,29 @@ impl Mode {
             Rate::Cck5 | Rate::Cck11 | Rate::Dsss2 => Preamble::Short,
             _ => Preamble::Long,
         };
-        Mode { rate, preamble }
+        Mode {
+            rate,
+            preamble,
+            aggregate: false,
+        }
+    }
+
+    /// The same for an A-MPDU. Only for rates of HT.
+    pub const fn aggregated(self) -> Mode {
+        Mode {
+            aggregate: self.rate.is_ht(),
+            ..self
+        }
     }
 
     /// The time on the air before the first bit of the PSDU: preamble and PHY header.
     ///
     /// 802.11b: IEEE 802.11-2020, 16.2.2 (144 + 48 us long, 72 + 24 us short). OFDM: 16 us of training and a SIGNAL symbol of
-    /// 4 us (17.3.2.2). 802.15.4: 8 preamble symbols, 2 of SFD, 2 of PHR, of 16 us each (IEEE 802.15.4-2006, 6.3 and 6.5).
+    /// 4 us (17.3.2.2). HT: these, HT-SIG of 8 us and training of 8 us (mixed format, 19.3.2). 802.15.4: 8 preamble symbols, 2 of SFD, 2 of PHR, of 16 us each (IEEE 802.15.4-2006, 6.3 and 6.5).
     pub const fn header_time(self) -> Duration {
         match (self.rate, self.preamble) {
             (Rate::Oqpsk250, _) => Duration::from_micros(12 * 16),
+            (rate, _) if rate.is_ht() => Duration::from_micros(16 + 4 + 8 + 8),
             (rate, _) if rate.is_ofdm() => Duration::from_micros(16 + 4),
             (_, Preamble::Long) => Duration::from_micros(192),
             (_, Preamble::Short) => Duration::from_micros(96),
@@ -129,7 +196,7 @@ impl Mode {
     /// The time a frame of `bytes` octets (FCS included) is on the air.
     ///
     /// 802.11b counts whole microseconds (TXTIME, IEEE 802.11-2020, 16.3.4), OFDM whole symbols of 4 us, in which 16 bits of
-    /// SERVICE precede the frame and 6 of tail follow it (17.4.3). The 6 us of silence behind each OFDM frame at 2.4 GHz
+    /// SERVICE precede the frame and 6 of tail follow it (17.4.3; for HT 19.4.3). The 6 us of silence behind each OFDM frame at 2.4 GHz
     /// (18.3.2.4) are not counted: nothing is on the air.
     pub const fn airtime(self, bytes: usize) -> Duration {
         let bits = bytes as u64 * 8;
@@ -170,7 +237,22 @@ mod tests {
         // By hand: ceil((16 + 112 + 6) / 24) = 6 symbols, ceil(12310 / 216) = 57.
         assert_eq!(Mode::long(Rate::Ofdm6).airtime(14), us(20 + 24));
         assert_eq!(Mode::short(Rate::Ofdm54).airtime(1536), us(20 + 228));
-        assert!(Rate::OFDM.into_iter().all(Rate::is_ofdm));
+        // By hand: ceil(134 / 26) = 6 symbols, ceil(12310 / 260) = 48.
+        assert_eq!(Mode::long(Rate::Ht0).airtime(14), us(36 + 24));
+        assert_eq!(Mode::long(Rate::Ht7).airtime(1536), us(36 + 192));
+        // Bits of a symbol: IEEE 802.11-2020, table 19-27.
+        for (rate, bits) in Rate::HT
+            .into_iter()
+            .zip([26, 52, 78, 104, 156, 208, 234, 260])
+        {
+            assert_eq!(rate.bitrate().0 * 4, bits * 1_000_000);
+            assert!(rate.is_ofdm() && rate.is_ht() && rate.family() == Rate::HT);
+        }
+        assert!(
+            Rate::OFDM
+                .into_iter()
+                .all(|rate| rate.is_ofdm() && !rate.is_ht())
+        );
         assert!(!Rate::DOT11B.into_iter().any(Rate::is_ofdm) && !Rate::Oqpsk250.is_ofdm());
     }
 }

@@ -4,13 +4,16 @@ use chappe_core::{
     Address, Duration, Instant, LinkNode, Mac, Mode, Purpose, RadioEvent, RadioRequest, Seed,
     Stream, TraceEvent, Wake,
 };
-use chappe_mac::dot11::{self, Category, Counters, Dot11, Edca, ZmacPlus};
+use chappe_mac::dot11::{self, Category, Counters, Dot11, Edca, NoClaims, ZmacPlus};
 use chappe_mac::zmac::{self, Ecn, Schedule, colour};
 use chappe_sim::Medium;
 
 /// Two nodes are neighbours if the link between them delivers at least this share of frames in each direction. This is
 /// the router's own limit ([`Probes::ratio_min`](chappe_dpclo::Probes)).
 pub const NEIGHBOUR_PRR: f64 = 0.1;
+
+/// The most frames in an A-MPDU: DPCLO's queues hold 50, and its routers have 32 packets at the link at once.
+pub const AMPDU: usize = 16;
 
 /// A method of channel access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,6 +37,8 @@ pub struct Access {
     pub burst: Duration,
     /// The duration of a time slot (ZMAC+).
     pub time_slot: Duration,
+    /// Whether stations send A-MPDUs of up to [`AMPDU`] frames (802.11n by DCF).
+    pub aggregate: bool,
     /// When nodes notify of contention, and whose time slots are kept free then (ZMAC+).
     pub notification: Ecn,
 }
@@ -74,6 +79,7 @@ impl Access {
             },
             burst: usual.beacon,
             time_slot: usual.slot,
+            aggregate: false,
             notification: Ecn::Z_MAC,
         }
     }
@@ -121,6 +127,10 @@ impl Access {
     fn station(&self, node: usize, schedule: Schedule, random: Stream) -> Channel {
         let address = Address::node(node as u16);
         match self.method {
+            Method::Dcf if self.aggregate => {
+                let station = Dot11::aggregating(self.station, address, random);
+                Channel::Aggregating(Box::new(station))
+            }
             Method::Dcf => Channel::Dcf(Box::new(Dot11::new(self.station, address, random))),
             Method::Edca => {
                 let station = Edca::edca(self.station, Category::DSSS, address, random);
@@ -131,6 +141,11 @@ impl Access {
                 Channel::ZmacPlus(Box::new(station))
             }
         }
+    }
+
+    /// The longest frame on the air, in octets without check sequence.
+    pub fn frame_max(&self) -> usize {
+        dot11::Config::ampdu_len(if self.aggregate { AMPDU } else { 1 })
     }
 
     /// The duration of a data frame of `octets` (check sequence included), SIFS and acknowledgement: a lower bound for
@@ -219,6 +234,8 @@ fn schedules(medium: &Medium, ask: (Mode, usize), seed: Seed) -> Vec<Schedule> {
 pub enum Channel {
     /// A station of the DCF.
     Dcf(Box<Dot11>),
+    /// A station of the DCF that sends A-MPDUs.
+    Aggregating(Box<Dot11<1, NoClaims, AMPDU>>),
     /// A station of EDCA.
     Edca(Box<Edca>),
     /// A station of ZMAC+.
@@ -230,6 +247,7 @@ impl Channel {
     pub fn counters(&self) -> &Counters {
         match self {
             Channel::Dcf(mac) => mac.counters(),
+            Channel::Aggregating(mac) => mac.counters(),
             Channel::Edca(mac) => mac.counters(),
             Channel::ZmacPlus(mac) => mac.counters(),
         }
@@ -240,6 +258,7 @@ impl Mac for Channel {
     fn handle_radio<L: LinkNode>(&mut self, now: Instant, event: RadioEvent<'_>, link: &mut L) {
         match self {
             Channel::Dcf(mac) => mac.handle_radio(now, event, link),
+            Channel::Aggregating(mac) => mac.handle_radio(now, event, link),
             Channel::Edca(mac) => mac.handle_radio(now, event, link),
             Channel::ZmacPlus(mac) => mac.handle_radio(now, event, link),
         }
@@ -253,6 +272,7 @@ impl Mac for Channel {
     ) -> Option<RadioRequest> {
         match self {
             Channel::Dcf(mac) => mac.poll_radio(now, psdu, link),
+            Channel::Aggregating(mac) => mac.poll_radio(now, psdu, link),
             Channel::Edca(mac) => mac.poll_radio(now, psdu, link),
             Channel::ZmacPlus(mac) => mac.poll_radio(now, psdu, link),
         }
@@ -261,6 +281,7 @@ impl Mac for Channel {
     fn handle_timeout<L: LinkNode>(&mut self, now: Instant, link: &mut L) {
         match self {
             Channel::Dcf(mac) => mac.handle_timeout(now, link),
+            Channel::Aggregating(mac) => mac.handle_timeout(now, link),
             Channel::Edca(mac) => mac.handle_timeout(now, link),
             Channel::ZmacPlus(mac) => mac.handle_timeout(now, link),
         }
@@ -269,6 +290,7 @@ impl Mac for Channel {
     fn poll_timeout(&self) -> Option<Wake> {
         match self {
             Channel::Dcf(mac) => mac.poll_timeout(),
+            Channel::Aggregating(mac) => mac.poll_timeout(),
             Channel::Edca(mac) => mac.poll_timeout(),
             Channel::ZmacPlus(mac) => mac.poll_timeout(),
         }
@@ -277,6 +299,7 @@ impl Mac for Channel {
     fn link_changed<L: LinkNode>(&mut self, now: Instant, link: &L) {
         match self {
             Channel::Dcf(mac) => mac.link_changed(now, link),
+            Channel::Aggregating(mac) => mac.link_changed(now, link),
             Channel::Edca(mac) => mac.link_changed(now, link),
             Channel::ZmacPlus(mac) => mac.link_changed(now, link),
         }
@@ -285,6 +308,7 @@ impl Mac for Channel {
     fn poll_trace(&mut self) -> Option<TraceEvent> {
         match self {
             Channel::Dcf(mac) => mac.poll_trace(),
+            Channel::Aggregating(mac) => mac.poll_trace(),
             Channel::Edca(mac) => mac.poll_trace(),
             Channel::ZmacPlus(mac) => mac.poll_trace(),
         }

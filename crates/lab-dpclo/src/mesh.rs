@@ -161,7 +161,7 @@ impl MeshSpec {
     /// Creates the simulator with all nodes. `keep`: whether hosts keep copies of objects.
     pub fn launch<'a, R: Recorder>(
         &self,
-        world: World,
+        mut world: World,
         memory: &'a mut [Option<HostMemory>],
         keep: bool,
         seed: Seed,
@@ -169,6 +169,7 @@ impl MeshSpec {
     ) -> Result<Simulator<Node<'a>, R>, RunError> {
         let settings = self.fitted(&world.medium);
         let channels = self.access.stations(&world.medium, self.frame(), seed);
+        world.frame_max = world.frame_max.max(self.access.frame_max());
         let mut stations = Vec::new();
         for ((node, channel), memory) in channels.into_iter().enumerate().zip(memory) {
             let router = self.router(settings, (node, 0), Instant::ZERO, seed)?;

@@ -216,6 +216,15 @@ fn access(scenario: &Scenario, mode: Mode, check: &Check<'_>) -> Result<Access, 
             return Err(check.at(time, "out of range", message).help(help));
         }
     }
+    if let Some(aggregate) = given.aggregate.as_ref().filter(|given| ***given) {
+        if method != Method::Dcf || !mode.rate.is_ht() {
+            let message = "A-MPDUs need access = \"dcf\" and a rate of 802.11n";
+            return Err(check
+                .at(aggregate, "no use here", message)
+                .help(radio::RATES));
+        }
+        access.aggregate = true;
+    }
     let windows = given.cw_min.as_ref().or(given.cw_max.as_ref());
     if let Some(window) = windows.filter(|_| method != Method::Dcf) {
         let message = format!("{} defines its own contention windows", method.label());

@@ -344,9 +344,10 @@ impl What {
 
 /// The amendment that a rate is of.
 fn standard(rate: Rate) -> &'static str {
-    match rate.is_ofdm() {
-        true => "802.11g",
-        false => "802.11b",
+    match rate {
+        rate if rate.is_ht() => "802.11n",
+        rate if rate.is_ofdm() => "802.11g",
+        _ => "802.11b",
     }
 }
 

@@ -91,6 +91,7 @@ impl Rates {
         (self.control != RateControl::Fixed).then_some(Mode {
             rate: *rate,
             preamble,
+            aggregate: false,
         })
     }
 

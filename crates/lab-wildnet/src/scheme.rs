@@ -149,7 +149,11 @@ impl Scheme {
             Card::Short => Preamble::Short,
             Card::Long | Card::Wmm => Preamble::Long,
         };
-        let mode = |rate| Mode { rate, preamble };
+        let mode = |rate| Mode {
+            rate,
+            preamble,
+            aggregate: false,
+        };
         let wmm = card == Card::Wmm;
         let base = dot11::Config::dot11b(Rate::Cck11);
         // The ACK timeout follows the distance up to the limit of the register. It includes SIFS and a slot.

@@ -129,6 +129,7 @@ fn overheard(overhear: bool) {
         transmitter: Address::node(2),
         bssid: node.mac.config().bssid,
         sequence: Sequence::new(7),
+        qos: false,
         retry: false,
         duration: NavTime::covering(Duration::from_micros(314)),
     };

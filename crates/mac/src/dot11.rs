@@ -32,6 +32,7 @@
 //!
 //! Clauses cited in this module are those of IEEE Std 802.11-2020.
 
+mod aggregate;
 mod backoff;
 mod category;
 mod claim;
@@ -41,10 +42,12 @@ mod counters;
 mod duplicates;
 mod function;
 mod medium;
+mod minstrel;
 mod notice;
 mod notification;
 mod receive;
 mod reserved;
+mod scoreboard;
 mod send;
 
 use chappe_core::{
@@ -55,20 +58,24 @@ use chappe_wire::dot11::Sequence;
 
 pub use category::Category;
 pub use claim::{Claiming, Claims, NoClaims, ZmacPlus};
-pub use config::{Config, PSDU_MAX};
+pub use config::{Config, PSDU_MAX, RateControl};
 pub use counters::Counters;
 
+use aggregate::Window;
 use config::Timing;
 use duplicates::Duplicates;
 use function::Function;
 use medium::Medium;
+use minstrel::Minstrel;
 use receive::Answer;
+use scoreboard::Scoreboard;
 use send::OnAir;
 
 /// One station with `N` channel access functions: one is the DCF, four are EDCA. `C` decides whether it claims the
-/// channel before it contends ([`ZmacPlus`]).
+/// channel before it contends ([`ZmacPlus`]). With `A` above zero it sends up to so many frames, 64 at most, to one neighbour in an A-MPDU of
+/// 802.11n ([`Dot11::aggregating`]); every station can receive these.
 #[derive(Clone, Debug)]
-pub struct Dot11<const N: usize = 1, C = NoClaims> {
+pub struct Dot11<const N: usize = 1, C = NoClaims, const A: usize = 0> {
     config: Config,
     timing: Timing,
     address: Address,
@@ -90,6 +97,12 @@ pub struct Dot11<const N: usize = 1, C = NoClaims> {
     answer_deadline: Instant,
     sequence: Sequence,
     duplicates: Duplicates,
+    /// The frames of the A-MPDU that is to be acknowledged.
+    window: Window<A>,
+    /// What arrived in A-MPDUs.
+    scoreboard: Scoreboard,
+    /// Rate control; `None` with fixed rates.
+    minstrel: Option<Minstrel>,
     counters: Counters,
     trace: TraceRing,
 }
@@ -117,11 +130,14 @@ enum State {
     AwaitingCts,
     /// A data frame was sent.
     AwaitingAck,
+    /// An A-MPDU was sent, or a request for its BlockAck.
+    AwaitingBlockAck,
 }
 
 const BACKOFF: &str = "back-off";
 const CTS_TIMEOUT: &str = "CTS timeout";
 const ACK_TIMEOUT: &str = "ACK timeout";
+const BLOCK_ACK_TIMEOUT: &str = "BlockAck timeout";
 
 /// A station with the enhanced distributed channel access (EDCA) of 802.11e: four functions that contend
 /// concurrently.
@@ -130,6 +146,14 @@ pub type Edca = Dot11<4>;
 impl Dot11<1> {
     /// A DCF station that has received nothing yet. It draws back-offs and its first sequence number from `random`.
     pub fn new(config: Config, address: Address, random: Stream) -> Dot11 {
+        Dot11::with_functions(config, [only(&config)], NoClaims, false, address, random)
+    }
+}
+
+impl<const A: usize> Dot11<1, NoClaims, A> {
+    /// A DCF station of 802.11n that sends its unicast frames in A-MPDUs of up to `A`, if [`Config::data`] is a rate of HT. The driver's
+    /// buffer limits them too: [`Config::ampdu_len`] says what `A` frames need.
+    pub fn aggregating(config: Config, address: Address, random: Stream) -> Dot11<1, NoClaims, A> {
         Dot11::with_functions(config, [only(&config)], NoClaims, false, address, random)
     }
 }
@@ -147,7 +171,7 @@ impl Edca {
     }
 }
 
-impl<const N: usize, C: Claiming> Dot11<N, C> {
+impl<const N: usize, C: Claiming, const A: usize> Dot11<N, C, A> {
     fn with_functions(
         config: Config,
         categories: [Category; N],
@@ -155,7 +179,7 @@ impl<const N: usize, C: Claiming> Dot11<N, C> {
         eager: bool,
         address: Address,
         mut random: Stream,
-    ) -> Dot11<N, C> {
+    ) -> Dot11<N, C, A> {
         let shortest = categories.iter().map(|category| category.aifsn).min();
         let aifsn = shortest.unwrap_or(config.aifsn);
         let timing = Timing::new(&Config { aifsn, ..config });
@@ -176,6 +200,10 @@ impl<const N: usize, C: Claiming> Dot11<N, C> {
             answer_deadline: Instant::ZERO,
             sequence: Sequence::new(random.below(4096) as u16),
             duplicates: Duplicates::new(),
+            window: Window::new(),
+            scoreboard: Scoreboard::new(),
+            minstrel: (config.rate_control == RateControl::Minstrel)
+                .then(|| Minstrel::new(&config)),
             counters: Counters::default(),
             trace: TraceRing::default(),
             random,
@@ -203,7 +231,7 @@ impl<const N: usize, C: Claiming> Dot11<N, C> {
     }
 }
 
-impl<const N: usize, C: Claiming> Mac for Dot11<N, C> {
+impl<const N: usize, C: Claiming, const A: usize> Mac for Dot11<N, C, A> {
     fn handle_radio<L: LinkNode>(&mut self, now: Instant, event: RadioEvent<'_>, link: &mut L) {
         match event {
             RadioEvent::Carrier { busy, since } => self.on_carrier(now, busy, since),
@@ -231,7 +259,9 @@ impl<const N: usize, C: Claiming> Mac for Dot11<N, C> {
         }
         let wanted = match self.state {
             State::Contending | State::Claiming => true,
-            State::AwaitingCts | State::AwaitingAck => self.config.early_timeout,
+            State::AwaitingCts | State::AwaitingAck | State::AwaitingBlockAck => {
+                self.config.early_timeout
+            }
             _ => false,
         };
         if wanted == self.sensing {
@@ -259,12 +289,15 @@ impl<const N: usize, C: Claiming> Mac for Dot11<N, C> {
                 self.grant(now);
             }
             // 10.3.2.11: a frame whose preamble began in time is received to its end before the attempt has failed.
-            State::AwaitingCts | State::AwaitingAck if self.answer_may_come(now) => {
+            State::AwaitingCts | State::AwaitingAck | State::AwaitingBlockAck
+                if self.answer_may_come(now) =>
+            {
                 let at = self.answer_deadline;
                 self.deadline = Some(Wake { at, why: wake.why });
             }
             State::AwaitingCts => self.on_no_cts(now, link),
             State::AwaitingAck => self.on_no_ack(now, link),
+            State::AwaitingBlockAck => self.on_no_block_ack(now, link),
             _ => {}
         }
     }
@@ -288,7 +321,7 @@ impl<const N: usize, C: Claiming> Mac for Dot11<N, C> {
     }
 }
 
-impl<const N: usize, C: Claiming> Dot11<N, C> {
+impl<const N: usize, C: Claiming, const A: usize> Dot11<N, C, A> {
     /// The transmission that is due: an answer, a burst or an own frame.
     #[inline(never)] // Inlined, it would make every poll save the registers that this needs.
     fn transmit<L: LinkNode>(

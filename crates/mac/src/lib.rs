@@ -26,6 +26,8 @@
 //! |---|---|---|
 //! | [`dot11`] | the distributed coordination function (DCF) of IEEE 802.11 | 802.11b networks |
 //! | [`dot11`] as [`dot11::Edca`] | its enhanced access (EDCA): four categories | priorities on such networks |
+//! | [`dot11`] with [`Dot11::aggregating`](dot11::Dot11::aggregating) | A-MPDUs with block acknowledgements | 802.11n networks |
+//! | [`dot11`] with [`RateControl`](dot11::RateControl) | Minstrel | links that differ |
 //! | [`zmac`] | ZMAC+: bursts by priority, time slots among equals | DPCLO |
 //! | [`dot15d4`] | unslotted CSMA-CA of IEEE 802.15.4, sleepy leaves, frame security | low-power networks |
 //!

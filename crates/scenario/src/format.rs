@@ -24,7 +24,7 @@ use serde::{Deserialize, Serialize};
 pub use fault::{FaultKind, FaultTable, ForgeryName};
 pub use flow::FlowTable;
 pub use located::{Located, span_of};
-pub use mac::{AccessName, MacTable};
+pub use mac::{AccessName, MacTable, RateControlName};
 pub use network::{Generator, Links, NetworkTable};
 pub use protocol::{LinkKnowledge, ProtocolTable, SystemName, VariantName};
 pub use radio::{

@@ -5,7 +5,7 @@ use chappe_sim::Profile;
 /// A family of radios.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Radios {
-    /// 802.11b and g at 2.4 GHz, 1 to 54 Mbit/s.
+    /// 802.11b, g and n at 2.4 GHz, 1 to 65 Mbit/s.
     Dot11,
     /// 802.15.4 at 2.4 GHz, O-QPSK with 250 kbit/s.
     Dot15d4,

@@ -11,6 +11,8 @@
 //! | `cell` | 20 saturated stations on a circle around one sink, 1000 octets at 2 Mbit/s, acknowledged: [`Profile::ns3_yans`] |
 //! | `broadcast-ofdm` | the first with OFDM at 24 Mbit/s |
 //! | `cell-ofdm` | the second with OFDM at 24 Mbit/s |
+//! | `broadcast-ht`, `cell-ht` | the same with 802.11n at 26 Mbit/s and EDCA's best effort; no aggregation |
+//! | `cell-ampdu` | the cell with 802.11n at 26 Mbit/s and A-MPDUs of up to 16 frames |
 //! | `dot15d4` | 139 nodes in 465 x 465 m, each broadcasts 100 octets a second with CSMA-CA: [`Profile::ieee_e418`] |
 //!
 //! A run prints processor seconds, the lengths of frames on the air, and for each node the data frames that it sent and those
@@ -20,10 +22,10 @@
 //! both sides, `cca_sensitivity` (a second threshold) of ns-3's.
 
 use chappe_core::{
-    Address, Class, Classes, Db, Dbm, Duration, Instant, LinkEvent, LinkNode, LinkSend, OverMac,
-    Purpose, RadioNode, Rate, Seed, Wake,
+    Address, Class, Classes, Db, Dbm, Duration, Instant, LinkEvent, LinkNode, LinkSend, Mac,
+    OverMac, Purpose, RadioNode, Rate, Seed, Stream, Wake,
 };
-use chappe_mac::dot11::{Config, Dot11};
+use chappe_mac::dot11::{Category, Config, Counters, Dot11, Edca};
 use chappe_mac::dot15d4;
 use chappe_sim::{
     AirTime, Fading, Medium, PathLoss, Position, Profile, Simulator, World, topology,
@@ -31,6 +33,8 @@ use chappe_sim::{
 use chappe_testkit::Saturated;
 use chappe_testkit::processor::thread_time;
 
+/// Frames in an A-MPDU of `cell-ampdu`.
+const AMPDU: usize = 16;
 /// Seconds before counting begins.
 const WARM: u64 = 1;
 /// Octets of an SDU that makes a PSDU of 100 octets: nine of header, two of check sequence.
@@ -52,6 +56,10 @@ struct Scenario {
     positions: Vec<Position>,
     senders: usize,
     octets: usize,
+    /// Octets that only Chappe's frames need for the same length: ns-3 sends HT in QoS data, whose header has two more.
+    qos: usize,
+    /// Most frames in an A-MPDU; zero for none.
+    ampdu: usize,
     seconds: u64,
     /// ns-3's second threshold of carrier sense; Chappe has one.
     cca_sensitivity: Dbm,
@@ -59,9 +67,21 @@ struct Scenario {
 
 impl Scenario {
     fn new(name: &str, seed: Seed) -> Option<Scenario> {
-        if let Some(usual) = name.strip_suffix("-ofdm") {
+        let ampdu = name.strip_suffix("-ampdu");
+        let ht = name.strip_suffix("-ht").or(ampdu);
+        if let Some(usual) = name.strip_suffix("-ofdm").or(ht) {
             let mut scenario = Scenario::new(usual, seed)?;
-            scenario.rate = Rate::Ofdm24;
+            scenario.rate = match ht {
+                Some(_) => Rate::Ht3,
+                None => Rate::Ofdm24,
+            };
+            // A-MPDUs have QoS control of their own.
+            scenario.qos = if ht.is_some() && ampdu.is_none() {
+                2
+            } else {
+                0
+            };
+            scenario.ampdu = if ampdu.is_some() { AMPDU } else { 0 };
             // Ten times the frames in a second.
             scenario.seconds /= 4;
             // kTB of 290 K in 20 MHz, and ns-3's noise figure of 7 dB.
@@ -76,6 +96,8 @@ impl Scenario {
                 positions: topology::random(50, 1000.0, 1000.0, seed),
                 senders: 10,
                 octets: 1500,
+                qos: 0,
+                ampdu: 0,
                 seconds: 20,
                 cca_sensitivity: Dbm(0.0),
             },
@@ -90,6 +112,8 @@ impl Scenario {
                 positions: circle(20, 2.0),
                 senders: 20,
                 octets: 1000,
+                qos: 0,
+                ampdu: 0,
                 seconds: 60,
                 cca_sensitivity: Dbm(0.0),
             },
@@ -100,6 +124,8 @@ impl Scenario {
                 positions: topology::random(139, 465.0, 465.0, seed),
                 senders: 139,
                 octets: SDU_DOT15D4,
+                qos: 0,
+                ampdu: 0,
                 seconds: 100,
                 cca_sensitivity: Dbm(0.0),
             },
@@ -135,7 +161,13 @@ fn print_plan(scenario: &Scenario, seed: Seed) {
     println!("power {}\nperiod 1", profile.power.0);
     println!("carrier_sense {}", profile.carrier_sense.0);
     println!("cca_sensitivity {}", scenario.cca_sensitivity.0);
-    if scenario.rate.is_ofdm() {
+    let mcs = Rate::HT.iter().position(|&rate| rate == scenario.rate);
+    if let Some(mcs) = mcs {
+        println!("ht {mcs}");
+        // Octets of as many subframes: delimiter, header with QoS control, LLC, SDU, check sequence, padding.
+        let subframe = 4 + (26 + 8 + scenario.octets + 4).next_multiple_of(4);
+        println!("ampdu {}", scenario.ampdu * subframe);
+    } else if scenario.rate.is_ofdm() {
         println!("ofdm {}", scenario.rate.bitrate().0 / 1_000_000);
     }
     // `-inf` is no number for streams of C++.
@@ -208,7 +240,11 @@ fn run<N: RadioNode>(
     counts: impl Fn(&Simulator<N>) -> Vec<(u64, u64)>,
 ) {
     let medium = Medium::geometric(&scenario.positions, &scenario.profile, seed).unwrap();
-    let mut simulator = Simulator::new(World::new(medium), nodes, seed, ()).unwrap();
+    let world = World {
+        frame_max: Config::ampdu_len(scenario.ampdu.max(1)),
+        ..World::new(medium)
+    };
+    let mut simulator = Simulator::new(world, nodes, seed, ()).unwrap();
     simulator.run_until(AirTime::from_secs(WARM));
     let before = counts(&simulator);
     let cpu = thread_time();
@@ -220,7 +256,49 @@ fn run<N: RadioNode>(
     }
 }
 
+/// The station of each kind: DCF, EDCA's best effort alone, or A-MPDUs.
 fn run_dot11(scenario: &Scenario, config: Config, seed: Seed) {
+    // Best effort of OFDM (dot11EDCATable, table 9-155); the station's other categories have nothing to send.
+    let best_effort = |class| Category::of(class, 3, (15, 1023), 0);
+    let categories = [
+        Class::Background,
+        Class::Data,
+        Class::Urgent,
+        Class::Control,
+    ];
+    let categories = categories.map(best_effort);
+    match (scenario.ampdu, scenario.qos) {
+        (0, 0) => run_stations(
+            scenario,
+            config,
+            seed,
+            |address, random| Dot11::new(config, address, random),
+            Dot11::counters,
+        ),
+        (0, _) => run_stations(
+            scenario,
+            config,
+            seed,
+            |address, random| Edca::edca(config, categories, address, random),
+            Edca::counters,
+        ),
+        (_, _) => run_stations(
+            scenario,
+            config,
+            seed,
+            |address, random| Dot11::<1, _, AMPDU>::aggregating(config, address, random),
+            Dot11::counters,
+        ),
+    }
+}
+
+fn run_stations<M: Mac>(
+    scenario: &Scenario,
+    config: Config,
+    seed: Seed,
+    station: impl Fn(Address, Stream) -> M,
+    counters: impl Fn(&M) -> &Counters,
+) {
     let count = scenario.positions.len();
     let cell = scenario.kind == Kind::Cell;
     let to = match cell {
@@ -229,15 +307,18 @@ fn run_dot11(scenario: &Scenario, config: Config, seed: Seed) {
     };
     let node = |i: usize| {
         let link = match i < scenario.senders {
-            true => Saturated::towards(to, scenario.octets),
+            true => Saturated::towards(to, scenario.octets + scenario.qos),
             false => Saturated::idle(),
         };
         let random = seed.stream(Purpose::Node(i as u32));
-        let mac = Dot11::new(config, Address::node(i as u16), random);
+        let mac = station(Address::node(i as u16), random);
         Box::new(OverMac::new(mac, link))
     };
     let us = |octets: usize| config.data.airtime(octets).nanos() as f64 / 1e3;
-    println!("data_us {}", us(24 + 8 + scenario.octets + 4));
+    println!(
+        "data_us {}",
+        us(24 + 8 + scenario.octets + scenario.qos + 4)
+    );
     let ack = config.control.airtime(14).nanos() as f64 / 1e3;
     println!("ack_us {}", if cell { ack } else { 0.0 });
     let nodes = (0..count).map(node).collect();
@@ -246,7 +327,7 @@ fn run_dot11(scenario: &Scenario, config: Config, seed: Seed) {
         let nodes = simulator.nodes().zip(radios).enumerate();
         nodes
             .map(|(i, (node, radio))| match (cell, i < scenario.senders) {
-                (true, true) => (radio.frames, node.link.acknowledged()),
+                (true, true) => (counters(&node.mac).data_sent, node.link.acknowledged()),
                 (true, false) => (0, 0),
                 (false, _) => (radio.frames, node.link.received),
             })
@@ -310,7 +391,7 @@ fn main() -> std::process::ExitCode {
         Some(()) => std::process::ExitCode::SUCCESS,
         None => {
             eprintln!(
-                "usage: peer plan|run broadcast|cell|broadcast-ofdm|cell-ofdm|dot15d4 SEED [KEY=VALUE...]"
+                "usage: peer plan|run broadcast|cell|broadcast-ofdm|cell-ofdm|broadcast-ht|cell-ht|cell-ampdu|dot15d4 SEED [KEY=VALUE...]"
             );
             std::process::ExitCode::from(2)
         }
@@ -325,7 +406,13 @@ fn start(what: &str, name: &str, seed: &str, keys: &[&str]) -> Option<()> {
         early_timeout: true,
         ..Config::of_rate(scenario.rate)
     };
-    config.control = config.data;
+    config.control = match scenario.rate.is_ht() {
+        true => chappe_core::Mode::long(Rate::Ofdm24),
+        false => config.data,
+    };
+    if scenario.rate.is_ht() {
+        config.aifsn = 3;
+    }
     for key in keys {
         change(&mut scenario, &mut config, key)?;
     }

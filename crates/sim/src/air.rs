@@ -9,7 +9,7 @@
 
 use chappe_core::{Duration, Seed};
 
-use crate::bit_errors::Falsified;
+use crate::bit_errors::Heard;
 use crate::cursor::{Limits, Stop, scan_ends, scan_starts};
 use crate::digest::Digest;
 use crate::duty::Duty;
@@ -53,7 +53,7 @@ pub(crate) enum CursorEvent {
         node: NodeId,
         started: AirTime,
         power: Power,
-        falsified: Option<Falsified>,
+        heard: Heard,
     },
     /// The receiver was locked on to the frame and lost it.
     Failed {
@@ -347,14 +347,18 @@ impl<R: Recorder> Air<R> {
                 self.ledger.node(node).foreign += 1;
                 None
             }
-            Ok(falsified) => {
+            Ok(heard) => {
+                // Aggregates alone can lose a part: digests of other runs are as before.
+                if heard.lost != 0 {
+                    self.ledger.digest.mix(heard.lost);
+                }
                 self.ledger.keep(frame, meeting);
                 Some(CursorEvent::Received {
                     at,
                     node,
                     started,
                     power,
-                    falsified,
+                    heard,
                 })
             }
             Err(why) => {
@@ -417,13 +421,12 @@ impl<R: Recorder> Air<R> {
         &'a self,
         slot: Slot,
         node: NodeId,
-        falsified: Option<Falsified>,
+        heard: Heard,
         space: &'a mut Vec<u8>,
     ) -> &'a [u8] {
-        let psdu = self.frames.get(slot).psdu();
         self.reception
             .bit_errors
-            .apply(psdu, node, falsified, space)
+            .apply(self.frames.get(slot), node, heard, space)
     }
 
     /// Switches one of a radio's flags that say what it does.

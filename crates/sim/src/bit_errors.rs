@@ -19,6 +19,14 @@ pub(crate) struct BitErrors {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Falsified(u64);
 
+/// What a node hears of a frame.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Heard {
+    pub(crate) falsified: Option<Falsified>,
+    /// The subframes of an A-MPDU that are lost: bit n for the n-th.
+    pub(crate) lost: u64,
+}
+
 impl BitErrors {
     pub(crate) fn new(seed: Seed) -> BitErrors {
         BitErrors {
@@ -75,21 +83,29 @@ impl BitErrors {
         }
     }
 
-    /// A PSDU as a node hears it: as it was sent, or a copy in `space` with wrong bits.
+    /// A PSDU as a node hears it: as it was sent, or a copy in `space` with wrong bits and without lost subframes.
     pub(crate) fn apply<'a>(
         &self,
-        psdu: &'a [u8],
+        frame: &'a Frame,
         node: NodeId,
-        falsified: Option<Falsified>,
+        heard: Heard,
         space: &'a mut Vec<u8>,
     ) -> &'a [u8] {
-        let Some(Falsified(position)) = falsified else {
+        let psdu = frame.psdu();
+        if heard == Heard::default() {
             return psdu;
-        };
+        }
         space.clear();
         space.extend_from_slice(psdu);
-        let bits = Seed(self.stream.at(position)).stream(Purpose::Fault);
-        falsify(space, bits, self.rates[node.index()].0);
+        if let Some(Falsified(position)) = heard.falsified {
+            let bits = Seed(self.stream.at(position)).stream(Purpose::Fault);
+            falsify(space, bits, self.rates[node.index()].0);
+        }
+        for (place, part) in frame.parts.iter().enumerate() {
+            if heard.lost >> place & 1 != 0 {
+                space[part.from..part.to].fill(0);
+            }
+        }
         space
     }
 }

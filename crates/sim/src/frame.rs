@@ -4,6 +4,7 @@ use chappe_core::{Duration, Mode, Rate};
 
 use crate::error_curve::ErrorCurves;
 use crate::id::{NodeId, Slot};
+use crate::part::Part;
 use crate::spread::Arrival;
 use crate::{AirTime, Oqpsk, Power};
 
@@ -30,6 +31,8 @@ pub(crate) struct Frame {
     pub(crate) buffer: Vec<u8>,
     /// The receivers it reaches, nearest first. The cursors rely on this order: it is that of time.
     pub(crate) arrivals: Vec<Arrival>,
+    /// The subframes of an A-MPDU; empty for any other frame.
+    pub(crate) parts: Vec<Part>,
     /// Delivery ratios beside the arrivals, in a measured medium.
     pub(crate) ratios: Vec<f32>,
     /// How many arrivals have begun and ended.
@@ -48,8 +51,9 @@ pub(crate) struct Frame {
 /// Where a frame's bits lie in time, relative to its start.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bits {
-    /// From the frame's start to its header and to its PSDU.
+    /// From the frame's start to its header, to the end of that, and to its PSDU.
     pub(crate) header: Duration,
+    pub(crate) header_end: Duration,
     pub(crate) payload: Duration,
     pub(crate) header_rate: Rate,
     /// Bits in a nanosecond. From the frame's airtime and not from the rate: 802.11 rounds TXTIME up to a whole
@@ -64,20 +68,21 @@ pub(crate) struct Bits {
 
 impl Bits {
     pub(crate) fn new(mode: Mode, octets: usize, curves: &ErrorCurves) -> Bits {
-        let (header_bits, header_rate, header_nanos) = curves.header(mode);
+        let header = curves.header(mode);
         let (payload, lasts) = (mode.header_time(), mode.airtime(octets));
         let span = lasts.saturating_sub(payload).nanos().max(1);
         Bits {
-            header: payload.saturating_sub(Duration::from_nanos(header_nanos)),
+            header: payload.saturating_sub(Duration::from_nanos(header.nanos + header.training)),
+            header_end: payload.saturating_sub(Duration::from_nanos(header.training)),
             payload,
-            header_rate,
-            header_density: header_bits / header_nanos as f64,
+            header_rate: header.rate,
+            header_density: header.bits / header.nanos as f64,
             payload_density: octets as f64 * 8.0 / span as f64,
-            perfect_header: curves.of(header_rate).perfect,
+            perfect_header: curves.of(header.rate).perfect,
             perfect: curves
                 .of(mode.rate)
                 .perfect
-                .max(curves.of(header_rate).perfect),
+                .max(curves.of(header.rate).perfect),
         }
     }
 }
@@ -87,6 +92,11 @@ impl Frame {
     #[inline]
     pub(crate) fn counts(&self) -> bool {
         !self.foreign && !self.noise
+    }
+
+    /// How many numbers it uses up: its own and one for each subframe.
+    pub(crate) fn numbers(&self) -> u64 {
+        1 + self.parts.len() as u64
     }
 
     /// The delivery ratio to one of its receivers, in a measured medium.
@@ -116,6 +126,7 @@ impl Frame {
             len: 0,
             buffer: vec![0; buffer],
             arrivals: Vec::new(),
+            parts: Vec::new(),
             ratios: Vec::new(),
             started: 0,
             ended: 0,
@@ -175,6 +186,7 @@ impl Frames {
         (frame.started, frame.ended) = (0, 0);
         (frame.flying, frame.noise, frame.truncated) = (false, false, false);
         frame.foreign = false;
+        frame.parts.clear();
         slot
     }
 
@@ -204,6 +216,7 @@ impl Frames {
                 + frame.buffer.capacity()
                 + frame.arrivals.capacity() * size_of::<Arrival>()
                 + frame.ratios.capacity() * 4
+                + frame.parts.capacity() * size_of::<Part>()
         };
         (self.slots.iter().map(of).sum(), self.slots.len())
     }

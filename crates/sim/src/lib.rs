@@ -103,6 +103,8 @@ mod moving;
 mod nodes;
 mod ofdm;
 mod oqpsk;
+mod part;
+mod parts;
 mod path_loss;
 mod position;
 mod power;

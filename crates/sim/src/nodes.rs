@@ -6,10 +6,12 @@ use chappe_core::{
 };
 
 use crate::air::CursorEvent;
+use crate::bit_errors::Heard;
 use crate::engine::Engine;
 use crate::event::{Key, Kind};
 use crate::forger::Forger;
 use crate::id::{NodeId, Slot};
+use crate::part;
 use crate::radio::flag::*;
 use crate::{AirTime, Clock, Forgery, Loss, Power, Recorder, Switched};
 
@@ -296,6 +298,9 @@ impl<N: RadioNode + ?Sized> Nodes<N> {
         frame.source = node;
         frame.len = transmit.len.min(frame.buffer.len());
         frame.octets = frame.len + check_octets(transmit.mode);
+        if transmit.mode.aggregate {
+            part::find(&frame.buffer[..frame.len], &mut frame.parts);
+        }
         frame.airtime = transmit.mode.airtime(frame.octets);
         frame.mode = transmit.mode;
         frame.scale = scale;
@@ -376,7 +381,7 @@ impl<N: RadioNode + ?Sized> Nodes<N> {
         let slot = std::mem::replace(&mut state.waiting, Slot::NONE);
         state.flying = slot;
         let number = state.number;
-        state.number += 1;
+        state.number += engine.air.frame(slot).numbers();
         let channel = engine.air.radio(node).channel;
         let frame = engine.air.frame_mut(slot);
         // Only now: until it starts, the frame may be replaced, which uses up no number, and the radio may be tuned.
@@ -476,7 +481,11 @@ impl<N: RadioNode + ?Sized> Nodes<N> {
         let clock = self.states[node.index()].clock;
         let frame = engine.air.frame(slot);
         let space = &mut self.falsified;
-        let psdu = engine.air.psdu_heard(slot, node, good.falsified, space);
+        let heard = Heard {
+            falsified: good.falsified,
+            lost: 0,
+        };
+        let psdu = engine.air.psdu_heard(slot, node, heard, space);
         let head = Head {
             octets: psdu.get(..octets).unwrap_or(psdu),
             len: frame.len,
@@ -505,16 +514,16 @@ impl<N: RadioNode + ?Sized> Nodes<N> {
                 node,
                 started,
                 power,
-                falsified,
+                heard,
                 ..
             } => {
                 let clock = self.states[node.index()].clock;
                 let counters = &mut engine.air.ledger.counters;
                 counters.calls += 1;
-                counters.falsified += u64::from(falsified.is_some());
+                counters.falsified += u64::from(heard.falsified.is_some());
                 let space = &mut self.falsified;
                 let reception = Reception {
-                    psdu: engine.air.psdu_heard(slot, node, falsified, space),
+                    psdu: engine.air.psdu_heard(slot, node, heard, space),
                     started: clock.local(started),
                     mode: engine.air.frame(slot).mode,
                     power: engine
@@ -672,9 +681,11 @@ fn scale<R: Recorder>(engine: &Engine<R>, power: Option<Dbm>) -> f64 {
     }
 }
 
-/// Octets of the check sequence that the radio adds: 4 in 802.11, 2 in 802.15.4.
+/// Octets of the check sequence that the radio adds: 4 in 802.11, none around an A-MPDU, 2 in 802.15.4.
 const fn check_octets(mode: Mode) -> usize {
     match mode.rate {
+        // The subframes have room for theirs.
+        _ if mode.aggregate => 0,
         Rate::Oqpsk250 => 2,
         _ => 4,
     }

@@ -1,4 +1,4 @@
-//! Bit errors of OFDM (802.11a and g): coherent detection on each subcarrier, then the convolutional code.
+//! Bit errors of OFDM (802.11a, g and n): coherent detection on each subcarrier, then the convolutional code.
 //!
 //! The model is NIST's, which ns-3 has by default for these rates and which was compared with a radio emulator (G. Pei and
 //! T. Henderson, "Validation of OFDM error rate model in ns-3", 2010): a hard-decision Viterbi decoder, its errors by the union bound over
@@ -79,6 +79,25 @@ const THREE_QUARTERS: Code = Code {
     ],
 };
 
+/// Haccoun and Begin, "High-rate punctured convolutional codes for Viterbi and sequential decoding" (1989), table V, as in ns-3.
+const FIVE_SIXTHS: Code = Code {
+    scale: 0.1,
+    first: 4,
+    step: 1,
+    weights: &[
+        92.0,
+        528.0,
+        8_694.0,
+        79_453.0,
+        792_114.0,
+        7_375_573.0,
+        67_884_974.0,
+        610_875_423.0,
+        5_427_275_376.0,
+        47_664_215_639.0,
+    ],
+};
+
 impl Scheme {
     fn of(rate: Rate) -> Option<Scheme> {
         // Half of erfc, times 1 for BPSK and QPSK, 3/4 for 16-QAM, 7/12 for 64-QAM; the SINR is that of a subcarrier.
@@ -89,14 +108,15 @@ impl Scheme {
             (0.5 * 7.0 / 12.0, 42.0),
         );
         let ((factor, spread), code) = match rate {
-            Rate::Ofdm6 => (bpsk, &HALF),
+            Rate::Ofdm6 | Rate::Ht0 => (bpsk, &HALF),
             Rate::Ofdm9 => (bpsk, &THREE_QUARTERS),
-            Rate::Ofdm12 => (qpsk, &HALF),
-            Rate::Ofdm18 => (qpsk, &THREE_QUARTERS),
-            Rate::Ofdm24 => (qam16, &HALF),
-            Rate::Ofdm36 => (qam16, &THREE_QUARTERS),
-            Rate::Ofdm48 => (qam64, &TWO_THIRDS),
-            Rate::Ofdm54 => (qam64, &THREE_QUARTERS),
+            Rate::Ofdm12 | Rate::Ht1 => (qpsk, &HALF),
+            Rate::Ofdm18 | Rate::Ht2 => (qpsk, &THREE_QUARTERS),
+            Rate::Ofdm24 | Rate::Ht3 => (qam16, &HALF),
+            Rate::Ofdm36 | Rate::Ht4 => (qam16, &THREE_QUARTERS),
+            Rate::Ofdm48 | Rate::Ht5 => (qam64, &TWO_THIRDS),
+            Rate::Ofdm54 | Rate::Ht6 => (qam64, &THREE_QUARTERS),
+            Rate::Ht7 => (qam64, &FIVE_SIXTHS),
             Rate::Dsss1 | Rate::Dsss2 | Rate::Cck5 | Rate::Cck11 | Rate::Oqpsk250 => return None,
         };
         Some(Scheme {

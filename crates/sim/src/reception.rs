@@ -5,11 +5,12 @@
 
 use chappe_core::{Purpose, Seed};
 
-use crate::bit_errors::{BitErrors, Falsified};
+use crate::bit_errors::{BitErrors, Falsified, Heard};
 use crate::frame::{Edge, Frame, Frames};
 use crate::id::{NodeId, Slot};
 use crate::joint::Joint;
 use crate::link_loss::{Fate, LinkLosses};
+use crate::parts::{self, Parts};
 use crate::radio::{Radio, flag::*};
 use crate::rules::{Judge, Rejection, Rules};
 use crate::spread::{Arrival, NEVER};
@@ -25,6 +26,7 @@ pub(crate) struct Reception {
     /// Only where the profile lets identical frames add up.
     pub(crate) joint: Option<Box<Joint>>,
     draws: Draws,
+    parts: Parts,
     /// What single links lose by themselves; `None` in most runs.
     link_losses: Option<LinkLosses>,
 }
@@ -57,7 +59,7 @@ pub(crate) struct Interrupted {
 pub(crate) struct Completed {
     pub(crate) started: AirTime,
     pub(crate) power: Power,
-    pub(crate) outcome: Result<Option<Falsified>, Loss>,
+    pub(crate) outcome: Result<Heard, Loss>,
 }
 
 /// A frame's head that has arrived without error.
@@ -86,6 +88,7 @@ impl Reception {
             bit_errors: BitErrors::new(seed),
             joint: Joint::new(medium, seed),
             draws: Draws(seed.stream(Purpose::Reception)),
+            parts: Parts::default(),
             link_losses,
         }
     }
@@ -232,6 +235,10 @@ impl Reception {
         match &mut self.joint {
             Some(joint) if radio.grouped => {
                 joint.close_stretch((&self.rules, &self.draws), radio, (frame, node), at);
+            }
+            _ if !frame.parts.is_empty() => {
+                self.parts
+                    .close_stretch(&self.rules, radio, (frame, node), at);
             }
             _ => close_stretch(&self.rules, radio, frame, at),
         }
@@ -449,19 +456,43 @@ impl Reception {
     }
 
     /// The outcome of a reception: by the radio first, then by the link's own loss, then by a fault's bit errors.
-    fn outcome(
-        &mut self,
-        frame: &Frame,
-        radio: &Radio,
-        edge: Edge,
-    ) -> Result<Option<Falsified>, Loss> {
+    fn outcome(&mut self, frame: &Frame, radio: &Radio, edge: Edge) -> Result<Heard, Loss> {
         self.judge(frame, radio, edge)?;
+        let lost = match frame.parts.is_empty() {
+            true => 0,
+            false => self.lost_parts(frame, radio, edge)?,
+        };
         if matches!(self.fate(frame, edge.node), Fate::Broken(_)) {
             return Err(Loss::Link);
         }
-        match self.bit_errors.is_empty() {
-            true => Ok(None),
-            false => self.bit_errors.strike(frame, edge.node, frame.octets),
+        let falsified = match self.bit_errors.is_empty() {
+            true => None,
+            false => self.bit_errors.strike(frame, edge.node, frame.octets)?,
+        };
+        Ok(Heard { falsified, lost })
+    }
+
+    /// Which subframes of an A-MPDU are lost; an error if all are.
+    #[cold]
+    fn lost_parts(&self, frame: &Frame, radio: &Radio, edge: Edge) -> Result<u64, Loss> {
+        let count = frame.parts.len();
+        let lost = match self.rules.judge {
+            Judge::Curves => {
+                let frame = (frame, edge.node);
+                self.parts.lost(&self.draws, radio, frame, edge.slot)
+            }
+            // A measured ratio is that of each subframe.
+            Judge::Overlap => {
+                let ratio = frame.ratio(edge.place).map_or(0.0, f64::from);
+                let lost = |part| self.draws.of_part(frame, edge.node, part) > ratio;
+                (0..count).map(|part| u64::from(lost(part)) << part).sum()
+            }
+            Judge::Threshold(_) | Judge::Pairwise(_) => 0,
+        };
+        match lost == parts::all(count) {
+            true if radio.is(INTERFERED) => Err(Loss::Collision),
+            true => Err(Loss::Noise),
+            false => Ok(lost),
         }
     }
 
@@ -480,6 +511,9 @@ impl Reception {
             Judge::Curves => judge_bits(&self.rules, &self.draws, radio, (frame, edge.node)),
             Judge::Overlap => {
                 let ratio = frame.ratio(edge.place).map_or(0.0, f64::from);
+                if !frame.parts.is_empty() {
+                    return Ok(());
+                }
                 match ratio > 0.0 && self.draws.of(frame, edge.node) <= ratio {
                     true => Ok(()),
                     false => Err(Loss::Noise),

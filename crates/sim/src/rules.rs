@@ -135,8 +135,8 @@ impl Rules {
 
     /// The logarithm of the probability that the PHY header survives at one ratio throughout.
     pub(crate) fn ln_header(&self, ratio: f64, mode: Mode) -> f64 {
-        let (header_bits, header_rate, _) = self.curves.header(mode);
-        header_bits * self.curves.of(header_rate).ln_success(ratio)
+        let header = self.curves.header(mode);
+        header.bits * self.curves.of(header.rate).ln_success(ratio)
     }
 
     /// The probability that a frame arriving with this power, alone on the air, makes the channel busy: by its energy,

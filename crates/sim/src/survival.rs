@@ -24,14 +24,22 @@ impl Draws {
     pub(crate) fn of(&self, frame: &Frame, node: NodeId) -> f64 {
         self.0.fraction_at(position(frame, node))
     }
+
+    /// That of one subframe of an A-MPDU.
+    pub(crate) fn of_part(&self, frame: &Frame, node: NodeId, part: usize) -> f64 {
+        let number = frame.number + 1 + part as u64;
+        self.0.fraction_at(position_of(frame.source, number, node))
+    }
 }
 
 /// Where a random stream is read for one frame at one receiver. By position and not in sequence: another frame more
 /// or less elsewhere does not change this one's fate.
 pub(crate) fn position(frame: &Frame, node: NodeId) -> u64 {
-    (frame.source.number() & 0xffff) << 48
-        | (node.number() & 0xffff) << 32
-        | frame.number & 0xffff_ffff
+    position_of(frame.source, frame.number, node)
+}
+
+fn position_of(source: NodeId, number: u64, node: NodeId) -> u64 {
+    (source.number() & 0xffff) << 48 | (node.number() & 0xffff) << 32 | number & 0xffff_ffff
 }
 
 /// More than the rounding errors of the two polynomials below and of the exponential together.
@@ -76,18 +84,31 @@ fn ln_stretch(rules: &Rules, radio: &Radio, frame: &Frame, at: AirTime, ratio: f
         .min(frame.airtime)
         .saturating_sub(from.max(bits.payload))
         .nanos();
-    let mut ln =
+    let ln =
         payload as f64 * bits.payload_density * rules.curves.of(frame.mode.rate).ln_success(ratio);
+    ln + ln_header_stretch(rules, radio, frame, at, ratio)
+}
+
+/// The same for the bits of the PHY header alone.
+#[inline]
+pub(crate) fn ln_header_stretch(
+    rules: &Rules,
+    radio: &Radio,
+    frame: &Frame,
+    at: AirTime,
+    ratio: f64,
+) -> f64 {
+    let bits = &frame.bits;
+    let from = radio.segment.saturating_since(radio.lock_started);
+    let to = at.saturating_since(radio.lock_started);
     let header = to
-        .min(bits.payload)
+        .min(bits.header_end)
         .saturating_sub(from.max(bits.header))
         .nanos();
-    if header > 0 {
-        ln += header as f64
-            * bits.header_density
-            * rules.curves.of(bits.header_rate).ln_success(ratio);
+    if header == 0 {
+        return 0.0;
     }
-    ln
+    header as f64 * bits.header_density * rules.curves.of(bits.header_rate).ln_success(ratio)
 }
 
 /// Whether a whole frame's bits survived at a radio that was locked on to it, by the error curves.

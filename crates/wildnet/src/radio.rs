@@ -256,6 +256,7 @@ impl Radio {
             transmitter: self.me,
             bssid: Address::from_eui48(BSSID),
             sequence: self.sequence,
+            qos: false,
             retry: false,
             duration: NavTime::ZERO,
         });

@@ -74,6 +74,7 @@ impl SlotConfig {
             mode: Mode {
                 rate: Rate::Cck11,
                 preamble: Preamble::Long,
+                aggregate: false,
             },
             gap: Duration::from_micros(70),
             backoff: 15,

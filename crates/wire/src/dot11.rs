@@ -1,4 +1,4 @@
-//! 802.11 frames: the four kinds that a distributed network needs.
+//! 802.11 frames: the kinds that a distributed network needs.
 //!
 //! The general frame (IEEE 802.11-2020, 9.2.3; octets on the air, little-endian fields):
 //!
@@ -11,6 +11,9 @@
 //! ACK, CTS:  ends after address 1 (9.3.1.3, 9.3.1.4)      10 octets
 //! RTS:       ends after address 2 (9.3.1.2)               16 octets
 //! Data:      everything (9.3.2.1)                         24 octets and the body
+//! QoS data:  the same and QoS control                     26 octets and the body
+//! BlockAck:  addresses 1 and 2, BA control 2, starting sequence control 2, bitmap 8 (9.3.1.8)     28 octets
+//! BlockAckReq: the same without a bitmap (9.3.1.7)        20 octets
 //!
 //! frame control (9.2.4.1), bit 0 first:
 //!  0 1   2 3    4..7     8     9      10    11     12     13    14    15
@@ -22,6 +25,7 @@
 //!
 //! The frame check sequence belongs to the radio and is not part of the bytes here; see [`crate::fcs`].
 
+pub mod ampdu;
 mod frame;
 mod repr;
 
@@ -30,7 +34,7 @@ use core::fmt;
 use chappe_core::Duration;
 
 pub use frame::Frame;
-pub use repr::{Data, Repr};
+pub use repr::{Block, Data, Repr};
 
 /// Octets of an ACK or CTS without its check sequence.
 pub const ACK_LEN: usize = 10;
@@ -38,6 +42,12 @@ pub const ACK_LEN: usize = 10;
 pub const CTS_LEN: usize = 10;
 /// Octets of an RTS without its check sequence.
 pub const RTS_LEN: usize = 16;
+/// Octets of a compressed BlockAck without its check sequence.
+pub const BLOCK_ACK_LEN: usize = 28;
+/// Octets of a BlockAckReq without its check sequence.
+pub const BLOCK_ACK_REQ_LEN: usize = 20;
+/// Octets of QoS control, behind the header of a QoS data frame.
+pub const QOS_CONTROL_LEN: usize = 2;
 /// Octets of a data frame's header, three addresses.
 pub const DATA_HEADER_LEN: usize = 24;
 /// Octets of the frame check sequence that the radio adds.
@@ -50,6 +60,12 @@ pub const BODY_MAX: usize = 2304;
 pub enum Kind {
     /// Data, type 2, subtype 0.
     Data,
+    /// Data with QoS control, type 2, subtype 8.
+    QosData,
+    /// Compressed block acknowledgement, type 1, subtype 9.
+    BlockAck,
+    /// Request for one, type 1, subtype 8.
+    BlockAckReq,
     /// Acknowledgement, type 1, subtype 13.
     Ack,
     /// Request to send, type 1, subtype 11.
@@ -81,6 +97,9 @@ impl Kind {
     fn from_bits(kind: u8, subtype: u8) -> Kind {
         match (kind, subtype) {
             (2, 0) => Kind::Data,
+            (2, 8) => Kind::QosData,
+            (1, 9) => Kind::BlockAck,
+            (1, 8) => Kind::BlockAckReq,
             (1, 13) => Kind::Ack,
             (1, 11) => Kind::Rts,
             (1, 12) => Kind::Cts,
@@ -91,6 +110,9 @@ impl Kind {
     fn to_bits(self) -> (u8, u8) {
         match self {
             Kind::Data => (2, 0),
+            Kind::QosData => (2, 8),
+            Kind::BlockAck => (1, 9),
+            Kind::BlockAckReq => (1, 8),
             Kind::Ack => (1, 13),
             Kind::Rts => (1, 11),
             Kind::Cts => (1, 12),
@@ -178,6 +200,9 @@ impl fmt::Display for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Kind::Data => f.write_str("Data"),
+            Kind::QosData => f.write_str("QoSData"),
+            Kind::BlockAck => f.write_str("BlockAck"),
+            Kind::BlockAckReq => f.write_str("BlockAckReq"),
             Kind::Ack => f.write_str("ACK"),
             Kind::Rts => f.write_str("RTS"),
             Kind::Cts => f.write_str("CTS"),

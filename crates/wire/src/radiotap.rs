@@ -91,6 +91,8 @@ impl Radiotap {
     pub fn of_mode(mode: Mode) -> Radiotap {
         let rate = match mode.rate {
             Rate::Oqpsk250 => None,
+            // HT has a field of its own, which is not written: numbers from 128 on meant an MCS once.
+            rate if rate.is_ht() => None,
             // In units of 500 kbit/s.
             rate => u8::try_from(rate.bitrate().0 / 500_000).ok(),
         };

@@ -200,7 +200,7 @@ impl Claims {
     }
 }
 
-impl<const N: usize, C: Claiming> Dot11<N, C> {
+impl<const N: usize, C: Claiming, const A: usize> Dot11<N, C, A> {
     /// Finds the next burst or slot boundary; the counterpart of [`Dot11::contend`].
     pub(super) fn contend_by_claim(&mut self, now: Instant) {
         let (Some(claims), Some(function)) = (self.claims.get_mut(), self.functions.first_mut())

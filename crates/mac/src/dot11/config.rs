@@ -1,13 +1,25 @@
 //! The configuration of a station, each value with its source.
 
 use chappe_core::{Address, Caps, Duration, Mode, Rate};
-use chappe_wire::dot11::{ACK_LEN, CTS_LEN, DATA_HEADER_LEN, FCS_LEN};
+use chappe_wire::dot11::{ACK_LEN, CTS_LEN, DATA_HEADER_LEN, FCS_LEN, QOS_CONTROL_LEN, ampdu};
 use chappe_wire::llc::{self, EtherType};
 
 /// Largest PSDU without its check sequence, in octets: the size of the retransmission buffer.
 ///
 /// It is the standard's largest MSDU and leaves 2,272 octets to an SDU behind the headers.
 pub const PSDU_MAX: usize = 2304;
+
+/// How a station chooses the rates of unicast frames whose link node leaves them open.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RateControl {
+    /// All at [`Config::data`], answered at [`Config::control`].
+    #[default]
+    Fixed,
+    /// Minstrel: rates of the family of [`Config::data`] up to it, by what was acknowledged before. Answers go at the fastest mandatory
+    /// rate that is not above the frame's (10.6.6.5.2), and a frame is given up when its chain of rates is used up, not at
+    /// [`Config::retry_short`].
+    Minstrel,
+}
 
 /// How a station contends for the medium. Clauses are those of IEEE 802.11-2020.
 ///
@@ -19,6 +31,8 @@ pub struct Config {
     pub data: Mode,
     /// Rate and preamble of ACK, CTS and RTS.
     pub control: Mode,
+    /// How the rates of unicast frames are chosen.
+    pub rate_control: RateControl,
     /// Rate and preamble of broadcasts, unless the link node chooses. `None`: as `data`.
     pub broadcast: Option<Mode>,
     /// Slot time without propagation: 20 us for DSSS (16.3.3), 9 us for OFDM (17.4.4).
@@ -92,6 +106,7 @@ impl Config {
         Config {
             data: Mode::long(data),
             control: Mode::long(Rate::Dsss1),
+            rate_control: RateControl::Fixed,
             broadcast: None,
             slot: Duration::from_micros(20),
             sifs: Duration::from_micros(10),
@@ -118,16 +133,12 @@ impl Config {
     }
 
     /// OFDM at 2.4 GHz without stations of 802.11b nearby (802.11g): slots of 9 us, windows from 15, control frames at the highest
-    /// mandatory rate that the data's is not below, no preamble to choose. SIFS counts the 10 us of 18.4.4 and the 6 us in which
+    /// mandatory rate that the data's is not below (for HT: its reference rate, 10.6.11), no preamble to choose. HT (802.11n) has the same
+    /// slots and spaces (table 19-25). SIFS counts the 10 us of 18.4.4 and the 6 us in which
     /// nothing is sent behind each OFDM frame (18.3.2.4); together they are 802.11a's 16 us, so this is 802.11a as well.
     pub fn ofdm(data: Rate) -> Config {
-        let control = match data {
-            Rate::Ofdm6 | Rate::Ofdm9 => Rate::Ofdm6,
-            Rate::Ofdm12 | Rate::Ofdm18 => Rate::Ofdm12,
-            _ => Rate::Ofdm24,
-        };
         Config {
-            control: Mode::long(control),
+            control: Mode::long(mandatory(data)),
             slot: Duration::from_micros(9),
             sifs: Duration::from_micros(16),
             cca_time: Duration::from_micros(4),
@@ -141,6 +152,38 @@ impl Config {
         match data.is_ofdm() {
             true => Config::ofdm(data),
             false => Config::dot11b(data),
+        }
+    }
+
+    /// The same with rates by Minstrel, up to that of `data`. RTS and CTS go at the family's slowest rate, so that whoever can be reached at any
+    /// rate hears them.
+    pub fn with_minstrel(self) -> Config {
+        let slowest = match self.data.rate.is_ofdm() {
+            true => Rate::Ofdm6,
+            false => Rate::Dsss1,
+        };
+        Config {
+            rate_control: RateControl::Minstrel,
+            control: Mode::long(slowest),
+            ..self
+        }
+    }
+
+    /// Rate and preamble of the answer to a unicast frame.
+    pub(super) fn answer_mode(&self, data: Mode) -> Mode {
+        match self.rate_control {
+            RateControl::Fixed => self.control,
+            RateControl::Minstrel => Mode::long(mandatory(data.rate)),
+        }
+    }
+
+    /// Octets of the longest A-MPDU of this many frames.
+    pub const fn ampdu_len(frames: usize) -> usize {
+        let whole = ampdu::subframe_len(PSDU_MAX + QOS_CONTROL_LEN) * frames;
+        if whole < ampdu::AMPDU_MAX {
+            whole
+        } else {
+            ampdu::AMPDU_MAX
         }
     }
 
@@ -162,6 +205,17 @@ impl Config {
     }
 }
 
+/// The fastest mandatory rate that is not above `data` (10.6.6.5.2; for HT not above its reference rate, 10.6.11).
+fn mandatory(data: Rate) -> Rate {
+    match data {
+        Rate::Ofdm6 | Rate::Ofdm9 | Rate::Ht0 => Rate::Ofdm6,
+        Rate::Ofdm12 | Rate::Ofdm18 | Rate::Ht1 | Rate::Ht2 => Rate::Ofdm12,
+        rate if rate.is_ofdm() => Rate::Ofdm24,
+        Rate::Dsss1 => Rate::Dsss1,
+        _ => Rate::Dsss2,
+    }
+}
+
 /// Spans that follow from the configuration, computed once.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Timing {
@@ -173,8 +227,8 @@ pub(super) struct Timing {
     pub cca: Duration,
     pub ack: Duration,
     pub cts: Duration,
-    /// From the end of the own data frame to the latest end of an ACK.
-    pub ack_wait: Duration,
+    /// From the end of the own frame to the latest start of an answer, its preamble not included.
+    pub response_start: Duration,
     pub cts_wait: Duration,
     /// From the end of the own frame to the latest start of an ACK or CTS.
     pub start_wait: Duration,
@@ -208,7 +262,7 @@ impl Timing {
             cca: config.cca_time,
             ack,
             cts,
-            ack_wait: response_start + ack,
+            response_start,
             cts_wait: response_start + cts,
             start_wait: response_start + config.control.header_time(),
         }
@@ -228,7 +282,7 @@ mod tests {
             (timing.difs, timing.eifs, timing.ack),
             (us(50), us(364), us(304))
         );
-        assert_eq!(timing.ack_wait, us(10 + 20 + 304));
+        assert_eq!(timing.response_start, us(10 + 20));
     }
 
     /// The usual values of 802.11a: DIFS 34 us, EIFS 94 us, an ACK of 28 us at 24 Mbit/s.
@@ -240,7 +294,7 @@ mod tests {
             (timing.difs, timing.eifs, timing.ack),
             (us(34), us(94), us(28))
         );
-        assert_eq!(timing.ack_wait, us(16 + 9 + 28));
+        assert_eq!(timing.response_start, us(16 + 9));
     }
 
     /// 10 km: 33.4 us one way. The slot takes it once, the wait for an ACK twice.
@@ -252,7 +306,7 @@ mod tests {
         };
         let timing = Timing::new(&config);
         assert_eq!(timing.slot, Duration::from_nanos(53_360));
-        assert_eq!(timing.ack_wait, Duration::from_nanos(334_000 + 66_720));
+        assert_eq!(timing.response_start, Duration::from_nanos(30_000 + 66_720));
         let fixed = Timing::new(&Config {
             stretch_slot: false,
             aifsn: 3,
@@ -260,6 +314,6 @@ mod tests {
         });
         assert_eq!(fixed.slot, Duration::from_micros(20));
         assert_eq!(fixed.difs, Duration::from_micros(70));
-        assert_eq!(fixed.ack_wait, timing.ack_wait);
+        assert_eq!(fixed.response_start, timing.response_start);
     }
 }

@@ -6,7 +6,7 @@ use super::claim::Claiming;
 use super::function::Function;
 use super::{BACKOFF, Dot11, State};
 
-impl<const N: usize, C: Claiming> Dot11<N, C> {
+impl<const N: usize, C: Claiming, const A: usize> Dot11<N, C, A> {
     /// The radio reports the carrier.
     #[inline(never)] // Inlined, it would make every event save the registers of its longest path.
     pub(super) fn on_carrier(&mut self, now: Instant, busy: bool, since: Instant) {

@@ -41,6 +41,14 @@ pub struct Counters {
     pub internal_collisions: u64,
     /// Frames sent a SIFS after the exchange before, within one transmission opportunity.
     pub txop_frames: u64,
+    /// A-MPDUs put on the air; their frames count in [`data_sent`](Self::data_sent).
+    pub aggregates_sent: u64,
+    /// BlockAcks put on the air.
+    pub block_acks_sent: u64,
+    /// A-MPDUs and requests for which no BlockAck arrived in time.
+    pub block_ack_timeouts: u64,
+    /// Requests for a missing BlockAck.
+    pub block_ack_requests: u64,
     /// Bursts that claimed the channel (ZMAC+).
     pub bursts_sent: u64,
     /// Claims lost: another station transmitted first (ZMAC+).

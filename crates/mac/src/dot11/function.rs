@@ -27,6 +27,8 @@ pub(super) struct Function {
     /// It waits for the medium or counts slots.
     pub contending: bool,
     pub kept: Kept,
+    /// The station's A-MPDU is this function's, and has frames.
+    pub holds: bool,
 }
 
 impl Function {
@@ -45,6 +47,7 @@ impl Function {
             fresh: false,
             contending: false,
             kept: Kept::default(),
+            holds: false,
         }
     }
 
@@ -57,12 +60,12 @@ impl Function {
     /// Whether it has a frame to send, new or kept.
     #[inline]
     pub fn has_frame(&self) -> bool {
-        self.pending || self.kept.is_held()
+        self.pending || self.kept.is_held() || self.holds
     }
 
     /// Whether it continues to contend although the link node has nothing to send.
     pub fn must_contend(&self) -> bool {
-        self.kept.is_held() || self.backoff.is_drawn()
+        self.kept.is_held() || self.holds || self.backoff.is_drawn()
     }
 
     /// Whether its boundary has come.

@@ -9,7 +9,7 @@ use super::send::OnAir;
 use super::{Claiming, Dot11, State};
 use crate::zmac::Protects;
 
-impl<const N: usize, C: Claiming> Dot11<N, C> {
+impl<const N: usize, C: Claiming, const A: usize> Dot11<N, C, A> {
     /// `failures` attempts towards `via` have failed: the rival is probably hidden from here, so `via` must notify.
     pub(super) fn note_failure(&mut self, now: Instant, via: Address, failures: u8) {
         let Some(claims) = self.claims.get_mut() else {
@@ -98,6 +98,7 @@ impl<const N: usize, C: Claiming> Dot11<N, C> {
             transmitter: self.address,
             bssid: self.config.bssid,
             sequence: self.next_sequence(),
+            qos: false,
             retry: false,
             duration: NavTime::ZERO,
         });

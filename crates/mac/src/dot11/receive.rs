@@ -1,8 +1,8 @@
 //! Received frames: answered, handed up, or honoured as reservations.
 
 use chappe_core::{
-    Address, Arrival, DropReason, Instant, Layer, LinkEvent, LinkNode, Mac, Reception, TraceEvent,
-    Transmit,
+    Address, Arrival, DropReason, Instant, Layer, LinkEvent, LinkNode, Mac, Mode, Reception,
+    TraceEvent, Transmit,
 };
 use chappe_wire::dot11::{CTS_LEN, Data, FCS_LEN, Frame, Kind, NavTime, Repr};
 use chappe_wire::llc::{self, EtherType};
@@ -12,11 +12,15 @@ use super::{Claiming, Dot11, State};
 /// An ACK or CTS: scheduled for an instant, then on the air.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Answer {
-    Due { at: Instant, frame: Repr },
+    Due {
+        at: Instant,
+        frame: Repr,
+        mode: Mode,
+    },
     OnAir,
 }
 
-impl<const N: usize, C: Claiming> Dot11<N, C> {
+impl<const N: usize, C: Claiming, const A: usize> Dot11<N, C, A> {
     /// The radio could not decode a frame, which ends now.
     #[inline(never)] // as `on_carrier`
     pub(super) fn on_failed<L: LinkNode>(&mut self, now: Instant, link: &mut L) {
@@ -39,6 +43,13 @@ impl<const N: usize, C: Claiming> Dot11<N, C> {
         link: &mut L,
     ) {
         let mut changed = self.medium.on_good_frame(now);
+        if reception.mode.aggregate {
+            changed |= self.on_aggregate(now, reception, link);
+            if changed {
+                self.reconsider(now);
+            }
+            return;
+        }
         match Frame::new(reception.psdu) {
             Ok(frame) if frame.receiver_octets() == self.address.to_eui48() => {
                 if let Some(claims) = self.claims.get_mut() {
@@ -74,7 +85,14 @@ impl<const N: usize, C: Claiming> Dot11<N, C> {
         match (Repr::parse(frame), self.state) {
             (Ok(Repr::Ack { .. }), State::AwaitingAck) => self.on_ack(now, link),
             (Ok(Repr::Cts { .. }), State::AwaitingCts) => self.on_cts(now),
-            (Ok(Repr::Ack { .. } | Repr::Cts { .. }), _) => {
+            (Ok(Repr::BlockAck(block)), State::AwaitingBlockAck) => {
+                self.on_block_ack(now, block, link);
+            }
+            (Ok(Repr::BlockAckReq(block)), _) => {
+                self.miss_answer(now, link);
+                self.answer_block(now, block.transmitter, Some(block.start), reception.mode);
+            }
+            (Ok(Repr::Ack { .. } | Repr::Cts { .. } | Repr::BlockAck(_)), _) => {
                 self.miss_answer(now, link);
                 self.drop(DropReason::Stale);
             }
@@ -101,10 +119,11 @@ impl<const N: usize, C: Claiming> Dot11<N, C> {
     }
 
     /// 10.3.2.11: anything but the expected answer, while it is awaited, means that the attempt failed.
-    fn miss_answer<L: LinkNode>(&mut self, now: Instant, link: &mut L) {
+    pub(super) fn miss_answer<L: LinkNode>(&mut self, now: Instant, link: &mut L) {
         match self.state {
             State::AwaitingCts => self.on_no_cts(now, link),
             State::AwaitingAck => self.on_no_ack(now, link),
+            State::AwaitingBlockAck => self.on_no_block_ack(now, link),
             _ => {}
         }
     }
@@ -120,7 +139,8 @@ impl<const N: usize, C: Claiming> Dot11<N, C> {
             .span()
             .saturating_sub(self.timing.sifs + self.timing.cts);
         let duration = NavTime::covering(left);
-        self.answer(now, Repr::Cts { receiver, duration });
+        let mode = self.config.control;
+        self.answer(now, Repr::Cts { receiver, duration }, mode);
     }
 
     fn on_own_data<L: LinkNode>(
@@ -134,7 +154,8 @@ impl<const N: usize, C: Claiming> Dot11<N, C> {
         // 10.3.2.11: the ACK leaves after SIFS whatever the state of the medium, duplicates included.
         let receiver = data.transmitter;
         let duration = NavTime::ZERO;
-        self.answer(now, Repr::Ack { receiver, duration });
+        let mode = self.config.answer_mode(reception.mode);
+        self.answer(now, Repr::Ack { receiver, duration }, mode);
         // The sender missed the ACK: it gets another one, the link node gets no second copy.
         if self
             .duplicates
@@ -150,7 +171,7 @@ impl<const N: usize, C: Claiming> Dot11<N, C> {
     }
 
     /// Data for a group or for another station.
-    fn on_others_data<L: LinkNode>(
+    pub(super) fn on_others_data<L: LinkNode>(
         &mut self,
         now: Instant,
         frame: &Frame<'_>,
@@ -174,7 +195,7 @@ impl<const N: usize, C: Claiming> Dot11<N, C> {
     }
 
     /// Hands a payload to the node above if BSSID and EtherType match. True if it did.
-    fn hand_up<L: LinkNode>(
+    pub(super) fn hand_up<L: LinkNode>(
         &mut self,
         now: Instant,
         data: &Data,
@@ -212,7 +233,12 @@ impl<const N: usize, C: Claiming> Dot11<N, C> {
     }
 
     /// 10.3.2.4: frames for others reserve the medium. True if the reservation grew.
-    fn reserve(&mut self, now: Instant, frame: &Frame<'_>, reception: &Reception<'_>) -> bool {
+    pub(super) fn reserve(
+        &mut self,
+        now: Instant,
+        frame: &Frame<'_>,
+        reception: &Reception<'_>,
+    ) -> bool {
         let (true, Some(duration)) = (self.config.nav, frame.duration()) else {
             return false;
         };
@@ -226,13 +252,13 @@ impl<const N: usize, C: Claiming> Dot11<N, C> {
     }
 
     /// Schedules an answer and suspends contention until it has left. A station that is sending cannot answer.
-    fn answer(&mut self, now: Instant, frame: Repr) {
+    pub(super) fn answer(&mut self, now: Instant, frame: Repr, mode: Mode) {
         let free = matches!(self.state, State::Idle | State::Contending | State::Granted);
         if !free || self.answer.is_some() {
             return;
         }
         let at = now + self.timing.sifs;
-        self.answer = Some(Answer::Due { at, frame });
+        self.answer = Some(Answer::Due { at, frame, mode });
         // The boundary was reached at this same instant and no frame is taken yet: the answer goes first.
         if self.state == State::Granted {
             self.state = State::Contending;
@@ -242,7 +268,7 @@ impl<const N: usize, C: Claiming> Dot11<N, C> {
 
     /// The scheduled answer; `None` once it was handed to the radio.
     pub(super) fn poll_answer(&mut self, psdu: &mut [u8]) -> Option<Transmit> {
-        let Some(Answer::Due { at, frame }) = self.answer else {
+        let Some(Answer::Due { at, frame, mode }) = self.answer else {
             return None;
         };
         let Ok(len) = frame.emit(psdu) else {
@@ -252,12 +278,13 @@ impl<const N: usize, C: Claiming> Dot11<N, C> {
         self.answer = Some(Answer::OnAir);
         match frame {
             Repr::Cts { .. } => self.counters.cts_sent += 1,
+            Repr::BlockAck(_) => self.counters.block_acks_sent += 1,
             _ => self.counters.acks_sent += 1,
         }
         Some(Transmit {
             at,
             len,
-            mode: self.config.control,
+            mode,
             power: None,
         })
     }
@@ -273,7 +300,7 @@ impl<const N: usize, C: Claiming> Dot11<N, C> {
     }
 
     /// Counts a dropped frame. Always false, the result of [`Self::hand_up`].
-    fn drop(&mut self, why: DropReason) -> bool {
+    pub(super) fn drop(&mut self, why: DropReason) -> bool {
         self.counters.drops.count(why);
         self.trace.push(TraceEvent::Dropped {
             layer: Layer::Mac,

@@ -6,9 +6,10 @@ use chappe_core::{
     Address, Class, DropReason, Duration, Instant, Layer, LinkEvent, LinkNode, LinkSend, Mode,
     Outcome, TraceEvent, Transmit, Wake,
 };
-use chappe_wire::dot11::{DATA_HEADER_LEN, Data, FCS_LEN, NavTime, Repr, Sequence};
+use chappe_wire::dot11::{ACK_LEN, DATA_HEADER_LEN, Data, FCS_LEN, NavTime, Repr, Sequence};
 use chappe_wire::llc;
 
+use super::minstrel::Chain;
 use super::{ACK_TIMEOUT, CTS_TIMEOUT, Claiming, Dot11, PSDU_MAX, State};
 
 /// The own frame that the radio is sending.
@@ -19,6 +20,10 @@ pub(super) enum OnAir {
     Broadcast {
         token: u32,
     },
+    /// The frames of the window, in an A-MPDU.
+    Aggregate,
+    /// A request for its BlockAck.
+    BlockAckReq,
     /// A notification of contention.
     Notice,
 }
@@ -31,13 +36,13 @@ pub(super) struct Kept {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Frame {
-    len: usize,
-    to: Address,
-    mode: Mode,
-    token: u32,
+pub(super) struct Frame {
+    pub len: usize,
+    pub to: Address,
+    rates: Rates,
+    pub token: u32,
     class: Class,
-    sequence: Sequence,
+    pub sequence: Sequence,
     /// An RTS precedes it.
     announced: bool,
     /// The data frame was on the air before, so the Retry bit is set (9.2.4.1.6).
@@ -47,9 +52,58 @@ struct Frame {
     long: u8,
 }
 
+/// The rates of a frame's attempts.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Rates {
+    /// The same for all.
+    One(Mode),
+    Chain(Chain),
+}
+
+impl Rates {
+    /// The mode of the attempt after `failed` ones.
+    pub fn mode(self, failed: u8) -> Mode {
+        match self {
+            Rates::One(mode) => mode,
+            Rates::Chain(chain) => chain.mode(failed),
+        }
+    }
+}
+
+impl Frame {
+    /// How many attempts of both kinds have failed.
+    fn failed(&self) -> u8 {
+        self.short.saturating_add(self.long)
+    }
+
+    /// The mode of the next attempt. An RTS that was not answered is no attempt at a rate.
+    fn mode(&self) -> Mode {
+        let failed = match self.announced {
+            true => self.long,
+            false => self.short,
+        };
+        self.rates.mode(failed)
+    }
+}
+
 impl Kept {
     pub fn is_held(&self) -> bool {
         self.frame.is_some()
+    }
+
+    /// Gives away a unicast frame that was not sent yet, at rates that are the station's to choose, with its PSDU.
+    pub fn take_unsent(&mut self, usual: Mode) -> Option<(Frame, &[u8; PSDU_MAX])> {
+        let is_free = |frame: &Frame| {
+            let own = match frame.rates {
+                Rates::One(mode) => mode == usual,
+                Rates::Chain(_) => true,
+            };
+            own && !frame.sent && !frame.announced && !is_group(frame.to)
+        };
+        self.frame
+            .filter(is_free)
+            .map(|_| self.frame.take())?
+            .map(|frame| (frame, &self.psdu))
     }
 
     pub fn class(&self) -> Option<Class> {
@@ -72,7 +126,7 @@ impl fmt::Debug for Kept {
     }
 }
 
-impl<const N: usize, C: Claiming> Dot11<N, C> {
+impl<const N: usize, C: Claiming, const A: usize> Dot11<N, C, A> {
     /// The slot boundary is reached: retransmits the kept frame, or takes a new one from the link node.
     pub(super) fn launch<L: LinkNode>(
         &mut self,
@@ -83,6 +137,10 @@ impl<const N: usize, C: Claiming> Dot11<N, C> {
         self.note_wait(now);
         if let Some(notice) = self.send_notice(now, psdu) {
             return Some(notice);
+        }
+        if A > 0 && (self.window.is_open() || self.adopt_kept()) {
+            self.seize(now);
+            return self.send_window(now, psdu, link);
         }
         // A kept frame is retransmitted before a new one is taken.
         if self.kept()?.frame.is_none() {
@@ -95,7 +153,11 @@ impl<const N: usize, C: Claiming> Dot11<N, C> {
             if is_group(send.to) {
                 return self.send_broadcast(now, psdu, send);
             }
-            self.keep(psdu, send);
+            if self.may_aggregate(&send) {
+                return self.open_window(now, psdu, send, link);
+            }
+            let rates = self.rates_for(now, send);
+            self.keep(psdu, send, rates);
             if !self.kept()?.frame?.announced {
                 return self.send_data(now, psdu, true);
             }
@@ -113,7 +175,7 @@ impl<const N: usize, C: Claiming> Dot11<N, C> {
     }
 
     /// The kept frame of the function that holds the medium.
-    fn kept(&mut self) -> Option<&mut Kept> {
+    pub(super) fn kept(&mut self) -> Option<&mut Kept> {
         self.holder().map(|function| &mut function.kept)
     }
 
@@ -133,16 +195,18 @@ impl<const N: usize, C: Claiming> Dot11<N, C> {
         };
         let group = is_group(send.to);
         // No station acknowledges a group frame, so nothing has to fit behind it.
-        let (mode, answer) = match group {
-            true => (self.group_mode(send), Duration::ZERO),
-            false => {
-                let mode = send.mode.unwrap_or(self.config.data);
-                (mode, self.timing.sifs + self.timing.ack)
-            }
+        let rates = match group {
+            true => Rates::One(self.group_mode(send)),
+            false => self.rates_for(now, send),
+        };
+        let mode = rates.mode(0);
+        let answer = match group {
+            true => Duration::ZERO,
+            false => self.timing.sifs + self.ack_time(mode),
         };
         let end = at + mode.airtime(self.sdu_at() + send.len + FCS_LEN) + answer;
         if end > self.txop_end {
-            self.keep(psdu, send);
+            self.keep(psdu, send, rates);
             self.contend_again(now, Duration::ZERO);
             return None;
         }
@@ -150,14 +214,14 @@ impl<const N: usize, C: Claiming> Dot11<N, C> {
         if group {
             return self.send_broadcast(at, psdu, send);
         }
-        self.keep(psdu, send);
+        self.keep(psdu, send, rates);
         // The first exchange of the TXOP has already silenced its hearers: no RTS.
         self.kept()?.frame.as_mut()?.announced = false;
         self.send_data(at, psdu, true)
     }
 
     /// Asks the link node for a frame. It is written behind the space for the headers, which come later.
-    fn take<L: LinkNode>(
+    pub(super) fn take<L: LinkNode>(
         &mut self,
         now: Instant,
         psdu: &mut [u8],
@@ -191,7 +255,24 @@ impl<const N: usize, C: Claiming> Dot11<N, C> {
         }
     }
 
-    fn group_mode(&self, send: LinkSend) -> Mode {
+    /// The rates of a unicast frame: what its link node says, or what rate control chooses.
+    pub(super) fn rates_for(&mut self, now: Instant, send: LinkSend) -> Rates {
+        match (send.mode, &mut self.minstrel) {
+            (Some(mode), _) => Rates::One(mode),
+            (None, Some(minstrel)) => Rates::Chain(minstrel.chain(now, send.to, &mut self.random)),
+            (None, None) => Rates::One(self.config.data),
+        }
+    }
+
+    /// The duration of the ACK to a frame of this mode.
+    fn ack_time(&self, data: Mode) -> Duration {
+        match self.minstrel {
+            None => self.timing.ack,
+            Some(_) => self.config.answer_mode(data).airtime(ACK_LEN + FCS_LEN),
+        }
+    }
+
+    pub(super) fn group_mode(&self, send: LinkSend) -> Mode {
         let usual = self.config.broadcast.unwrap_or(self.config.data);
         send.mode.unwrap_or(usual)
     }
@@ -228,19 +309,20 @@ impl<const N: usize, C: Claiming> Dot11<N, C> {
         Some(Transmit {
             at: now,
             len,
-            mode: frame.mode,
+            mode: frame.mode(),
             power: None,
         })
     }
 
     /// Completes a new frame's headers and copies the frame: it may be retransmitted from the copy.
-    fn keep(&mut self, psdu: &mut [u8], send: LinkSend) {
+    pub(super) fn keep(&mut self, psdu: &mut [u8], send: LinkSend, rates: Rates) {
         let len = self.sdu_at() + send.len;
         let sequence = self.next_sequence();
         let group = is_group(send.to);
-        let (nav, mode) = match group {
-            true => (NavTime::ZERO, self.group_mode(send)),
-            false => (self.ack_nav(), send.mode.unwrap_or(self.config.data)),
+        let (nav, rates) = match (group, rates) {
+            (true, _) => (NavTime::ZERO, Rates::One(self.group_mode(send))),
+            (false, Rates::One(mode)) => (self.ack_nav(mode), rates),
+            (false, Rates::Chain(chain)) => (self.ack_nav(chain.mode(0)), rates),
         };
         self.write_headers(psdu, send.to, sequence, false, nav);
         // dot11RTSThreshold counts the FCS. A group has no single station that could answer an RTS.
@@ -252,7 +334,7 @@ impl<const N: usize, C: Claiming> Dot11<N, C> {
         kept.frame = Some(Frame {
             len,
             to: send.to,
-            mode,
+            rates,
             token: send.token,
             class: send.class,
             sequence,
@@ -273,14 +355,15 @@ impl<const N: usize, C: Claiming> Dot11<N, C> {
         let kept = self.kept()?;
         let frame = kept.frame.as_mut()?;
         let (len, retry) = (frame.len, frame.sent);
-        let (to, mode, sequence) = (frame.to, frame.mode, frame.sequence);
+        let (to, mode, sequence) = (frame.to, frame.mode(), frame.sequence);
         frame.sent = true;
         if !fresh && let (Some(from), Some(to)) = (kept.psdu.get(..len), psdu.get_mut(..len)) {
             to.copy_from_slice(from);
         }
-        // The kept copy has the headers of the first attempt; a retransmission differs by the Retry bit.
+        // The kept copy has the headers of the first attempt; a retransmission differs by the Retry bit, and by its reservation where
+        // its rate does.
         if retry {
-            self.write_headers(psdu, to, sequence, true, self.ack_nav());
+            self.write_headers(psdu, to, sequence, true, self.ack_nav(mode));
             self.counters.retries += 1;
         }
         self.counters.data_sent += 1;
@@ -296,10 +379,11 @@ impl<const N: usize, C: Claiming> Dot11<N, C> {
 
     fn send_rts(&mut self, now: Instant, psdu: &mut [u8]) -> Option<Transmit> {
         let frame = self.kept()?.frame?;
-        let data = frame.mode.airtime(frame.len + FCS_LEN);
+        let mode = frame.mode();
+        let data = mode.airtime(frame.len + FCS_LEN);
         let timing = self.timing;
         // 9.3.1.2: an RTS reserves the time of CTS, data and ACK with a SIFS before each.
-        let rest = timing.sifs * 3 + timing.cts + data + timing.ack;
+        let rest = timing.sifs * 3 + timing.cts + data + self.ack_time(mode);
         let rts = Repr::Rts {
             receiver: frame.to,
             transmitter: self.address,
@@ -331,6 +415,7 @@ impl<const N: usize, C: Claiming> Dot11<N, C> {
             transmitter: self.address,
             bssid: self.config.bssid,
             sequence,
+            qos: false,
             retry,
             duration,
         });
@@ -343,8 +428,8 @@ impl<const N: usize, C: Claiming> Dot11<N, C> {
     }
 
     /// The reservation in a data frame: SIFS and ACK (9.3.2.1).
-    fn ack_nav(&self) -> NavTime {
-        NavTime::covering(self.timing.sifs + self.timing.ack)
+    fn ack_nav(&self, mode: Mode) -> NavTime {
+        NavTime::covering(self.timing.sifs + self.ack_time(mode))
     }
 
     pub(super) fn next_sequence(&mut self) -> Sequence {
@@ -374,8 +459,11 @@ impl<const N: usize, C: Claiming> Dot11<N, C> {
             }
             State::Sending(OnAir::Data) => {
                 self.state = State::AwaitingAck;
-                self.wait(now, self.timing.ack_wait, ACK_TIMEOUT);
+                let frame = self.kept().and_then(|kept| kept.frame);
+                let ack = frame.map_or(self.timing.ack, |frame| self.ack_time(frame.mode()));
+                self.wait(now, self.timing.response_start + ack, ACK_TIMEOUT);
             }
+            State::Sending(OnAir::Aggregate | OnAir::BlockAckReq) => self.await_block_ack(now),
             State::Sending(OnAir::Broadcast { token }) => {
                 self.finish(now, token, Outcome::Unconfirmed, link);
             }
@@ -390,7 +478,7 @@ impl<const N: usize, C: Claiming> Dot11<N, C> {
     }
 
     /// Waits for an answer that must have ended `span` from now.
-    fn wait(&mut self, now: Instant, span: Duration, why: &'static str) {
+    pub(super) fn wait(&mut self, now: Instant, span: Duration, why: &'static str) {
         self.answer_deadline = now + span;
         // The early timeout looks at the carrier once an answer must have begun, and goes on waiting if one has.
         let at = if self.config.early_timeout {
@@ -419,8 +507,9 @@ impl<const N: usize, C: Claiming> Dot11<N, C> {
         };
         self.counters.acknowledged += 1;
         self.note_success();
+        self.note_attempt(&frame, true);
         // The failed attempts and this one.
-        let attempts = frame.short.saturating_add(frame.long).saturating_add(1);
+        let attempts = frame.failed().saturating_add(1);
         self.finish(now, frame.token, Outcome::Acknowledged { attempts }, link);
     }
 
@@ -436,6 +525,9 @@ impl<const N: usize, C: Claiming> Dot11<N, C> {
     /// No ACK came: the attempt counts against the long limit if an RTS preceded the frame (10.3.4.4).
     pub(super) fn on_no_ack<L: LinkNode>(&mut self, now: Instant, link: &mut L) {
         self.counters.ack_timeouts += 1;
+        if let Some(frame) = self.kept().and_then(|kept| kept.frame) {
+            self.note_attempt(&frame, false);
+        }
         if let Some(frame) = self.kept().and_then(|kept| kept.frame.as_mut()) {
             let count = if frame.announced {
                 &mut frame.long
@@ -447,6 +539,13 @@ impl<const N: usize, C: Claiming> Dot11<N, C> {
         self.fail(now, link);
     }
 
+    /// Tells rate control how an attempt ended, before it is counted.
+    fn note_attempt(&mut self, frame: &Frame, succeeded: bool) {
+        if let (Some(minstrel), Rates::Chain(_)) = (&mut self.minstrel, frame.rates) {
+            minstrel.note(frame.to, frame.mode().rate, 1, u16::from(succeeded));
+        }
+    }
+
     /// An attempt failed: tries again with a wider window, or gives up.
     fn fail<L: LinkNode>(&mut self, now: Instant, link: &mut L) {
         let (short, long) = (self.config.retry_short, self.config.retry_long);
@@ -456,10 +555,15 @@ impl<const N: usize, C: Claiming> Dot11<N, C> {
         let Some(frame) = function.kept.frame else {
             return self.rest(now);
         };
+        let (short, long) = match (frame.rates, frame.announced) {
+            (Rates::One(_), _) => (short, long),
+            (Rates::Chain(chain), true) => (short, chain.tries()),
+            (Rates::Chain(chain), false) => (chain.tries(), long),
+        };
         if frame.short < short.max(1) && frame.long < long.max(1) {
             function.backoff.widen(function.cw_max);
             if self.claims.get().is_some() {
-                self.note_failure(now, frame.to, frame.short.saturating_add(frame.long));
+                self.note_failure(now, frame.to, frame.failed());
                 self.holder_pending(link);
             }
             return self.contend_again(now, self.timeout_pause());
@@ -473,12 +577,12 @@ impl<const N: usize, C: Claiming> Dot11<N, C> {
             layer: Layer::Mac,
             why: DropReason::RetryLimit,
         });
-        let attempts = frame.short.saturating_add(frame.long);
+        let attempts = frame.failed();
         self.report(now, frame.token, Outcome::Failed { attempts }, link);
         self.contend_again(now, self.timeout_pause());
     }
 
-    fn timeout_pause(&self) -> Duration {
+    pub(super) fn timeout_pause(&self) -> Duration {
         if self.config.difs_after_timeout {
             self.timing.difs
         } else {
@@ -504,7 +608,7 @@ impl<const N: usize, C: Claiming> Dot11<N, C> {
     }
 
     /// Reports a frame's outcome to the link node. True if that has another one for the same function.
-    fn report<L: LinkNode>(
+    pub(super) fn report<L: LinkNode>(
         &mut self,
         now: Instant,
         token: u32,
@@ -517,7 +621,7 @@ impl<const N: usize, C: Claiming> Dot11<N, C> {
 }
 
 /// Whether `to` is a group address, whose frames no station acknowledges: bit 0 of the first octet.
-fn is_group(to: Address) -> bool {
+pub(super) fn is_group(to: Address) -> bool {
     let [first, ..] = to.to_eui48();
     first & 1 != 0
 }

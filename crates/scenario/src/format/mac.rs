@@ -20,8 +20,18 @@ pub enum AccessName {
     ZmacPlus,
 }
 
+/// How the rates of unicast frames are chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum RateControlName {
+    /// All at the radio's `rate`.
+    Fixed,
+    /// Minstrel: any rate of the standard of `rate` up to it, by what was acknowledged before.
+    Minstrel,
+}
+
 /// Channel access. Omitted keys have the values of the standard: 802.11b (IEEE 802.11-2020, clause 16) with the long
-/// preamble or, with a rate of OFDM, 802.11g (clause 18).
+/// preamble or, with a rate of OFDM, 802.11g (clause 18) and n (clause 19).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MacTable {
@@ -65,6 +75,12 @@ pub struct MacTable {
     /// Rate of ACK, RTS and CTS.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub control_rate: Option<Located<Rate>>,
+    /// How the rates of unicast frames are chosen; `fixed` if omitted. Broadcasts keep the radio's `rate`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rate_control: Option<Located<RateControlName>>,
+    /// Whether unicast frames go in A-MPDUs of up to 16, acknowledged together (802.11n, access `dcf`); false if omitted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub aggregate: Option<Located<bool>>,
     /// Longest link; slots and timeouts grow by its propagation delay.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub distance_max: Option<Located<Length>>,

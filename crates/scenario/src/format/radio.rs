@@ -16,7 +16,8 @@ pub struct RadioTable {
     /// `cc2420-indoor` if omitted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub profile: Option<Located<ProfileName>>,
-    /// Rate of data frames: 1, 2, 5.5 or 11 Mbit/s of 802.11b, or 6, 9, 12, 18, 24, 36, 48 or 54 of 802.11g; 802.15.4 has one rate.
+    /// Rate of data frames: 1, 2, 5.5 or 11 Mbit/s of 802.11b, or 6, 9, 12, 18, 24, 36, 48 or 54 of 802.11g, or 6.5, 13,
+    /// 19.5, 26, 39, 52, 58.5 or 65 of 802.11n; 802.15.4 has one rate.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rate: Option<Located<Rate>>,
     /// Preamble of data frames of 802.11b; OFDM has one.
@@ -111,7 +112,7 @@ pub enum ProfileName {
     /// Error curves, true Rayleigh fading, accumulated interference.
     #[serde(rename = "chappe-physical")]
     ChappePhysical,
-    /// The same for OFDM (802.11g): its noise in 20 MHz, and its sensitivity to the carrier.
+    /// The same for OFDM (802.11g and n): its noise in 20 MHz, and its sensitivity to the carrier.
     #[serde(rename = "dot11g-physical")]
     Dot11gPhysical,
     /// ns-3's Yans channel and PHY with their defaults.

@@ -5,7 +5,7 @@ use chappe_mac::dot11;
 
 use super::radio;
 use crate::check::Check;
-use crate::format::{AccessName, Located, MacTable};
+use crate::format::{AccessName, Located, MacTable, RateControlName};
 use crate::input::InputError;
 use crate::system::System;
 
@@ -26,6 +26,10 @@ pub(super) fn refuse_priorities(
         let help = format!("{}here access = \"dcf\"", owner.unwrap_or_default());
         return Err(check.at(access, "no use here", message).help(help));
     }
+    if let Some(aggregate) = mac.aggregate.as_ref().filter(|given| ***given) {
+        let message = "A-MPDUs hold unicast frames, of which this system sends no stream";
+        return Err(check.at(aggregate, "no use here", message));
+    }
     if let Some(time) = mac.burst.as_ref().or(mac.time_slot.as_ref()) {
         let message = "bursts and time slots belong to access = \"zmac+\"";
         return Err(check.at(time, "no use here", message));
@@ -37,6 +41,10 @@ pub(super) fn refuse_priorities(
 pub fn station(mac: &MacTable, mode: Mode, check: &Check<'_>) -> Result<dot11::Config, InputError> {
     let mut config = dot11::Config::of_rate(mode.rate);
     config.data = mode;
+    let control = mac.rate_control.as_ref().map(|given| **given);
+    if control == Some(RateControlName::Minstrel) {
+        config = config.with_minstrel();
+    }
     for (target, given) in [(&mut config.slot, &mac.slot), (&mut config.sifs, &mac.sifs)] {
         if let Some(given) = given {
             *target = check.time(given)?;
@@ -72,7 +80,7 @@ pub fn station(mac: &MacTable, mode: Mode, check: &Check<'_>) -> Result<dot11::C
         })?;
         if found.is_ofdm() != mode.rate.is_ofdm() {
             let message = format!("data go at {}, and control frames at {found}", mode.rate);
-            let help = "both by DSSS and CCK (1 to 11 Mbit/s), or both by OFDM (6 to 54 Mbit/s)";
+            let help = "both by DSSS and CCK (1 to 11 Mbit/s), or both by OFDM (6 to 65 Mbit/s)";
             return Err(check.at(rate, "another modulation", message).help(help));
         }
         config.control = Mode::long(found);

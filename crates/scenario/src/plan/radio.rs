@@ -40,14 +40,15 @@ pub fn mode(radio: &RadioTable, check: &Check<'_>) -> Result<Mode, InputError> {
 }
 
 /// The rates that a scenario may give, for an error.
-pub const RATES: &str =
-    "802.11b: 1, 2, 5.5 and 11 Mbit/s; 802.11g: 6, 9, 12, 18, 24, 36, 48 and 54 Mbit/s";
+pub const RATES: &str = "802.11b: 1, 2, 5.5 and 11 Mbit/s; 802.11g: 6, 9, 12, 18, 24, 36, 48 and 54 Mbit/s; \
+     802.11n: 6.5, 13, 19.5, 26, 39, 52, 58.5 and 65 Mbit/s";
 
-/// The rate of 802.11b or g with this number of bits per second.
+/// The rate of 802.11b, g or n with this number of bits per second.
 pub fn rate_of(bits_per_second: f64) -> Option<Rate> {
     Rate::DOT11B
         .into_iter()
         .chain(Rate::OFDM)
+        .chain(Rate::HT)
         .find(|rate| rate.bitrate().0 as f64 == bits_per_second)
 }
 

@@ -9,6 +9,7 @@ mod determinism;
 mod dot15d4;
 mod faults;
 mod heads;
+mod ht;
 mod long_links;
 mod motion;
 mod physics;

@@ -4,7 +4,10 @@ use core::fmt;
 
 use chappe_core::Address;
 
-use super::{ACK_LEN, CTS_LEN, DATA_HEADER_LEN, Kind, NavTime, RTS_LEN, Sequence};
+use super::{
+    ACK_LEN, BLOCK_ACK_LEN, BLOCK_ACK_REQ_LEN, CTS_LEN, DATA_HEADER_LEN, Kind, NavTime,
+    QOS_CONTROL_LEN, RTS_LEN, Sequence,
+};
 use crate::{Malformed, head};
 
 /// A frame read from outside, without its check sequence. Long enough for its kind; nothing else is promised.
@@ -16,6 +19,8 @@ pub struct Frame<'a> {
     transmitter: Option<&'a [u8; 6]>,
     /// Address 3 and sequence control, of data.
     end: Option<&'a [u8; 8]>,
+    /// What follows the addresses of a block acknowledgement or of its request.
+    block: &'a [u8],
     body: &'a [u8],
 }
 
@@ -36,6 +41,10 @@ impl<'a> Frame<'a> {
             Kind::Rts => RTS_LEN,
             Kind::Data if start[1] & 3 == 3 => DATA_HEADER_LEN + 6,
             Kind::Data => DATA_HEADER_LEN,
+            // Four addresses and QoS control: the body begins later, and `Data::parse` refuses it.
+            Kind::QosData => DATA_HEADER_LEN + QOS_CONTROL_LEN,
+            Kind::BlockAck => BLOCK_ACK_LEN,
+            Kind::BlockAckReq => BLOCK_ACK_REQ_LEN,
             Kind::Unknown { .. } => ACK_LEN,
         };
         let body = psdu.get(header..).ok_or(Malformed::Truncated {
@@ -46,7 +55,13 @@ impl<'a> Frame<'a> {
         Ok(Frame {
             start,
             transmitter: field(10).and_then(|rest| rest.first_chunk()),
-            end: field(16).and_then(|rest| rest.first_chunk()),
+            // In block acknowledgements these octets are something else.
+            end: field(16)
+                .filter(|_| control >> 2 & 3 != 1)
+                .and_then(|rest| rest.first_chunk()),
+            block: field(16)
+                .filter(|_| control >> 2 & 3 == 1)
+                .unwrap_or_default(),
             body,
         })
     }
@@ -130,6 +145,22 @@ impl<'a> Frame<'a> {
     pub fn sequence(&self) -> Option<Sequence> {
         let &[.., low, high] = self.end?;
         Some(Sequence::from_field(u16::from_le_bytes([low, high])))
+    }
+
+    /// Starting sequence number and bitmap of a compressed block acknowledgement for one traffic identifier; of a request the bitmap is
+    /// zero. `None` if it is another kind of frame or of block acknowledgement.
+    pub fn block(&self) -> Option<(Sequence, u64)> {
+        let &[low, _, from_low, from_high] = self.block.first_chunk()?;
+        // Bit 2 says compressed, bit 1 several identifiers (9.3.1.8.1).
+        if low & 0b110 != 0b100 {
+            return None;
+        }
+        let start = Sequence::from_field(u16::from_le_bytes([from_low, from_high]));
+        let bitmap = match self.kind() {
+            Kind::BlockAck => u64::from_le_bytes(*self.block.get(4..)?.first_chunk()?),
+            _ => 0,
+        };
+        Some((start, bitmap))
     }
 
     /// What follows the header.

@@ -4,7 +4,10 @@ use core::fmt;
 
 use chappe_core::Address;
 
-use super::{ACK_LEN, CTS_LEN, DATA_HEADER_LEN, Frame, Kind, NavTime, RTS_LEN, Sequence};
+use super::{
+    ACK_LEN, BLOCK_ACK_LEN, BLOCK_ACK_REQ_LEN, CTS_LEN, DATA_HEADER_LEN, Frame, Kind, NavTime,
+    QOS_CONTROL_LEN, RTS_LEN, Sequence,
+};
 use crate::{Malformed, head_mut};
 
 /// A legal frame of an ad hoc network; of a data frame the header only.
@@ -33,8 +36,27 @@ pub enum Repr {
         /// The time of CTS, data, ACK and the three SIFS between them.
         duration: NavTime,
     },
-    /// A data frame (9.3.2.1).
+    /// Compressed block acknowledgement (9.3.1.8), traffic identifier 0.
+    BlockAck(Block),
+    /// Request for one (9.3.1.7).
+    BlockAckReq(Block),
+    /// A data frame (9.3.2.1), with QoS control or without.
     Data(Data),
+}
+
+/// A compressed block acknowledgement, or the request for one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Block {
+    /// The station that it is for.
+    pub receiver: Address,
+    /// The station that sent it.
+    pub transmitter: Address,
+    /// The rest of the reservation.
+    pub duration: NavTime,
+    /// The number of the first MSDU that it is about.
+    pub start: Sequence,
+    /// Bit n: MSDU `start` + n was received. Zero in a request.
+    pub bitmap: u64,
 }
 
 /// The header of a data frame between stations of one ad hoc network: to-DS and from-DS zero, one fragment.
@@ -48,6 +70,8 @@ pub struct Data {
     pub bssid: Address,
     /// The sequence control field: number of the MSDU.
     pub sequence: Sequence,
+    /// Whether QoS control follows, as in A-MPDUs.
+    pub qos: bool,
     /// The Retry bit: the frame was sent before.
     pub retry: bool,
     /// The time of SIFS and ACK; zero for a group.
@@ -67,7 +91,21 @@ impl Repr {
                 transmitter,
                 duration,
             }),
-            (Kind::Data, _) => Data::parse(frame).map(Repr::Data),
+            (Kind::Data | Kind::QosData, _) => Data::parse(frame).map(Repr::Data),
+            (kind @ (Kind::BlockAck | Kind::BlockAckReq), Some(transmitter)) => {
+                let (start, bitmap) = frame.block().ok_or(Malformed::Unsupported)?;
+                let block = Block {
+                    receiver,
+                    transmitter,
+                    duration,
+                    start,
+                    bitmap,
+                };
+                Ok(match kind {
+                    Kind::BlockAck => Repr::BlockAck(block),
+                    _ => Repr::BlockAckReq(block),
+                })
+            }
             _ => Err(Malformed::Unsupported),
         }
     }
@@ -78,7 +116,10 @@ impl Repr {
             Repr::Ack { .. } => ACK_LEN,
             Repr::Cts { .. } => CTS_LEN,
             Repr::Rts { .. } => RTS_LEN,
-            Repr::Data(_) => DATA_HEADER_LEN,
+            Repr::BlockAck(_) => BLOCK_ACK_LEN,
+            Repr::BlockAckReq(_) => BLOCK_ACK_REQ_LEN,
+            Repr::Data(Data { qos: false, .. }) => DATA_HEADER_LEN,
+            Repr::Data(Data { qos: true, .. }) => DATA_HEADER_LEN + QOS_CONTROL_LEN,
         }
     }
 
@@ -100,9 +141,31 @@ impl Repr {
                 *head_mut(header)? = start(Kind::Rts, 0, duration, receiver);
                 *last_mut(header)? = transmitter.to_eui48();
             }
+            Repr::BlockAck(block) => {
+                let header: &mut [u8; BLOCK_ACK_LEN] = head_mut(psdu)?;
+                block.emit(Kind::BlockAck, header)?;
+                *last_mut(header)? = block.bitmap.to_le_bytes();
+            }
+            Repr::BlockAckReq(block) => {
+                let header: &mut [u8; BLOCK_ACK_REQ_LEN] = head_mut(psdu)?;
+                block.emit(Kind::BlockAckReq, header)?;
+            }
             Repr::Data(data) => data.emit(psdu)?,
         }
         Ok(self.header_len())
+    }
+}
+
+impl Block {
+    /// What both kinds have in common, in the first 20 octets.
+    fn emit(&self, kind: Kind, header: &mut [u8]) -> Result<(), Malformed> {
+        let [a, b, c, d, e, f] = self.transmitter.to_eui48();
+        let [low, high] = self.start.to_field().to_le_bytes();
+        let first: &mut [u8; BLOCK_ACK_REQ_LEN] = head_mut(header)?;
+        *head_mut(first)? = start(kind, 0, self.duration, self.receiver);
+        // Compressed, for traffic identifier 0.
+        *last_mut(first)? = [a, b, c, d, e, f, 0b100, 0, low, high];
+        Ok(())
     }
 }
 
@@ -119,7 +182,8 @@ impl Data {
             return Err(Malformed::Unsupported);
         };
         let fragment = frame.more_fragments() || sequence.fragment() != 0;
-        if frame.kind() != Kind::Data
+        let qos = frame.kind() == Kind::QosData;
+        if frame.kind() != Kind::Data && !qos
             || frame.to_ds()
             || frame.from_ds()
             || frame.protected()
@@ -132,6 +196,7 @@ impl Data {
             transmitter,
             bssid,
             sequence,
+            qos,
             retry: frame.retry(),
             duration,
         })
@@ -143,8 +208,15 @@ impl Data {
         let [a, b, c, d, e, f] = self.transmitter.to_eui48();
         let [g, h, i, j, k, l] = self.bssid.to_eui48();
         let [low, high] = self.sequence.to_field().to_le_bytes();
-        *head_mut(header)? = start(Kind::Data, flags, self.duration, self.receiver);
+        let kind = if self.qos { Kind::QosData } else { Kind::Data };
+        *head_mut(header)? = start(kind, flags, self.duration, self.receiver);
         *last_mut(header)? = [a, b, c, d, e, f, g, h, i, j, k, l, low, high];
+        if self.qos {
+            // Traffic identifier 0, acknowledged by what the PSDU asks for.
+            let control: &mut [u8; QOS_CONTROL_LEN] =
+                head_mut(psdu.get_mut(DATA_HEADER_LEN..).unwrap_or_default())?;
+            *control = [0; QOS_CONTROL_LEN];
+        }
         Ok(())
     }
 }
@@ -175,6 +247,22 @@ impl fmt::Display for Repr {
                 transmitter,
                 duration,
             } => write!(f, "RTS {transmitter} > {receiver} nav={duration}"),
+            Repr::BlockAck(Block {
+                receiver,
+                transmitter,
+                start,
+                bitmap,
+                ..
+            }) => write!(
+                f,
+                "BlockAck {transmitter} > {receiver} from={start} {bitmap:#x}"
+            ),
+            Repr::BlockAckReq(Block {
+                receiver,
+                transmitter,
+                start,
+                ..
+            }) => write!(f, "BlockAckReq {transmitter} > {receiver} from={start}"),
             Repr::Data(data) => {
                 let retry = if data.retry { " retry" } else { "" };
                 let Data {
@@ -212,6 +300,7 @@ mod tests {
             transmitter: Address::node(1),
             bssid: Address::from_eui48([6, 5, 4, 3, 2, 1]),
             sequence: Sequence::new(0x123),
+            qos: false,
             retry: true,
             duration: nav(314),
         };
@@ -271,10 +360,21 @@ mod tests {
                 transmitter,
                 bssid,
                 sequence: Sequence::new(random.below(4096) as u16),
+                qos: random.chance(0.5),
                 retry: random.chance(0.5),
                 duration,
             };
+            let block = Block {
+                receiver,
+                transmitter,
+                duration,
+                start: data.sequence,
+                bitmap: random.next_u64(),
+            };
+            let request = Block { bitmap: 0, ..block };
             let reprs = [
+                Repr::BlockAck(block),
+                Repr::BlockAckReq(request),
                 Repr::Ack { receiver, duration },
                 Repr::Cts { receiver, duration },
                 Repr::Rts {

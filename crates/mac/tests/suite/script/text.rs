@@ -151,6 +151,7 @@ impl Script {
                     transmitter: address(from),
                     bssid: self.config.bssid,
                     sequence: Sequence::new(number(value("seq=")) as u16),
+                    qos: false,
                     retry: words.contains(&"retry"),
                     duration,
                 };
@@ -184,6 +185,8 @@ pub fn describe(psdu: &[u8], mode: Mode, first: Sequence, config: &Config) -> St
         Repr::Cts { receiver, duration } => {
             format!("CTS > {receiver} nav={} @{rate}", duration.micros())
         }
+        Repr::BlockAck(block) => format!("ba {}", block.receiver),
+        Repr::BlockAckReq(block) => format!("bar {}", block.receiver),
         Repr::Rts {
             receiver,
             transmitter,
