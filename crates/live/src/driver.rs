@@ -15,6 +15,7 @@ use chappe_sys::{BATCH, Clock, Error, EventLoop, Ready, Received, Result};
 
 use crate::config::{Config, Ending};
 use crate::confirm::Outstanding;
+use crate::copy;
 use crate::echo::{ECHO, Ears, Echo};
 use crate::exchange::{Progress, RENEW};
 use crate::frame::{HEADER, Header, Kind, TAG, is_former};
@@ -60,6 +61,8 @@ pub struct Live<N: LinkNode + ?Sized> {
     neighbours: Neighbours,
     /// When this node's key of broadcasts was last renewed.
     renewed: Instant,
+    /// When another life last began because a copy of this process was heard.
+    anew: Option<Instant>,
     /// The next piece of the list of members to be sent, if it is being sent, and when it may be sent again.
     notice: (Option<u16>, Instant),
     lists: notice::Inbox,
@@ -159,6 +162,7 @@ impl<N: LinkNode + ?Sized> Live<N> {
             events,
             neighbours: Neighbours::new(membership, me, epoch, secret),
             renewed: Instant::ZERO,
+            anew: None,
             notice: (None, Instant::ZERO),
             lists: notice::Inbox::default(),
             outstanding: Outstanding::new(config.retries),
@@ -701,7 +705,7 @@ impl<N: LinkNode + ?Sized> Live<N> {
                 let parsed = frame.and_then(|(at, frame)| Some((at, frame, Header::parse(frame)?)));
                 match parsed {
                     Some((at, frame, header)) => {
-                        self.on_frame(Location { port, at }, header, frame);
+                        self.on_frame(Location { port, at }, header, frame)?;
                     }
                     None => {
                         self.statistics.drops.count(DropReason::Malformed);
@@ -724,17 +728,17 @@ impl<N: LinkNode + ?Sized> Live<N> {
         Ok(())
     }
 
-    fn on_frame(&mut self, at: Location, header: Header, frame: &[u8]) {
+    fn on_frame(&mut self, at: Location, header: Header, frame: &[u8]) -> Result<()> {
         let now = self.now();
         let from = Address::node(header.from);
         // A broadcast socket may receive this host's own frames. They need no decryption.
         if header.from == self.me && header.epoch == self.sealer.epoch() as u16 {
             self.statistics.echoes += 1;
-            return;
+            return self.look_for_copy(now, &header, frame);
         }
         if self.loss.as_mut().is_some_and(|loss| loss.takes(from)) {
             self.statistics.injected_losses += 1;
-            return;
+            return Ok(());
         }
         let len = header.frame_len();
         // Opening decrypts in place, and the receive buffer is borrowed by the caller.
@@ -750,7 +754,34 @@ impl<N: LinkNode + ?Sized> Live<N> {
             self.statistics.drops.count(DropReason::Malformed);
         }
         self.scratch = scratch;
+        Ok(())
     }
+
+    /// Begins another life if a frame of this node's name and life shows that a [copy](crate::copy) of this process runs.
+    fn look_for_copy(&mut self, now: Instant, header: &Header, frame: &[u8]) -> Result<()> {
+        let soon = self.anew.is_some_and(|last| now < last + copy::AGAIN);
+        if soon || !copy::is_ahead(&self.sealer, &self.neighbours, header, frame) {
+            return Ok(());
+        }
+        let (epoch, first) = copy::another_life(chappe_sys::random_key()?, frame);
+        self.anew = Some(now);
+        self.statistics.copies += 1;
+        self.statistics.life = epoch;
+        // What waits is sealed under the old keys.
+        while let Some(slot) = self.queue.first() {
+            let token = slot.broadcast;
+            self.queue.pop();
+            if let Some(token) = token {
+                self.report_outcome(now, token, Outcome::Failed { attempts: 0 });
+            }
+        }
+        self.sealer.begin_anew(epoch, first);
+        self.neighbours.begin_anew(epoch);
+        self.renewed = now;
+        self.schedule.answer_soon();
+        Ok(())
+    }
+
 
     /// Opens a frame and acts on it, or returns why it was dropped.
     fn accept(
