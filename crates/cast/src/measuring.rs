@@ -30,7 +30,7 @@ impl Measuring {
         }
     }
 
-    /// Whether the links are known well enough. `members` is the number of the others that are known, and `reached` says whether a path
+    /// Whether the links are known well enough. `members` is the number of the others that are known, and `reached` tells whether a path
     /// leads to each receiver.
     pub fn is_enough(
         &mut self,
@@ -43,7 +43,9 @@ impl Measuring {
             self.members = (members, now);
         }
         let near = &statistics.neighbours;
-        let clean = near.iter().all(|near| near.from >= 1.0 && near.to == Some(1.0));
+        let clean = near
+            .iter()
+            .all(|near| near.from >= 1.0 && near.to == Some(1.0));
         let settled = now >= self.members.1 + QUIET && statistics.hellos_sent >= CLEAN;
         now >= self.until || (reached && settled && clean && !near.is_empty())
     }
@@ -86,7 +88,7 @@ mod tests {
         assert!(!asked(500, &statistics(9, &good), true), "few hellos");
         assert!(!asked(300, &statistics(10, &good), true), "members came");
         assert!(!asked(500, &statistics(10, &good), false), "no path");
-        assert!(!asked(500, &statistics(10, &[]), true), "nobody is near");
+        assert!(!asked(500, &statistics(10, &[]), true), "no neighbour");
         for weak in [(0.9, Some(1.0)), (1.0, Some(0.9)), (1.0, None)] {
             let links = statistics(30, &[good[0], weak]);
             assert!(!asked(1900, &links, true), "{weak:?}");

@@ -837,10 +837,7 @@ fn a_sender_measures_no_longer_than_needed() {
     let file = place.file("small", 20_000);
     thread::scope(|scope| {
         let (host, folder) = (&network.hosts[1], place.folder("r1"));
-        let (options, receiving) = (
-            place.options(1, 50_000_000, &[]),
-            place.receiving(&folder),
-        );
+        let (options, receiving) = (place.options(1, 50_000_000, &[]), place.receiving(&folder));
         scope.spawn(move || {
             host.run(|| receive(&options, &receiving, &mut Notes::default()))
                 .unwrap()

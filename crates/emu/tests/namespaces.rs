@@ -37,7 +37,10 @@ fn main() {
         ("three_hops_carry_a_ping", three_hops_carry_a_ping),
         ("every_ethertype_crosses", every_ethertype_crosses),
         ("a_tap_device_replaces_veth", a_tap_device_replaces_veth),
-        ("lost_requests_of_arp_are_repeated_soon", lost_requests_of_arp_are_repeated_soon),
+        (
+            "lost_requests_of_arp_are_repeated_soon",
+            lost_requests_of_arp_are_repeated_soon,
+        ),
     ];
     for (name, case) in cases {
         println!("{name}");
@@ -250,7 +253,7 @@ fn a_tap_device_replaces_veth() {
 }
 
 /// Goal: the first packets over a lossy hop do not wait for the kernel's second between two requests of ARP. Method: a ping to an address
-/// that nobody has, and a neighbour that counts the requests. (The kernel sends three in three seconds, and then gives up.)
+/// that no host has, and a neighbour that counts the requests. (The kernel sends three in three seconds, and then gives up.)
 fn lost_requests_of_arp_are_repeated_soon() {
     let Some(mut emulator) = line(2, 1.0, Joint::Veth) else {
         return;
@@ -270,7 +273,8 @@ fn lost_requests_of_arp_are_repeated_soon() {
     while socket.receive(&mut received).unwrap() > 0 {
         let frames = received.iter().flatten().map(|(_, frame)| frame);
         // The EtherType of ARP, and the operation: a request.
-        let asks = |frame: &[u8]| frame.get(12..14) == Some(&[8, 6]) && frame.get(20..22) == Some(&[0, 1]);
+        let asks =
+            |frame: &[u8]| frame.get(12..14) == Some(&[8, 6]) && frame.get(20..22) == Some(&[0, 1]);
         requests += frames.filter(|frame| asks(frame)).count();
     }
     println!("  {requests} requests");

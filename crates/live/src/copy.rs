@@ -8,7 +8,7 @@
 //! Every neighbour has the key of broadcasts and could write such a hello. So it counts only if it proves its entry for two
 //! neighbours, or for the only one: a neighbour has the keys for one proof.
 //!
-//! What is left: the frames until that hello, and copies that do not hear each other. Nobody else can tell them: a neighbour takes the
+//! What is left: the frames until that hello, and copies that do not hear each other. No other node can tell them apart: a neighbour takes the
 //! frames of both for one node's, and drops those whose counters it has seen.
 
 use std::time::SystemTime;

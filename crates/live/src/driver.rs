@@ -15,7 +15,6 @@ use chappe_sys::{BATCH, Clock, Error, EventLoop, Ready, Received, Result};
 
 use crate::config::{Config, Ending};
 use crate::confirm::Outstanding;
-use crate::copy;
 use crate::echo::{ECHO, Ears, Echo};
 use crate::exchange::{Progress, RENEW};
 use crate::frame::{HEADER, Header, Kind, TAG, is_former};
@@ -756,32 +755,6 @@ impl<N: LinkNode + ?Sized> Live<N> {
         self.scratch = scratch;
         Ok(())
     }
-
-    /// Begins another life if a frame of this node's name and life shows that a [copy](crate::copy) of this process runs.
-    fn look_for_copy(&mut self, now: Instant, header: &Header, frame: &[u8]) -> Result<()> {
-        let soon = self.anew.is_some_and(|last| now < last + copy::AGAIN);
-        if soon || !copy::is_ahead(&self.sealer, &self.neighbours, header, frame) {
-            return Ok(());
-        }
-        let (epoch, first) = copy::another_life(chappe_sys::random_key()?, frame);
-        self.anew = Some(now);
-        self.statistics.copies += 1;
-        self.statistics.life = epoch;
-        // What waits is sealed under the old keys.
-        while let Some(slot) = self.queue.first() {
-            let token = slot.broadcast;
-            self.queue.pop();
-            if let Some(token) = token {
-                self.report_outcome(now, token, Outcome::Failed { attempts: 0 });
-            }
-        }
-        self.sealer.begin_anew(epoch, first);
-        self.neighbours.begin_anew(epoch);
-        self.renewed = now;
-        self.schedule.answer_soon();
-        Ok(())
-    }
-
 
     /// Opens a frame and acts on it, or returns why it was dropped.
     fn accept(

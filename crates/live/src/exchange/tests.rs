@@ -547,7 +547,10 @@ fn another_life_has_other_keys() {
     a.sealer.begin_anew(epoch, first);
     a.neighbours.begin_anew(epoch);
     let new = a.broadcast();
-    assert_eq!(Header::parse(&old).unwrap().counter + 1, Header::parse(&new).unwrap().counter);
+    assert_eq!(
+        Header::parse(&old).unwrap().counter + 1,
+        Header::parse(&new).unwrap().counter
+    );
     assert_eq!(b.take(&new), Err(DropReason::Stale));
     meet(&mut a, &mut b);
     assert_eq!(b.neighbours.life(1), Some(epoch));

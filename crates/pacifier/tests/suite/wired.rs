@@ -151,9 +151,18 @@ fn joining_late_delays_nobody_ahead() {
         }
         let mean = means.iter().sum::<f64>() / means.len() as f64;
         assert!(mean < 1.02, "{delivery}, {apart}: {means:?}");
-        assert!(means.iter().all(|cost| *cost < 1.1), "{delivery}, {apart}: {means:?}");
-        let longest = all.iter().flatten().fold(0.0f64, |most, took| most.max(*took));
+        assert!(
+            means.iter().all(|cost| *cost < 1.1),
+            "{delivery}, {apart}: {means:?}"
+        );
+        let longest = all
+            .iter()
+            .flatten()
+            .fold(0.0f64, |most, took| most.max(*took));
         println!("{delivery}, each {apart} s: {longest:.1} s at most, alone {alone:.1} s");
-        assert!(longest < 1.5 * alone, "{delivery}, {apart}: {all:?}, alone {alone}");
+        assert!(
+            longest < 1.5 * alone,
+            "{delivery}, {apart}: {all:?}, alone {alone}"
+        );
     }
 }

@@ -62,7 +62,11 @@ fn shares(
         }
     }
     let all = cell.capacity * 1e6 * COUNTED as f64 / BITS;
-    let other = if beside_member { trial.passed } else { flows[1].sent };
+    let other = if beside_member {
+        trial.passed
+    } else {
+        flows[1].sent
+    };
     [flows[0].sent / all, other / all]
 }
 
@@ -90,7 +94,7 @@ enum Why {
     Slow,
     /// Beside its like, too, the lesser of two flows has less than half of the mean: the path is not shared evenly by TCP itself.
     Uneven,
-    /// Neither.
+    /// The member takes what would be the flow's: neither of the other reasons holds.
     Member,
 }
 

@@ -134,11 +134,12 @@ impl Group {
     }
 
     /// Whether a neighbour that wants `base` first wants at most a few batches of its window, and so of all that it can take now. Only the
-    /// source asks, where frames are timed: there late receivers join a transfer under way, and nobody else keeps its first batches.
+    /// source asks, where frames are timed: there late receivers join a transfer under way, and only the source keeps its first batches.
     fn lacks_little(&self, node: u16, base: u32) -> bool {
         let few = self.settings.window.div_ceil(LITTLE) as usize;
         let end = base.saturating_add(self.settings.window);
-        let wanted = (base..end.min(self.id.batches)).filter(|&batch| self.neighbours.wants(node, batch));
+        let wanted =
+            (base..end.min(self.id.batches)).filter(|&batch| self.neighbours.wants(node, batch));
         self.role == Role::Source && self.settings.timed && wanted.take(few + 1).count() <= few
     }
 
