@@ -80,6 +80,7 @@ mod frame;
 pub mod group;
 pub mod key;
 pub mod manifest;
+mod measuring;
 pub mod member;
 mod pace;
 mod reason;

@@ -15,11 +15,12 @@ use crate::fleet::Keeper;
 use crate::group::Seat;
 use crate::key::{SignKey, hex};
 use crate::manifest::{Kind, Protocol, Ticket, Validity};
+use crate::measuring::Measuring;
 use crate::member::{Member, TRANSFERS_MAX, eights, headers};
 use crate::pace::Deciders;
 use crate::receipt::Receipt;
 use crate::roster::{Record, Roles, State};
-use crate::session::{Ending, Options, Role, Session, Watch};
+use crate::session::{Ending, FIRST_LINKS, Options, Role, Session, Watch, links_event};
 use crate::work::{Rope, Work};
 
 /// The options of a sender.
@@ -82,7 +83,7 @@ pub fn send(
         keeper: None,
         receipts: LiteMap::new(),
         node: session.node(),
-        measured: Instant::ZERO + options.measuring,
+        measuring: Measuring::new(options.measuring),
         payload,
         opening: Some(rope.spawn(READS, move || Sent::open(&files, k, payload))),
         rope,
@@ -160,7 +161,7 @@ struct Sender<'a> {
     /// The receipts that have arrived.
     receipts: LiteMap<u16, Receipt>,
     node: u16,
-    measured: Instant,
+    measuring: Measuring,
     /// Octets of file data per packet.
     payload: u16,
     opening: Option<Work<Result<Sent>>>,
@@ -403,24 +404,22 @@ impl Sender<'_> {
         let patient = self
             .first_asked
             .is_none_or(|first| now >= first + LATECOMERS);
-        // The plan depends on the links, so no data leave before they are measured.
-        let begin = now >= self.measured && (enough || waited) && (all_ready || patient);
+        let receivers: Vec<u16> = self.receivers.keys().copied().collect();
+        let unreachable = unreachable(member, self.node, &receivers);
+        let members = member.roster().others(now).count();
+        let reached = here > 0 && unreachable.is_empty();
+        let measured = self.measuring.is_enough(now, statistics, members, reached);
+        let begin = measured && (enough || waited) && (all_ready || patient);
         let done = here > 0 && self.is_over();
         if !(begin && (asked > 0 || done)) {
             return Ok(());
         }
+        if now < FIRST_LINKS {
+            let links = member.links().and_then(|links| links_event(links));
+            links.into_iter().for_each(|event| watch.event(event));
+        }
         member.begin(now, sent);
         self.begun = Some(now + statistics.still);
-        let receivers: Vec<u16> = self.receivers.keys().copied().collect();
-        let reaches = |node: &&u16| {
-            let paths = member.links().map(|links| links.etx_paths(self.node));
-            paths.is_some_and(|paths| paths.reaches(**node))
-        };
-        let unreachable = receivers
-            .iter()
-            .filter(|node| !reaches(node))
-            .copied()
-            .collect();
         watch.event(Event::Begun {
             receivers,
             unreachable,
@@ -516,6 +515,14 @@ impl Sender<'_> {
         }
         (self.summary.complete, self.summary.incomplete) = (all, rest);
     }
+}
+
+/// The receivers to which no path leads.
+fn unreachable(member: &Member, from: u16, receivers: &[u16]) -> Vec<u16> {
+    let paths = member.links().map(|links| links.etx_paths(from));
+    let reaches = |node: &u16| paths.as_ref().is_some_and(|paths| paths.reaches(*node));
+    let lost = receivers.iter().filter(|node| !reaches(node));
+    lost.copied().collect()
 }
 
 /// Reports a fault that does not stop the transfer.

@@ -32,7 +32,7 @@ pub struct Options {
     pub channel: Option<Channel>,
     /// Memory for incomplete batches in octets.
     pub memory: usize,
-    /// How long links are measured before data are sent.
+    /// How long links are measured before data are sent, at most: where nothing is lost, a sender begins earlier.
     pub measuring: Duration,
     /// Received frames to drop at random, for tests.
     pub loss: Option<Loss>,
@@ -138,6 +138,9 @@ pub struct Session {
 pub const CEILING: Bitrate = Bitrate(10_000_000_000);
 /// The rate of a shared channel if no ceiling tells it: between the multicast rates of 802.11 that are common.
 const USUAL: Bitrate = Bitrate(6_000_000);
+/// The mean interval between the first hellos of a sender. Others wait for it to measure, and where it takes no airtime from them, half
+/// of the usual interval costs 240 kbit/s.
+const SENDER_HELLOS: Duration = Duration::from_millis(50);
 /// How long a leaving member stays, so that it can repeat its goodbye a few times.
 const GOODBYE: Duration = Duration::from_millis(350);
 /// The same for a sender that has taken its offer back, which it repeats [more often](Member::revoke).
@@ -176,6 +179,10 @@ impl Session {
         let config = Config {
             loss: options.loss.clone(),
             hellos: Hellos {
+                first: match roles.sends && channel == Channel::Separate {
+                    true => SENDER_HELLOS,
+                    false => Hellos::default().first,
+                },
                 measuring: options.measuring,
                 ..Hellos::default()
             },
@@ -445,6 +452,7 @@ struct Warned {
     former: u64,
     too_long: u64,
     rewound: u64,
+    copies: u64,
 }
 
 /// Warns once of what others do that needs the user's attention.
@@ -492,6 +500,11 @@ fn report_refused(
             "a member sends frames in the name of another, which shut out the other's own for a moment",
         ),
         (
+            statistics.copies,
+            warned.copies,
+            "another host runs a copy of this running process, such as a saved virtual machine: this one has begun anew with other keys. Until then both sealed frames under the same nonces, which may tell a listener their contents",
+        ),
+        (
             counts.refused,
             before.refused,
             "a further transfer has to wait: a member takes part in at most four at a time",
@@ -512,6 +525,7 @@ fn report_refused(
         former: statistics.former,
         too_long: statistics.too_long,
         rewound: statistics.rewound,
+        copies: statistics.copies,
     };
 }
 
@@ -540,14 +554,21 @@ fn report_members(
 
 /// Interval between link reports.
 const LINKS: Duration = Duration::from_secs(5);
+/// When the links are reported first, unless a sender that begins earlier does.
+pub(crate) const FIRST_LINKS: Instant = Instant::from_millis(1900);
 
 /// Reports the links once they are measured, then every few seconds.
 fn report_links(now: Instant, member: &Member, told: &mut Option<Instant>, watch: &mut dyn Watch) {
-    let first = Instant::ZERO + Duration::from_millis(1900);
-    let due = told.map_or(first, |told| told + LINKS);
-    let Some(links) = member.links().filter(|_| now >= due) else {
-        return;
-    };
+    let due = told.map_or(FIRST_LINKS, |told| told + LINKS);
+    let links = member.links().filter(|_| now >= due);
+    if let Some(event) = links.and_then(|links| links_event(links)) {
+        *told = Some(now);
+        watch.event(event);
+    }
+}
+
+/// The links that carry anything; `None` if there is none.
+pub(crate) fn links_event(links: &chappe_pacifier::Links) -> Option<Event> {
     let nodes = links.nodes() as u16;
     let pairs = (0..nodes).flat_map(|from| (0..nodes).map(move |to| (from, to)));
     let links: Vec<Link> = pairs
@@ -558,8 +579,5 @@ fn report_links(now: Instant, member: &Member, told: &mut Option<Instant>, watch
         })
         .filter(|link| link.delivery > 0.0)
         .collect();
-    if !links.is_empty() {
-        *told = Some(now);
-        watch.event(Event::Links { links });
-    }
+    (!links.is_empty()).then_some(Event::Links { links })
 }

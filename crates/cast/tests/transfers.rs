@@ -21,6 +21,10 @@ fn main() {
     common::run(&[
         ("two_files_to_three_receivers", two_files_to_three_receivers),
         ("over_two_relays", over_two_relays),
+        (
+            "a_sender_measures_no_longer_than_needed",
+            a_sender_measures_no_longer_than_needed,
+        ),
         ("late_and_leaving_receivers", late_and_leaving_receivers),
         (
             "a_sender_that_stood_still_goes_on",
@@ -823,6 +827,29 @@ fn two_members_of_one_number_are_told() {
         ] {
             assert!(error.what.contains("key of member 5 (host5)"), "{error}");
         }
+    });
+}
+
+/// Goal: where the group is known and nothing is lost, a sender begins long before the time is over that it may measure. Method: it may
+/// measure for an hour, and a session that takes a minute fails. (It waited for the whole time.)
+fn a_sender_measures_no_longer_than_needed() {
+    let (network, place) = (Network::new(2), Place::new("measures"));
+    let file = place.file("small", 20_000);
+    thread::scope(|scope| {
+        let (host, folder) = (&network.hosts[1], place.folder("r1"));
+        let (options, receiving) = (place.options(1, 50_000_000, &[]), place.receiving(&folder));
+        scope.spawn(move || {
+            host.run(|| receive(&options, &receiving, &mut Notes::default()))
+                .unwrap()
+        });
+        let mut options = place.options(0, 50_000_000, &[]);
+        options.measuring = Duration::from_secs(3600);
+        let sending = place.sending(std::slice::from_ref(&file), 1);
+        let sent = network.hosts[0].run(|| send(&options, &sending, &mut Notes::default()));
+        let (_, summary) = sent.unwrap().unwrap();
+        println!("  {:.2} s in all", summary.wall_seconds);
+        assert_eq!(summary.complete, [1]);
+        assert!(same(&file, &folder.join("small")));
     });
 }
 

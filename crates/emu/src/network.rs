@@ -70,6 +70,10 @@ pub struct Network {
 /// The longest wait for an interface to come up.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// After how many ms a host repeats a request of ARP, and how many it sends. A request is a broadcast, which no radio repeats. The
+/// kernel's usual second would delay the first packets over a lossy hop by that much; the requests take three seconds as usual.
+const ARP: (u64, u32) = (100, 30);
+
 /// Kernel parameters of every host. A relay forwards packets through the interface they came in by. The kernel would
 /// then send an ICMP redirect, but the sender cannot reach the next hop directly.
 const PARAMETERS: [(&str, &str); 5] = [
@@ -138,6 +142,8 @@ fn raise(host: &Host, prefix: u8, mtu: u32) -> Result<()> {
     links.set_alias(INTERFACE, &format!("{}, emulated", wireless::ALIAS))?;
     links.add_address(INTERFACE, host.ipv4, prefix)?;
     Interface::find(INTERFACE)?.offloads_off()?;
+    let (repeat_ms, requests) = ARP;
+    links.set_arp(INTERFACE, repeat_ms, requests)?;
     links.up(INTERFACE)
 }
 

@@ -32,11 +32,15 @@ fn main() {
         chappe_testkit::skip(error.to_string());
         return;
     }
-    let cases: [(&str, fn()); 4] = [
+    let cases: [(&str, fn()); 5] = [
         ("neighbours_ping_each_other", neighbours_ping_each_other),
         ("three_hops_carry_a_ping", three_hops_carry_a_ping),
         ("every_ethertype_crosses", every_ethertype_crosses),
         ("a_tap_device_replaces_veth", a_tap_device_replaces_veth),
+        (
+            "lost_requests_of_arp_are_repeated_soon",
+            lost_requests_of_arp_are_repeated_soon,
+        ),
     ];
     for (name, case) in cases {
         println!("{name}");
@@ -246,4 +250,33 @@ fn a_tap_device_replaces_veth() {
     if let Some(said) = ping(&mut emulator, 1, 0) {
         assert!(said.contains("3 received"), "{said}");
     }
+}
+
+/// Goal: the first packets over a lossy hop do not wait for the kernel's second between two requests of ARP. Method: a ping to an address
+/// that no host has, and a neighbour that counts the requests. (The kernel sends three in three seconds, and then gives up.)
+fn lost_requests_of_arp_are_repeated_soon() {
+    let Some(mut emulator) = line(2, 1.0, Joint::Veth) else {
+        return;
+    };
+    let open = || {
+        let interface = Interface::find(INTERFACE).unwrap();
+        packet::open(&interface, packet::ALL, packet::Framing::Whole).unwrap()
+    };
+    let socket = emulator.host(1).unwrap().run(open).unwrap();
+    let absent = address(7).to_string();
+    // ping ends with the kernel's report that the address is unreachable.
+    let words = ["ping", "-n", "-c", "1", "-W", "30", &absent];
+    if run(&mut emulator, 0, &words).is_none() {
+        return;
+    }
+    let (mut received, mut requests) = (Received::new(2400), 0);
+    while socket.receive(&mut received).unwrap() > 0 {
+        let frames = received.iter().flatten().map(|(_, frame)| frame);
+        // The EtherType of ARP, and the operation: a request.
+        let asks =
+            |frame: &[u8]| frame.get(12..14) == Some(&[8, 6]) && frame.get(20..22) == Some(&[0, 1]);
+        requests += frames.filter(|frame| asks(frame)).count();
+    }
+    println!("  {requests} requests");
+    assert!((10..=30).contains(&requests), "{requests}");
 }

@@ -60,6 +60,8 @@ pub struct Live<N: LinkNode + ?Sized> {
     neighbours: Neighbours,
     /// When this node's key of broadcasts was last renewed.
     renewed: Instant,
+    /// When another life last began because a copy of this process was heard.
+    anew: Option<Instant>,
     /// The next piece of the list of members to be sent, if it is being sent, and when it may be sent again.
     notice: (Option<u16>, Instant),
     lists: notice::Inbox,
@@ -159,6 +161,7 @@ impl<N: LinkNode + ?Sized> Live<N> {
             events,
             neighbours: Neighbours::new(membership, me, epoch, secret),
             renewed: Instant::ZERO,
+            anew: None,
             notice: (None, Instant::ZERO),
             lists: notice::Inbox::default(),
             outstanding: Outstanding::new(config.retries),
@@ -701,7 +704,7 @@ impl<N: LinkNode + ?Sized> Live<N> {
                 let parsed = frame.and_then(|(at, frame)| Some((at, frame, Header::parse(frame)?)));
                 match parsed {
                     Some((at, frame, header)) => {
-                        self.on_frame(Location { port, at }, header, frame);
+                        self.on_frame(Location { port, at }, header, frame)?;
                     }
                     None => {
                         self.statistics.drops.count(DropReason::Malformed);
@@ -724,17 +727,17 @@ impl<N: LinkNode + ?Sized> Live<N> {
         Ok(())
     }
 
-    fn on_frame(&mut self, at: Location, header: Header, frame: &[u8]) {
+    fn on_frame(&mut self, at: Location, header: Header, frame: &[u8]) -> Result<()> {
         let now = self.now();
         let from = Address::node(header.from);
         // A broadcast socket may receive this host's own frames. They need no decryption.
         if header.from == self.me && header.epoch == self.sealer.epoch() as u16 {
             self.statistics.echoes += 1;
-            return;
+            return self.look_for_copy(now, &header, frame);
         }
         if self.loss.as_mut().is_some_and(|loss| loss.takes(from)) {
             self.statistics.injected_losses += 1;
-            return;
+            return Ok(());
         }
         let len = header.frame_len();
         // Opening decrypts in place, and the receive buffer is borrowed by the caller.
@@ -750,6 +753,7 @@ impl<N: LinkNode + ?Sized> Live<N> {
             self.statistics.drops.count(DropReason::Malformed);
         }
         self.scratch = scratch;
+        Ok(())
     }
 
     /// Opens a frame and acts on it, or returns why it was dropped.

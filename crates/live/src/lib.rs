@@ -59,6 +59,7 @@
 mod backlog;
 mod config;
 mod confirm;
+mod copy;
 mod driver;
 mod echo;
 mod exchange;

@@ -315,6 +315,28 @@ impl Neighbours {
         lives.map(|life| life.rewound).sum()
     }
 
+    /// Begins another life: all neighbours are met anew, under other keys.
+    pub fn begin_anew(&mut self, epoch: u64) {
+        self.epoch = epoch;
+        self.known.clear();
+        self.orders.clear();
+    }
+
+    /// Whether a hello with this counter proves what only this node can prove: its entries for two neighbours, or for the only one.
+    pub fn has_written(&self, counter: u64, entries: impl Iterator<Item = Entry>) -> bool {
+        let lives = || self.known.values().filter(|peer| peer.life.is_some());
+        let right = entries.filter(|entry| {
+            let peer = self.known.get(&entry.node);
+            let life = peer.and_then(|peer| peer.life.as_ref());
+            life.is_some_and(|life| {
+                let proof = life.pair.0.prove(self.epoch, counter, entry.heard);
+                proof == entry.proof
+            })
+        });
+        let needed = lives().count().min(2);
+        needed > 0 && right.take(needed).count() == needed
+    }
+
     fn make_room(&mut self, newcomer: u16) {
         if self.known.len() < NEIGHBOURS_MAX || self.known.contains_key(&newcomer) {
             return;

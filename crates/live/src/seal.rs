@@ -7,7 +7,7 @@
 //! forged counter moves the [`Window`] only until the next hello, which proves its own.
 //!
 //! The nonce is the frame's counter. No nonce is used twice with one key: within a life counters only go up, and another life has
-//! other keys.
+//! other keys. A copy of the running process has both; see [`copy`](crate::copy).
 
 use subtle::ConstantTimeEq;
 
@@ -132,6 +132,19 @@ impl Sealer {
     /// The random number of this life.
     pub fn epoch(&self) -> u64 {
         self.epoch
+    }
+
+    /// Begins another life: other keys, and no frame of the former one is sealed again. Counters go on, since what counts losses by them
+    /// does.
+    pub fn begin_anew(&mut self, epoch: u64, first: [u8; 32]) {
+        self.epoch = epoch;
+        (self.current, self.next) = ((0, first, Cipher::new(&first)), None);
+    }
+
+    /// The sealed octets of a frame in this node's name, if its present key of broadcasts opens it.
+    pub fn open<'a>(&self, header: &Header, frame: &'a mut [u8]) -> Option<&'a [u8]> {
+        let fits = header.generation() == self.current.0;
+        self.current.2.open(header, frame).filter(|_| fits)
     }
 
     /// Takes over a newer list of members. Broadcasts from now on are sealed by `first`, which those who left the list do not get.

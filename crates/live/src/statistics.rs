@@ -47,6 +47,8 @@ pub struct Statistics {
     pub echoes: u64,
     /// Times another live node proved itself under this node's number: two nodes have the same number.
     pub address_conflicts: u64,
+    /// Times a copy of this running process was heard, and another life began because of it.
+    pub copies: u64,
     /// Times a neighbour's hello showed that another member had sent broadcasts in its name, with counters that shut out its own.
     pub rewound: u64,
     /// Hellos of lives that had not yet proved to be alive: newcomers or recordings.

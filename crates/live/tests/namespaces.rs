@@ -56,6 +56,10 @@ fn main() {
             "a_slow_receiver_slows_its_sender",
             a_slow_receiver_slows_its_sender,
         ),
+        (
+            "a_member_that_runs_twice_has_two_lives",
+            a_member_that_runs_twice_has_two_lives,
+        ),
         ("signals_end_the_run", signals_end_the_run),
     ]);
 }
@@ -472,4 +476,20 @@ fn serve() {
         Ending::Signal(signal) => println!("\"{signal:?}\""),
         Ending::Asked => println!("unexpected end"),
     }
+}
+
+/// Goal: two members that start from one copied folder, with one key and one list, never use one nonce with one key. Method: two hosts
+/// as member 0; each life is part of the keys of its sessions, and its number tells frames of the two apart.
+fn a_member_that_runs_twice_has_two_lives() {
+    let network = Network::new(2);
+    let port = |host: usize| {
+        let open = || Port::open("eth0", Address::node(0), Carrier::UDP).unwrap();
+        network.hosts[host].run(open).unwrap()
+    };
+    let ends = (0..2).map(|host| (config(), port(host), Note::default()));
+    let lives: Vec<u64> = drive(ends.collect(), |_, _| true)
+        .iter()
+        .map(|(_, statistics)| statistics.life)
+        .collect();
+    assert_ne!(lives[0], lives[1]);
 }

@@ -15,6 +15,13 @@ const VETH_INFO_PEER: u16 = 1;
 const RTMSG: usize = 12;
 const IFINFOMSG: usize = 16;
 
+/// Of linux/neighbour.h: the attributes of a table of neighbours, and of its parameters for an interface.
+const NDTA_NAME: u16 = 1;
+const NDTA_PARMS: u16 = 6;
+const NDTPA_IFINDEX: u16 = 1;
+const NDTPA_RETRANS_TIME: u16 = 5;
+const NDTPA_MCAST_PROBES: u16 = 11;
+
 /// The interfaces of one network namespace.
 #[derive(Debug)]
 pub struct Links {
@@ -142,6 +149,22 @@ impl Links {
     pub fn set_hardware(&self, name: &str, address: [u8; 6]) -> Result<()> {
         let request = change(name)?.put(libc::IFLA_ADDRESS, &address);
         self.ask("set the link-layer address", name, request)
+    }
+
+    /// Sets after how many ms a request of ARP on the interface is repeated, and how many are sent until the address counts as
+    /// unreachable (`retrans_time_ms` and `mcast_solicit` of arp(7)).
+    pub fn set_arp(&self, name: &str, repeat_ms: u64, requests: u32) -> Result<()> {
+        let index = Interface::find(name)?.index;
+        let request = Request::new(libc::RTM_SETNEIGHTBL, 0)
+            .neighbours(libc::AF_INET)
+            .put_name(NDTA_NAME, "arp_cache")
+            .nested(NDTA_PARMS, |parameters| {
+                parameters
+                    .put(NDTPA_IFINDEX, &index.to_ne_bytes())
+                    .put(NDTPA_RETRANS_TIME, &repeat_ms.to_ne_bytes())
+                    .put(NDTPA_MCAST_PROBES, &requests.to_ne_bytes())
+            });
+        self.ask("set the times of ARP", name, request)
     }
 
     /// Adds or replaces the route to `destination`/`prefix` through the next hop `via` on the interface.

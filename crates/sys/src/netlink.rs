@@ -161,6 +161,12 @@ impl Request {
         self
     }
 
+    /// `struct ndtmsg`: the table of neighbours of a family.
+    pub(crate) fn neighbours(mut self, family: i32) -> Request {
+        self.octets.extend([family as u8, 0, 0, 0]);
+        self
+    }
+
     /// `struct rtmsg`: a unicast route of the main table that an administrator made.
     pub(crate) fn route(mut self, family: i32, prefix: u8) -> Request {
         let (table, by) = (libc::RT_TABLE_MAIN, libc::RTPROT_STATIC);

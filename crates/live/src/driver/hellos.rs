@@ -1,11 +1,13 @@
-//! The driver's hellos, and how long its own frames are.
+//! The driver's hellos, those of a copy of this process, and how long the driver's own frames are.
 
-use chappe_core::{Duration, Instant, LinkNode};
+use chappe_core::{Duration, Instant, LinkNode, Outcome};
+use chappe_sys::Result;
 
 use super::Live;
 use super::outgoing::{Outgoing, Seal};
+use crate::copy;
 use crate::echo::ECHO;
-use crate::frame::{EPOCH, Kind, STAMP};
+use crate::frame::{EPOCH, Header, Kind, STAMP};
 use crate::hello;
 use crate::queue::Target;
 
@@ -13,6 +15,36 @@ use crate::queue::Target;
 const SILENT: Duration = Duration::from_secs(1);
 
 impl<N: LinkNode + ?Sized> Live<N> {
+    /// Begins another life if a frame of this node's name and life shows that a [copy](crate::copy) of this process runs.
+    pub(super) fn look_for_copy(
+        &mut self,
+        now: Instant,
+        header: &Header,
+        frame: &[u8],
+    ) -> Result<()> {
+        let soon = self.anew.is_some_and(|last| now < last + copy::AGAIN);
+        if soon || !copy::is_ahead(&self.sealer, &self.neighbours, header, frame) {
+            return Ok(());
+        }
+        let (epoch, first) = copy::another_life(chappe_sys::random_key()?, frame);
+        self.anew = Some(now);
+        self.statistics.copies += 1;
+        self.statistics.life = epoch;
+        // What waits is sealed under the old keys.
+        while let Some(slot) = self.queue.first() {
+            let token = slot.broadcast;
+            self.queue.pop();
+            if let Some(token) = token {
+                self.report_outcome(now, token, Outcome::Failed { attempts: 0 });
+            }
+        }
+        self.sealer.begin_anew(epoch, first);
+        self.neighbours.begin_anew(epoch);
+        self.renewed = now;
+        self.schedule.answer_soon();
+        Ok(())
+    }
+
     /// Makes the driver's own frames (hellos, pieces of the list of members) for SDUs of at most `sdu` octets, between two runs: there
     /// are members to whom longer ones do not come. The node sees to its own frames.
     pub fn limit(&mut self, sdu: usize) {

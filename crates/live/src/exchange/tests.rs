@@ -493,3 +493,67 @@ fn handshakes_are_limited() {
     let answered = handshakes(5);
     assert!((1..=64 + 50).contains(&answered), "{answered}");
 }
+
+/// What a node has of its neighbours, with keys that follow from the nodes' numbers: two nodes that share `seed` are copies.
+fn acquainted(life: u64, seed: u8, with: &[u16]) -> Node {
+    let mut node = Node::new(1, life);
+    for &other in with {
+        let pair = Pair::new(&[seed + other as u8; 32], &[100 + seed + other as u8; 32]);
+        let at = node.now;
+        let peer = node.neighbours.peer(at, AT, other);
+        peer.life = Some(Life::new(20, at, pair));
+    }
+    node
+}
+
+fn sees_copy(node: &Node, frame: &[u8]) -> bool {
+    let header = Header::parse(frame).unwrap();
+    crate::copy::is_ahead(&node.sealer, &node.neighbours, &header, frame)
+}
+
+/// Goal: of a running process and its copy, the one that is behind notices the other by its next hello, so that no more nonces are used
+/// twice; and neither its own frames nor what a neighbour can forge look like a copy. (Nothing was noticed: frames of this node's own
+/// number and life were dropped unread.)
+#[test]
+fn a_copy_of_a_running_process_is_noticed() {
+    for with in [&[2][..], &[2, 3, 4]] {
+        let mut original = acquainted(10, 1, with);
+        let mut copy = acquainted(10, 1, with);
+        let own = original.hello();
+        assert!(!sees_copy(&original, &own), "its own hello came back");
+        copy.sealer.skip_to(5);
+        let ahead = copy.hello();
+        assert!(sees_copy(&original, &ahead) && !sees_copy(&copy, &own));
+        let data = copy.broadcast();
+        assert!(!sees_copy(&original, &data), "anybody can forge data");
+        // One that has the key of broadcasts, and the proofs of one neighbour at most.
+        let mut forger = acquainted(10, 1, &[2]);
+        forger.sealer.skip_to(50);
+        assert_eq!(sees_copy(&original, &forger.hello()), with.len() == 1);
+        let mut stranger = acquainted(10, 7, with);
+        stranger.sealer.skip_to(60);
+        assert!(!sees_copy(&original, &stranger.hello()));
+    }
+}
+
+/// Goal: a process that has heard its copy uses none of its nonces again, and its neighbours take it for a node that has begun anew.
+/// Method: another life of a node with a neighbour; both copies would draw it at once, from the same random octets of a copied kernel.
+#[test]
+fn another_life_has_other_keys() {
+    let (mut a, mut b) = pair();
+    let old = a.broadcast();
+    let (epoch, first) = crate::copy::another_life([7; 32], &old);
+    assert_ne!((epoch, first), crate::copy::another_life([7; 32], &old));
+    a.sealer.begin_anew(epoch, first);
+    a.neighbours.begin_anew(epoch);
+    let new = a.broadcast();
+    assert_eq!(
+        Header::parse(&old).unwrap().counter + 1,
+        Header::parse(&new).unwrap().counter
+    );
+    assert_eq!(b.take(&new), Err(DropReason::Stale));
+    meet(&mut a, &mut b);
+    assert_eq!(b.neighbours.life(1), Some(epoch));
+    assert_eq!(b.take(&a.broadcast()), Ok(Novelty::New));
+    assert_eq!(a.take(&b.broadcast()), Ok(Novelty::New));
+}

@@ -62,6 +62,8 @@ pub(crate) struct Group {
     disputed: NodeSet,
     /// One more than the highest batch that this node has sent or taken in.
     front: u32,
+    /// Of a receiver that came late: how far frames that it lacks and has no place for are ahead of those that it has one for.
+    strays: Option<u32>,
     offer: Option<Offer>,
     /// When this node stops yielding to a neighbour with a larger urge.
     yields_until: Option<Instant>,
@@ -156,6 +158,7 @@ impl Group {
             agents: NodeSet::EMPTY,
             disputed: NodeSet::EMPTY,
             front: 0,
+            strays: None,
             offer: None,
             yields_until: None,
             leaves_until: None,

@@ -101,15 +101,20 @@ fn nearly_busy_hosts_are_not_overloaded() {
     );
 }
 
-/// Goal: receivers that join late cost those ahead of them a tenth of their time at most, in the mean. Method: six receivers, one each five seconds,
+/// Goal: receivers that join late cost those ahead of them a tenth of their time at most. Method: six receivers, one each few seconds,
 /// 10 MB at 8 Mbit/s for each host, with and without losses; what each takes beside what it takes without those that come later, in the mean
-/// of three seeds. (The first took three times as long: the source sent nothing new until the others had caught up.)
+/// of three seeds. (The first took three times as long: the source sent nothing new until the others had caught up. Then the fifth took
+/// 1.13 times as long, and where the joins lay otherwise, others 1.2 to 1.6 times in the mean: who came when a batch was sent for which it
+/// had a place began with the first one; who lacked a last batch waited until nothing was left that served more; and who heard a repair
+/// first began behind the others.) `JOIN_SEED` tries other seeds.
 #[test]
 fn joining_late_delays_nobody_ahead() {
-    for (delivery, receivers) in [(1.0, 6), (0.9, 6)] {
-        let links = star(receivers, delivery);
+    for (delivery, apart) in [(1.0, 5), (0.9, 5), (0.9, 2), (0.9, 7), (0.8, 4), (0.7, 5)] {
+        let receivers = 6u16;
+        let links = star(receivers.into(), delivery);
         let octets = 10_000_000;
-        let with = |count: u16, seed| {
+        let took = |count: u16, seed| -> Vec<f64> {
+            let joins = (0..u64::from(count)).map(|n| Duration::from_secs(apart * n));
             let plan = Plan {
                 links: links.clone(),
                 receivers: (1..=count).collect(),
@@ -120,48 +125,44 @@ fn joining_late_delays_nobody_ahead() {
                 partial_max: 1000,
                 octets,
                 seed,
-                joins: (0..u64::from(count))
-                    .map(|n| Duration::from_secs(5 * n))
-                    .collect(),
+                joins: joins.clone().collect(),
             };
-            run(
-                &plan,
-                &improved(),
-                &object(octets, seed),
-                Duration::from_secs(200),
-            )
-        };
-        let took = |count: u16, seed| -> Vec<f64> {
-            let each = (0u32..).zip(with(count, seed).each);
-            each.map(|(n, done)| done.unwrap() - 5.0 * f64::from(n))
+            let limit = Duration::from_secs(200);
+            let each = run(&plan, &improved(), &object(octets, seed), limit).each;
+            let each = each.into_iter().zip(joins);
+            each.map(|(done, join)| done.unwrap() - join.as_secs_f64())
                 .collect()
         };
-        let seeds = 1..=3;
-        let all: Vec<Vec<f64>> = seeds
-            .clone()
-            .map(|seed| took(receivers as u16, seed))
-            .collect();
+        let first: u64 = std::env::var("JOIN_SEED").map_or(1, |seed| seed.parse().unwrap());
+        let seeds = first..=first + 2;
+        let all: Vec<Vec<f64>> = seeds.clone().map(|seed| took(receivers, seed)).collect();
         let alone = took(1, 1)[0];
         let mut means = Vec::new();
         for ahead in 0..receivers - 1 {
-            let costs = seeds.clone().zip(&all).map(|(seed, all)| {
-                let before = took(ahead as u16 + 1, seed)[ahead];
-                all[ahead] / before
-            });
+            let place = usize::from(ahead);
+            let costs = seeds.clone().zip(&all);
+            let costs = costs.map(|(seed, all)| all[place] / took(ahead + 1, seed)[place]);
             let costs: Vec<f64> = costs.collect();
             let mean = costs.iter().sum::<f64>() / costs.len() as f64;
             println!(
-                "{delivery}: {ahead} takes {mean:.3} times what it takes without later ones ({costs:.3?})"
+                "{delivery}, each {apart} s: {ahead} takes {mean:.3} times what it takes without later ones ({costs:.3?})"
             );
             means.push(mean);
         }
-        // At 10 % lost the last but one takes 1.13 times: docs/cast.md says so.
         let mean = means.iter().sum::<f64>() / means.len() as f64;
-        assert!(mean < 1.02, "{delivery}: {means:?}");
-        assert!(means[..4].iter().all(|cost| *cost < 1.02) && means[4] < 1.16);
+        assert!(mean < 1.02, "{delivery}, {apart}: {means:?}");
         assert!(
-            all.iter().flatten().all(|took| *took < 1.5 * alone),
-            "{delivery}: {all:?}, alone {alone}"
+            means.iter().all(|cost| *cost < 1.1),
+            "{delivery}, {apart}: {means:?}"
+        );
+        let longest = all
+            .iter()
+            .flatten()
+            .fold(0.0f64, |most, took| most.max(*took));
+        println!("{delivery}, each {apart} s: {longest:.1} s at most, alone {alone:.1} s");
+        assert!(
+            longest < 1.5 * alone,
+            "{delivery}, {apart}: {all:?}, alone {alone}"
         );
     }
 }

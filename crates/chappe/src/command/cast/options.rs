@@ -284,7 +284,7 @@ pub struct Link {
     /// Memory for incomplete batches.
     #[arg(long, value_name = "SIZE", default_value = "48 MB", value_parser = size)]
     pub memory: usize,
-    /// How long to measure the links before sending data.
+    /// How long to measure the links before sending data, at most: where nothing is lost, half a second is enough.
     #[arg(long, value_name = "TIME", default_value = "2 s", value_parser = span)]
     pub measure: Duration,
     /// Serve counters for Prometheus at this address, such as 127.0.0.1:9794.

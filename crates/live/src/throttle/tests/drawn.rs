@@ -27,21 +27,20 @@ pub(super) fn draw(random: &mut Stream) -> Cell {
 const BEFORE: u64 = 30;
 const COUNTED: u64 = 60;
 
-/// The share of the capacity that a flow of TCP gets beside a member and that of the member, or what two such flows get each on the
-/// mean: which of two locks the other out of a short queue is chance. With `lossy` flows take the lossy link too, else only the
-/// bottleneck.
-fn share_of_tcp(
+/// The shares of the capacity that a flow of TCP and who is beside it get: a member, or another flow. If that one `leaves`, it does so
+/// before it counts. With `lossy` flows take the lossy link too, else only the bottleneck.
+fn shares(
     cell: Cell,
-    control: Control,
-    lossy: bool,
-    seed: u64,
-    before: u64,
+    (control, lossy): (Control, bool),
+    (seed, before): (u64, u64),
     beside_member: bool,
-) -> (f64, f64) {
+    leaves: bool,
+) -> [f64; 2] {
     let mut trial = Trial::new(cell, seed);
     let mut random = Seed(seed).stream(Purpose::Trial(1));
     let mut flows = [Flow::new(control), Flow::new(control)];
     for millis in 0..(before + COUNTED) * 1000 {
+        let counts = millis >= before * 1000;
         if millis == before * 1000 {
             (flows[0].sent, flows[1].sent, trial.passed) = (0.0, 0.0, 0.0);
         }
@@ -50,6 +49,9 @@ fn share_of_tcp(
         // They take turns at being first.
         for turn in 0..2 {
             let index = ((turn + millis) % 2) as usize;
+            if index == 1 && leaves && counts {
+                continue;
+            }
             if index == 1 && beside_member {
                 trial.turn();
                 continue;
@@ -60,12 +62,61 @@ fn share_of_tcp(
         }
     }
     let all = cell.capacity * 1e6 * COUNTED as f64 / BITS;
+    let other = if beside_member {
+        trial.passed
+    } else {
+        flows[1].sent
+    };
+    [flows[0].sent / all, other / all]
+}
+
+/// What a flow of TCP gets beside a member and what the member gets, or what two such flows get each on the mean: which of two locks the
+/// other out of a short queue is chance.
+fn share_of_tcp(
+    cell: Cell,
+    control: Control,
+    lossy: bool,
+    seed: u64,
+    before: u64,
+    beside_member: bool,
+) -> (f64, f64) {
+    let [first, other] = shares(cell, (control, lossy), (seed, before), beside_member, false);
     match beside_member {
-        true => (flows[0].sent / all, trial.passed / all),
-        false => {
-            let both = (flows[0].sent + flows[1].sent) / 2.0 / all;
-            (both, both)
-        }
+        true => (first, other),
+        false => ((first + other) / 2.0, (first + other) / 2.0),
+    }
+}
+
+/// Why a flow has less than half of its share beside a member.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Why {
+    /// It has less than half even alone, when the member has left: it has not regained yet what a start costs anybody.
+    Slow,
+    /// Beside its like, too, the lesser of two flows has less than half of the mean: the path is not shared evenly by TCP itself.
+    Uneven,
+    /// The member takes what would be the flow's: neither of the other reasons holds.
+    Member,
+}
+
+/// The judgement of a path, by the medians of five other seeds.
+fn judge(cell: Cell, flow: (Control, bool), seed: u64, before: u64) -> Why {
+    let (mut left, mut lesser) = (Vec::new(), Vec::new());
+    for more in 0..5 {
+        let times = (Seed(seed).child(more).0, before);
+        let [first, other] = shares(cell, flow, times, false, false);
+        let usual = (first + other) / 2.0;
+        left.push(shares(cell, flow, times, true, true)[0] / usual);
+        lesser.push(first.min(other) / usual);
+    }
+    println!("    alone when the member has left: {left:.2?}; the lesser of two: {lesser:.2?}");
+    let median = |mut shares: Vec<f64>| {
+        shares.sort_by(f64::total_cmp);
+        shares[shares.len() / 2]
+    };
+    match (median(left) < 0.5, median(lesser) < 0.5) {
+        (true, _) => Why::Slow,
+        (_, true) => Why::Uneven,
+        _ => Why::Member,
     }
 }
 
@@ -76,11 +127,12 @@ pub(super) fn asked(name: &str, usual: u64) -> u64 {
 }
 
 /// Goal: a flow of TCP keeps at least half of what it gets beside its like. Method: Reno and CUBIC on cells drawn at random, with the
-/// losses of the link or without; `RATE_SEED` and `RATE_CELLS` try others.
+/// losses of the link or without; `RATE_SEED` and `RATE_CELLS` try others. A path on which it has less is judged: TCP may take that long by
+/// itself, or share unevenly with its like.
 #[test]
 fn a_flow_of_tcp_keeps_half_its_share_on_drawn_paths() {
     let (seed, cells) = (asked("RATE_SEED", 1), asked("RATE_CELLS", 60));
-    let (mut ratios, mut worst_slow) = (Vec::new(), f64::MAX);
+    let (mut ratios, mut worst_slow, mut of_members) = (Vec::new(), f64::MAX, 0);
     for index in 0..cells {
         let seed = Seed(seed).child(index);
         let mut random = seed.stream(Purpose::Trial(2));
@@ -94,6 +146,11 @@ fn a_flow_of_tcp_keeps_half_its_share_on_drawn_paths() {
         println!(
             "{ratio:.2}: #{index} {control:?} lossy {lossy} {cell:.3?}: {beside:.3} beside a member ({member:.3}), {usual:.3} beside its like"
         );
+        if ratio < 0.5 {
+            let why = judge(cell, (control, lossy), seed.0, before);
+            println!("    {why:?}");
+            of_members += u64::from(why == Why::Member);
+        }
         ratios.push(ratio);
         if cell.capacity <= 100.0 {
             worst_slow = worst_slow.min(ratio);
@@ -102,12 +159,13 @@ fn a_flow_of_tcp_keeps_half_its_share_on_drawn_paths() {
     ratios.sort_by(f64::total_cmp);
     let below = ratios.iter().filter(|ratio| **ratio < 0.5).count();
     println!(
-        "worst {:.3} and up to 100 Mbit/s {worst_slow:.3}, median {:.3}, below half {below} of {cells}",
+        "worst {:.3} and up to 100 Mbit/s {worst_slow:.3}, median {:.3}, below half {below} of {cells}, because of the member {of_members}",
         ratios[0],
         ratios[ratios.len() / 2]
     );
     // docs/cast.md says which paths miss the goal, and why.
     assert!(below * 30 <= ratios.len() && worst_slow > 0.01);
+    assert!(of_members <= 1 + cells / 200, "{of_members}");
 }
 
 /// Goal: beside a flow of TCP a member finds the end of a path where it is, and does not take that flow's losses for the link's. Method:

@@ -4,6 +4,10 @@ use chappe_core::Instant;
 
 use super::{Customer, Group, Offer, Rival, Role};
 
+/// A neighbour lacks little if it wants at most one in this part of the window: with the usual 64 four batches, a fifth of a second of a
+/// sender at 8 Mbit/s.
+const LITTLE: u32 = 16;
+
 /// The choice of the next frame.
 impl Group {
     /// Chooses the batch with the most expected innovation per frame, and decides whether it may go now.
@@ -105,21 +109,38 @@ impl Group {
     }
 
     /// What a frame of a batch is worth for the room that it makes: a neighbour that lacks `d` packets of the first batch that
-    /// it wants has room for `k` more after `d / chance` frames.
+    /// it wants has room for `k` more after `d / chance` frames. One that lacks little else goes first: that delays the others by a few
+    /// batches at most, which it needs in any case, and it does not wait until all others have what serves more of them.
     fn released(&self, batch: u32) -> f32 {
-        let crowded = self.customers.iter().filter(|customer| {
-            let known = self.neighbours.get(customer.node);
-            known.is_some_and(|known| known.base == batch) && self.is_crowded(customer.node, batch)
-        });
         let packets = self.id.packets(batch) as f32;
-        let released = crowded.map(|customer| {
+        let first = self.customers.iter().filter(|customer| {
+            let known = self.neighbours.get(customer.node);
+            known.is_some_and(|known| known.base == batch)
+        });
+        let released = first.map(|customer| {
             let lack = packets - self.neighbours.guess(customer.node, batch);
-            match lack > 0.0 {
+            if lack <= 0.0 {
+                return 0.0;
+            }
+            if self.lacks_little(customer.node, batch) {
+                return packets * customer.chance;
+            }
+            match self.is_crowded(customer.node, batch) {
                 true => packets * customer.chance * customer.chance / lack.max(1.0),
                 false => 0.0,
             }
         });
         released.sum()
+    }
+
+    /// Whether a neighbour that wants `base` first wants at most a few batches of its window, and so of all that it can take now. Only the
+    /// source asks, where frames are timed: there late receivers join a transfer under way, and only the source keeps its first batches.
+    fn lacks_little(&self, node: u16, base: u32) -> bool {
+        let few = self.settings.window.div_ceil(LITTLE) as usize;
+        let end = base.saturating_add(self.settings.window);
+        let wanted =
+            (base..end.min(self.id.batches)).filter(|&batch| self.neighbours.wants(node, batch));
+        self.role == Role::Source && self.settings.timed && wanted.take(few + 1).count() <= few
     }
 
     /// Whether a neighbour that wants `base` first needs room: it has used a quarter of its window. The front does not tell that
