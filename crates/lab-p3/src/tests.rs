@@ -147,7 +147,7 @@ fn tunnel(more: &str, set: &[&str]) -> chappe_results::Document {
     let text = set
         .iter()
         .fold(text, |text, line| match line.split_once(" = ") {
-            Some(("profile", name)) => text.replace("\"cc2420-indoor\"", name),
+            Some(("profile", name)) => text.replace("\"cc2420-chips\"", name),
             Some(("seed", seed)) => text.replace("seed = 1", &format!("seed = {seed}")),
             _ => text,
         });
