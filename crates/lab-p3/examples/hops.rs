@@ -218,11 +218,16 @@ impl Attempt {
                 let from = all.iter().filter(|place| place.stage == to + 1);
                 let links: Vec<String> = from
                     .map(|sender| {
-                        let (measured, truly) = (of(sender, &known.ratios), of(sender, &prepared.truth));
+                        let (measured, truly) =
+                            (of(sender, &known.ratios), of(sender, &prepared.truth));
                         format!("group {} {measured:.2} true {truly:.2}", sender.group)
                     })
                     .collect();
-                println!("    answers to stage {to}, group {}: {}", receiver.group, links.join(", "));
+                println!(
+                    "    answers to stage {to}, group {}: {}",
+                    receiver.group,
+                    links.join(", ")
+                );
             }
         }
     }

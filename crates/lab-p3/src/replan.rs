@@ -21,7 +21,7 @@ use super::route::planned;
 const TRUST: f64 = 0.8;
 /// The least number of frames from which a link's share follows. 16: our choice; by chance a good link does not lose half of them.
 const FRAMES_MIN: u32 = 16;
-/// Answers in a row that the source did not hear, after which the way back counts as broken. 4: our choice; a way back that brings half of
+/// Answers in a row that the source did not hear, after which a plan counts as broken backwards. 4: our choice; one that brings half of
 /// the answers loses as many once in sixteen times.
 const UNHEARD: u8 = 4;
 /// The share below which a link has failed, as in [`Trial::has_failed`].
@@ -116,7 +116,7 @@ impl Replan {
         lesson
     }
 
-    /// Doubts all links of a plan on whose way back every answer was lost: nobody tells which of them loses answers.
+    /// Doubts all links of a plan on whose way back every answer was lost: no node tells which of them loses answers.
     fn doubt_all(&mut self, last: &Trial) {
         for link in (0..last.plan.groups()).flat_map(|group| links(&last.plan, group)) {
             let failures = self.failures.entry(link).or_default();

@@ -275,7 +275,9 @@ impl Measured {
         meter.plan_work(WORK * (jobs.len() + needed.len()) as u64);
         let mut plans: BTreeMap<Site, Plan> = BTreeMap::new();
         for &(site, _) in jobs.keys() {
-            let like = plans.iter().find(|(known, _)| known.measured == site.measured);
+            let like = plans
+                .iter()
+                .find(|(known, _)| known.measured == site.measured);
             let like = like.map(|(_, plan)| plan.clone());
             if let Entry::Vacant(place) = plans.entry(site) {
                 place.insert(match like {

@@ -118,11 +118,7 @@ pub fn make(order: &Order<'_>, scale: &Scale) -> Result<(Figure, usize), RunErro
 }
 
 /// The plan of a kind of network under a receiver. `read` has what was read before: a list of links takes longer than a transfer over them.
-fn plan(
-    kind: &Kind,
-    profile: &str,
-    read: &mut BTreeMap<String, Plan>,
-) -> Result<Plan, RunError> {
+fn plan(kind: &Kind, profile: &str, read: &mut BTreeMap<String, Plan>) -> Result<Plan, RunError> {
     if let Some(known) = read.get(&kind.text) {
         return under(known, profile, |ground| {
             ground.nodes = kind.nodes.unwrap_or(ground.nodes);
