@@ -199,6 +199,37 @@ impl Attempt {
             .filter(|(key, _)| ends.contains(&key.2))
             .collect();
         println!("    turns at the ends: {turns:?}");
+        if !turns.iter().any(|(key, _)| key.0 == "NACK") {
+            self.way_back(prepared, known);
+        }
+    }
+
+    /// What was measured and what is true of the links of each answer's way: from each stage to the one before, on that one's channel.
+    fn way_back(&self, prepared: &Prepared, known: &Knowledge) {
+        let (plan, nodes) = (&self.plan, self.plan.relays().iter());
+        let ends = [plan.source(), plan.destination()].map(|node| self.place(node.into()));
+        let all: Vec<Place> = nodes.copied().chain(ends.into_iter().flatten()).collect();
+        for to in (0..plan.hops()).rev() {
+            let channel = plan.channels().of_stage(to);
+            for receiver in all.iter().filter(|place| place.stage == to) {
+                let of = |sender: &Place, ratios: &Ratios| {
+                    ratios.get(channel, sender.node.into(), receiver.node.into())
+                };
+                let from = all.iter().filter(|place| place.stage == to + 1);
+                let links: Vec<String> = from
+                    .map(|sender| {
+                        let (measured, truly) =
+                            (of(sender, &known.ratios), of(sender, &prepared.truth));
+                        format!("group {} {measured:.2} true {truly:.2}", sender.group)
+                    })
+                    .collect();
+                println!(
+                    "    answers to stage {to}, group {}: {}",
+                    receiver.group,
+                    links.join(", ")
+                );
+            }
+        }
     }
 }
 

@@ -34,7 +34,7 @@ pub static SYSTEM: System = System {
     carries_flows: false,
     has_link_loss: true,
     radios: Radios::Dot15d4,
-    profile: "cc2420-indoor",
+    profile: "cc2420-chips",
     nodes_max: (65_535, "P³ names nodes by two octets"),
     shares_ends: false,
     plan: |scenario| Ok(Arc::new(P3::new(scenario)?)),

@@ -21,6 +21,9 @@ use super::route::planned;
 const TRUST: f64 = 0.8;
 /// The least number of frames from which a link's share follows. 16: our choice; by chance a good link does not lose half of them.
 const FRAMES_MIN: u32 = 16;
+/// Answers in a row that the source did not hear, after which a plan counts as broken backwards. 4: our choice; one that brings half of
+/// the answers loses as many once in sixteen times.
+const UNHEARD: u8 = 4;
 /// The share below which a link has failed, as in [`Trial::has_failed`].
 const HALF: f64 = 0.5;
 
@@ -71,6 +74,8 @@ impl Replan {
         match told {
             Lesson::Failed => {}
             Lesson::Missed if self.tried < 3 => return last.plan,
+            // Questions came and no answer did, by one relay of each stage, then by each group and by all: another flood mends nothing.
+            _ if last.unheard >= UNHEARD => self.doubt_all(last),
             Lesson::Missed | Lesson::Nothing if again => return last.plan,
             Lesson::Missed | Lesson::Nothing => self.doubt(last),
         }
@@ -109,6 +114,14 @@ impl Replan {
             }
         }
         lesson
+    }
+
+    /// Doubts all links of a plan on whose way back every answer was lost: no node tells which of them loses answers.
+    fn doubt_all(&mut self, last: &Trial) {
+        for link in (0..last.plan.groups()).flat_map(|group| links(&last.plan, group)) {
+            let failures = self.failures.entry(link).or_default();
+            *failures = failures.saturating_add(1);
+        }
     }
 
     /// Doubts all links of the groups that failed.

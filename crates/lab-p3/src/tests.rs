@@ -11,16 +11,16 @@ use super::carry::{ACTIVE, ENERGY, ROUNDS, SOURCE_DATA};
 use super::*;
 
 /// Goal: any change of a transfer is detected. Method: the tunnel of `examples/` with seed 1, by each variant: frames of the
-/// source, rounds, active nodes, bits per second and microjoules. After an intended change, review the difference and update
-/// the values.
+/// source, rounds, active nodes, bits per second and microjoules. Nothing arrives by PIP: its source sends, and its one path,
+/// drawn at random, does not bring it on. After an intended change, review the difference and update the values.
 #[test]
 fn tunnel_transfers_match_the_golden_values() {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/p3-line.toml");
     let golden = [
-        ("paper", [511, 2, 16, 194_434, 2_009_717]),
-        ("pip", [500, 1, 4, 103_462, 860_032]),
-        ("pip-aware", [500, 1, 4, 103_462, 860_108]),
-        ("improved", [500, 1, 8, 217_635, 731_373]),
+        ("paper", [507, 2, 16, 195_899, 1_726_188]),
+        ("pip", [500, 1, 4, 0, 977_902]),
+        ("pip-aware", [500, 1, 4, 103_463, 860_274]),
+        ("improved", [500, 1, 4, 209_052, 491_265]),
     ];
     let mut all = Vec::new();
     for (variant, _) in golden {
@@ -35,7 +35,7 @@ fn tunnel_transfers_match_the_golden_values() {
         )
         .unwrap();
         let run = &session.document.runs[0];
-        assert!(run.all_complete(), "{variant}");
+        assert_eq!(run.all_complete(), variant != "pip", "{variant}");
         let count = |name| run.counter(name);
         let bits = run.mean_goodput() as u64;
         let found = [
@@ -147,7 +147,7 @@ fn tunnel(more: &str, set: &[&str]) -> chappe_results::Document {
     let text = set
         .iter()
         .fold(text, |text, line| match line.split_once(" = ") {
-            Some(("profile", name)) => text.replace("\"cc2420-indoor\"", name),
+            Some(("profile", name)) => text.replace("\"cc2420-chips\"", name),
             Some(("seed", seed)) => text.replace("seed = 1", &format!("seed = {seed}")),
             _ => text,
         });

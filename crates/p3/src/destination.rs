@@ -261,6 +261,12 @@ impl<S: Store> Destination<S> {
         self.completed.is_none() && self.tail.is_forged()
     }
 
+    /// Answers to the last question that did not reach the source: it asked as often again. Where a transfer ends with some, the way back
+    /// does not work.
+    pub fn unheard(&self) -> u8 {
+        self.tail.unheard()
+    }
+
     /// What [`start`](Self::start) needs to resume this object later. Keep it with the store.
     pub fn checkpoint(&self) -> Checkpoint {
         Checkpoint {

@@ -43,6 +43,8 @@ pub struct Trial {
     pub heard: PerGroup,
     /// Packets that the destination gained.
     pub gained: u32,
+    /// Answers to the last question that did not reach the source.
+    pub unheard: u8,
     /// What the nodes of the plan heard, as they told afterwards; nothing where no group failed.
     pub told: Tally,
 }
@@ -302,6 +304,7 @@ impl<S: Store, P: Planner> Gateway<S, P> {
                 .progress()
                 .packets
                 .saturating_sub(self.before),
+            unheard: self.destination.unheard(),
             told: Tally::default(),
         });
         // What is lost most often is the flood alone, so the first attempt that brings nothing is simply repeated.

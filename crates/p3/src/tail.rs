@@ -101,6 +101,14 @@ impl Tail {
         matches!(self, Tail::Coded(tail) if tail.failed >= FAILED_MAX)
     }
 
+    /// How often the last question came again although it had been answered.
+    pub fn unheard(&self) -> u8 {
+        match self {
+            Tail::Coded(tail) => tail.again,
+            Tail::Plain => 0,
+        }
+    }
+
     /// Takes a combination of packets from a CODED frame.
     pub fn take<S: Store>(
         &mut self,
@@ -195,8 +203,8 @@ pub(crate) struct CodedTail {
     round: u8,
     /// The round of the last answer.
     answered: Option<u8>,
-    /// Whether its question came again.
-    again: bool,
+    /// How often its question came again.
+    again: u8,
     /// The group whose relays answer, once those that answer first have failed.
     voice: Option<u8>,
     /// Whether a frame of the round after the last answer has come.
@@ -218,7 +226,7 @@ impl CodedTail {
             segment: plan.first(),
             round: 0,
             answered: None,
-            again: false,
+            again: 0,
             voice: None,
             begun: false,
         }
@@ -360,10 +368,10 @@ impl CodedTail {
     ) {
         let Settled { round, end, .. } = ctrl;
         if self.answered == Some(round) {
-            self.again = true;
+            self.again = self.again.saturating_add(1);
             return;
         }
-        (self.told, self.again) = (Some(ctrl), false);
+        (self.told, self.again) = (Some(ctrl), 0);
         self.check(stored);
         // A wrong packet is in the sums as well, so these then say nothing of the missing ones.
         if self.unknowns.is_empty() && !self.spoiled {
@@ -402,7 +410,7 @@ impl CodedTail {
         if ctrl.flags.both {
             return None;
         }
-        if self.again {
+        if self.again > 0 {
             let next = |failed: u8| (failed + 1) % plan.groups().max(1);
             self.voice = Some(self.voice.map_or(ctrl.flags.group, next));
         }

@@ -16,6 +16,8 @@ use chappe_p3::Tagging;
 use chappe_p3::config::LINK_THRESHOLD;
 use chappe_results::Run;
 use chappe_scenario::Plan;
+use chappe_scenario::plan::Topology;
+use chappe_scenario::plan::channels::ChannelGround;
 use chappe_sim::Profile;
 
 use chappe_lab_p3::carry::{ENERGY, FIRST_ROUND, HOPS, ROUNDS, SOURCE_DATA};
@@ -72,6 +74,12 @@ pub struct Site {
     pub bad_links: u8,
     /// How its radios receive.
     pub receiver: Receiver,
+}
+
+impl Site {
+    fn bad_share(self) -> f64 {
+        f64::from(self.bad_links) / 100.0
+    }
 }
 
 /// A protocol, and the object that it carries.
@@ -267,8 +275,17 @@ impl Measured {
         meter.plan_work(WORK * (jobs.len() + needed.len()) as u64);
         let mut plans: BTreeMap<Site, Plan> = BTreeMap::new();
         for &(site, _) in jobs.keys() {
+            let like = plans
+                .iter()
+                .find(|(known, _)| known.measured == site.measured);
+            let like = like.map(|(_, plan)| plan.clone());
             if let Entry::Vacant(place) = plans.entry(site) {
-                place.insert(plan(site, scale)?);
+                place.insert(match like {
+                    Some(plan) => under(&plan, site.receiver.profile(), |ground| {
+                        ground.bad_links = site.bad_share();
+                    })?,
+                    None => plan(site, scale)?,
+                });
             }
         }
         let jobs: Vec<((Site, u16), Vec<Workload>)> = jobs.into_iter().collect();
@@ -390,13 +407,28 @@ pub(crate) fn plan(site: Site, scale: &Scale) -> Result<Plan, RunError> {
         }
         _ => "generator = \"building\"".into(),
     };
-    let bad = f64::from(site.bad_links) / 100.0;
+    let bad = site.bad_share();
     let receiver = site.receiver.profile();
     let text = format!(
         "title = \"P³\"\n[network]\n{network}\nnodes = {NODES}\nbad_links = {bad}\n\
          [radio]\nprofile = \"{receiver}\"\n[protocol]\nsystem = \"p3\"\n[[transfer]]\nreceivers = 1\nbytes = \"{OBJECT} B\"\n"
     );
     Ok(Plan::parse(&[&SYSTEM], "p3", &text)?)
+}
+
+/// The same network under another receiver and with a `change` of its links. Nothing is read again.
+pub(crate) fn under(
+    plan: &Plan,
+    receiver: &str,
+    change: impl FnOnce(&mut ChannelGround),
+) -> Result<Plan, RunError> {
+    let mut plan = plan.clone();
+    let profile = Profile::named(receiver);
+    plan.profile = profile.ok_or_else(|| RunError::Defect(format!("no profile {receiver}")))?;
+    if let Topology::Channels(ground) = &mut plan.topology {
+        change(ground);
+    }
+    Ok(plan)
 }
 
 /// The number of pairs of ends that were tried for a route, and a run for each of its workloads.

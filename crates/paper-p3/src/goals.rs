@@ -7,6 +7,8 @@
 mod networks;
 mod trial;
 
+use std::collections::BTreeMap;
+
 use chappe_lab::paper::Order;
 use chappe_lab::run::{RunError, WORK};
 use chappe_lab::seeds;
@@ -15,7 +17,7 @@ use chappe_results::figure::{Claim, Figure, Panel, Series};
 use chappe_results::statistics::{Summary, mean, quantile};
 use chappe_scenario::Plan;
 
-use crate::campaign::{OBJECT, Scale};
+use crate::campaign::{OBJECT, Scale, under};
 use networks::{Kind, kinds};
 use trial::{Transfer, Trial};
 
@@ -82,12 +84,13 @@ pub fn make(order: &Order<'_>, scale: &Scale) -> Result<(Figure, usize), RunErro
     let kinds = kinds(scale.data.as_deref(), !order.quick);
     let mut cells = Vec::new();
     let mut runs = 0;
+    let mut read = BTreeMap::new();
     let trials = kinds.len() * RECEIVERS.len() * usize::from(scale.goals);
     let (_, known) = order.meter.read();
     order.meter.plan_work(known + WORK * trials as u64);
     for (number, kind) in kinds.iter().enumerate() {
         for (receiver, profile) in RECEIVERS.into_iter().enumerate() {
-            let plan = plan(kind, profile)?;
+            let plan = plan(kind, profile, &mut read)?;
             let seeds: Vec<u64> = (0..u64::from(scale.goals))
                 .map(|seed| scale.seed.wrapping_add(seed))
                 .collect();
@@ -114,13 +117,23 @@ pub fn make(order: &Order<'_>, scale: &Scale) -> Result<(Figure, usize), RunErro
     Ok((figure(&kinds, &cells, scale), runs))
 }
 
-fn plan(kind: &Kind, profile: &str) -> Result<Plan, RunError> {
+/// The plan of a kind of network under a receiver. `read` has what was read before: a list of links takes longer than a transfer over them.
+fn plan(kind: &Kind, profile: &str, read: &mut BTreeMap<String, Plan>) -> Result<Plan, RunError> {
+    if let Some(known) = read.get(&kind.text) {
+        return under(known, profile, |ground| {
+            ground.nodes = kind.nodes.unwrap_or(ground.nodes);
+        });
+    }
+    let nodes = kind.nodes.map(|nodes| format!("nodes = {nodes}"));
+    let nodes = nodes.unwrap_or_default();
     let text = format!(
-        "title = \"goals\"\n[network]\n{}\n[radio]\nprofile = \"{profile}\"\n[protocol]\nsystem = \"p3\"\n\
+        "title = \"goals\"\n[network]\n{}\n{nodes}\n[radio]\nprofile = \"{profile}\"\n[protocol]\nsystem = \"p3\"\n\
          [[transfer]]\nreceivers = 1\nbytes = \"{OBJECT} B\"\n",
         kind.text
     );
-    Ok(Plan::parse(&[&SYSTEM], "goals", &text)?)
+    let plan = Plan::parse(&[&SYSTEM], "goals", &text)?;
+    read.insert(kind.text.clone(), plan.clone());
+    Ok(plan)
 }
 
 fn figure(kinds: &[Kind], cells: &[Cell], scale: &Scale) -> Figure {

@@ -11,7 +11,7 @@ use super::chain::Prediction;
 use super::graph::LinkGraph;
 use super::links::{Links, Tables};
 use super::price::{Terms, cycles};
-use super::search::{Search, Shape};
+use super::search::{ANSWERED, Search, Shape};
 use super::ways::Ways;
 use super::wish::Wish;
 use crate::channels::ChannelOrder;
@@ -114,6 +114,7 @@ fn over(
                 hops,
                 groups: usize::from(groups),
                 relays,
+                turn: turn(hops, groups, config) / f64::from(wish.packets.max(1)),
             };
             let ends = (source, destination);
             let search = Search::new(tables, ends, shape, wish, (&from, &to));
@@ -139,7 +140,8 @@ fn over(
             }
         }
         let Some(best) = &best else { continue };
-        if best.prediction.delivered > ENOUGH && best.groups == groups_max {
+        let answered = best.prediction.answered >= ANSWERED;
+        if best.prediction.delivered > ENOUGH && answered && best.groups == groups_max {
             break;
         }
         // Where even the best is poor a way may need several hops more before it gets better.
@@ -168,13 +170,10 @@ fn rated(
     let (payload, profile) = (config.payload_max(), &config.profile);
     let cycle = config.cycle(payload, groups).as_secs_f64();
     let hop = profile.slot(payload + config.overhead()).as_secs_f64();
-    // A turn: the question to the end, and a short answer back.
-    let answer = profile.slot(20).as_secs_f64();
-    let turn = hops as f64 * (hop + answer) + f64::from(groups) * cycle;
     let terms = Terms {
         packets: f64::from(wish.packets),
         segment: f64::from(config.segment),
-        turn: turn / cycle,
+        turn: turn(hops, groups, config),
         single: 2.0 * hop.max(cycle) / cycle,
         is_single: groups == 1,
     };
@@ -183,6 +182,15 @@ fn rated(
     let flood = slot * flood_slots(hops as u8, config.flood_repeats) + config.start_guard;
     let time = flood.as_secs_f64() + cycle * cycles + hops as f64 * hop;
     (terms.packets * payload as f64 * 8.0 / time, repair)
+}
+
+/// A turn in cycles: the question to the end, and a short answer back.
+fn turn(hops: usize, groups: u8, config: &Config) -> f64 {
+    let (payload, profile) = (config.payload_max(), &config.profile);
+    let hop = profile.slot(payload + config.overhead()).as_secs_f64();
+    let answer = profile.slot(20).as_secs_f64();
+    let cycle = config.cycle(payload, groups).as_secs_f64();
+    hops as f64 * (hop + answer) / cycle + f64::from(groups)
 }
 
 /// Octets of a plan's frame without its relays, and of a relay where a network has some hundred nodes.

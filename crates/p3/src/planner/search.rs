@@ -19,10 +19,13 @@ use crate::part::{ImprovedPart, Place};
 /// Predicted delivery below which the search begins anew from the next best start, and how many starts it takes.
 const POOR: f64 = 0.985;
 const STARTS: usize = 4;
+/// Probability of an answer below which other starts and longer ways are tried: then one question in ten is asked twice.
+pub(super) const ANSWERED: f64 = 0.9;
 /// Sweeps over all places; three are usually enough for a local optimum.
 const SWEEPS: usize = 4;
-/// What a lost answer costs, as a share of delivered packets: a repeated question takes some ten cycles of 500.
-const RETURN_WORTH: f64 = 0.02;
+/// What a share of delivered packets, or the probability of an answer, counts as at least: a little more than none. Added and not a limit,
+/// so that the search also sees which of two bad ways is less so.
+const LEAST: f64 = 0.02;
 /// What a way that works in part is worth, as a share of delivered packets: enough that the search mends one broken link
 /// after the other, and little enough that it does not trade delivered packets for it.
 const PASSED_WORTH: f64 = 0.05;
@@ -34,6 +37,8 @@ pub(super) struct Shape {
     pub groups: usize,
     /// Most relays in one stage and group.
     pub relays: usize,
+    /// How long a question and its answer take, as a share of the time that the object's packets take.
+    pub turn: f64,
 }
 
 /// A search for one shape of pipeline.
@@ -42,6 +47,8 @@ pub(super) struct Search<'a> {
     tables: &'a Tables,
     ends: (usize, usize),
     wish: &'a Wish,
+    /// How long a question and its answer take, as a share of the time that the object's packets take.
+    turn: f64,
     /// Nodes that may stand in each stage, ascending.
     candidates: Vec<Vec<usize>>,
     stages: Places,
@@ -66,6 +73,7 @@ impl<'a> Search<'a> {
             hops,
             groups,
             relays,
+            turn,
         } = shape;
         let fits = |node: usize, stage: usize| match (distances.0[node], distances.1[node]) {
             _ if node == source || node == destination => false,
@@ -84,6 +92,7 @@ impl<'a> Search<'a> {
             tables,
             ends,
             wish,
+            turn,
             candidates,
             stages: Places::empty(hops - 1, groups, relays),
             channels: ChannelOrder::default(),
@@ -162,7 +171,8 @@ impl<'a> Search<'a> {
             if best.as_ref().is_none_or(|best| self.score > best.0) {
                 best = Some((self.score, self.channels, self.stages.clone()));
             }
-            if self.model.predict(&self.stages, self.channels).delivered >= POOR {
+            let prediction = self.model.predict(&self.stages, self.channels);
+            if prediction.delivered >= POOR && prediction.answered >= ANSWERED {
                 break;
             }
         }
@@ -290,7 +300,11 @@ impl<'a> Search<'a> {
     fn evaluate(&mut self, channels: ChannelOrder) -> f64 {
         let prediction = self.model.predict(&self.stages, channels);
         let relays = self.stages.count() as f64;
-        prediction.delivered + PASSED_WORTH * prediction.passed + RETURN_WORTH * prediction.answered
+        // Packets are sent until they arrive, and a question is asked until its answer comes.
+        let often = |share: f64| 1.0 / (share + LEAST);
+        PASSED_WORTH * prediction.passed
+            - often(prediction.delivered)
+            - often(prediction.answered) * self.turn
             - self.wish.relay_worth * relays
     }
 }

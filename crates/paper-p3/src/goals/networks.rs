@@ -9,8 +9,10 @@ const K7: &str = "../shared/data/iotlab-grenoble-k7/grenoble.k7.gz";
 pub struct Kind {
     /// Its name in tables.
     pub name: String,
-    /// The table `[network]` of its scenario.
+    /// The table `[network]` of its scenario, without the number of nodes.
     pub text: String,
+    /// The nodes that are drawn, if that is to be said.
+    pub nodes: Option<usize>,
     /// The nodes of a corridor from end to end; otherwise source and destination are any two nodes.
     pub corridor: Option<usize>,
 }
@@ -20,7 +22,8 @@ pub fn kinds(mercator: Option<&Path>, all: bool) -> Vec<Kind> {
     let sizes: &[usize] = if all { &[60, 139, 340] } else { &[60, 139] };
     let drawn = |name: &str, text: &str, nodes: usize| Kind {
         name: format!("{name}, {nodes} nodes"),
-        text: format!("{text}\nnodes = {nodes}\nbad_links = 0.25"),
+        text: format!("{text}\nbad_links = 0.25"),
+        nodes: Some(nodes),
         corridor: None,
     };
     let mut kinds: Vec<Kind> = sizes
@@ -37,6 +40,7 @@ pub fn kinds(mercator: Option<&Path>, all: bool) -> Vec<Kind> {
         kinds.push(Kind {
             name: "K7, 50 nodes".into(),
             text: file(&k7),
+            nodes: None,
             corridor: None,
         });
     }
@@ -45,6 +49,7 @@ pub fn kinds(mercator: Option<&Path>, all: bool) -> Vec<Kind> {
     kinds.extend(corridors.iter().map(|&(columns, apart)| Kind {
         name: format!("corridor, {columns} columns"),
         text: corridor(columns, apart),
+        nodes: None,
         corridor: Some(columns),
     }));
     kinds

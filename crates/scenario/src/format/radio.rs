@@ -12,8 +12,8 @@ use crate::quantity::{Frequency, Length, Power, Rate, Ratio, Time};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct RadioTable {
-    /// The physics to start from; `chappe-physical`, with a rate of OFDM `dot11g-physical`, or, for systems on 802.15.4,
-    /// `cc2420-indoor` if omitted.
+    /// The physics to start from; `chappe-physical`, with a rate of OFDM `dot11g-physical`, or, on 802.15.4,
+    /// `cc2420-chips` for P³ and `at86rf233-indoor` for TCPlp if omitted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub profile: Option<Located<ProfileName>>,
     /// Rate of data frames: 1, 2, 5.5 or 11 Mbit/s of 802.11b, or 6, 9, 12, 18, 24, 36, 48 or 54 of 802.11g, or 6.5, 13,
