@@ -79,7 +79,10 @@ fn a_slow_flow_passes_a_saturated_one_that_it_does_not_hear() {
         for seed in 1..=8 {
             let flows = carried_with(&plan, seed).unwrap().run.flows;
             let arrived = flows[1].goodput_bps / 8e3;
-            assert!(arrived > 0.9, "seed {seed}: {slow:?} beside {free:?}: {arrived}");
+            assert!(
+                arrived > 0.9,
+                "seed {seed}: {slow:?} beside {free:?}: {arrived}"
+            );
         }
     }
 }

@@ -38,6 +38,8 @@ const LARGE: Times = Times {
 };
 
 type Runs = Vec<Measured>;
+/// Prints the experiments on one figure, over this many seeds.
+type Part = fn(u64) -> Result<(), RunError>;
 
 #[allow(
     clippy::disallowed_methods,
@@ -50,7 +52,7 @@ fn main() -> Result<(), RunError> {
     let seeds = seeds.unwrap_or(8);
     let named: Vec<&str> = words.iter().map(String::as_str).collect();
     let all = !named.iter().any(|word| word.starts_with("figure"));
-    let parts: [(&str, fn(u64) -> Result<(), RunError>); 5] = [
+    let parts: [(&str, Part); 5] = [
         ("figure3", figure3),
         ("figure4", figure4),
         ("figure5", figure5),
