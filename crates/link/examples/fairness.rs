@@ -39,7 +39,9 @@ fn main() {
     );
     let mut met = 0;
     for cell in &cells {
-        let runs: Vec<Fairness> = (first..first + seeds).map(|seed| fairness::of(cell, seed)).collect();
+        let runs: Vec<Fairness> = (first..first + seeds)
+            .map(|seed| fairness::of(cell, seed))
+            .collect();
         let jain = runs.iter().map(Fairness::jain).fold(1.0, f64::min);
         let mean = runs.iter().map(Fairness::jain).sum::<f64>() / runs.len() as f64;
         let least = runs.iter().map(|run| {

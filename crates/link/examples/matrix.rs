@@ -346,9 +346,7 @@ fn print_pings(judged: &[Judged]) {
         .iter()
         .filter(|pings| share(pings.1, pings.2) < IN_TIME);
     let missed: Vec<String> = missed
-        .map(|&(name, came, sent)| {
-            format!("{name} ({:.0} % of {sent})", share(came, sent) * 100.0)
-        })
+        .map(|&(name, came, sent)| format!("{name} ({:.0} % of {sent})", share(came, sent) * 100.0))
         .collect();
     println!();
     println!(

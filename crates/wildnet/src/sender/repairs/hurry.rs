@@ -19,7 +19,7 @@ const SAVED: f64 = 3_000.0;
 /// What may still be spent on urgent packets.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Hurry {
-    /// Octets.
+    /// Octets of repairs that may still leave.
     credit: f64,
     /// Octets of the longest body of the open block.
     longest: usize,
