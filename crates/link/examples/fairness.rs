@@ -1,7 +1,7 @@
 //! How equally eight flows of TCP share a link, in virtual time.
 //!
-//! `cargo run --release -p chappe-link --example fairness [seeds=N] [WORD...]` prints, for paths whose names contain all words, the least
-//! Jain index of some seeds (three), the least rate of a flow as a share of the mean, and what all got of (1 - p) C. The flows are
+//! `cargo run --release -p chappe-link --example fairness [seeds=N] [first=N] [WORD...]` prints, for paths whose names contain all words, the
+//! least and mean Jain index of some seeds (three, from 1), the least rate of a flow as a share of the mean, and what all got of (1 - p) C. The flows are
 //! cubic and repeat what the link's queue drops (`tests/suite/air/flow.rs`). They begin together; a quarter of the time does not count.
 
 #[path = "../tests/suite/air/mod.rs"]
@@ -19,6 +19,10 @@ fn main() {
     let seeds = seeds.map(|at| words.remove(at));
     let seeds = seeds.and_then(|word| word["seeds=".len()..].parse().ok());
     let seeds = seeds.unwrap_or(3u64).max(1);
+    let first = words.iter().position(|word| word.starts_with("first="));
+    let first = first.map(|at| words.remove(at));
+    let first = first.and_then(|word| word["first=".len()..].parse().ok());
+    let first = first.unwrap_or(1u64);
     let mut cells = Vec::new();
     for rate in [1, 6, 100] {
         for round_trip in [2, 20, 100, 300, 600] {
@@ -30,13 +34,16 @@ fn main() {
     }
     cells.retain(|cell| words.iter().all(|word| cell.name.contains(word.as_str())));
     println!(
-        "{:28} | Jain, least | least flow of mean | all of (1-p)C | timeouts, spurious",
+        "{:28} | Jain, least, mean | least flow of mean | all of (1-p)C | timeouts, spurious",
         "path"
     );
     let mut met = 0;
     for cell in &cells {
-        let runs: Vec<Fairness> = (1..=seeds).map(|seed| fairness::of(cell, seed)).collect();
+        let runs: Vec<Fairness> = (first..first + seeds)
+            .map(|seed| fairness::of(cell, seed))
+            .collect();
         let jain = runs.iter().map(Fairness::jain).fold(1.0, f64::min);
+        let mean = runs.iter().map(Fairness::jain).sum::<f64>() / runs.len() as f64;
         let least = runs.iter().map(|run| {
             let mean = run.rates.iter().sum::<f64>() / run.rates.len() as f64;
             run.rates.iter().copied().fold(f64::MAX, f64::min) / mean
@@ -44,7 +51,7 @@ fn main() {
         let share = runs.iter().map(|run| run.share).sum::<f64>() / runs.len() as f64;
         met += usize::from(jain >= JAIN);
         println!(
-            "{:28} | {jain:11.3} | {:16.0} % | {:11.1} % | {:8} {:8}{}",
+            "{:28} | {jain:11.3} {mean:5.3} | {:16.0} % | {:11.1} % | {:8} {:8}{}",
             cell.name,
             least.fold(1.0, f64::min) * 100.0,
             share * 100.0,

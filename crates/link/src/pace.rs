@@ -249,13 +249,14 @@ impl Pace {
         self.used = false;
     }
 
-    /// The queue to keep on a path with this loss ratio, for frames of `frame` octets.
+    /// The queue to keep on a path with this loss ratio, for frames of `frame` octets. On a slow path each frame of it delays a ping by
+    /// much: it need not be longer than what passes between two reports, but for a frame.
     pub fn queued(&self, loss: f64, frame: usize) -> Duration {
-        let frames = match loss < CLEAN {
-            true => FRAMES_QUEUED_CLEAN,
-            false => FRAMES_QUEUED,
-        };
-        self.whole().time_of((frame as f64 * 8.0 * frames) as u64)
+        let of = |frames: f64| self.whole().time_of((frame as f64 * 8.0 * frames) as u64);
+        match loss < CLEAN {
+            true => of(FRAMES_QUEUED_CLEAN).min(REPORTS_EVERY.max(of(2.0 * FRAMES_QUEUED))),
+            false => of(FRAMES_QUEUED),
+        }
     }
 }
 

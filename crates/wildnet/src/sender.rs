@@ -471,6 +471,8 @@ impl Sender {
         {
             return Some(seq);
         }
+        let next = self.queues.front_service();
+        self.repairs.close_urgent(&self.conditions, now, next);
         let hurries = self.repairs_are_more_urgent();
         if chance.again
             && hurries
@@ -696,8 +698,8 @@ impl Sender {
         let frame = self.next_frame_id();
         let seq = self.window.open_body(service as u8, offered, frame);
         let deadline = allowed.map(|allowed| offered + allowed);
-        self.repairs
-            .on_new(&self.conditions, now, (seq, service), deadline);
+        let body = (seq, service, self.window.body(seq).len());
+        self.repairs.on_new(&self.conditions, now, body, deadline);
         if self.conditions.config().copies > 0 {
             self.small_packets.remember(&self.window, seq);
         }
@@ -731,6 +733,7 @@ impl Sender {
     /// A frame of `len` octets leaves with what was chosen.
     pub fn on_sent(&mut self, now: Instant, choice: Option<Choice>, len: usize) {
         self.counters.octets_sent += len as u64;
+        self.repairs.earn(len);
         let frame = self.next_frame_id();
         let (seq, flies) = match choice {
             Some(Choice::Body(seq)) => {

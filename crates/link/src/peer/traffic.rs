@@ -171,22 +171,23 @@ impl Peer {
         self.queues.packets() + self.link.report().queued
     }
 
-    /// The queue limit of a class in octets. Losses delay packets up to the class's deadline. Meanwhile more packets must be
-    /// queued, or the link runs dry, since senders have a limited window.
+    /// The queue limit of a class in octets. Losses delay packets up to the class's deadline, or on a long path for its rounds. Meanwhile
+    /// more packets must be queued, or the link runs dry, since senders have a limited window. A flow learns of a packet that is dropped
+    /// here after as long: with less room eight flows lost a tenth of their segments, most of them for one overshoot.
     ///
     /// On a long path it holds a round trip: a flow of TCP needs that much to halve its window without the path running dry
     /// (Villamizar and Song, "High performance TCP in ANSNET", 1994), and its start overshoots by about as much.
     fn queue_octets(&self, service: usize) -> usize {
-        let deadline = self
-            .config
-            .services
-            .get(service)
-            .and_then(|service| service.deadline);
+        let promise = self.config.services.get(service);
         let report = self.link.report();
         let held_up = (report.channel.loss / LOSSY).min(1.0);
         let least = report.rtt.map_or(Duration::ZERO, |(_, least)| least);
         let queue = self.config.queue.max(least).as_secs_f64();
-        let span = queue + held_up * deadline.map_or(0.0, Duration::as_secs_f64);
+        let recovery = promise.and_then(|promise| {
+            let rounds = least * u64::from(promise.rounds);
+            promise.deadline.map(|deadline| deadline.max(rounds))
+        });
+        let span = queue + held_up * recovery.map_or(0.0, Duration::as_secs_f64);
         (self.rate().0 as f64 / 8.0 * span) as usize
     }
 

@@ -7,6 +7,7 @@ mod fairness;
 mod introduction;
 mod paths;
 mod peers;
+mod pings;
 mod share;
 mod starts;
 mod strangers;

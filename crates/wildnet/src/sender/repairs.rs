@@ -6,6 +6,7 @@
 
 mod blocks;
 mod cohorts;
+mod hurry;
 mod policies;
 mod turns;
 
@@ -24,6 +25,7 @@ use crate::paths::{FrameId, Paths};
 use crate::policy::ROUNDS_MAX;
 use blocks::{Block, Blocks};
 use cohorts::Pace;
+use hurry::Hurry;
 use policies::Policies;
 use turns::Turns;
 
@@ -36,6 +38,7 @@ pub(super) struct Repairs {
     /// The index of the next repair, from which its coefficients follow.
     index: u8,
     turns: Turns,
+    hurry: Hurry,
     /// Bodies before this one have been in a repair that idle time was spent on, or are too old for it.
     filled: u32,
     kernel: Kernel,
@@ -60,6 +63,7 @@ impl Repairs {
             paces: [Pace::default(); SERVICES],
             index: 0,
             turns: Turns::default(),
+            hurry: Hurry::default(),
             filled: 0,
             kernel: Kernel::best(),
         }
@@ -110,12 +114,12 @@ impl Repairs {
         }
     }
 
-    /// A new body leaves: it joins the open block, or opens one.
+    /// A new body of `len` octets leaves: it joins the open block, or opens one.
     pub fn on_new(
         &mut self,
         conditions: &Conditions,
         now: Instant,
-        (seq, service): (u32, usize),
+        (seq, service, len): (u32, usize, usize),
         deadline: Option<Instant>,
     ) {
         let left = conditions.rounds_left(now, deadline);
@@ -128,7 +132,9 @@ impl Repairs {
             self.close_open_block(conditions, now);
         }
         self.count_new(conditions, now, service);
-        let turn = match self.blocks.open_block() {
+        let opened = self.blocks.open_block();
+        self.hurry.on_new(len, opened.is_none());
+        let turn = match opened {
             Some(_) => self.blocks.open_turn(),
             None => self.next_turn(conditions, service),
         };
@@ -156,14 +162,52 @@ impl Repairs {
         // Until the slot has room for its repairs and one frame more, further packets may join.
         let due = !conditions.blocks_are_slots() || fits <= plan.0 + 1;
         if due {
+            let plan = self.hurry(conditions, (service, size), plan);
             self.close(conditions, plan);
         }
         due
     }
 
+    /// Closes the open block of a class that is hurried, if the next new packet is of another one: its repairs then leave before that.
+    pub fn close_urgent(&mut self, conditions: &Conditions, now: Instant, next: Option<usize>) {
+        let open = self.blocks.open_service().filter(|&open| {
+            let hurried = conditions.has_cohorts() && conditions.service(open).drop_late;
+            hurried && next != Some(open)
+        });
+        if open.is_some() {
+            self.close_open_block(conditions, now);
+        }
+    }
+
+    // Ours: what is waited for does not wait for another round, while that costs hardly anything
+    /// Adds to the plan of the open block what lets most of its packets arrive in their first round.
+    fn hurry(
+        &mut self,
+        conditions: &Conditions,
+        (service, size): (usize, usize),
+        (repairs, rounds): Plan,
+    ) -> Plan {
+        let promise = conditions.service(service);
+        if !conditions.has_cohorts() || !promise.drop_late {
+            return (repairs, rounds);
+        }
+        let goal = Hurry::goal(promise);
+        let mixture = self.policies.get(conditions.estimate(), &goal, (size, 0));
+        let wanted = mixture.map_or(0, |mixture| mixture.of(0.0).extra(size, 0));
+        let more = wanted.saturating_sub(repairs);
+        let around = conditions.config().frame_max - conditions.config().body_max();
+        (repairs + self.hurry.pay(more, around), rounds)
+    }
+
+    /// A frame of `len` octets has left.
+    pub fn earn(&mut self, len: usize) {
+        self.hurry.earn(len);
+    }
+
     fn close_open_block(&mut self, conditions: &Conditions, now: Instant) {
         if let Some((service, size)) = self.blocks.open_block() {
             let plan = self.plan(conditions, now, service, size);
+            let plan = self.hurry(conditions, (service, size), plan);
             self.close(conditions, plan);
         }
     }

@@ -144,14 +144,11 @@ pub fn plain_at(bound: f64, round_trip: Duration, loss: f64) -> (f64, f64) {
 }
 
 impl Row {
-    /// Whether a ping beside the transfer takes at most 1.5 round trips and 20 ms, 95 of 100 times, those that were lost included; `None`
-    /// where frames are late by chance. The way back, which is nearly idle, counts as half a round trip.
-    pub fn ping_is_met(&self) -> Option<bool> {
-        let air = &self.cell.air;
-        (air.jitter == Duration::ZERO).then(|| {
-            let probe = self.books.probes[0];
-            probe.most_of_all <= air.delay * 2 + Duration::from_millis(20)
-        })
+    /// How many pings beside the transfer took at most 1.5 round trips and 20 ms, and how many there were, those that were lost included;
+    /// `None` where frames are late by chance. The way back, which is nearly idle, counts as half a round trip.
+    pub fn pings_in_time(&self) -> Option<(usize, usize)> {
+        let none = self.cell.air.jitter == Duration::ZERO;
+        none.then_some(self.books.probes[0].in_time)
     }
 
     /// The bound with the share of frames that the medium did lose: a run of ten seconds at 1 Mbit/s has 800 frames, of which chance

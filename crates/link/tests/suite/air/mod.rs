@@ -188,6 +188,9 @@ pub struct Probe {
     pub most: Duration,
     /// What 95 % of all that had time to arrive stay below, lost ones included; [`FOREVER`] if more were lost.
     pub most_of_all: Duration,
+    /// How many of all that had time to arrive took no longer than 1.5 round trips and 20 ms, half a round trip of it on the way back;
+    /// and all of them.
+    pub in_time: (usize, usize),
     pub sent: usize,
     pub arrived: usize,
 }
@@ -390,18 +393,19 @@ impl Run {
         let mut delays = self.probes[class].clone();
         delays.sort_unstable();
         let total: f64 = delays.iter().map(|delay| delay.as_secs_f64()).sum();
+        // Those sent last may be under way yet.
+        let under_way = (self.air.delay * 2).steps(self.air.ping_every) as usize + 1;
+        let sent = self.probes_sent.saturating_sub(under_way);
+        let most = self.air.delay * 2 + Duration::from_millis(20);
+        let in_time = delays.partition_point(|delay| *delay <= most);
         Probe {
             mean: Duration::from_secs_f64(total / delays.len().max(1) as f64),
             most: delays
                 .get(delays.len() * 95 / 100)
                 .copied()
                 .unwrap_or_default(),
-            most_of_all: {
-                // Those sent last may be under way yet.
-                let under_way = (self.air.delay * 2).steps(self.air.ping_every) as usize + 1;
-                let sent = self.probes_sent.saturating_sub(under_way);
-                delays.get(sent * 95 / 100).copied().unwrap_or(FOREVER)
-            },
+            most_of_all: delays.get(sent * 95 / 100).copied().unwrap_or(FOREVER),
+            in_time: (in_time.min(sent), sent),
             sent: self.probes_sent,
             arrived: delays.len(),
         }
