@@ -1,8 +1,11 @@
 //! `cargo xtask dist`: static programs, a Debian package that is tried, a bill of materials, checksums.
 
 mod chroot;
+mod container;
 mod deb;
+mod emulated;
 mod sbom;
+mod standard;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,6 +19,8 @@ use crate::report::{Outcome, Report};
 use crate::targets;
 use crate::workspace::Workspace;
 
+use standard::Standard;
+
 /// The processors that programs are built for. rustc links all of them with its own linker and C library.
 const TARGETS: [&str; 4] = [
     "x86_64-unknown-linux-musl",
@@ -24,7 +29,7 @@ const TARGETS: [&str; 4] = [
     MIPS,
 ];
 
-/// Its standard library comes from no server: whoever has built one puts it beside the compiler's others.
+/// Its standard library comes from no server.
 const MIPS: &str = "mipsel-unknown-linux-musl";
 
 /// The C compiler for a processor: `ring` has some C. Debian's packages are gcc, gcc-aarch64-linux-gnu and gcc-arm-linux-gnueabihf.
@@ -51,6 +56,21 @@ struct Program {
     most: u64,
     /// Octets that it should have: fewer are a goal that is not met yet.
     goal: u64,
+}
+
+impl Program {
+    /// What is to be said about its size.
+    fn judge(&self, octets: u64) -> Result<String, String> {
+        let mb = |octets: u64| octets as f64 / 1e6;
+        let (size, most, goal) = (mb(octets), mb(self.most), mb(self.goal));
+        if octets > self.most {
+            return Err(format!("{size:.2} MB, more than {most}"));
+        }
+        Ok(match octets > self.goal {
+            true => format!("{size:.2} MB; goal {goal:.1}: missed"),
+            false => format!("{size:.2} MB (at most {goal:.1})"),
+        })
+    }
 }
 
 const PROGRAMS: [Program; 3] = [
@@ -92,11 +112,12 @@ struct Dist<'a> {
 }
 
 /// What `cargo xtask dist PART...` makes alone.
-const PARTS: [&str; 8] = [
+const PARTS: [&str; 9] = [
     "programs",
     "bill",
     "deb",
     "wheel",
+    "container",
     "libraries",
     "dependencies",
     "twice",
@@ -180,10 +201,12 @@ impl Dist<'_> {
             let mut programs = PROGRAMS.iter();
             programs.any(|program| asked.program(program.name, target))
         };
+        // rustup has no library for MIPS.
         let targets = TARGETS.into_iter().filter(|target| *target != MIPS);
         let targets: Vec<&str> = targets.filter(|target| any(target)).collect();
         if !targets.is_empty() {
             report.step("targets", || targets::add(root, &targets));
+            report.step("standard library's source", || standard::add(root));
         }
         for target in TARGETS {
             for program in &PROGRAMS {
@@ -205,6 +228,9 @@ impl Dist<'_> {
         }
         if asked.part("wheel") {
             report.step("wheel", || self.wheel());
+        }
+        if asked.part("container") {
+            report.step("container", || container::make(self));
         }
         if asked.part("libraries") {
             report.step("libraries as packages", || self.libraries());
@@ -232,8 +258,9 @@ impl Dist<'_> {
         let cargo_home = std::env::var("CARGO_HOME")
             .or_else(|_| std::env::var("HOME").map(|home| home + "/.cargo"))
             .unwrap_or_default();
+        let standard = Standard::of(root, target)?;
         let remap = |from: &str, to: &str| format!("--remap-path-prefix={from}={to}");
-        let flags = [
+        let mut flags = vec![
             remap(&root.display().to_string(), "chappe"),
             remap(&cargo_home, "cargo"),
             // The linker that rustc brings, for every processor the same.
@@ -250,6 +277,7 @@ impl Dist<'_> {
             "-Clink-arg=--no-eh-frame-hdr".to_owned(),
             format!("-Clink-arg={}", root.join(NO_UNWIND).display()),
         ];
+        flags.extend(standard.flags);
         let args = [
             "build",
             "--quiet",
@@ -263,6 +291,8 @@ impl Dist<'_> {
         cargo
             .args(["--no-default-features", "--features", program.feature])
             .args(["--target", target])
+            .args(standard.args)
+            .env("RUSTC_BOOTSTRAP", "1")
             .env("CARGO_TARGET_DIR", folder)
             .env("CARGO_ENCODED_RUSTFLAGS", flags.join("\u{1f}"))
             // blake3 without C: its build script takes this for its feature `pure`.
@@ -277,17 +307,12 @@ impl Dist<'_> {
 
     fn program(&self, program: &Program, target: &str) -> Outcome {
         let root = &self.workspace.root;
-        if !targets::is_installed(target, root) {
-            return Outcome::Skipped(match target {
-                MIPS => {
-                    "rustup has no standard library for it; packaging/openwrt builds one".into()
-                }
-                _ => format!("needs `rustup target add {target}`"),
-            });
+        if let Err(why) = Standard::of(root, target) {
+            return Outcome::Skipped(why);
         }
         let given = std::env::var_os(compiler_variable(target)).is_some();
         if !given && !process::exists(compiler(target)) {
-            let why = "a C compiler for this processor; apt-get install gcc-aarch64-linux-gnu gcc-arm-linux-gnueabihf";
+            let why = "a C compiler for this processor; apt-get install gcc-aarch64-linux-gnu gcc-arm-linux-gnueabihf gcc-mipsel-linux-gnu";
             return Outcome::Skipped(format!("needs {}, {why}", compiler(target)));
         }
         let done = || -> Result<String, String> {
@@ -297,16 +322,9 @@ impl Dist<'_> {
             let size = fs::metadata(&path)
                 .map_err(|error| error.to_string())?
                 .len();
-            let size_mb = size as f64 / 1e6;
-            let most = program.most as f64 / 1e6;
-            match size <= program.most {
-                true if size > program.goal => Ok(format!(
-                    "{size_mb:.2} MB; goal {:.1}: missed",
-                    program.goal as f64 / 1e6
-                )),
-                true => Ok(format!("{size_mb:.2} MB (at most {most})")),
-                false => Err(format!("{size_mb:.2} MB, more than {most}")),
-            }
+            let size = program.judge(size)?;
+            let started = emulated::start(root, &path, program.feature, target)?;
+            Ok(format!("{size}{started}"))
         };
         Outcome::from(done())
     }

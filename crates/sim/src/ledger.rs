@@ -4,8 +4,8 @@ use crate::digest::Digest;
 use crate::frame::Frame;
 use crate::id::NodeId;
 use crate::{
-    AirTime, At, Counters, Heard, Interference, Loss, NodeCounters, Position, Power, Recorder,
-    Sent, Switched,
+    AirTime, Counters, Heard, Interference, Loss, NodeCounters, Position, Power, Receivers,
+    Recorder, Sent, Switched,
 };
 
 /// Where all outcomes are booked.
@@ -112,12 +112,8 @@ impl<R: Recorder> Ledger<R> {
             channel: frame.channel,
             place,
         };
-        let mut receivers = frame.arrivals.iter().map(|arrival| At {
-            node: arrival.receiver.index(),
-            start: arrival.time(frame.begin),
-            power: arrival.power,
-        });
-        self.recorder.interfered(&burst, &mut receivers);
+        let receivers = Receivers::new(frame.begin, &frame.arrivals);
+        self.recorder.interfered(&burst, receivers);
     }
 
     /// A frame was lost at a receiver.

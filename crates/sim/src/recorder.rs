@@ -1,7 +1,10 @@
 //! Observers of a run. Statically dispatched: `()` records nothing and costs nothing.
 
+use std::slice;
+
 use chappe_core::{Duration, Mode, TraceEvent};
 
+use crate::spread::Arrival;
 use crate::{AirTime, Loss, Position, Power};
 
 /// An observer of a run. All methods do nothing by default.
@@ -28,7 +31,7 @@ pub trait Recorder {
     fn heard(&mut self, _frame: &Heard<'_>) {}
     /// A signal that is no frame of the network left an antenna: a jammer's noise, a foreign network's frame, a node's burst of
     /// energy. `receivers` has every node in reach. Reported where frames are.
-    fn interfered(&mut self, _burst: &Interference, _receivers: &mut dyn Iterator<Item = At>) {}
+    fn interfered(&mut self, _burst: &Interference, _receivers: Receivers<'_>) {}
     /// A node recorded something about itself.
     fn traced(&mut self, _at: AirTime, _node: usize, _event: TraceEvent) {}
     /// A node's deadline fired, for the stated reason.
@@ -139,6 +142,41 @@ pub struct At {
     /// The signal's power at this receiver.
     pub power: Power,
 }
+
+/// The nodes that a signal reaches, the nearest first. A type of its own, since some signals reach many: a call for each would cost more
+/// than what a recorder does with it.
+#[derive(Clone, Debug)]
+pub struct Receivers<'a> {
+    begin: AirTime,
+    arrivals: slice::Iter<'a, Arrival>,
+}
+
+impl<'a> Receivers<'a> {
+    pub(crate) fn new(begin: AirTime, arrivals: &'a [Arrival]) -> Receivers<'a> {
+        let arrivals = arrivals.iter();
+        Receivers { begin, arrivals }
+    }
+}
+
+impl Iterator for Receivers<'_> {
+    type Item = At;
+
+    #[inline]
+    fn next(&mut self) -> Option<At> {
+        self.arrivals.next().map(|arrival| At {
+            node: arrival.receiver.index(),
+            start: arrival.time(self.begin),
+            power: arrival.power,
+        })
+    }
+
+    #[inline]
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.arrivals.size_hint()
+    }
+}
+
+impl ExactSizeIterator for Receivers<'_> {}
 
 /// What became of a frame at one receiver.
 #[derive(Clone, Copy, Debug)]

@@ -2,7 +2,8 @@
 
 use chappe_core::{Duration, Mode, Rate, Seed};
 use chappe_sim::{
-    AirTime, At, Heard, Interference, Loss, Medium, Power, Reading, Recorder, Rule, Sent, Switched,
+    AirTime, Heard, Interference, Loss, Medium, Power, Reading, Receivers, Recorder, Rule, Sent,
+    Switched,
 };
 
 use crate::event::{Burst, Meeting, Sending};
@@ -222,27 +223,44 @@ struct Known {
 }
 
 impl Shown {
-    /// Whether a reading is new or has changed.
+    /// Whether a reading is new or has changed. Most are neither, so the place where it is expected is looked at in the caller's own code.
     #[inline]
-    fn changes(&mut self, reading: Reading) -> bool {
-        // The same name is nearly always the same word in memory.
+    fn changes(&mut self, reading: &Reading) -> bool {
+        let newer = self.rows.get(self.last).map_or(0, |row| row.then[0]);
+        match self.rows.get(newer) {
+            // The same name is nearly always the same word in memory.
+            Some(row)
+                if row.reading.part == reading.part
+                    && std::ptr::eq(row.reading.name, reading.name)
+                    && row.reading.value == reading.value =>
+            {
+                self.last = newer;
+                false
+            }
+            _ => self.seek(newer, *reading),
+        }
+    }
+
+    /// The same where the reading is not what was expected.
+    #[inline(never)]
+    fn seek(&mut self, newer: usize, reading: Reading) -> bool {
         let same = |row: &Known| {
             let (known, new) = (row.reading.name, reading.name);
             row.reading.part == reading.part && (std::ptr::eq(known, new) || known == new)
         };
-        let [newer, older] = self.rows.get(self.last).map_or([0; 2], |row| row.then);
         let is = |place: usize| self.rows.get(place).is_some_and(same);
-        let at = match (is(newer), is(older)) {
-            (true, _) => newer,
-            (_, true) => older,
-            _ => {
-                let place = self.rows.iter().position(same);
-                let at = place.unwrap_or(self.rows.len());
-                if let Some(last) = self.rows.get_mut(self.last) {
-                    last.then = [at, newer];
-                }
-                at
+        let older = self.rows.get(self.last).map_or(0, |row| row.then[1]);
+        let at = if is(newer) {
+            newer
+        } else if is(older) {
+            older
+        } else {
+            let place = self.rows.iter().position(same);
+            let at = place.unwrap_or(self.rows.len());
+            if let Some(last) = self.rows.get_mut(self.last) {
+                last.then = [at, newer];
             }
+            at
         };
         self.last = at;
         let Some(known) = self.rows.get_mut(at) else {
@@ -284,7 +302,7 @@ impl Recorder for Recording {
         });
     }
 
-    fn interfered(&mut self, burst: &Interference, receivers: &mut dyn Iterator<Item = At>) {
+    fn interfered(&mut self, burst: &Interference, receivers: Receivers<'_>) {
         let (from, number) = (burst.from as u32, burst.number as u32);
         self.end = self.end.max(burst.at);
         if burst.from >= self.about.nodes {
@@ -355,7 +373,7 @@ impl Recorder for Recording {
     #[inline]
     fn read(&mut self, at: AirTime, node: usize, reading: Reading) {
         let shown = self.last.get_mut(node);
-        if shown.is_some_and(|shown| shown.changes(reading)) {
+        if shown.is_some_and(|shown| shown.changes(&reading)) {
             let Reading { name, part, value } = reading;
             self.readings.push(NodeReading {
                 at,
@@ -387,7 +405,7 @@ mod tests {
         let changes = |shown: &mut Shown, round: &[(u32, f64)]| -> Vec<u32> {
             let changed = round
                 .iter()
-                .filter(|(part, value)| shown.changes(reading("queue", *part, *value)));
+                .filter(|(part, value)| shown.changes(&reading("queue", *part, *value)));
             changed.map(|(part, _)| *part).collect()
         };
         assert_eq!(changes(&mut shown, &[(0, 1.0), (2, 1.0)]), [0, 2]);
@@ -397,9 +415,9 @@ mod tests {
             let expected = shown.rows[shown.last].then;
             let mut parts = expected.iter().map(|&row| shown.rows[row].reading.part);
             assert!(parts.any(|expected| expected == part), "{part}");
-            assert!(!shown.changes(reading("queue", part, [1.0, 1.0, 1.5][part as usize])));
+            assert!(!shown.changes(&reading("queue", part, [1.0, 1.0, 1.5][part as usize])));
         }
         assert_eq!(changes(&mut shown, &[(2, 2.0), (0, 3.0), (1, 1.0)]), [2, 0]);
-        assert!(shown.changes(reading("price", 0, 3.0)));
+        assert!(shown.changes(&reading("price", 0, 3.0)));
     }
 }

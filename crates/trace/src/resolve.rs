@@ -380,6 +380,13 @@ impl Signals {
 
 /// The largest sum of signals present at one moment from `start` on. It changes upwards only where a signal begins.
 fn peak(signals: &[Signal], start: AirTime) -> f64 {
+    let last = signals
+        .iter()
+        .fold(start, |last, signal| last.max(signal.start));
+    // Mostly all of them are on the air at once when the last one begins: no pairs need to be compared then.
+    if signals.iter().all(|signal| signal.end > last) {
+        return signals.iter().fold(0.0, |sum, signal| sum + signal.power);
+    }
     let at = |moment: AirTime| -> f64 {
         let present = signals
             .iter()
@@ -498,6 +505,46 @@ mod tests {
             findings(&sent, &met),
             [(0, 2, 3), (1, 0, -11), (2, 0, -4), (3, NO_FRAME, 20)]
         );
+    }
+
+    /// Goal: the shorter way for signals that are all on the air at once finds what comparing each pair does. Method: 2000 drawn sets of
+    /// none to five signals, their times multiples of 10 ns, of which some are all on the air at once and some not.
+    #[test]
+    fn the_peak_is_the_largest_sum_at_any_moment() {
+        let mut state = 7u64;
+        let mut draw = |below: u64| {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            (state >> 33) % below
+        };
+        let mut together = 0;
+        for _ in 0..2000 {
+            let start = AirTime::from_nanos(100);
+            let signals: Vec<Signal> = (0..draw(6))
+                .map(|place| {
+                    let begin = 10 * draw(15);
+                    Signal {
+                        from: Origin::Frame(place as u32),
+                        start: AirTime::from_nanos(begin),
+                        end: AirTime::from_nanos(begin.max(100) + 10 * (1 + draw(12))),
+                        power: draw(1000) as f64,
+                    }
+                })
+                .collect();
+            let sum_at = |moment: u64| -> f64 {
+                let moment = AirTime::from_nanos(moment);
+                let present = signals
+                    .iter()
+                    .filter(|signal| signal.start <= moment && signal.end > moment);
+                present.fold(0.0, |sum, signal| sum + signal.power)
+            };
+            let largest = (100..400).step_by(10).map(sum_at).fold(0.0, f64::max);
+            assert_eq!(peak(&signals, start), largest);
+            together +=
+                usize::from(largest == signals.iter().map(|signal| signal.power).sum::<f64>());
+        }
+        assert!((300..1700).contains(&together), "{together}");
     }
 
     /// A signal that has ended before another begins never adds to it.

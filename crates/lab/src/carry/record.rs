@@ -1,7 +1,7 @@
 //! A scenario's recorder or a trial's, as one type.
 
 use chappe_core::TraceEvent;
-use chappe_sim::{AirTime, At, Heard, Interference, Reading, Recorder, Sent, Switched};
+use chappe_sim::{AirTime, Heard, Interference, Reading, Receivers, Recorder, Sent, Switched};
 
 use super::watch::Watch;
 
@@ -72,7 +72,7 @@ impl<T: Recorder> Recorder for Record<T> {
         pass!(self, to => to.heard(frame));
     }
 
-    fn interfered(&mut self, burst: &Interference, receivers: &mut dyn Iterator<Item = At>) {
+    fn interfered(&mut self, burst: &Interference, receivers: Receivers<'_>) {
         pass!(self, to => to.interfered(burst, receivers));
     }
 

@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 use chappe_core::TraceEvent;
 use chappe_results::Delay;
 use chappe_sim::capture::{Losses, Pcapng};
-use chappe_sim::{AirTime, At, Heard, Interference, Medium, Reading, Recorder, Sent, Switched};
+use chappe_sim::{
+    AirTime, Heard, Interference, Medium, Reading, Receivers, Recorder, Sent, Switched,
+};
 use chappe_trace::{Labeller, Recording};
 
 use crate::job::RunSpec;
@@ -144,7 +146,7 @@ impl Recorder for Watch {
         }
     }
 
-    fn interfered(&mut self, burst: &Interference, receivers: &mut dyn Iterator<Item = At>) {
+    fn interfered(&mut self, burst: &Interference, receivers: Receivers<'_>) {
         if let Some(recording) = &mut self.recording {
             recording.interfered(burst, receivers);
         }
@@ -167,6 +169,7 @@ impl Recorder for Watch {
         recording.is_some_and(|recording| recording.wants_readings(at))
     }
 
+    #[inline]
     fn read(&mut self, at: AirTime, node: usize, reading: Reading) {
         if let Some(recording) = &mut self.recording {
             recording.read(at, node, reading);

@@ -2,7 +2,7 @@
 
 use chappe_core::Duration;
 use chappe_lab_emu::Capture;
-use chappe_sim::{AirTime, At, Heard, Interference, Medium, Recorder, Sent, Switched};
+use chappe_sim::{AirTime, Heard, Interference, Medium, Receivers, Recorder, Sent, Switched};
 use chappe_trace::{Labeller, Recording};
 
 /// Receptions that are kept for a page: half a minute of a busy network of a few motes.
@@ -64,7 +64,7 @@ impl Recorder for Film {
         }
     }
 
-    fn interfered(&mut self, burst: &Interference, receivers: &mut dyn Iterator<Item = At>) {
+    fn interfered(&mut self, burst: &Interference, receivers: Receivers<'_>) {
         if let Some(newest) = &mut self.newest {
             newest.interfered(burst, receivers);
         }

@@ -1,0 +1,151 @@
+//! The standard library of a program that is shipped: built with it, from the compiler's component `rust-src`.
+//!
+//! Built for size it sorts and prints with less code, and it has neither an unwinder nor a reader of debugging information. It is also the only
+//! way to processors that rustup has no library for. The compiler is the released one; `RUSTC_BOOTSTRAP` lets it build its own library.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use crate::process;
+use crate::report::Outcome;
+use crate::targets;
+
+/// Time for downloads on a slow connection.
+const LIMIT: Duration = Duration::from_secs(300);
+
+/// What Cargo takes to build the library. Without the default features there is no unwinding and no backtrace.
+const ARGS: [&str; 2] = [
+    "-Zbuild-std=std,panic_abort",
+    "-Zbuild-std-features=optimize_for_size",
+];
+
+/// Processors whose C library rustup does not bring: Debian's name of them, and the folder of its `musl-dev`.
+const MUSL: [(&str, &str, &str); 2] = [
+    (
+        "armv7-unknown-linux-musleabihf",
+        "armhf",
+        "usr/lib/arm-linux-musleabihf",
+    ),
+    (
+        "mipsel-unknown-linux-musl",
+        "mipsel",
+        "usr/lib/mipsel-linux-musl",
+    ),
+];
+
+/// Installs the library's source where rustup can.
+pub fn add(root: &Path) -> Outcome {
+    if source(root).is_some() {
+        return Outcome::Passed("installed".to_owned());
+    }
+    let mut rustup = Command::new("rustup");
+    match process::take(rustup.args(["component", "add", "rust-src"]), LIMIT) {
+        Ok(_) => Outcome::Passed("now installed".to_owned()),
+        Err(why) => Outcome::Skipped(format!(
+            "`rustup component add rust-src` failed, so rustup's own library is taken: {why}"
+        )),
+    }
+}
+
+/// The folder of the library's source, if it is installed.
+fn source(root: &Path) -> Option<PathBuf> {
+    let sysroot = process::first_line("rustc", &["--print", "sysroot"], root)?;
+    let folder = Path::new(&sysroot).join("lib/rustlib/src/rust/library");
+    folder.join("Cargo.lock").is_file().then_some(folder)
+}
+
+/// How a program gets its standard library.
+pub struct Standard {
+    /// Arguments for Cargo; none with rustup's library.
+    pub args: Vec<&'static str>,
+    /// Flags for rustc.
+    pub flags: Vec<String>,
+}
+
+impl Standard {
+    /// What to do for a processor; an error says what is missing.
+    pub fn of(root: &Path, target: &str) -> Result<Standard, String> {
+        let installed = targets::is_installed(target, root);
+        let Some(source) = source(root) else {
+            let (args, flags) = (Vec::new(), Vec::new());
+            return match installed {
+                true => Ok(Standard { args, flags }),
+                false => Err(format!(
+                    "needs `rustup target add {target}`, or `rustup component add rust-src`"
+                )),
+            };
+        };
+        let mut flags = vec![format!("--remap-path-prefix={}=std", source.display())];
+        if !installed {
+            let folder = c_library(root, target)?;
+            flags.push("-Clink-self-contained=no".to_owned());
+            flags.push(format!("-Lnative={}", folder.display()));
+            let objects = ["crt1.o", "crti.o", "crtn.o"];
+            flags.extend(
+                objects.map(|object| format!("-Clink-arg={}", folder.join(object).display())),
+            );
+        }
+        let args = ARGS.to_vec();
+        Ok(Standard { args, flags })
+    }
+}
+
+/// The folder of a processor's C library: Debian's, unpacked under `target`.
+fn c_library(root: &Path, target: &str) -> Result<PathBuf, String> {
+    let known = MUSL.iter().find(|known| known.0 == target);
+    let &(_, architecture, folder) =
+        known.ok_or_else(|| format!("needs `rustup target add {target}`"))?;
+    let tree = root.join("target/musl").join(architecture);
+    let folder = tree.join(folder);
+    if !folder.join("libc.a").is_file() {
+        download(&tree, architecture)
+            .map_err(|why| format!("needs Debian's musl-dev:{architecture}: {why}"))?;
+    }
+    // The standard library names an unwinder, of which nothing is called (crates/sys/src/raw/backtrace.rs).
+    let empty = folder.join("libunwind.a");
+    fs::write(&empty, "!<arch>\n").map_err(|error| format!("{}: {error}", empty.display()))?;
+    Ok(folder)
+}
+
+/// Fetches and unpacks `musl-dev` of another architecture, with lists of its own: the system's configuration stays as it is.
+fn download(tree: &Path, architecture: &str) -> Result<(), String> {
+    let lists = tree.join("lists");
+    fs::create_dir_all(lists.join("partial")).map_err(|error| error.to_string())?;
+    let apt = |args: &[&str]| {
+        let mut apt = Command::new("apt-get");
+        apt.current_dir(tree)
+            .args([
+                "-qq",
+                "-o",
+                "Acquire::Languages=none",
+                "-o",
+                "Dir::Cache::pkgcache=",
+            ])
+            .args([
+                "-o",
+                "Dir::Cache::srcpkgcache=",
+                "-o",
+                "APT::Sandbox::User=root",
+            ])
+            .arg("-o")
+            .arg(format!("Dir::State::lists={}", lists.display()))
+            .arg("-o")
+            .arg(format!("APT::Architectures={architecture}"))
+            .args(args);
+        process::take(&mut apt, LIMIT)
+    };
+    // One of the lists may be away: what counts is whether the package comes.
+    let _ = apt(&["update"]);
+    apt(&["download", &format!("musl-dev:{architecture}")])?;
+    let entries = fs::read_dir(tree).map_err(|error| error.to_string())?;
+    let package = entries
+        .flatten()
+        .map(|entry| entry.path())
+        .find(|path| path.extension().is_some_and(|end| end == "deb"));
+    let package = package.ok_or("apt-get wrote no package")?;
+    let mut unpack = Command::new("dpkg-deb");
+    process::take(unpack.arg("-x").arg(package).arg(tree), LIMIT)?;
+    fs::remove_dir_all(&lists).map_err(|error| error.to_string())
+}
