@@ -10,12 +10,26 @@ use std::time::{Duration, Instant};
 use crate::terminal;
 
 /// `cargo` of the toolchain that runs us, in folder `root`, without standard input.
+///
+/// What the cargo that runs us says of this package is left out: build scripts such as `ring`'s would read it, and all that stands on them
+/// would be built anew after each `cargo build` of the reader's.
 pub fn cargo(root: &Path, args: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Command {
     let program = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(program);
     command.current_dir(root).args(args);
+    for (name, _) in std::env::vars_os() {
+        if OF_A_PACKAGE
+            .iter()
+            .any(|start| name.as_encoded_bytes().starts_with(start.as_bytes()))
+        {
+            command.env_remove(name);
+        }
+    }
     command
 }
+
+/// How the variables begin that cargo sets for a program that it runs.
+const OF_A_PACKAGE: [&str; 3] = ["CARGO_PKG_", "CARGO_MANIFEST_", "CARGO_BIN_"];
 
 /// Runs a command to its end with its output shown.
 pub fn show(command: &mut Command) -> Result<(), String> {

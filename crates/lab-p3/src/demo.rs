@@ -32,12 +32,20 @@ const PROTOCOLS: [Variant; 4] = [
 /// Networks that are tried for one route.
 const NETWORKS: u64 = 20;
 
+/// Why the paper's protocol may fall behind (docs/p3.md says when).
+const ONCE: &str = "P³ floods its plan once and asks once for what is missing; if either is lost, the transfer ends. Late \
+    starts and unequal clocks, which this receiver has, lose more of them.";
+
 fn run(order: &Order<'_>) -> Result<DemoResult, RunError> {
     let plan = order.plan(&SYSTEM, SCENARIO, &[])?;
     let finished = order.finished(|seed| network(&plan, seed, order))?;
     let row = |(place, variant): (usize, Variant)| {
         let name = (variant.label(), variant == Variant::Improved);
-        Row::new(name, order, &plan, &finished, place)
+        let row = Row::new(name, order, &plan, &finished, place);
+        match variant {
+            Variant::Paper => row.behind(ONCE),
+            _ => row,
+        }
     };
     let rows = PROTOCOLS.into_iter().enumerate().map(row);
     let hops: Vec<f64> = finished
