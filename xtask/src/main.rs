@@ -57,6 +57,8 @@ Usage: cargo xtask COMMAND
                       `cargo xtask storm --help`
   page [--check]      Build the page of `chappe view` from web/ (needs Node 20), or compare it
   picture             Draw the README's picture of `chappe view` (needs Node 20 and Chromium)
+  frames              Measure how long the page of `chappe view` takes for a frame of a thousand nodes (needs Node 20 and
+                      Chromium). Some two minutes, on a machine with nothing else to do
   book                Make a book of the pages under target/book, and follow every link in it; builds mdBook once
   python              Build the wheel of bindings/python in an environment under target/, and run its tests (needs
                       Python 3.10 and a registry of packages)
@@ -88,6 +90,7 @@ fn main() -> ExitCode {
         ("page", []) => page::alone(false),
         ("page", [flag]) if flag == "--check" => page::alone(true),
         ("picture", []) => page::picture(),
+        ("frames", []) => page::frames(),
         ("book", []) => book::alone(),
         ("python", []) => python::alone(),
         ("readme", []) => demo::write_readme(),
