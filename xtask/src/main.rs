@@ -51,8 +51,8 @@ Usage: cargo xtask COMMAND
                       docs/benchmarks. Installs ns-3 from Debian (as root) or PyPI
   dist [PART...]      Make what is shipped, under target/dist: static programs, a Debian package that is installed and
                       removed in a copy of this system, a wheel, a bill of materials, checksums. Half an hour on two
-                      cores. Parts: programs, bill, deb, wheel, container, libraries, dependencies, twice, checksums, or one
-                      program such as chappe-link-aarch64; --once makes all but `twice`, the comparison of two builds
+                      cores. Parts: programs, bill, deb, wheel, container, libraries, semver, dependencies, twice,
+                      checksums, or one program such as chappe-link-aarch64; --once makes all but `twice`, the comparison of two builds
   storm [OPTIONS]     Run random scenarios with faults through every system and shrink those that fail; see
                       `cargo xtask storm --help`
   page [--check]      Build the page of `chappe view` from web/ (needs Node 20), or compare it

@@ -1,6 +1,5 @@
 //! Whether a library's interface changed more than its version says, against the newest release.
 
-use std::process::Command;
 use std::time::Duration;
 
 use super::Dist;
