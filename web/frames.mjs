@@ -66,6 +66,7 @@ async function measure(name, steps, act) {
   }, [steps, act]);
   const spent = costs((await browser.stopTracing()).toString());
   console.log(`${name} (n=${times.drawn.length})
+  together, of processor        ${ranks(spent.map((frame) => frame.ours + frame.browser))}
   scripting, of processor       ${ranks(spent.map((frame) => frame.ours))}
   the browser, of processor     ${ranks(spent.map((frame) => frame.browser))}
   drawing, by the clock         ${ranks(times.drawn)}

@@ -5,6 +5,7 @@ mod container;
 mod deb;
 mod emulated;
 mod sbom;
+mod semver;
 mod standard;
 
 use std::fs;
@@ -112,13 +113,14 @@ struct Dist<'a> {
 }
 
 /// What `cargo xtask dist PART...` makes alone.
-const PARTS: [&str; 9] = [
+const PARTS: [&str; 10] = [
     "programs",
     "bill",
     "deb",
     "wheel",
     "container",
     "libraries",
+    "semver",
     "dependencies",
     "twice",
     "checksums",
@@ -234,6 +236,10 @@ impl Dist<'_> {
         }
         if asked.part("libraries") {
             report.step("libraries as packages", || self.libraries());
+        }
+        if asked.part("semver") {
+            let libraries = self.publishable();
+            report.step("versions", || semver::check(self, &libraries));
         }
         if asked.part("dependencies") {
             report.step("dependencies", || deny::check(&self.workspace.root));
@@ -372,13 +378,17 @@ impl Dist<'_> {
         Outcome::from(done())
     }
 
-    /// The libraries as crates.io would get them, each built from its package alone.
-    fn libraries(&self) -> Outcome {
+    fn publishable(&self) -> Vec<&str> {
         let members = self.workspace.members.iter();
-        let libraries: Vec<&str> = members
+        members
             .filter(|member| member.publishable)
             .map(|member| &*member.name)
-            .collect();
+            .collect()
+    }
+
+    /// The libraries as crates.io would get them, each built from its package alone.
+    fn libraries(&self) -> Outcome {
+        let libraries = self.publishable();
         let root = &self.workspace.root;
         let mut cargo = process::cargo(root, ["publish", "--dry-run", "--quiet", "--locked"]);
         for library in &libraries {

@@ -51,12 +51,14 @@ Usage: cargo xtask COMMAND
                       docs/benchmarks. Installs ns-3 from Debian (as root) or PyPI
   dist [PART...]      Make what is shipped, under target/dist: static programs, a Debian package that is installed and
                       removed in a copy of this system, a wheel, a bill of materials, checksums. Half an hour on two
-                      cores. Parts: programs, bill, deb, wheel, container, libraries, dependencies, twice, checksums, or one
-                      program such as chappe-link-aarch64; --once makes all but `twice`, the comparison of two builds
+                      cores. Parts: programs, bill, deb, wheel, container, libraries, semver, dependencies, twice,
+                      checksums, or one program such as chappe-link-aarch64; --once makes all but `twice`, the comparison of two builds
   storm [OPTIONS]     Run random scenarios with faults through every system and shrink those that fail; see
                       `cargo xtask storm --help`
   page [--check]      Build the page of `chappe view` from web/ (needs Node 20), or compare it
   picture             Draw the README's picture of `chappe view` (needs Node 20 and Chromium)
+  frames              Measure how long the page of `chappe view` takes for a frame of a thousand nodes (needs Node 20 and
+                      Chromium). Some two minutes, on a machine with nothing else to do
   book                Make a book of the pages under target/book, and follow every link in it; builds mdBook once
   python              Build the wheel of bindings/python in an environment under target/, and run its tests (needs
                       Python 3.10 and a registry of packages)
@@ -88,6 +90,7 @@ fn main() -> ExitCode {
         ("page", []) => page::alone(false),
         ("page", [flag]) if flag == "--check" => page::alone(true),
         ("picture", []) => page::picture(),
+        ("frames", []) => page::frames(),
         ("book", []) => book::alone(),
         ("python", []) => python::alone(),
         ("readme", []) => demo::write_readme(),

@@ -164,6 +164,56 @@ pub fn picture() -> Result<(), String> {
     process::show(draw.env("CHAPPE_CHROMIUM", &chromium).current_dir(&folder))
 }
 
+/// A run of a thousand nodes: two million receptions and a million readings, which the page must draw 60 times a second.
+const LARGE: [&str; 14] = [
+    "sim",
+    "examples/mesh-flows.toml",
+    "--seed",
+    "1",
+    "--quiet",
+    "--record-all",
+    "--set",
+    "network.nodes=1000",
+    "--set",
+    "network.area=[\"3750 m\",\"3750 m\"]",
+    "--set",
+    "run.limit=4 s",
+    "--set",
+    "protocol.probing=2 s",
+];
+
+/// `cargo xtask frames`: measures how long the page takes for a frame of a large run.
+pub fn frames() -> Result<(), String> {
+    let workspace = Workspace::load()?;
+    let (folder, chromium) = match ready(&workspace.root) {
+        Ok(ready) => ready,
+        Err(Outcome::Failed(why) | Outcome::Skipped(why) | Outcome::Passed(why)) => {
+            return Err(why);
+        }
+    };
+    let root = &workspace.root;
+    process::show(&mut process::cargo(
+        root,
+        ["build", "--release", "-p", "chappe"],
+    ))?;
+    let chappe = workspace.target.join("release/chappe");
+    let large = root.join("target/web-test/large");
+    let page = large.with_extension("html");
+    let mut record = Command::new(&chappe);
+    record.args(LARGE).arg("--record").arg(&large);
+    process::show(record.current_dir(root).stdout(Stdio::null()))?;
+    let mut view = Command::new(&chappe);
+    view.arg("view").arg(&large).args(["--quiet", "--out"]);
+    process::show(view.arg(&page))?;
+    let mut measure = Command::new("node");
+    measure.arg("frames.mjs").arg(&page);
+    process::show(
+        measure
+            .env("CHAPPE_CHROMIUM", &chromium)
+            .current_dir(&folder),
+    )
+}
+
 /// The folder with Node's packages, and the browser.
 fn ready(root: &Path) -> Result<(PathBuf, String), Outcome> {
     let chromium = std::env::var("CHAPPE_CHROMIUM").unwrap_or_else(|_| CHROMIUM.to_owned());

@@ -60,7 +60,7 @@ fn source(root: &Path) -> Option<PathBuf> {
 pub struct Standard {
     /// Arguments for Cargo; none with rustup's library.
     pub args: Vec<&'static str>,
-    /// Flags for rustc.
+    /// Where rustc finds the C library, where rustup brings none, and how paths of the source are named.
     pub flags: Vec<String>,
 }
 
