@@ -43,6 +43,8 @@ pub struct Package {
     pub also: Vec<String>,
     /// `also-for-tests` of the same table.
     pub also_for_tests: Vec<String>,
+    /// `hosted` of the same table: why this one needs an operating system, though its role needs none.
+    pub hosted: Option<String>,
 }
 
 /// A library, program, test, example or benchmark of a package.
@@ -187,6 +189,7 @@ fn package(value: &Value, root: &Path) -> Result<Package, String> {
         role: declared["role"].as_str().map(str::to_owned),
         also: names(declared, "also"),
         also_for_tests: names(declared, "also-for-tests"),
+        hosted: declared["hosted"].as_str().map(str::to_owned),
     })
 }
 

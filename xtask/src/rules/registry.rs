@@ -4,9 +4,10 @@ use super::{Finding, roles};
 use crate::workspace::{Package, Workspace};
 
 /// Each library that a registry may have is described, can be found by words and categories, has the category `no-std` exactly if its role
-/// runs without an operating system, and has pages with all its features.
+/// runs without an operating system, which a proof shows, and has pages with all its features.
 pub fn rule(workspace: &Workspace) -> Vec<Finding> {
-    let bare: Vec<&str> = roles::bare(workspace).map(|bare| &*bare.name).collect();
+    let bare = roles::bare(workspace).filter(|package| package.hosted.is_none());
+    let bare: Vec<&str> = bare.map(|bare| &*bare.name).collect();
     let libraries = workspace
         .members
         .iter()
@@ -14,6 +15,21 @@ pub fn rule(workspace: &Workspace) -> Vec<Finding> {
     libraries
         .flat_map(|library| missing(workspace, library, bare.contains(&&*library.name)))
         .collect()
+}
+
+/// What is built and linked without an operating system.
+const PROOFS: [&str; 3] = [
+    "proof/no-std/Cargo.toml",
+    "proof/no-std-alloc/Cargo.toml",
+    "proof/p3-relay/Cargo.toml",
+];
+
+/// Whether a manifest depends on this package.
+fn names(workspace: &Workspace, manifest: &str, package: &str) -> bool {
+    let text = workspace.text(manifest).unwrap_or_default();
+    let mut lines = text.lines();
+    lines
+        .any(|line| line.starts_with(package) && line[package.len()..].starts_with([' ', '.', '=']))
 }
 
 fn missing(workspace: &Workspace, library: &Package, is_bare: bool) -> Vec<Finding> {
@@ -32,6 +48,13 @@ fn missing(workspace: &Workspace, library: &Package, is_bare: bool) -> Vec<Findi
             &format!("has no `{key}`, by which crates.io shows and finds it"),
         );
     }
+    want(
+        !is_bare
+            || PROOFS
+                .iter()
+                .any(|proof| names(workspace, proof, &library.name)),
+        "is in no proof that it needs no operating system: add it to one, or say in `hosted` what it needs one for",
+    );
     let says = text
         .lines()
         .any(|line| line.starts_with("categories = ") && line.contains("\"no-std\""));
