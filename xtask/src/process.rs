@@ -10,22 +10,23 @@ use std::time::{Duration, Instant};
 use crate::terminal;
 
 /// `cargo` of the toolchain that runs us, in folder `root`, without standard input.
-///
-/// What the cargo that runs us says of this package is left out: build scripts such as `ring`'s would read it, and all that stands on them
-/// would be built anew after each `cargo build` of the reader's.
 pub fn cargo(root: &Path, args: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Command {
     let program = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(program);
     command.current_dir(root).args(args);
+    forget_package(&mut command);
+    command
+}
+
+/// Keeps from a command that may build something what the cargo that runs us says of this package. Build scripts such as `ring`'s would
+/// read it, and all that stands on them would be built anew after each `cargo build` of the reader's.
+pub fn forget_package(command: &mut Command) {
     for (name, _) in std::env::vars_os() {
-        if OF_A_PACKAGE
-            .iter()
-            .any(|start| name.as_encoded_bytes().starts_with(start.as_bytes()))
-        {
+        let of_package = |start: &&str| name.as_encoded_bytes().starts_with(start.as_bytes());
+        if OF_A_PACKAGE.iter().any(|start| of_package(&start)) {
             command.env_remove(name);
         }
     }
-    command
 }
 
 /// How the variables begin that cargo sets for a program that it runs.

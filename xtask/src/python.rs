@@ -70,6 +70,7 @@ impl Environment {
         path.push(":");
         path.push(std::env::var_os("PATH").unwrap_or_default());
         command.env("PATH", path).env("VIRTUAL_ENV", &self.0);
+        process::forget_package(&mut command);
         command
     }
 
