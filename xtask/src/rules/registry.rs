@@ -76,6 +76,7 @@ fn missing(workspace: &Workspace, library: &Package, is_bare: bool) -> Vec<Findi
 mod tests {
     use super::super::planted;
     use super::*;
+    use crate::workspace::TextFile;
 
     #[test]
     fn libraries_are_ready_for_a_registry_here() {
@@ -84,21 +85,29 @@ mod tests {
 
     #[test]
     fn a_library_that_is_not_ready_is_found() {
-        let find = |role: &str, publishable: bool, text: &str| {
+        let find = |role: &str, publishable: bool, text: &str, proof: Option<&str>| {
             let mut workspace = planted::file("crates/novelty/Cargo.toml", text);
             let mut member = planted::member("crates/novelty", role);
             member.publishable = publishable;
             workspace.members.push(member);
+            workspace.files.extend(proof.map(|text| TextFile {
+                path: PROOFS[0].to_owned(),
+                text: text.to_owned(),
+            }));
             rule(&workspace).len()
         };
+        let proven = Some("chappe-novelty = { path = \"../../crates/novelty\" }\n");
         let whole = "description = \"x\"\nkeywords = []\ncategories = [\"algorithms\", \"no-std\"]\n[package.metadata.docs.rs]\nall-features = true\n";
-        assert_eq!(find("protocol", true, whole), 0);
-        assert_eq!(find("simulator", true, whole), 1);
+        assert_eq!(find("protocol", true, whole, proven), 0);
+        assert_eq!(find("protocol", true, whole, None), 1);
+        let other = Some("chappe-novelty-two = \"1\"\n");
+        assert_eq!(find("protocol", true, whole, other), 1);
+        assert_eq!(find("simulator", true, whole, None), 1);
         assert_eq!(
-            find("protocol", true, &whole.replace(", \"no-std\"", "")),
+            find("protocol", true, &whole.replace(", \"no-std\"", ""), proven),
             1
         );
-        assert_eq!(find("protocol", true, ""), 5);
-        assert_eq!(find("protocol", false, ""), 0);
+        assert_eq!(find("protocol", true, "", proven), 5);
+        assert_eq!(find("protocol", false, "", None), 0);
     }
 }
