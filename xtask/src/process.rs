@@ -23,7 +23,7 @@ pub fn cargo(root: &Path, args: impl IntoIterator<Item = impl AsRef<OsStr>>) -> 
 pub fn forget_package(command: &mut Command) {
     for (name, _) in std::env::vars_os() {
         let of_package = |start: &&str| name.as_encoded_bytes().starts_with(start.as_bytes());
-        if OF_A_PACKAGE.iter().any(|start| of_package(start)) {
+        if OF_A_PACKAGE.iter().any(of_package) {
             command.env_remove(name);
         }
     }
