@@ -380,13 +380,6 @@ impl Signals {
 
 /// The largest sum of signals present at one moment from `start` on. It changes upwards only where a signal begins.
 fn peak(signals: &[Signal], start: AirTime) -> f64 {
-    let last = signals
-        .iter()
-        .fold(start, |last, signal| last.max(signal.start));
-    // Mostly all of them are on the air at once when the last one begins: no pairs need to be compared then.
-    if signals.iter().all(|signal| signal.end > last) {
-        return signals.iter().fold(0.0, |sum, signal| sum + signal.power);
-    }
     let at = |moment: AirTime| -> f64 {
         let present = signals
             .iter()
@@ -507,8 +500,8 @@ mod tests {
         );
     }
 
-    /// Goal: the shorter way for signals that are all on the air at once finds what comparing each pair does. Method: 2000 drawn sets of
-    /// none to five signals, their times multiples of 10 ns, of which some are all on the air at once and some not.
+    /// Goal: the moments at which a signal begins are enough. Method: the sum at each multiple of 10 ns, for 2000 drawn sets of none to five
+    /// signals whose times are such multiples, of which some are all on the air at once and some not.
     #[test]
     fn the_peak_is_the_largest_sum_at_any_moment() {
         let mut state = 7u64;
