@@ -71,6 +71,14 @@ fn runs(trial: &Trial, seeds: u64) -> Result<Runs, RunError> {
     (1..=seeds).map(|seed| trial.run(Seed(seed))).collect()
 }
 
+/// The trial, with RTS before each frame if that is asked.
+fn with_rts(mut trial: Trial, rts: bool) -> Trial {
+    if rts {
+        trial.access = trial.access.with_rts();
+    }
+    trial
+}
+
 fn of(runs: &Runs, value: impl Fn(&Measured) -> f64) -> String {
     shown(&runs.iter().map(value).collect::<Vec<_>>())
 }
@@ -164,10 +172,7 @@ fn figure5(seeds: u64) -> Result<(), RunError> {
                 (Method::Edca, false),
                 (Method::Edca, true),
             ] {
-                let mut trial = Trial::new(place, variant, method, SMALL);
-                if rts {
-                    trial.access = trial.access.with_rts();
-                }
+                let trial = with_rts(Trial::new(place, variant, method, SMALL), rts);
                 let runs = runs(&trial, seeds)?;
                 println!(
                     "5{name}: {source}, {}{}: first of second {}, slower of faster {}, seconds with three times the other {}",
@@ -192,10 +197,7 @@ fn figure7(seeds: u64) -> Result<(), RunError> {
         ("DPCLO", Variant::Paper, Method::Edca),
     ] {
         for rts in [false, true] {
-            let mut trial = Trial::new(PaperNetwork::Large, variant, method, LARGE);
-            if rts {
-                trial.access = trial.access.with_rts();
-            }
+            let trial = with_rts(Trial::new(PaperNetwork::Large, variant, method, LARGE), rts);
             let runs = runs(&trial, seeds)?;
             println!(
                 "7: {name}, {}{}: total {}, Jain {}, slowest of the mean {}, nearest of all {}",
