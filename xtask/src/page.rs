@@ -114,31 +114,27 @@ fn prepared(root: &Path) -> Result<PathBuf, Outcome> {
 
 /// Drives the page in a browser: two runs and figures.
 pub fn browser(workspace: &Workspace) -> Outcome {
-    let (folder, chromium) = match ready(&workspace.root) {
-        Ok(ready) => ready,
+    let browser = match Browser::ready(&workspace.root) {
+        Ok(browser) => browser,
         Err(outcome) => return outcome,
     };
     let done = shown(workspace).and_then(|page| {
-        let mut test = Command::new("node");
-        test.arg("test.mjs").arg(&page);
-        test.arg(page.with_file_name("screenshots"));
-        process::show(test.env("CHAPPE_CHROMIUM", &chromium).current_dir(&folder))
+        let mut test = browser.node("test.mjs");
+        test.arg(&page);
+        process::show(test.arg(page.with_file_name("screenshots")))
     });
-    match done.and_then(|()| live(workspace, &folder, &chromium)) {
+    match done.and_then(|()| live(workspace, &browser)) {
         Ok(what) => Outcome::Passed(format!("{what}; screenshots are in target/web-test")),
         Err(why) => Outcome::Failed(why),
     }
 }
 
 /// Drives the page of running daemons.
-fn live(workspace: &Workspace, folder: &Path, chromium: &str) -> Result<&'static str, String> {
-    let mut test = Command::new("node");
-    test.arg("live.mjs")
-        .arg(workspace.target.join("release/chappe"))
+fn live(workspace: &Workspace, browser: &Browser) -> Result<&'static str, String> {
+    let mut test = browser.node("live.mjs");
+    test.arg(workspace.target.join("release/chappe"))
         .arg(workspace.root.join(DAEMON))
-        .arg(workspace.root.join("target/web-test/screenshots"))
-        .env("CHAPPE_CHROMIUM", chromium)
-        .current_dir(folder);
+        .arg(workspace.root.join("target/web-test/screenshots"));
     let status = process::status(&mut test)?;
     match status.code() {
         Some(0) => Ok("runs, figures and running daemons"),
@@ -150,18 +146,10 @@ fn live(workspace: &Workspace, folder: &Path, chromium: &str) -> Result<&'static
 /// `cargo xtask picture`: draws the README's picture of the page.
 pub fn picture() -> Result<(), String> {
     let workspace = Workspace::load()?;
-    let (folder, chromium) = match ready(&workspace.root) {
-        Ok(ready) => ready,
-        Err(Outcome::Failed(why) | Outcome::Skipped(why) | Outcome::Passed(why)) => {
-            return Err(why);
-        }
-    };
+    let browser = Browser::needed(&workspace.root)?;
     let page = shown(&workspace)?;
-    let mut draw = Command::new("node");
-    draw.arg("picture.mjs")
-        .arg(page)
-        .arg(workspace.root.join(PICTURE));
-    process::show(draw.env("CHAPPE_CHROMIUM", &chromium).current_dir(&folder))
+    let mut draw = browser.node("picture.mjs");
+    process::show(draw.arg(page).arg(workspace.root.join(PICTURE)))
 }
 
 /// A run of a thousand nodes: two million receptions and a million readings, which the page must draw 60 times a second.
@@ -185,12 +173,7 @@ const LARGE: [&str; 14] = [
 /// `cargo xtask frames`: measures how long the page takes for a frame of a large run.
 pub fn frames() -> Result<(), String> {
     let workspace = Workspace::load()?;
-    let (folder, chromium) = match ready(&workspace.root) {
-        Ok(ready) => ready,
-        Err(Outcome::Failed(why) | Outcome::Skipped(why) | Outcome::Passed(why)) => {
-            return Err(why);
-        }
-    };
+    let browser = Browser::needed(&workspace.root)?;
     let root = &workspace.root;
     process::show(&mut process::cargo(
         root,
@@ -205,23 +188,41 @@ pub fn frames() -> Result<(), String> {
     let mut view = Command::new(&chappe);
     view.arg("view").arg(&large).args(["--quiet", "--out"]);
     process::show(view.arg(&page))?;
-    let mut measure = Command::new("node");
-    measure.arg("frames.mjs").arg(&page);
-    process::show(
-        measure
-            .env("CHAPPE_CHROMIUM", &chromium)
-            .current_dir(&folder),
-    )
+    process::show(browser.node("frames.mjs").arg(&page))
 }
 
-/// The folder with Node's packages, and the browser.
-fn ready(root: &Path) -> Result<(PathBuf, String), Outcome> {
-    let chromium = std::env::var("CHAPPE_CHROMIUM").unwrap_or_else(|_| CHROMIUM.to_owned());
-    if !Path::new(&chromium).exists() {
-        let why = format!("no {chromium}: `apt-get install chromium`");
-        return Err(Outcome::Skipped(why));
+/// The folder with Node's packages, and the browser that its programs drive.
+struct Browser {
+    folder: PathBuf,
+    chromium: String,
+}
+
+impl Browser {
+    fn ready(root: &Path) -> Result<Browser, Outcome> {
+        let chromium = std::env::var("CHAPPE_CHROMIUM").unwrap_or_else(|_| CHROMIUM.to_owned());
+        if !Path::new(&chromium).exists() {
+            let why = format!("no {chromium}: `apt-get install chromium`");
+            return Err(Outcome::Skipped(why));
+        }
+        let folder = prepared(root)?;
+        Ok(Browser { folder, chromium })
     }
-    Ok((prepared(root)?, chromium))
+
+    /// The same for a command that can do nothing without it.
+    fn needed(root: &Path) -> Result<Browser, String> {
+        Browser::ready(root).map_err(|outcome| match outcome {
+            Outcome::Failed(why) | Outcome::Skipped(why) | Outcome::Passed(why) => why,
+        })
+    }
+
+    /// A program of `web/`, to be run by Node.
+    fn node(&self, program: &str) -> Command {
+        let mut node = Command::new("node");
+        node.arg(program)
+            .env("CHAPPE_CHROMIUM", &self.chromium)
+            .current_dir(&self.folder);
+        node
+    }
 }
 
 /// Records two runs, makes figures, and writes a page of them.
