@@ -31,13 +31,13 @@ impl Measuring {
     }
 
     /// Whether the links are known well enough. `members` is the number of the others that are known, and `reached` tells whether a path
-    /// leads to each receiver.
+    /// leads to each receiver: it is asked only if that decides, since it searches all links.
     pub fn is_enough(
         &mut self,
         now: Instant,
         statistics: &Statistics,
         members: usize,
-        reached: bool,
+        reached: impl FnOnce() -> bool,
     ) -> bool {
         if self.members.0 != members {
             self.members = (members, now);
@@ -47,7 +47,7 @@ impl Measuring {
             .iter()
             .all(|near| near.from >= 1.0 && near.to == Some(1.0));
         let settled = now >= self.members.1 + QUIET && statistics.hellos_sent >= CLEAN;
-        now >= self.until || (reached && settled && clean && !near.is_empty())
+        now >= self.until || (settled && clean && !near.is_empty() && reached())
     }
 }
 
@@ -81,8 +81,8 @@ mod tests {
         let good = [(1.0, Some(1.0)); 2];
         let asked = |when: u64, statistics: &Statistics, reached| {
             let mut measuring = Measuring::new(Duration::from_secs(2));
-            measuring.is_enough(at(100), statistics, 2, reached);
-            measuring.is_enough(at(when), statistics, 2, reached)
+            measuring.is_enough(at(100), statistics, 2, || reached);
+            measuring.is_enough(at(when), statistics, 2, || reached)
         };
         assert!(asked(500, &statistics(10, &good), true));
         assert!(!asked(500, &statistics(9, &good), true), "few hellos");

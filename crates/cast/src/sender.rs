@@ -404,10 +404,9 @@ impl Sender<'_> {
         let patient = self
             .first_asked
             .is_none_or(|first| now >= first + LATECOMERS);
-        let receivers: Vec<u16> = self.receivers.keys().copied().collect();
-        let unreachable = unreachable(member, self.node, &receivers);
         let members = member.roster().others(now).count();
-        let reached = here > 0 && unreachable.is_empty();
+        let (node, receivers) = (self.node, &self.receivers);
+        let reached = || here > 0 && unreachable(member, node, receivers.keys()).is_empty();
         let measured = self.measuring.is_enough(now, statistics, members, reached);
         let begin = measured && (enough || waited) && (all_ready || patient);
         let done = here > 0 && self.is_over();
@@ -418,10 +417,11 @@ impl Sender<'_> {
             let links = member.links().and_then(|links| links_event(links));
             links.into_iter().for_each(|event| watch.event(event));
         }
+        let unreachable = unreachable(member, self.node, self.receivers.keys());
         member.begin(now, sent);
         self.begun = Some(now + statistics.still);
         watch.event(Event::Begun {
-            receivers,
+            receivers: self.receivers.keys().copied().collect(),
             unreachable,
         });
         Ok(())
@@ -518,11 +518,14 @@ impl Sender<'_> {
 }
 
 /// The receivers to which no path leads.
-fn unreachable(member: &Member, from: u16, receivers: &[u16]) -> Vec<u16> {
+fn unreachable<'r>(
+    member: &Member,
+    from: u16,
+    receivers: impl Iterator<Item = &'r u16>,
+) -> Vec<u16> {
     let paths = member.links().map(|links| links.etx_paths(from));
     let reaches = |node: &u16| paths.as_ref().is_some_and(|paths| paths.reaches(*node));
-    let lost = receivers.iter().filter(|node| !reaches(node));
-    lost.copied().collect()
+    receivers.copied().filter(|node| !reaches(node)).collect()
 }
 
 /// Reports a fault that does not stop the transfer.
