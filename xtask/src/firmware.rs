@@ -114,7 +114,8 @@ pub fn can_run() -> bool {
     process::exists(QEMU)
 }
 
-/// Programs of a package outside the workspace, built with the workspace's own versions.
+/// Programs of a package outside the workspace, built with the workspace's own versions. They are run or weighed before
+/// the next package is built, whose programs may have the same names.
 pub struct Image {
     built: PathBuf,
 }
@@ -145,12 +146,12 @@ impl Image {
     }
 }
 
-/// Builds and returns the folder of what was built.
+/// Builds programs of a package and returns the folder of all that is built.
 fn build(
     workspace: &Workspace,
     folder: &str,
     programs: &[&str],
-    target: &[&str],
+    more: &[&str],
 ) -> Result<PathBuf, String> {
     let package = workspace.root.join(folder);
     fs::copy(
@@ -158,14 +159,19 @@ fn build(
         package.join("Cargo.lock"),
     )
     .map_err(|why| format!("Cargo.lock: {why}"))?;
-    let name = folder.rsplit('/').next().unwrap_or(folder);
-    let built = workspace.target.join("xtask").join(name);
     let mut cargo = process::cargo(&package, ["build", "--release", "--quiet"]);
     programs.iter().for_each(|program| {
         cargo.args(["--bin", program]);
     });
-    process::show(cargo.arg("--target-dir").arg(&built).args(target))?;
+    let built = workspace.stand_alone_target();
+    process::show(cargo.arg("--target-dir").arg(&built).args(more))?;
     Ok(built)
+}
+
+/// Builds a package's `native`. It runs for a moment and is not weighed, so nothing is optimised.
+fn native(workspace: &Workspace, folder: &str) -> Result<PathBuf, String> {
+    let built = build(workspace, folder, &["native"], &process::UNOPTIMISED)?;
+    Ok(built.join("release/native"))
 }
 
 /// A program that printed the same here and on the board.
@@ -178,9 +184,9 @@ pub struct Run {
 
 /// Builds a package's `native` and `firmware`, runs both and compares what they print.
 pub fn compare(workspace: &Workspace, folder: &str) -> Result<Run, String> {
-    let built = build(workspace, folder, &["native"], &[])?;
+    let native = native(workspace, folder)?;
     let image = Image::build(workspace, folder, &["firmware"], &[])?;
-    let here = process::take(&mut Command::new(built.join("release/native")), LIMIT)?;
+    let here = process::take(&mut Command::new(native), LIMIT)?;
     let mut qemu = Command::new(QEMU);
     let there = process::take(qemu.args(BOARD).arg(image.path("firmware")), LIMIT)?;
     let (counted, sent): (Vec<&str>, Vec<&str>) =

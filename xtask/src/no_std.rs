@@ -111,12 +111,12 @@ fn build(workspace: &Workspace, name: &str, target: Option<&str>) -> Result<Path
     let folder = workspace.root.join("proof").join(name);
     fs::copy(workspace.root.join("Cargo.lock"), folder.join("Cargo.lock"))
         .map_err(|why| format!("Cargo.lock: {why}"))?;
-    // One folder for both, since they have one profile and share the crates below the protocols.
-    let mut built = workspace.target.join("xtask").join("proof");
+    let mut built = workspace.stand_alone_target();
     let mut cargo = process::cargo(&folder, ["build", "--release", "--quiet", "--target-dir"]);
     cargo.arg(&built);
     if let Some(target) = target {
-        cargo.args(["--target", target]);
+        // Nothing of these is linked or run.
+        cargo.args(["--target", target]).args(process::UNOPTIMISED);
         built.push(target);
     }
     process::show(&mut cargo)?;

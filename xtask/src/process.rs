@@ -9,6 +9,16 @@ use std::time::{Duration, Instant};
 
 use crate::terminal;
 
+/// What has cargo build as quickly as it can, in the profile that the package has.
+pub const UNOPTIMISED: [&str; 6] = [
+    "--config",
+    "profile.release.opt-level=0",
+    "--config",
+    "profile.release.lto=\"off\"",
+    "--config",
+    "profile.release.codegen-units=16",
+];
+
 /// `cargo` of the toolchain that runs us, in folder `root`, without standard input.
 pub fn cargo(root: &Path, args: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Command {
     let program = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());

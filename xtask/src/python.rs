@@ -42,9 +42,9 @@ fn made(root: &Path) -> Outcome {
         Ok(environment) => environment,
         Err(why) => return Outcome::Skipped(why),
     };
-    // A test compares the same protocol in Rust; both at once, so that they share what they are built of.
+    // A test compares the same protocol in Rust.
     let mut rust = process::cargo(root, ["build", "--release", "--quiet"]);
-    rust.args(["--package", "trickle", "--package", "chappe-python"]);
+    rust.args(["--package", "trickle"]);
     if let Err(why) = process::show(&mut rust) {
         return Outcome::Failed(format!("cargo build: {why}"));
     }

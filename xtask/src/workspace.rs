@@ -111,6 +111,12 @@ impl Workspace {
         manifests.filter(outside).collect()
     }
 
+    /// Where those are built. One folder, since they share procedural macros and most libraries; a program replaces that
+    /// of another package that has its name.
+    pub fn stand_alone_target(&self) -> PathBuf {
+        self.target.join("xtask/stand-alone")
+    }
+
     fn from_metadata(metadata: &Value) -> Result<Workspace, String> {
         let root = PathBuf::from(string(metadata, "workspace_root")?);
         let mut workspace = Workspace {

@@ -39,8 +39,7 @@ def program():
     if given:
         shutil.copy2(given, SCRIPTS / name)
         return
-    # Both at once, so that both are built with the same features of what they share.
-    packages = ["--package", "chappe", "--package", "chappe-python"]
-    subprocess.run(["cargo", "build", "--release", *packages], cwd=ROOT, check=True)
+    # Without the module, which maturin builds in an environment of its own and would build again.
+    subprocess.run(["cargo", "build", "--release", "--package", "chappe"], cwd=ROOT, check=True)
     target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
     shutil.copy2(target / "release" / name, SCRIPTS / name)
