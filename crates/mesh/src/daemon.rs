@@ -15,7 +15,7 @@ use chappe_sys::{Error, Links};
 
 use crate::answers::Answers;
 use crate::exports::Exports;
-use crate::node::{Node, mtu_of};
+use crate::node::Node;
 use crate::packet::Net;
 use crate::segments::{self, Joiner};
 use crate::settings::NodeConfig;
@@ -76,19 +76,16 @@ impl Mesh {
         let frame_max = ports.iter().map(|port| port.caps().frame_max).min();
         let frame_max =
             frame_max.ok_or_else(|| Error::invalid("open the mesh", "no interface is given"))?;
-        let most = mtu_of(frame_max);
-        if config.node.mtu == 0 {
-            config.node.mtu = most;
-        }
         let seed = Seed(chappe_sys::random_u64()?);
         let seconds = SystemTime::UNIX_EPOCH
             .elapsed()
             .map_or(0, |since| since.as_secs() as u32);
-        let mtu = config.node.mtu;
         let networks = config.node.networks.clone();
         let mut node = Node::new(config.node.clone(), frame_max, Instant::ZERO, seed, seconds)
             .map_err(|why| Error::invalid("set up the node", &why))?;
         node.join(config.membership.clone());
+        let mtu = node.mtu();
+        config.node.mtu = mtu;
         let tun = Tun::create_joining(&config.device)?;
         tun.join(true)?;
         let links = Links::open()?;

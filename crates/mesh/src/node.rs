@@ -37,6 +37,29 @@ fn mtu_most(frame_max: usize) -> usize {
     frame_max.saturating_sub(AROUND + ROUTED)
 }
 
+/// Octets of the longest packet that each path of IPv6 carries (RFC 8200, section 5). An interface with less has no IPv6.
+const IPV6_LEAST: usize = 1280;
+
+/// The MTU of a node: the asked one, or the longest that leaves room for a small packet, and enough for IPv6.
+fn fitting_mtu(config: &NodeConfig, frame_max: usize) -> Result<usize, String> {
+    let has_ipv6 = config.networks.iter().any(|net| net.address.is_ipv6());
+    let least = if has_ipv6 { IPV6_LEAST } else { 0 };
+    let mtu = match config.mtu {
+        0 => mtu_of(frame_max).max(least),
+        asked => asked,
+    };
+    let most = mtu_most(frame_max);
+    if mtu > most {
+        return Err(format!("an MTU of {mtu} does not fit: frames carry {most}"));
+    }
+    if mtu < least {
+        return Err(format!(
+            "an MTU of {mtu} is too short for a network of IPv6, which needs {least}"
+        ));
+    }
+    Ok(mtu)
+}
+
 /// A node: the network's side is a [`LinkNode`], the host's side are [`offer`](Self::offer) and [`deliver`](Self::deliver).
 #[derive(Debug)]
 pub struct Node {
@@ -179,19 +202,13 @@ impl Node {
     /// A node that begins at `now`. `seed` must be unpredictable, and `seconds` the time of day. Fails if the configuration
     /// contradicts itself; the text says how.
     pub fn new(
-        config: NodeConfig,
+        mut config: NodeConfig,
         frame_max: usize,
         now: Instant,
         seed: Seed,
         seconds: u32,
     ) -> Result<Node, String> {
-        let most = mtu_most(frame_max);
-        if config.mtu > most {
-            return Err(format!(
-                "an MTU of {} does not fit: frames carry {most}",
-                config.mtu
-            ));
-        }
+        config.mtu = fitting_mtu(&config, frame_max)?;
         let number = config.number;
         let stream = |trial| -> Stream { seed.stream(Purpose::Trial(trial)) };
         let life = stream(0).below(256) as u8;
@@ -227,6 +244,11 @@ impl Node {
             counters: NodeCounters::default(),
             config,
         })
+    }
+
+    /// The longest packet of the host in octets.
+    pub fn mtu(&self) -> usize {
+        self.config.mtu
     }
 
     /// The configuration of this node.

@@ -34,7 +34,7 @@ pub struct NodeConfig {
     pub hop: Hop,
     /// About how many nodes the mesh has: it sets how often nodes tell of themselves and how much they remember.
     pub size: u16,
-    /// The longest IP packet in octets, the same on all nodes.
+    /// The longest IP packet in octets, the same on all nodes. 0: what frames carry beside a small packet, and enough for IPv6.
     pub mtu: usize,
     /// Whether packets of the host to groups and to all go to every node that is reachable, to each as a packet of its own.
     pub groups: bool,
@@ -192,6 +192,42 @@ mod tests {
     use super::*;
     use crate::node::Node;
     use chappe_core::{Bitrate, Instant, Seed};
+
+    /// A node that asks for no MTU over UDP on an interface of 1500 octets, whose frames carry 1433.
+    fn unasked(networks: &[&str]) -> NodeConfig {
+        let networks = networks.iter().map(|net| Net::parse(net).unwrap());
+        NodeConfig {
+            number: 1,
+            networks: networks.collect(),
+            behind: Vec::new(),
+            air: Air::wired(Bitrate(100_000_000)),
+            hop: Hop::Unicast,
+            size: 32,
+            mtu: 0,
+            groups: false,
+        }
+    }
+
+    /// An MTU that is found carries IPv6, or is refused with a reason. The device of such a node could not be given its address.
+    #[test]
+    fn a_found_mtu_serves_the_networks() {
+        let mtu = |config: NodeConfig, frame_max| {
+            Node::new(config, frame_max, Instant::ZERO, Seed(1), 0).map(|node| node.mtu())
+        };
+        let both = ["10.77.0.0/16", "fd77::/64"];
+        assert!(mtu(unasked(&both[..1]), 1433).unwrap() < 1280);
+        assert_eq!(mtu(unasked(&both), 1433), Ok(1280));
+        assert_eq!(
+            mtu(unasked(&both), 1300).unwrap_err(),
+            "an MTU of 1280 does not fit: frames carry 1232"
+        );
+        let asked = |mtu| NodeConfig {
+            mtu,
+            ..unasked(&both)
+        };
+        let short = mtu(asked(1200), 1433).unwrap_err();
+        assert!(short.contains("too short for a network of IPv6"), "{short}");
+    }
 
     /// Every medium, rate and size gives a router. Ethernet of 1 Gbit/s did not.
     #[test]

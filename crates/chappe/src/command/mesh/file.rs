@@ -43,8 +43,7 @@ struct Table {
     recovery: RecoveryName,
     #[serde(default)]
     carrier: CarrierName,
-    #[serde(default = "mtu")]
-    mtu: Located<usize>,
+    mtu: Option<Located<usize>>,
     #[serde(default = "size")]
     size: Located<u16>,
     behind: Option<Located<Vec<String>>>,
@@ -84,9 +83,15 @@ enum CarrierName {
     Udp,
 }
 
-/// What every interface of 1500 octets carries, with some to spare.
-fn mtu() -> Located<usize> {
-    Located::nowhere(1400)
+impl CarrierName {
+    /// The longest packet on interfaces of 1500 octets. Over UDP that is what IPv6 needs, as 1365 octets fit and a small packet
+    /// shall ride with a full one.
+    fn usual_mtu(self) -> usize {
+        match self {
+            CarrierName::Ethernet => 1400,
+            CarrierName::Udp => 1280,
+        }
+    }
 }
 
 fn size() -> Located<u16> {
@@ -205,11 +210,12 @@ impl Table {
                 "a node announces 16 at most, two of them for a gateway",
             ));
         }
-        let mtu = *self.mtu.get_ref();
+        let asked = self.mtu.as_ref();
+        let mtu = asked.map_or(self.carrier.usual_mtu(), |mtu| *mtu.get_ref());
         if mtu != 0 && !(1280..=9000).contains(&mtu) {
             let message = format!("an MTU of {mtu} is not possible");
             return Err(source.wrong(
-                self.mtu.span(),
+                asked.map_or(0..0, Located::span),
                 message,
                 "1280 (the least of IPv6) to 9000, or 0",
             ));
