@@ -46,13 +46,13 @@ const HOPELESS: f64 = -25.0;
 /// Mean powers between `nodes` nodes of a building drawn from a seed, for a radio with this sensitivity.
 pub fn powers(nodes: usize, sensitivity: Dbm, seed: Seed) -> LinkPowers {
     let (quick, walk) = (Quick::get(), Walk::new());
-    drawn(nodes, seed, |metres, random| {
+    drawn(nodes, seed, |apart, random| {
         let before = *random;
-        Pair::new((quick, &walk), metres, random)
+        Pair::new((quick, &walk), apart, random)
             .and_then(|pair| pair.rounded(sensitivity))
             .unwrap_or_else(|InDoubt| {
                 *random = before;
-                exact(&walk, metres, sensitivity, random)
+                exact(&walk, apart, sensitivity, random)
             })
     })
 }
@@ -63,16 +63,20 @@ type Both = Option<[[f32; CHANNELS]; 2]>;
 /// What is known of a value does not decide a rounding or a branch.
 struct InDoubt;
 
-/// The network whose pairs get their powers, by their distance, from the stream.
-fn drawn(nodes: usize, seed: Seed, mut pair: impl FnMut(f64, &mut Stream) -> Both) -> LinkPowers {
+/// The network whose pairs get their powers, by where they stand, from the stream.
+fn drawn(
+    nodes: usize,
+    seed: Seed,
+    mut pair: impl FnMut([f64; 2], &mut Stream) -> Both,
+) -> LinkPowers {
     let mut random = seed.stream(Purpose::Topology);
     let places: Vec<[f64; 2]> = (0..nodes).map(|_| place(&mut random)).collect();
     let mut tables: [Vec<f32>; CHANNELS] =
         std::array::from_fn(|_| vec![f32::NEG_INFINITY; nodes * nodes]);
     for a in 0..nodes {
         for b in a + 1..nodes {
-            let metres = libm::hypot(places[a][0] - places[b][0], places[a][1] - places[b][1]);
-            let Some([there, back]) = pair(metres, &mut random) else {
+            let apart = [places[a][0] - places[b][0], places[a][1] - places[b][1]];
+            let Some([there, back]) = pair(apart, &mut random) else {
                 continue;
             };
             for (table, (there, back)) in tables.iter_mut().zip(there.into_iter().zip(back)) {
@@ -91,8 +95,8 @@ fn drawn(nodes: usize, seed: Seed, mut pair: impl FnMut(f64, &mut Stream) -> Bot
 }
 
 /// The powers of a pair without any doubt.
-fn exact(walk: &Walk, metres: f64, sensitivity: Dbm, random: &mut Stream) -> Both {
-    let pair = Pair::new((&Exact, walk), metres, random).unwrap_or_default();
+fn exact(walk: &Walk, apart: [f64; 2], sensitivity: Dbm, random: &mut Stream) -> Both {
+    let pair = Pair::new((&Exact, walk), apart, random).unwrap_or_default();
     pair.rounded(sensitivity).unwrap_or_default()
 }
 
@@ -108,10 +112,10 @@ struct Pair {
 impl Pair {
     fn new<A: Arithmetic>(
         (by, walk): (&A, &Walk),
-        metres: f64,
+        apart: [f64; 2],
         random: &mut Stream,
     ) -> Result<Pair, InDoubt> {
-        let margin = -10.0 * EXPONENT * libm::log10(metres.max(1.0) / RANGE)
+        let margin = -10.0 * EXPONENT * by.log10(by.hypot(apart).max(1.0) / RANGE)
             + SHADOWING * by.normal(random)?;
         if A::DOUBT > 0.0 && (margin - HOPELESS).abs() <= A::DOUBT {
             return Err(InDoubt);

@@ -75,7 +75,8 @@ impl LinkPowers {
             .channels
             .get(&channel)
             .filter(|_| a < self.nodes && b < self.nodes);
-        let weaker = |table: &Arc<Vec<f32>>| table[a * self.nodes + b].min(table[b * self.nodes + a]);
+        let weaker =
+            |table: &Arc<Vec<f32>>| table[a * self.nodes + b].min(table[b * self.nodes + a]);
         Dbm(table.map_or(f64::NEG_INFINITY, |table| weaker(table).into()))
     }
 

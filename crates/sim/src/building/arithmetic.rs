@@ -18,6 +18,12 @@ pub(super) trait Arithmetic {
     /// A normal number of variance one, by Box and Muller's method.
     fn normal(&self, random: &mut Stream) -> Result<f64, InDoubt>;
 
+    /// The length of a step along two axes.
+    fn hypot(&self, step: [f64; 2]) -> f64;
+
+    /// The decadic logarithm of a positive number.
+    fn log10(&self, x: f64) -> f64;
+
     /// A power in decibels.
     fn decibels(&self, power: f64) -> Result<f64, InDoubt>;
 }
@@ -31,6 +37,14 @@ impl Arithmetic for Exact {
     fn normal(&self, random: &mut Stream) -> Result<f64, InDoubt> {
         let radius = libm::sqrt(-2.0 * libm::log(1.0 - random.fraction()));
         Ok(radius * libm::cos(2.0 * PI * random.fraction()))
+    }
+
+    fn hypot(&self, [x, y]: [f64; 2]) -> f64 {
+        libm::hypot(x, y)
+    }
+
+    fn log10(&self, x: f64) -> f64 {
+        libm::log10(x)
     }
 
     fn decibels(&self, power: f64) -> Result<f64, InDoubt> {
@@ -51,7 +65,8 @@ const DEEP: f64 = 0.01;
 ///
 /// A logarithm is off by less than 10^-14, since the first omitted term of its series is 2^-54 / 6. A radius is at least 0.014, so
 /// it is off by less than 10^-12, and a normal number by as much. The sum of a walk is off by three times that at most, a power of
-/// at least a hundredth by 3 * 10^-12 of itself over its root, which is 1.3 * 10^-10 dB. Shadowing adds 10^-11 dB.
+/// at least a hundredth by 3 * 10^-12 of itself over its root, which is 1.3 * 10^-10 dB. Shadowing adds 10^-11 dB,
+/// and the distance, whose logarithm counts sixty times, less.
 pub(super) struct Quick {
     /// For each slice one over its centre, and the logarithm of that centre.
     slices: [(f64, f64); SLICES],
@@ -114,11 +129,21 @@ impl Arithmetic for Quick {
     }
 
     #[inline]
+    fn hypot(&self, [x, y]: [f64; 2]) -> f64 {
+        (x * x + y * y).sqrt()
+    }
+
+    #[inline]
+    fn log10(&self, x: f64) -> f64 {
+        1.0 / LN_10 * self.ln(x)
+    }
+
+    #[inline]
     fn decibels(&self, power: f64) -> Result<f64, InDoubt> {
         if power < DEEP {
             return Err(InDoubt);
         }
-        Ok(10.0 / LN_10 * self.ln(power))
+        Ok(10.0 * self.log10(power))
     }
 }
 

@@ -5,8 +5,8 @@ use super::*;
 fn a_quick_network_has_the_bits_of_an_exact_one() {
     let (walk, sensitivity) = (Walk::new(), Dbm(-94.7));
     for seed in (1..=12).map(Seed) {
-        let exact = drawn(139, seed, |metres, random| {
-            exact(&walk, metres, sensitivity, random)
+        let exact = drawn(139, seed, |apart, random| {
+            exact(&walk, apart, sensitivity, random)
         });
         assert_eq!(powers(139, sensitivity, seed), exact);
     }
