@@ -8,7 +8,7 @@ use crate::id::{NodeId, Slot};
 use crate::ledger::{Ledger, Meeting};
 use crate::radio::{Radio, flag::*};
 use crate::rules::{Rejection, Rules};
-use crate::{AirTime, Loss, Losses, Power, Recorder};
+use crate::{AirTime, Loss, Power, Recorder};
 
 /// Why a loop over receivers stopped.
 pub(crate) enum Stop {
@@ -32,33 +32,6 @@ pub(crate) struct Limits {
     pub(crate) far: AirTime,
 }
 
-/// How many radios were away from a signal, by reason. Most receivers of a frame are, so they are counted here and booked once.
-#[derive(Default)]
-struct Missed {
-    down: usize,
-    asleep: usize,
-    elsewhere: usize,
-}
-
-impl Missed {
-    #[inline]
-    fn count(&mut self, why: Loss) {
-        self.down += usize::from(why == Loss::Down);
-        self.asleep += usize::from(why == Loss::Asleep);
-        self.elsewhere += usize::from(why == Loss::OtherChannel);
-    }
-
-    fn all(&self) -> usize {
-        self.down + self.asleep + self.elsewhere
-    }
-
-    fn book(&self, lost: &mut Losses) {
-        lost.add(Loss::Down, self.down as u64);
-        lost.add(Loss::Asleep, self.asleep as u64);
-        lost.add(Loss::OtherChannel, self.elsewhere as u64);
-    }
-}
-
 /// Moves a frame's first cursor: signals begin.
 #[inline]
 pub(crate) fn scan_starts<R: Recorder>(
@@ -77,7 +50,7 @@ pub(crate) fn scan_starts<R: Recorder>(
     };
     let reports = frame.counts() && ledger.reports_unheard();
     let first = frame.started as usize;
-    let (mut place, mut missed) = (first, Missed::default());
+    let (mut place, mut away) = (first, 0);
     let mut stop = Stop::End;
     for arrival in &frame.arrivals[first..] {
         let at = arrival.time(frame.begin);
@@ -89,24 +62,21 @@ pub(crate) fn scan_starts<R: Recorder>(
         }
         place += 1;
         if is_away {
-            let why = radio.away_why();
-            missed.count(why);
+            away += 1;
             // The radio may be switched on while the signal lasts, so its energy must be right all the time.
-            if why != Loss::OtherChannel {
+            if radio.is(ASLEEP | DOWN) {
                 let power = rejection.across(arrival.power, frame.channel, radio.channel);
                 radio.energy = radio.energy.plus(power);
                 radio.refresh(at, rules.carrier_sense);
             }
-            if reports {
-                let meeting = Meeting {
-                    node: arrival.receiver,
-                    at,
-                    started: at,
-                    power: arrival.power,
-                    others: Power::ZERO,
-                };
-                ledger.report_missed(frame, meeting, why);
-            }
+            let meeting = Meeting {
+                node: arrival.receiver,
+                at,
+                started: at,
+                power: arrival.power,
+                others: Power::ZERO,
+            };
+            ledger.pass(frame, meeting, radio.away_why());
             continue;
         }
         if arrival.power >= examined || !radio.is_idle(frame.channel, at) {
@@ -142,9 +112,8 @@ pub(crate) fn scan_starts<R: Recorder>(
     if frame.counts() {
         // Losses are counted once for the whole stretch. The receiver to examine is not among them.
         let examine = usize::from(matches!(stop, Stop::Examine(_)));
-        let weak = place - examine - first - missed.all();
+        let weak = place - examine - first - away;
         ledger.counters.lost.add(Loss::TooWeak, weak as u64);
-        missed.book(&mut ledger.counters.lost);
     }
     frame.started = place as u32;
     stop

@@ -148,10 +148,15 @@ impl<R: Recorder> Ledger<R> {
         self.digest.mix(meeting.at.0 ^ pair ^ outcome << 58);
     }
 
-    /// A radio that was off or on another channel missed a frame: in no digest, as it follows from the frame's start. For frames that count,
-    /// where such losses are reported.
-    pub(crate) fn report_missed(&mut self, frame: &Frame, meeting: Meeting, why: Loss) {
-        self.report(frame, meeting, Err(why));
+    /// A radio that was off or on another channel missed a frame: in no digest, as it follows from the frame's start.
+    #[inline]
+    pub(crate) fn pass(&mut self, frame: &Frame, meeting: Meeting, why: Loss) {
+        if frame.counts() {
+            self.counters.lost.count(why);
+            if self.reports_unheard() {
+                self.report(frame, meeting, Err(why));
+            }
+        }
     }
 
     fn report(&mut self, frame: &Frame, meeting: Meeting, outcome: Result<(), Loss>) {

@@ -1,4 +1,4 @@
-//! Goal: a gateway is told when the way back of a plan does not work, and only then. Method: the improved variant in an ideal
+//! Goal: a gateway learns that the way back of a plan does not work, and only then. Method: the improved variant in an ideal
 //! synchronous air that brings the destination fifty packets and no more, so that the attempt fails, and drops all answers or none.
 
 use crate::common;
