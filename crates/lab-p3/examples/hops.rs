@@ -1,5 +1,6 @@
 //! Where a transfer of the improved variant loses frames: by attempt, the nodes that missed the flood, and by group and hop
-//! what was sent, what arrived, and why the rest did not.
+//! what was sent, what arrived, and why the rest did not. At the end the mean and the least of all seeds, as they are and as they would be
+//! without the attempts of which no packet arrived, whose flood or question was lost.
 //!
 //! `cargo run --release -p chappe-lab-p3 --example hops -- SCENARIO FIRST_SEED LAST_SEED [SLOWER_THAN_KBIT]`
 
@@ -27,14 +28,27 @@ fn main() -> Result<(), RunError> {
     let text = std::fs::read_to_string(file).map_err(|_| usage())?;
     let plan = Plan::parse(&[&SYSTEM], "hops", &text)?;
     let slower = number(3).unwrap_or(u64::MAX);
+    let mut all = Vec::new();
     for seed in first..=last {
-        show(&plan, seed, slower)?;
+        all.push(show(&plan, seed, slower)?);
+    }
+    for (at, what) in ["as it is", "without attempts that brought nothing"]
+        .into_iter()
+        .enumerate()
+    {
+        let least = all.iter().map(|one| one[at]).fold(f64::INFINITY, f64::min);
+        let mean = all.iter().map(|one| one[at]).sum::<f64>() / all.len().max(1) as f64;
+        println!(
+            "{what}: mean {mean:.1}, least {least:.1} kbit/s, n = {}",
+            all.len()
+        );
     }
     Ok(())
 }
 
-/// Carries one seed's transfer and prints it if it is slower than `slower` kbit/s.
-fn show(plan: &Plan, seed: u64, slower: u64) -> Result<(), RunError> {
+/// Carries one seed's transfer and prints it if it is slower than `slower` kbit/s. Returns its rate, and that without the attempts that
+/// brought nothing.
+fn show(plan: &Plan, seed: u64, slower: u64) -> Result<[f64; 2], RunError> {
     let prepared = prepare(plan.network(seed)?);
     let with = P3::paper(Variant::Improved).tagged_by(Tagging::Segments);
     let spec = RunSpec::plain(plan, &prepared.network);
@@ -56,7 +70,15 @@ fn show(plan: &Plan, seed: u64, slower: u64) -> Result<(), RunError> {
             attempt.print(&prepared, &known);
         }
     }
-    Ok(())
+    let bits = prepared.network.transfers[0].object.len() as f64 * 8e-3;
+    let rate = |wasted: f64| {
+        if kbit > 0.0 {
+            bits / (bits / kbit - wasted)
+        } else {
+            0.0
+        }
+    };
+    Ok([kbit, rate(air.wasted())])
 }
 
 /// Frames of one hop and group.
@@ -89,6 +111,13 @@ struct Air {
 }
 
 impl Attempt {
+    /// Whether any packet arrived.
+    fn brought(&self) -> bool {
+        let last = self.plan.hops();
+        let mut hops = self.hops.iter();
+        hops.any(|((stage, ..), hop)| *stage == last && hop.heard > 0)
+    }
+
     fn place(&self, node: usize) -> Option<Place> {
         let node = node as u16;
         let end = |stage| Place {
@@ -248,6 +277,16 @@ fn kind(psdu: &[u8]) -> Option<(&'static str, u8, u16)> {
         Kind::Data | Kind::Coded => "DATA",
     };
     Some((name, header.flags.group, header.round.into()))
+}
+
+impl Air {
+    /// Seconds that went to attempts of which no packet arrived.
+    fn wasted(&self) -> f64 {
+        let next = self.attempts.iter().skip(1);
+        let pairs = self.attempts.iter().zip(next);
+        let in_vain = pairs.filter(|(attempt, _)| !attempt.brought());
+        in_vain.map(|(attempt, next)| next.at - attempt.at).sum()
+    }
 }
 
 impl Recorder for Air {

@@ -252,3 +252,6 @@ impl Links for Doubted<'_> {
         self.ratios.power(channel, from, to)
     }
 }
+
+#[cfg(test)]
+mod tests;

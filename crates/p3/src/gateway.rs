@@ -257,9 +257,9 @@ impl<S: Store, P: Planner> Gateway<S, P> {
         self.transfer = self.transfer.wrapping_add(1);
         // Sessions do not wrap: 2^32 transfers are more than a node makes, and the last one would be refused.
         self.session = self.session.saturating_add(1);
-        // Thin floods reach more, but one node alone may need all turns of its neighbour: after a failure they alternate. Nor do floods
-        // reach farther than they have turns.
-        let (thin, long) = (self.fruitless.is_multiple_of(2), self.fruitless > 0);
+        // Thin floods reach more, and another one has other silent turns. But one node alone may need all turns of its neighbour, so the
+        // third flood is not thin. Nor do floods reach farther than they have turns.
+        let (thin, long) = (self.fruitless % 3 != 2, self.fruitless > 0);
         let long = long || plan.is_long();
         let plan = plan.again(self.transfer, self.session);
         plan.thinly(thin).at_length(long)

@@ -13,10 +13,13 @@
 //! | direct path | 4 times the scattered power, coherence 20 MHz | links good on 26: 94, 91, 98 % delivered on 15, 20, 25 |
 //! | direction | 0.83 dB each way | deviation of 1.17 dB between the two directions' RSSI |
 
+mod arithmetic;
+
 use chappe_core::{Dbm, Purpose, Seed, Stream};
 
 use crate::LinkPowers;
 use crate::dot15d4::{CHANNEL_MAX, CHANNEL_MIN};
+use arithmetic::{Arithmetic, Exact, Quick};
 
 /// How many channels there are at 2.4 GHz.
 const CHANNELS: usize = (CHANNEL_MAX - CHANNEL_MIN + 1) as usize;
@@ -42,24 +45,42 @@ const HOPELESS: f64 = -25.0;
 
 /// Mean powers between `nodes` nodes of a building drawn from a seed, for a radio with this sensitivity.
 pub fn powers(nodes: usize, sensitivity: Dbm, seed: Seed) -> LinkPowers {
+    let (quick, walk) = (Quick::get(), Walk::new());
+    drawn(nodes, seed, |apart, random| {
+        let before = *random;
+        Pair::new((quick, &walk), apart, random)
+            .and_then(|pair| pair.rounded(sensitivity))
+            .unwrap_or_else(|InDoubt| {
+                *random = before;
+                exact(&walk, apart, sensitivity, random)
+            })
+    })
+}
+
+/// The powers of a pair on each channel, in one direction and in the other; none without a link.
+type Both = Option<[[f32; CHANNELS]; 2]>;
+
+/// What is known of a value does not decide a rounding or a branch.
+struct InDoubt;
+
+/// The network whose pairs get their powers, by where they stand, from the stream.
+fn drawn(
+    nodes: usize,
+    seed: Seed,
+    mut pair: impl FnMut([f64; 2], &mut Stream) -> Both,
+) -> LinkPowers {
     let mut random = seed.stream(Purpose::Topology);
     let places: Vec<[f64; 2]> = (0..nodes).map(|_| place(&mut random)).collect();
     let mut tables: [Vec<f32>; CHANNELS] =
         std::array::from_fn(|_| vec![f32::NEG_INFINITY; nodes * nodes]);
     for a in 0..nodes {
         for b in a + 1..nodes {
-            let metres = libm::hypot(places[a][0] - places[b][0], places[a][1] - places[b][1]);
-            let margin = -10.0 * EXPONENT * libm::log10(metres.max(1.0) / RANGE)
-                + SHADOWING * normal(&mut random);
-            if margin < HOPELESS {
+            let apart = [places[a][0] - places[b][0], places[a][1] - places[b][1]];
+            let Some([there, back]) = pair(apart, &mut random) else {
                 continue;
-            }
-            let gains = selective(&mut random);
-            for (from, to) in [(a, b), (b, a)] {
-                let margin = margin + DIRECTION * normal(&mut random);
-                for (table, gain) in tables.iter_mut().zip(gains) {
-                    table[from * nodes + to] = (sensitivity.0 + margin + gain) as f32;
-                }
+            };
+            for (table, (there, back)) in tables.iter_mut().zip(there.into_iter().zip(back)) {
+                (table[a * nodes + b], table[b * nodes + a]) = (there, back);
             }
         }
     }
@@ -71,6 +92,66 @@ pub fn powers(nodes: usize, sensitivity: Dbm, seed: Seed) -> LinkPowers {
         }
     }
     powers
+}
+
+/// The powers of a pair without any doubt.
+fn exact(walk: &Walk, apart: [f64; 2], sensitivity: Dbm, random: &mut Stream) -> Both {
+    let pair = Pair::new((&Exact, walk), apart, random).unwrap_or_default();
+    pair.rounded(sensitivity).unwrap_or_default()
+}
+
+/// A pair of nodes as it was drawn.
+#[derive(Default)]
+struct Pair {
+    /// Margins over the sensitivity in each direction, and the gain on each channel, in decibels; none without a link.
+    link: Option<([f64; 2], [f64; CHANNELS])>,
+    /// How far any sum of them may be off, in decibels.
+    doubt: f64,
+}
+
+impl Pair {
+    fn new<A: Arithmetic>(
+        (by, walk): (&A, &Walk),
+        apart: [f64; 2],
+        random: &mut Stream,
+    ) -> Result<Pair, InDoubt> {
+        let margin = -10.0 * EXPONENT * by.log10(by.hypot(apart).max(1.0) / RANGE)
+            + SHADOWING * by.normal(random)?;
+        if A::DOUBT > 0.0 && (margin - HOPELESS).abs() <= A::DOUBT {
+            return Err(InDoubt);
+        }
+        let link = if margin < HOPELESS {
+            None
+        } else {
+            let gains = walk.gains(by, random)?;
+            let mut direction = || Ok(margin + DIRECTION * by.normal(random)?);
+            Some(([direction()?, direction()?], gains))
+        };
+        Ok(Pair {
+            link,
+            doubt: A::DOUBT,
+        })
+    }
+
+    /// The powers in single precision, if these are the same for all values that may be meant.
+    fn rounded(&self, sensitivity: Dbm) -> Result<Both, InDoubt> {
+        let Some((margins, gains)) = self.link else {
+            return Ok(None);
+        };
+        let mut is_sure = true;
+        let powers = margins.map(|margin| {
+            gains.map(|gain| {
+                let power = sensitivity.0 + margin + gain;
+                is_sure &= (power - self.doubt) as f32 == (power + self.doubt) as f32;
+                power as f32
+            })
+        });
+        if is_sure {
+            Ok(Some(powers))
+        } else {
+            Err(InDoubt)
+        }
+    }
 }
 
 /// A place in the ring of corridors.
@@ -86,29 +167,46 @@ fn place(random: &mut Stream) -> [f64; 2] {
     }
 }
 
-/// The gain of one link on each channel, in decibels: a direct path and scattered ones whose sum walks from channel to
-/// channel, so that its correlation is an exponential.
-fn selective(random: &mut Stream) -> [f64; CHANNELS] {
-    let keep = libm::exp(-SPACING / COHERENCE);
-    let add = libm::sqrt(1.0 - keep * keep);
-    let half = std::f64::consts::FRAC_1_SQRT_2;
-    let mut draw = || (half * normal(random), half * normal(random));
-    let (mut re, mut im) = draw();
-    let mut gains = [0.0; CHANNELS];
-    for (place, gain) in gains.iter_mut().enumerate() {
-        if place > 0 {
-            let (x, y) = draw();
-            (re, im) = (keep * re + add * x, keep * im + add * y);
-        }
-        let direct = re + libm::sqrt(DIRECT);
-        let power = (direct * direct + im * im) / (DIRECT + 1.0);
-        *gain = 10.0 * libm::log10(power.max(1e-9));
-    }
-    gains
+/// How the gain of a link changes from channel to channel: a direct path and scattered ones whose sum walks, so that its
+/// correlation is an exponential.
+struct Walk {
+    keep: f64,
+    add: f64,
+    direct: f64,
 }
 
-/// A normal number of variance one, by Box and Muller's method.
-fn normal(random: &mut Stream) -> f64 {
-    let radius = libm::sqrt(-2.0 * libm::log(1.0 - random.fraction()));
-    radius * libm::cos(2.0 * std::f64::consts::PI * random.fraction())
+impl Walk {
+    fn new() -> Walk {
+        let keep = libm::exp(-SPACING / COHERENCE);
+        Walk {
+            keep,
+            add: libm::sqrt(1.0 - keep * keep),
+            direct: libm::sqrt(DIRECT),
+        }
+    }
+
+    /// The gain of one link on each channel, in decibels.
+    fn gains<A: Arithmetic>(
+        &self,
+        by: &A,
+        random: &mut Stream,
+    ) -> Result<[f64; CHANNELS], InDoubt> {
+        let half = std::f64::consts::FRAC_1_SQRT_2;
+        let mut draw = || Ok((half * by.normal(random)?, half * by.normal(random)?));
+        let (mut re, mut im) = draw()?;
+        let mut gains = [0.0; CHANNELS];
+        for (place, gain) in gains.iter_mut().enumerate() {
+            if place > 0 {
+                let (x, y) = draw()?;
+                (re, im) = (self.keep * re + self.add * x, self.keep * im + self.add * y);
+            }
+            let direct = re + self.direct;
+            let power = (direct * direct + im * im) / (DIRECT + 1.0);
+            *gain = by.decibels(power)?;
+        }
+        Ok(gains)
+    }
 }
+
+#[cfg(test)]
+mod tests;

@@ -2,6 +2,7 @@
 //! adds the physics.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use chappe_core::{Dbm, Mode};
 
@@ -15,7 +16,8 @@ use crate::{Error, Power, Profile};
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LinkPowers {
     nodes: usize,
-    channels: BTreeMap<u8, Vec<f32>>,
+    /// Shared by copies until one of them is changed: a medium has a copy of its own.
+    channels: BTreeMap<u8, Arc<Vec<f32>>>,
 }
 
 impl LinkPowers {
@@ -41,9 +43,9 @@ impl LinkPowers {
     pub fn set(&mut self, channel: u8, from: usize, to: usize, power: Dbm) {
         let nodes = self.nodes;
         if from < nodes && to < nodes && from != to && power.0.is_finite() {
-            let silent = || vec![f32::NEG_INFINITY; nodes * nodes];
+            let silent = || Arc::new(vec![f32::NEG_INFINITY; nodes * nodes]);
             let table = self.channels.entry(channel).or_insert_with(silent);
-            table[from * nodes + to] = power.0 as f32;
+            Arc::make_mut(table)[from * nodes + to] = power.0 as f32;
         }
     }
 
@@ -53,7 +55,7 @@ impl LinkPowers {
         let place = (from < nodes && to < nodes).then_some(from * nodes + to);
         if let Some(power) = table
             .zip(place)
-            .and_then(|(table, place)| table.get_mut(place))
+            .and_then(|(table, place)| Arc::make_mut(table).get_mut(place))
         {
             *power = f32::NEG_INFINITY;
         }
@@ -73,14 +75,15 @@ impl LinkPowers {
             .channels
             .get(&channel)
             .filter(|_| a < self.nodes && b < self.nodes);
-        let weaker = |table: &Vec<f32>| table[a * self.nodes + b].min(table[b * self.nodes + a]);
+        let weaker =
+            |table: &Arc<Vec<f32>>| table[a * self.nodes + b].min(table[b * self.nodes + a]);
         Dbm(table.map_or(f64::NEG_INFINITY, |table| weaker(table).into()))
     }
 
     /// All links of a channel at once: row-major, minus infinity where no link is. A table of another size is ignored.
     pub(crate) fn fill(&mut self, channel: u8, table: Vec<f32>) {
         if table.len() == self.nodes * self.nodes {
-            self.channels.insert(channel, table);
+            self.channels.insert(channel, Arc::new(table));
         }
     }
 

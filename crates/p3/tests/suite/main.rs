@@ -14,3 +14,4 @@ mod scripts;
 mod simulated;
 mod survey;
 mod tally;
+mod unheard;
