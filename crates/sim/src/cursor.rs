@@ -6,7 +6,8 @@
 use crate::frame::{Edge, Frame};
 use crate::id::{NodeId, Slot};
 use crate::ledger::{Ledger, Meeting};
-use crate::radio::{Radio, flag::*};
+use crate::radio::flag::*;
+use crate::receiver::Receivers;
 use crate::rules::{Rejection, Rules};
 use crate::{AirTime, Loss, Power, Recorder};
 
@@ -36,7 +37,7 @@ pub(crate) struct Limits {
 #[inline]
 pub(crate) fn scan_starts<R: Recorder>(
     (slot, frame): (Slot, &mut Frame),
-    radios: &mut [Radio],
+    receivers: &mut Receivers,
     (rules, rejection): (&Rules, &Rejection),
     ledger: &mut Ledger<R>,
     limits: Limits,
@@ -49,12 +50,26 @@ pub(crate) fn scan_starts<R: Recorder>(
         rules.examined
     };
     let reports = frame.counts() && ledger.reports_unheard();
+    // A recorder hears of more than the nodes do, so nothing passes it unseen.
+    let unseen = match frame.channel == rules.home && !ledger.reports_frames() {
+        true => examined,
+        false => Power::ZERO,
+    };
+    let carrier_sense = rules.carrier_sense;
     let first = frame.started as usize;
     let (mut place, mut away) = (first, 0);
     let mut stop = Stop::End;
     for arrival in &frame.arrivals[first..] {
         let at = arrival.time(frame.begin);
-        let radio = &mut radios[arrival.receiver.index()];
+        let node = arrival.receiver;
+        if at <= limits.last
+            && arrival.power < unseen
+            && receivers.levels[node.index()].rise(arrival.power, at, carrier_sense)
+        {
+            place += 1;
+            continue;
+        }
+        let mut radio = receivers.look(node, carrier_sense);
         let is_away = radio.is_away(frame.channel, reach);
         if at > limits.last && !(is_away && at <= limits.far && !radio.reports_carrier()) {
             stop = Stop::Later(at);
@@ -66,11 +81,11 @@ pub(crate) fn scan_starts<R: Recorder>(
             // The radio may be switched on while the signal lasts, so its energy must be right all the time.
             if radio.is(ASLEEP | DOWN) {
                 let power = rejection.across(arrival.power, frame.channel, radio.channel);
-                radio.energy = radio.energy.plus(power);
-                radio.refresh(at, rules.carrier_sense);
+                radio.level.energy = radio.level.energy.plus(power);
+                radio.refresh(at, carrier_sense);
             }
             let meeting = Meeting {
-                node: arrival.receiver,
+                node,
                 at,
                 started: at,
                 power: arrival.power,
@@ -83,7 +98,7 @@ pub(crate) fn scan_starts<R: Recorder>(
             stop = Stop::Examine(Edge {
                 slot,
                 place: place as u32 - 1,
-                node: arrival.receiver,
+                node,
                 power: arrival.power,
                 at,
             });
@@ -91,7 +106,7 @@ pub(crate) fn scan_starts<R: Recorder>(
         }
         if reports {
             let meeting = Meeting {
-                node: arrival.receiver,
+                node,
                 at,
                 started: at,
                 power: arrival.power,
@@ -100,14 +115,12 @@ pub(crate) fn scan_starts<R: Recorder>(
             ledger.report_weak(frame, meeting);
         }
         // Too weak to lock on to: only the carrier can change.
-        radio.energy = radio.energy.plus(arrival.power);
-        if radio.refresh_free(at, rules.carrier_sense) {
-            stop = Stop::Carrier {
-                at,
-                node: arrival.receiver,
-            };
+        radio.level.energy = radio.level.energy.plus(arrival.power);
+        if radio.refresh_free(at, carrier_sense) {
+            stop = Stop::Carrier { at, node };
             break;
         }
+        radio.look_away(at, rules);
     }
     if frame.counts() {
         // Losses are counted once for the whole stretch. The receiver to examine is not among them.
@@ -122,17 +135,31 @@ pub(crate) fn scan_starts<R: Recorder>(
 /// Moves a frame's second cursor, after the transmitter's own end: signals leave radios that receive nothing.
 pub(crate) fn scan_ends(
     (slot, frame): (Slot, &mut Frame),
-    radios: &mut [Radio],
+    receivers: &mut Receivers,
     (rules, rejection): (&Rules, &Rejection),
     limits: Limits,
 ) -> Stop {
     let (end, reach) = (frame.end(), rejection.reach());
     let first = frame.ended as usize;
+    // What a radio may have locked on to is examined, since its reception ends with it.
+    let unseen = match frame.channel == rules.home {
+        true => rules.examined,
+        false => Power::ZERO,
+    };
+    let carrier_sense = rules.carrier_sense;
     let mut place = first;
     let mut stop = Stop::End;
     for arrival in &frame.arrivals[first..] {
         let at = arrival.time(end);
-        let radio = &mut radios[arrival.receiver.index()];
+        let node = arrival.receiver;
+        if at <= limits.last
+            && arrival.power < unseen
+            && receivers.levels[node.index()].fall(arrival.power, at, carrier_sense)
+        {
+            place += 1;
+            continue;
+        }
+        let mut radio = receivers.look(node, carrier_sense);
         let is_away = radio.is_away(frame.channel, reach);
         // A signal ends nowhere before it has begun there. On links longer than a frame, the first cursor may still be on
         // its way to a radio that is off, where this one would not wait for it.
@@ -146,30 +173,28 @@ pub(crate) fn scan_ends(
         if is_away {
             if radio.is(ASLEEP | DOWN) {
                 let power = rejection.across(arrival.power, frame.channel, radio.channel);
-                radio.energy = radio.energy.minus(power);
-                radio.refresh(at, rules.carrier_sense);
+                radio.level.energy = radio.level.energy.minus(power);
+                radio.refresh(at, carrier_sense);
             }
             continue;
         }
         // A radio that receives or transmits must close a stretch first; another channel needs the rejection.
-        if !radio.is_free(frame.channel) {
+        if !radio.is_free() || radio.channel != frame.channel {
             stop = Stop::Examine(Edge {
                 slot,
                 place: place as u32 - 1,
-                node: arrival.receiver,
+                node,
                 power: arrival.power,
                 at,
             });
             break;
         }
-        radio.energy = radio.energy.minus(arrival.power);
-        if radio.refresh_free(at, rules.carrier_sense) {
-            stop = Stop::Carrier {
-                at,
-                node: arrival.receiver,
-            };
+        radio.level.energy = radio.level.energy.minus(arrival.power);
+        if radio.refresh_free(at, carrier_sense) {
+            stop = Stop::Carrier { at, node };
             break;
         }
+        radio.look_away(at, rules);
     }
     frame.ended = place as u32;
     stop

@@ -36,6 +36,8 @@ pub(crate) struct Rules {
     pub(crate) carrier_sense: Power,
     pub(crate) vanish: Power,
     pub(crate) turnaround: Duration,
+    /// The channel on which radios start, and on which weak signals may pass unexamined.
+    pub(crate) home: u8,
     pub(crate) curves: &'static ErrorCurves,
     /// The mode of the frames whose headers make the channel busy.
     sensed: Mode,
@@ -71,6 +73,7 @@ impl Rules {
                 .vanish_below
                 .map_or(LEAST, |power| Power::threshold(power).max(LEAST)),
             turnaround: profile.turnaround,
+            home: profile.channel.0,
             sensed: Mode::long(match profile.dot15d4 {
                 Some(_) => Rate::Oqpsk250,
                 None => Rate::Dsss1,

@@ -144,13 +144,13 @@ fn run(profile: &Profile, seed: u64) {
         })
     });
     simulator.run_until(AirTime::from_millis(1000));
-    check_silence(&simulator, profile.name);
+    check_silence(&mut simulator, profile.name);
 }
 
 /// Goal: powers add up and return exactly to zero. Method: wild nodes, faults and jammers, every rule, channels
 /// with partial rejection; when the air is silent every receiver's sum must be zero, nothing may be locked, every
 /// slot free and the queue empty.
-fn check_silence(simulator: &Simulator<Wild>, name: &str) {
+fn check_silence(simulator: &mut Simulator<Wild>, name: &str) {
     assert!(
         simulator.counters().frames > 1000,
         "{name}: {}",
@@ -161,11 +161,11 @@ fn check_silence(simulator: &Simulator<Wild>, name: &str) {
         "{name}: {}",
         simulator.counters().receptions
     );
-    let air = &simulator.engine.air;
+    let air = &mut simulator.engine.air;
     for node in 0..simulator.nodes.all().len() {
-        let radio = air.radio(NodeId::of(node));
+        let radio = air.receiver(NodeId::of(node));
         assert_eq!(
-            radio.energy,
+            radio.level.energy,
             Power::ZERO,
             "{name}: energy is left at node {node}"
         );
