@@ -128,6 +128,12 @@ impl<R: Recorder> Air<R> {
         self.receivers.look(node, carrier_sense)
     }
 
+    /// The energy below which weak signals pass a node unseen.
+    #[cfg(test)]
+    pub(crate) fn alarm(&self, node: NodeId) -> Power {
+        self.receivers.levels[node.index()].alarm()
+    }
+
     /// Power of all signals present at a node.
     pub(crate) fn energy(&self, node: NodeId) -> Power {
         self.receivers.levels[node.index()].energy
@@ -470,13 +476,8 @@ impl<R: Recorder> Air<R> {
         (0..self.receivers.len()).for_each(|node| self.book_duty(NodeId::of(node), at));
     }
 
-    /// Moves a radio to another channel: its reception is lost, and it hears what is on the air there.
-    pub(crate) fn tune(&mut self, node: NodeId, at: AirTime, channel: u8) {
-        if self.radio(node).channel == channel {
-            return;
-        }
-        self.give_up(node, at, Loss::OtherChannel);
-        self.medium.open(channel);
+    /// The power of all frames in flight at a node, summed up, for a radio on `channel`.
+    pub(crate) fn sum(&self, node: NodeId, channel: u8) -> Power {
         // The signals that have begun here and not ended are those between a frame's two cursors.
         let present = |frame: &Frame| {
             let passing = frame.ended as usize..frame.started as usize;
@@ -488,11 +489,18 @@ impl<R: Recorder> Air<R> {
                 sum.plus(rejection.across(arrival.power, frame.channel, channel))
             })
         };
-        let energy = self
-            .frames
-            .flying()
-            .map(present)
-            .fold(Power::ZERO, Power::plus);
+        let frames = self.frames.flying();
+        frames.map(present).fold(Power::ZERO, Power::plus)
+    }
+
+    /// Moves a radio to another channel: its reception is lost, and it hears what is on the air there.
+    pub(crate) fn tune(&mut self, node: NodeId, at: AirTime, channel: u8) {
+        if self.radio(node).channel == channel {
+            return;
+        }
+        self.give_up(node, at, Loss::OtherChannel);
+        self.medium.open(channel);
+        let energy = self.sum(node, channel);
         let mut radio = self.receiver(node);
         radio.channel = channel;
         radio.level.energy = energy;

@@ -74,4 +74,9 @@ impl Level {
     pub(crate) fn look_away(&mut self, alarm: Power) {
         self.alarm = alarm;
     }
+
+    #[cfg(test)]
+    pub(crate) fn alarm(&self) -> Power {
+        self.alarm
+    }
 }

@@ -1,5 +1,7 @@
 //! Invariants after any run, and digests that never change.
 
+mod unseen;
+
 use chappe_core::{
     Channel, Db, Dbm, Duration, Instant, Mode, Purpose, RadioEvent, RadioNode, RadioRequest, Rate,
     Seed, Stream, Transmit, Wake,
@@ -7,8 +9,8 @@ use chappe_core::{
 
 use crate::id::NodeId;
 use crate::{
-    AirTime, Bursts, Fading, Fault, Jammer, Medium, Place, Position, Power, Profile, Simulator,
-    World, topology,
+    AirTime, Bursts, Fading, Fault, Jammer, Medium, Place, Position, Power, Profile, Recorder,
+    Simulator, World, topology,
 };
 
 /// Asks for anything at any time until `until`, then listens on channel 1.
@@ -100,7 +102,8 @@ fn wild(node: usize, seed: Seed) -> Box<Wild> {
     })
 }
 
-fn run(profile: &Profile, seed: u64) {
+/// Wild nodes, faults and jammers.
+fn build<R: Recorder>(profile: &Profile, seed: u64, recorder: R) -> Simulator<Wild, R> {
     let (seed, nodes) = (Seed(seed), 25);
     let wild = |node, seed| {
         let in_unison = profile.dot15d4.is_some();
@@ -135,7 +138,7 @@ fn run(profile: &Profile, seed: u64) {
             .push((AirTime::from_micros(step * 5_000), fault));
     }
     let boxes = (0..nodes).map(|node| wild(node, seed)).collect();
-    let mut simulator = Simulator::new(world, boxes, seed, ()).unwrap();
+    let mut simulator = Simulator::new(world, boxes, seed, recorder).unwrap();
     let in_unison = profile.dot15d4.is_some();
     simulator.set_reviver(move |node| {
         Box::new(Wild {
@@ -143,6 +146,11 @@ fn run(profile: &Profile, seed: u64) {
             ..*self::wild(node, seed.child(9))
         })
     });
+    simulator
+}
+
+fn run(profile: &Profile, seed: u64) {
+    let mut simulator = build(profile, seed, ());
     simulator.run_until(AirTime::from_millis(1000));
     check_silence(&mut simulator, profile.name);
 }
