@@ -6,6 +6,7 @@
 use crate::frame::{Edge, Frame};
 use crate::id::{NodeId, Slot};
 use crate::ledger::{Ledger, Meeting};
+use crate::level::Passage;
 use crate::radio::flag::*;
 use crate::receiver::Receivers;
 use crate::rules::{Rejection, Rules};
@@ -51,31 +52,31 @@ pub(crate) fn scan_starts<R: Recorder>(
     };
     let reports = frame.counts() && ledger.reports_unheard();
     // A recorder hears of more than the nodes do, so nothing passes it unseen.
-    let unseen = match frame.channel == rules.home && !ledger.reports_frames() {
-        true => examined,
-        false => Power::ZERO,
-    };
+    let unseen = frame.channel == rules.home && !ledger.reports_frames();
     let carrier_sense = rules.carrier_sense;
+    let passage = Passage {
+        sent: frame.begin,
+        last: limits.last,
+        weaker: if unseen { examined } else { Power::ZERO },
+        carrier_sense,
+    };
     let first = frame.started as usize;
     let (mut place, mut away) = (first, 0);
     let mut stop = Stop::End;
-    for arrival in &frame.arrivals[first..] {
-        let at = arrival.time(frame.begin);
-        let node = arrival.receiver;
-        if at <= limits.last
-            && arrival.power < unseen
-            && receivers.levels[node.index()].rise(arrival.power, at, carrier_sense)
-        {
-            place += 1;
-            continue;
-        }
-        let mut radio = receivers.look(node, carrier_sense);
+    loop {
+        place += passage.rise(&mut receivers.levels, &frame.arrivals[place..]);
+        let Some(arrival) = frame.arrivals.get(place) else {
+            break;
+        };
+        let (at, node) = (arrival.time(frame.begin), arrival.receiver);
+        let radio = receivers.radio(node);
         let is_away = radio.is_away(frame.channel, reach);
         if at > limits.last && !(is_away && at <= limits.far && !radio.reports_carrier()) {
             stop = Stop::Later(at);
             break;
         }
         place += 1;
+        let mut radio = receivers.look(node, carrier_sense);
         if is_away {
             away += 1;
             // The radio may be switched on while the signal lasts, so its energy must be right all the time.
@@ -142,24 +143,23 @@ pub(crate) fn scan_ends(
     let (end, reach) = (frame.end(), rejection.reach());
     let first = frame.ended as usize;
     // What a radio may have locked on to is examined, since its reception ends with it.
-    let unseen = match frame.channel == rules.home {
-        true => rules.examined,
-        false => Power::ZERO,
-    };
+    let unseen = frame.channel == rules.home;
     let carrier_sense = rules.carrier_sense;
+    let passage = Passage {
+        sent: end,
+        last: limits.last,
+        weaker: if unseen { rules.examined } else { Power::ZERO },
+        carrier_sense,
+    };
     let mut place = first;
     let mut stop = Stop::End;
-    for arrival in &frame.arrivals[first..] {
-        let at = arrival.time(end);
-        let node = arrival.receiver;
-        if at <= limits.last
-            && arrival.power < unseen
-            && receivers.levels[node.index()].fall(arrival.power, at, carrier_sense)
-        {
-            place += 1;
-            continue;
-        }
-        let mut radio = receivers.look(node, carrier_sense);
+    loop {
+        place += passage.fall(&mut receivers.levels, &frame.arrivals[place..]);
+        let Some(arrival) = frame.arrivals.get(place) else {
+            break;
+        };
+        let (at, node) = (arrival.time(end), arrival.receiver);
+        let radio = receivers.radio(node);
         let is_away = radio.is_away(frame.channel, reach);
         // A signal ends nowhere before it has begun there. On links longer than a frame, the first cursor may still be on
         // its way to a radio that is off, where this one would not wait for it.
@@ -170,6 +170,7 @@ pub(crate) fn scan_ends(
             break;
         }
         place += 1;
+        let mut radio = receivers.look(node, carrier_sense);
         if is_away {
             if radio.is(ASLEEP | DOWN) {
                 let power = rejection.across(arrival.power, frame.channel, radio.channel);

@@ -4,6 +4,7 @@
 //! receives a frame so strong that nothing becomes of it. Such a signal only adds its power, here, and takes it away when
 //! it ends. The energy is therefore always right, and whoever asks for it needs no sum over the frames in flight.
 
+use crate::spread::Arrival;
 use crate::{AirTime, Power};
 
 /// What a cursor touches where a signal concerns nobody. Apart from the [`Radio`](crate::radio::Radio), so that the levels
@@ -30,36 +31,6 @@ impl Level {
         crossed: AirTime::ZERO,
     };
 
-    /// A weak signal begins. False, and nothing is changed, if that must be examined.
-    #[inline]
-    pub(crate) fn rise(&mut self, power: Power, at: AirTime, carrier_sense: Power) -> bool {
-        let energy = self.energy.plus(power);
-        let passes = energy < self.alarm;
-        if passes {
-            self.pass(energy, at, carrier_sense);
-        }
-        passes
-    }
-
-    /// A signal ends. False, and nothing is changed, if that must be examined.
-    #[inline]
-    pub(crate) fn fall(&mut self, power: Power, at: AirTime, carrier_sense: Power) -> bool {
-        let passes = self.energy < self.alarm;
-        if passes {
-            self.pass(self.energy.minus(power), at, carrier_sense);
-        }
-        passes
-    }
-
-    /// No branch depends on the energy: whether a faded signal crosses the threshold is random, and no branch predictor
-    /// guesses it.
-    #[inline]
-    fn pass(&mut self, energy: Power, at: AirTime, carrier_sense: Power) {
-        let crosses = (self.energy >= carrier_sense) != (energy >= carrier_sense);
-        self.crossed = if crosses { at } else { self.crossed };
-        self.energy = energy;
-    }
-
     /// From now on every signal is examined. Returns when the energy last crossed the carrier sense threshold unseen, if
     /// it did.
     #[inline]
@@ -78,5 +49,64 @@ impl Level {
     #[cfg(test)]
     pub(crate) fn alarm(&self) -> Power {
         self.alarm
+    }
+}
+
+/// Which signals may pass unseen, if the levels let them.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Passage {
+    /// When the bit in question left its transmitter, and the last moment at which it may arrive.
+    pub(crate) sent: AirTime,
+    pub(crate) last: AirTime,
+    /// Only weaker signals.
+    pub(crate) weaker: Power,
+    pub(crate) carrier_sense: Power,
+}
+
+impl Passage {
+    /// Signals begin, one after another, as long as they pass unseen. Returns how many did.
+    #[inline]
+    pub(crate) fn rise(self, levels: &mut [Level], arrivals: &[Arrival]) -> usize {
+        self.run(levels, arrivals, |level, power| {
+            let energy = level.energy.plus(power);
+            (energy, energy < level.alarm)
+        })
+    }
+
+    /// Signals end, one after another, as long as they pass unseen. Returns how many did.
+    #[inline]
+    pub(crate) fn fall(self, levels: &mut [Level], arrivals: &[Arrival]) -> usize {
+        self.run(levels, arrivals, |level, power| {
+            (level.energy.minus(power), level.energy < level.alarm)
+        })
+    }
+
+    #[inline]
+    fn run(
+        self,
+        levels: &mut [Level],
+        arrivals: &[Arrival],
+        next: impl Fn(&Level, Power) -> (Power, bool),
+    ) -> usize {
+        let Some(span) = self.last.0.checked_sub(self.sent.0) else {
+            return 0;
+        };
+        for (place, arrival) in arrivals.iter().enumerate() {
+            let Some(level) = levels.get_mut(arrival.receiver.index()) else {
+                return place;
+            };
+            let (energy, passes) = next(level, arrival.power);
+            // One branch: which of the three stops it is random.
+            if !(passes & (arrival.power < self.weaker) & (u64::from(arrival.delay) <= span)) {
+                return place;
+            }
+            // No branch depends on the threshold: whether a faded signal crosses it is random, and no branch predictor
+            // guesses it.
+            let crosses = (level.energy >= self.carrier_sense) != (energy >= self.carrier_sense);
+            let at = arrival.time(self.sent);
+            level.crossed = if crosses { at } else { level.crossed };
+            level.energy = energy;
+        }
+        arrivals.len()
     }
 }
