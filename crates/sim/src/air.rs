@@ -151,7 +151,7 @@ impl<R: Recorder> Air<R> {
         let carrier_sense = self.reception.rules.carrier_sense;
         let mut receiver = self.receivers.look(node, carrier_sense);
         let is_due = receiver.refresh(at, carrier_sense);
-        self.reception.look_away(&self.frames, &mut receiver, at);
+        self.reception.look_away(&mut receiver, at);
         is_due
     }
 
@@ -292,7 +292,12 @@ impl<R: Recorder> Air<R> {
     fn arrive(&mut self, edge: Edge) {
         let carrier_sense = self.reception.rules.carrier_sense;
         let mut radio = self.receivers.look(edge.node, carrier_sense);
-        match self.reception.arrive(&self.frames, &mut radio, edge) {
+        let arrived = self.reception.arrive(&self.frames, &mut radio, edge);
+        if radio.lock == edge.slot {
+            let frame = self.frames.get(edge.slot);
+            radio.harmless = self.reception.harmless(frame, radio.lock_power);
+        }
+        match arrived {
             Arrived::Locked | Arrived::Noise => {}
             Arrived::Lost(power, why) => self.lose_arriving(edge, power, why),
             Arrived::LostBoth(lost, power) => {

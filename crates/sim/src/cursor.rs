@@ -134,6 +134,7 @@ pub(crate) fn scan_starts<R: Recorder>(
 }
 
 /// Moves a frame's second cursor, after the transmitter's own end: signals leave radios that receive nothing.
+#[inline]
 pub(crate) fn scan_ends(
     (slot, frame): (Slot, &mut Frame),
     receivers: &mut Receivers,

@@ -3,6 +3,7 @@
 use chappe_core::Duration;
 
 use crate::id::Slot;
+use crate::level::ALWAYS;
 use crate::rules::EVERY_CHANNEL;
 use crate::{AirTime, Loss, Power};
 use flag::*;
@@ -13,6 +14,8 @@ use flag::*;
 pub(crate) struct Radio {
     /// Power of the frame being received.
     pub(crate) lock_power: Power,
+    /// The energy below which weak signals do not harm it.
+    pub(crate) harmless: Power,
     /// When the first bit of that frame arrived.
     pub(crate) lock_started: AirTime,
     /// When the present stretch of constant interference began.
@@ -55,6 +58,7 @@ impl Radio {
     pub(crate) fn new(channel: u8) -> Radio {
         Radio {
             lock_power: Power::ZERO,
+            harmless: ALWAYS,
             lock_started: AirTime::ZERO,
             segment: AirTime::ZERO,
             ln_success: 0.0,
@@ -93,6 +97,7 @@ impl Radio {
     pub(crate) fn lock(&mut self, slot: Slot, power: Power, at: AirTime, interfered: bool) {
         self.lock = slot;
         self.lock_power = power;
+        self.harmless = ALWAYS;
         self.lock_started = at;
         self.segment = at;
         self.ln_success = 0.0;

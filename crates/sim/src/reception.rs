@@ -153,12 +153,12 @@ impl Reception {
     /// From now on weak signals pass a radio unseen, as long as the frame that it receives is neither harmed by them nor
     /// judged in another way than by its ratio to their sum.
     #[inline]
-    pub(crate) fn look_away(&self, frames: &Frames, radio: &mut Receiver<'_>, at: AirTime) {
+    pub(crate) fn look_away(&self, radio: &mut Receiver<'_>, at: AirTime) {
         if radio.lock.is_none() {
             return radio.look_away(at, &self.rules);
         }
         let alarm = match radio.channel == self.rules.home && !radio.is_due() {
-            true => self.harmless(frames.get(radio.lock), radio.lock_power),
+            true => radio.harmless,
             false => level::ALWAYS,
         };
         radio.level.look_away(alarm);
@@ -166,7 +166,7 @@ impl Reception {
 
     /// The energy up to which a frame received with this power keeps a ratio at which nothing is lost.
     #[inline]
-    fn harmless(&self, frame: &Frame, power: Power) -> Power {
+    pub(crate) fn harmless(&self, frame: &Frame, power: Power) -> Power {
         let least = match self.rules.judge {
             Judge::Curves if frame.parts.is_empty() => frame.bits.perfect,
             Judge::Threshold(ratio) => ratio,
