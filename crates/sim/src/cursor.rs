@@ -6,7 +6,7 @@
 use crate::frame::{Edge, Frame};
 use crate::id::{NodeId, Slot};
 use crate::ledger::{Ledger, Meeting};
-use crate::level::Passage;
+use crate::level::{NEVER, Passage};
 use crate::radio::flag::*;
 use crate::receiver::Receivers;
 use crate::rules::{Rejection, Rules};
@@ -76,11 +76,12 @@ pub(crate) fn scan_starts<R: Recorder>(
             break;
         }
         place += 1;
-        let mut radio = receivers.look(node, carrier_sense);
         if is_away {
             away += 1;
+            let why = radio.away_why();
             // The radio may be switched on while the signal lasts, so its energy must be right all the time.
             if radio.is(ASLEEP | DOWN) {
+                let mut radio = receivers.look(node, carrier_sense);
                 let power = rejection.across(arrival.power, frame.channel, radio.channel);
                 radio.level.energy = radio.level.energy.plus(power);
                 radio.refresh(at, carrier_sense);
@@ -92,7 +93,7 @@ pub(crate) fn scan_starts<R: Recorder>(
                 power: arrival.power,
                 others: Power::ZERO,
             };
-            ledger.pass(frame, meeting, radio.away_why());
+            ledger.pass(frame, meeting, why);
             continue;
         }
         if arrival.power >= examined || !radio.is_idle(frame.channel, at) {
@@ -116,6 +117,7 @@ pub(crate) fn scan_starts<R: Recorder>(
             ledger.report_weak(frame, meeting);
         }
         // Too weak to lock on to: only the carrier can change.
+        let mut radio = receivers.look(node, carrier_sense);
         radio.level.energy = radio.level.energy.plus(arrival.power);
         if radio.refresh_free(at, carrier_sense) {
             stop = Stop::Carrier { at, node };
@@ -143,13 +145,18 @@ pub(crate) fn scan_ends(
 ) -> Stop {
     let (end, reach) = (frame.end(), rejection.reach());
     let first = frame.ended as usize;
-    // What a radio may have locked on to is examined, since its reception ends with it.
+    // What a radio may have locked on to is examined, since its reception ends with it; unless radios that receive examine
+    // everything anyway.
+    let weaker = match rules.adds_up {
+        true => NEVER,
+        false => rules.examined,
+    };
     let unseen = frame.channel == rules.home;
     let carrier_sense = rules.carrier_sense;
     let passage = Passage {
         sent: end,
         last: limits.last,
-        weaker: if unseen { rules.examined } else { Power::ZERO },
+        weaker: if unseen { weaker } else { Power::ZERO },
         carrier_sense,
     };
     let mut place = first;
@@ -171,9 +178,9 @@ pub(crate) fn scan_ends(
             break;
         }
         place += 1;
-        let mut radio = receivers.look(node, carrier_sense);
         if is_away {
             if radio.is(ASLEEP | DOWN) {
+                let mut radio = receivers.look(node, carrier_sense);
                 let power = rejection.across(arrival.power, frame.channel, radio.channel);
                 radio.level.energy = radio.level.energy.minus(power);
                 radio.refresh(at, carrier_sense);
@@ -191,6 +198,7 @@ pub(crate) fn scan_ends(
             });
             break;
         }
+        let mut radio = receivers.look(node, carrier_sense);
         radio.level.energy = radio.level.energy.minus(arrival.power);
         if radio.refresh_free(at, carrier_sense) {
             stop = Stop::Carrier { at, node };

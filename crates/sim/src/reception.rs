@@ -164,7 +164,9 @@ impl Reception {
         radio.level.look_away(alarm);
     }
 
-    /// The energy up to which a frame received with this power keeps a ratio at which nothing is lost.
+    /// The energy below which a frame received with this power keeps a ratio at which nothing is lost. No stretch needs to be
+    /// closed there, and whether something overlapped is only asked of a frame that lost bits: a stretch that lost some began
+    /// with a signal that was examined.
     #[inline]
     pub(crate) fn harmless(&self, frame: &Frame, power: Power) -> Power {
         let least = match self.rules.judge {
@@ -173,7 +175,7 @@ impl Reception {
             _ => return level::ALWAYS,
         };
         // Sets of identical frames and links with losses of their own look at each signal.
-        if self.joint.is_some() || self.link_losses.is_some() {
+        if self.rules.adds_up || self.link_losses.is_some() {
             return level::ALWAYS;
         }
         // A billionth less covers all roundings.

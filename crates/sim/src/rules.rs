@@ -28,6 +28,8 @@ pub(crate) struct Rules {
     /// Weaker signals are only energy to an idle radio: a cursor passes them without a closer look. Where identical frames
     /// add up this lies 12 dB lower, since sixteen of them may be heard together.
     pub(crate) examined: Power,
+    /// Identical frames add up: a radio that receives examines every signal.
+    pub(crate) adds_up: bool,
     pub(crate) search: Duration,
     pub(crate) decode_power: Power,
     /// Infinite where nothing captures.
@@ -60,6 +62,9 @@ impl Rules {
             judge,
             heard: Power::ZERO,
             examined: Power::ZERO,
+            adds_up: profile
+                .dot15d4
+                .is_some_and(|radio| radio.synchronous.is_some()),
             noise: Power::threshold(profile.noise).max(LEAST),
             lock_power: Power::threshold(profile.lock.power),
             lock_ratio: profile.lock.sinr.to_linear(),
@@ -81,10 +86,7 @@ impl Rules {
             curves: ErrorCurves::get(profile.dot15d4.map_or(Oqpsk::IeeeE418, |radio| radio.oqpsk)),
         };
         rules.heard = rules.least_heard();
-        let adds_up = profile
-            .dot15d4
-            .is_some_and(|radio| radio.synchronous.is_some());
-        rules.examined = if adds_up {
+        rules.examined = if rules.adds_up {
             Power(rules.heard.0 >> 4)
         } else {
             rules.heard
