@@ -1,21 +1,21 @@
-//! The power at a receiver, and from where on somebody there wants to know of it.
+//! The power at a receiver, and from where on its radio must be looked at.
 //!
-//! Of all signals that reach a radio, most concern nobody: the radio idles and cannot lock on to something so weak, or it
-//! receives a frame so strong that nothing becomes of it. Such a signal only adds its power, here, and takes it away when
+//! Of all signals that reach a radio, most do not matter to it: it idles and cannot lock on to something so weak, or it
+//! receives a frame so strong that they do it no harm. Such a signal only adds its power, here, and takes it away when
 //! it ends. The energy is therefore always right, and whoever asks for it needs no sum over the frames in flight.
 
 use crate::spread::Arrival;
 use crate::{AirTime, Power};
 
-/// What a cursor touches where a signal concerns nobody. Apart from the [`Radio`](crate::radio::Radio), so that the levels
+/// What a cursor touches where a signal does not matter. Apart from the [`Radio`](crate::radio::Radio), so that the levels
 /// of thousands of nodes stay in the cache.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Level {
     /// Power of all signals present on the radio's channel.
     pub(crate) energy: Power,
-    /// Signals that are too weak to lock on to concern nobody as long as the energy stays below this.
+    /// Signals that are too weak to lock on to do not matter as long as the energy stays below this.
     alarm: Power,
-    /// When the energy last crossed the carrier sense threshold while nobody looked; zero if it did not.
+    /// When the energy last crossed the carrier sense threshold while the radio was not looked at; zero if it did not.
     crossed: AirTime,
 }
 
@@ -24,7 +24,7 @@ pub(crate) const ALWAYS: Power = Power::ZERO;
 pub(crate) const NEVER: Power = Power(u64::MAX);
 
 impl Level {
-    /// Silence, examined.
+    /// No signal is present, and the first one is examined.
     pub(crate) const SILENCE: Level = Level {
         energy: Power::ZERO,
         alarm: ALWAYS,
@@ -58,7 +58,7 @@ pub(crate) struct Passage {
     /// When the bit in question left its transmitter, and the last moment at which it may arrive.
     pub(crate) sent: AirTime,
     pub(crate) last: AirTime,
-    /// Only weaker signals.
+    /// Signals of this power or more are examined.
     pub(crate) weaker: Power,
     pub(crate) carrier_sense: Power,
 }

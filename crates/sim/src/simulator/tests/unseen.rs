@@ -1,4 +1,4 @@
-//! Signals that pass a radio unseen change nothing that somebody could ask for.
+//! Signals that pass a radio unseen change nothing that a node could ask for.
 
 use super::*;
 use crate::level::NEVER;
@@ -57,7 +57,7 @@ fn compare(profile: &Profile, seed: u64, seen: &mut Seen) {
 }
 
 #[test]
-fn what_passes_unseen_concerns_nobody() {
+fn what_passes_unseen_does_not_matter() {
     let mut seen = Seen::default();
     for seed in 0..4 {
         for name in Profile::NAMES {
