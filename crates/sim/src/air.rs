@@ -19,6 +19,7 @@ use crate::id::{NodeId, Slot};
 use crate::ledger::{Ledger, Meeting};
 use crate::link_loss::LinkLosses;
 use crate::radio::{Radio, flag::*};
+use crate::receiver::{Receiver, Receivers};
 use crate::reception::{Arrived, GoodHead, Interrupted, Reception, interrupt};
 use crate::spread::Departure;
 use crate::{Accounts, AirTime, Loss, Medium, Power, Recorder};
@@ -28,7 +29,7 @@ use crate::{Accounts, AirTime, Loss, Medium, Power, Recorder};
 pub(crate) struct Air<R> {
     medium: Medium,
     frames: Frames,
-    radios: Vec<Radio>,
+    receivers: Receivers,
     reception: Reception,
     duty: Duty,
     /// Pairs between which no signal passes, both directions, sorted.
@@ -78,7 +79,7 @@ impl<R: Recorder> Air<R> {
         let nodes = medium.nodes();
         Air {
             reception: Reception::new(&medium, link_losses, seed),
-            radios: vec![Radio::new(medium.profile().channel.0); nodes],
+            receivers: Receivers::new(medium.profile().channel.0, nodes),
             medium,
             frames: Frames::new(frame_max),
             duty: Duty::new(nodes),
@@ -118,12 +119,24 @@ impl<R: Recorder> Air<R> {
 
     #[inline]
     pub(crate) fn radio(&self, node: NodeId) -> &Radio {
-        &self.radios[node.index()]
+        self.receivers.radio(node)
     }
 
     #[inline]
-    pub(crate) fn radio_mut(&mut self, node: NodeId) -> &mut Radio {
-        &mut self.radios[node.index()]
+    pub(crate) fn receiver(&mut self, node: NodeId) -> Receiver<'_> {
+        let carrier_sense = self.reception.rules.carrier_sense;
+        self.receivers.look(node, carrier_sense)
+    }
+
+    /// The energy below which weak signals pass a node unseen.
+    #[cfg(test)]
+    pub(crate) fn alarm(&self, node: NodeId) -> Power {
+        self.receivers.levels[node.index()].alarm()
+    }
+
+    /// Power of all signals present at a node.
+    pub(crate) fn energy(&self, node: NodeId) -> Power {
+        self.receivers.levels[node.index()].energy
     }
 
     /// How late a transmission starts by itself.
@@ -135,7 +148,11 @@ impl<R: Recorder> Air<R> {
     /// Brings a radio's carrier up to date and returns whether its node must be notified.
     #[inline]
     pub(crate) fn refresh_carrier(&mut self, node: NodeId, at: AirTime) -> bool {
-        self.radios[node.index()].refresh(at, self.reception.rules.carrier_sense)
+        let carrier_sense = self.reception.rules.carrier_sense;
+        let mut receiver = self.receivers.look(node, carrier_sense);
+        let is_due = receiver.refresh(at, carrier_sense);
+        self.reception.look_away(&mut receiver, at);
+        is_due
     }
 
     /// Puts the frame in `slot` on the air: it leaves the antenna at `at`. A reception in progress is lost.
@@ -195,7 +212,7 @@ impl<R: Recorder> Air<R> {
 
     /// From now on each bit that a node receives is wrong with probability `rate`.
     pub(crate) fn corrupt(&mut self, node: NodeId, rate: f64, detected: bool) {
-        let nodes = self.radios.len();
+        let nodes = self.receivers.len();
         self.reception.bit_errors.set(node, nodes, rate, detected);
     }
 
@@ -227,7 +244,7 @@ impl<R: Recorder> Air<R> {
         let counts = |frame: &&Frame| frame.counts();
         let coming = self.frames.flying().filter(counts);
         let coming = coming.map(|frame| frame.arrivals.len() - frame.started as usize);
-        let locks = self.radios.iter().filter(|radio| !radio.lock.is_none());
+        let locks = self.receivers.iter().filter(|radio| !radio.lock.is_none());
         let held = locks.filter(|radio| self.frames.get(radio.lock).counts());
         Accounts {
             owed: counters.owed,
@@ -246,7 +263,7 @@ impl<R: Recorder> Air<R> {
         loop {
             let rules = (&self.reception.rules, &self.reception.rejection);
             let frame = (slot, self.frames.get_mut(slot));
-            match scan_starts(frame, &mut self.radios, rules, &mut self.ledger, limits) {
+            match scan_starts(frame, &mut self.receivers, rules, &mut self.ledger, limits) {
                 Stop::End => {
                     let arrivals = self.frames.get(slot).arrivals.len();
                     self.ledger.counters.arrivals += arrivals as u64;
@@ -257,7 +274,7 @@ impl<R: Recorder> Air<R> {
                     self.arrive(edge);
                     let (at, node) = (edge.at, edge.node);
                     let carrier = self.refresh_carrier(node, at);
-                    let radio = &self.radios[node.index()];
+                    let radio = self.receivers.radio(node);
                     if radio.peeks && radio.lock == slot {
                         return CursorEvent::Locked { at, node, carrier };
                     }
@@ -273,8 +290,14 @@ impl<R: Recorder> Air<R> {
     /// A signal begins at a radio that it matters to.
     #[inline]
     fn arrive(&mut self, edge: Edge) {
-        let radio = &mut self.radios[edge.node.index()];
-        match self.reception.arrive(&self.frames, radio, edge) {
+        let carrier_sense = self.reception.rules.carrier_sense;
+        let mut radio = self.receivers.look(edge.node, carrier_sense);
+        let arrived = self.reception.arrive(&self.frames, &mut radio, edge);
+        if radio.lock == edge.slot {
+            let frame = self.frames.get(edge.slot);
+            radio.harmless = self.reception.harmless(frame, radio.lock_power);
+        }
+        match arrived {
             Arrived::Locked | Arrived::Noise => {}
             Arrived::Lost(power, why) => self.lose_arriving(edge, power, why),
             Arrived::LostBoth(lost, power) => {
@@ -292,7 +315,7 @@ impl<R: Recorder> Air<R> {
             at: edge.at,
             started: edge.at,
             power,
-            others: self.radios[edge.node.index()].energy.minus(power),
+            others: self.energy(edge.node).minus(power),
         };
         self.ledger.lose(self.frames.get(edge.slot), meeting, why);
     }
@@ -305,7 +328,7 @@ impl<R: Recorder> Air<R> {
         loop {
             let rules = (&self.reception.rules, &self.reception.rejection);
             let frame = (slot, self.frames.get_mut(slot));
-            match scan_ends(frame, &mut self.radios, rules, limits) {
+            match scan_ends(frame, &mut self.receivers, rules, limits) {
                 Stop::End => return CursorEvent::Done,
                 Stop::Later(at) => return CursorEvent::Pause(key.at_time(at)),
                 Stop::Examine(edge) => {
@@ -331,8 +354,9 @@ impl<R: Recorder> Air<R> {
     #[inline]
     fn leave(&mut self, edge: Edge) -> Option<CursorEvent> {
         let Edge { node, at, slot, .. } = edge;
-        let radio = &mut self.radios[node.index()];
-        let completed = self.reception.leave(&self.frames, radio, edge)?;
+        let carrier_sense = self.reception.rules.carrier_sense;
+        let mut radio = self.receivers.look(node, carrier_sense);
+        let completed = self.reception.leave(&self.frames, &mut radio, edge)?;
         let frame = self.frames.get(slot);
         let (started, power) = (completed.started, completed.power);
         let meeting = Meeting {
@@ -340,7 +364,7 @@ impl<R: Recorder> Air<R> {
             at,
             started,
             power,
-            others: radio.energy,
+            others: radio.level.energy,
         };
         match completed.outcome {
             Ok(_) if frame.foreign => {
@@ -379,14 +403,14 @@ impl<R: Recorder> Air<R> {
         }
         let node = frame.source;
         let turnaround = self.reception.rules.turnaround;
-        self.radios[node.index()].turn_around(at, turnaround);
+        self.receiver(node).turn_around(at, turnaround);
         self.book_duty(node, at);
         Some(node)
     }
 
     /// Ends a reception in progress, if there is one, for a reason of the node's own.
     pub(crate) fn give_up(&mut self, node: NodeId, at: AirTime, why: Loss) {
-        if let Some(lost) = interrupt(&mut self.radios[node.index()]) {
+        if let Some(lost) = interrupt(&mut self.receiver(node)) {
             self.book_interrupted(node, at, lost, why);
         }
     }
@@ -398,7 +422,7 @@ impl<R: Recorder> Air<R> {
             at,
             started: lost.started,
             power: lost.power,
-            others: self.radios[node.index()].energy.minus(lost.power),
+            others: self.energy(node).minus(lost.power),
         };
         self.ledger.lose(self.frames.get(lost.slot), meeting, why);
     }
@@ -411,9 +435,10 @@ impl<R: Recorder> Air<R> {
         octets: usize,
         at: AirTime,
     ) -> Option<GoodHead> {
-        let radio = &mut self.radios[node.index()];
+        let carrier_sense = self.reception.rules.carrier_sense;
+        let mut radio = self.receivers.look(node, carrier_sense);
         self.reception
-            .head(&self.frames, radio, (slot, node), octets, at)
+            .head(&self.frames, &mut radio, (slot, node), octets, at)
     }
 
     /// A frame's PSDU as a node hears it: as it was sent, or a copy in `space` with wrong bits.
@@ -431,13 +456,13 @@ impl<R: Recorder> Air<R> {
 
     /// Switches one of a radio's flags that say what it does.
     pub(crate) fn switch(&mut self, node: NodeId, at: AirTime, flag: u8, on: bool) {
-        self.radios[node.index()].set(flag, on);
+        self.receiver(node).set(flag, on);
         self.book_duty(node, at);
     }
 
     /// A radio stops with its node. What passes it still counts, so that its energy is right when it starts again.
     pub(crate) fn crash(&mut self, node: NodeId, at: AirTime) {
-        let radio = &mut self.radios[node.index()];
+        let mut radio = self.receiver(node);
         // BUSY stays until `refresh_carrier`, which notes when the channel became idle.
         radio.flags = radio.flags & BUSY | DOWN;
         radio.peeks = false;
@@ -447,22 +472,17 @@ impl<R: Recorder> Air<R> {
 
     /// Books a radio's time up to `at`. From there on it does what its flags say.
     fn book_duty(&mut self, node: NodeId, at: AirTime) {
-        let radio = &self.radios[node.index()];
+        let radio = self.receivers.radio(node);
         self.duty.change(node, radio, self.ledger.node(node), at);
     }
 
     /// Books all radios' time up to `at`.
     pub(crate) fn settle_duty(&mut self, at: AirTime) {
-        (0..self.radios.len()).for_each(|node| self.book_duty(NodeId::of(node), at));
+        (0..self.receivers.len()).for_each(|node| self.book_duty(NodeId::of(node), at));
     }
 
-    /// Moves a radio to another channel: its reception is lost, and it hears what is on the air there.
-    pub(crate) fn tune(&mut self, node: NodeId, at: AirTime, channel: u8) {
-        if self.radios[node.index()].channel == channel {
-            return;
-        }
-        self.give_up(node, at, Loss::OtherChannel);
-        self.medium.open(channel);
+    /// The power of all frames in flight at a node, summed up, for a radio on `channel`.
+    pub(crate) fn sum(&self, node: NodeId, channel: u8) -> Power {
         // The signals that have begun here and not ended are those between a frame's two cursors.
         let present = |frame: &Frame| {
             let passing = frame.ended as usize..frame.started as usize;
@@ -474,14 +494,21 @@ impl<R: Recorder> Air<R> {
                 sum.plus(rejection.across(arrival.power, frame.channel, channel))
             })
         };
-        let energy = self
-            .frames
-            .flying()
-            .map(present)
-            .fold(Power::ZERO, Power::plus);
-        let radio = &mut self.radios[node.index()];
+        let frames = self.frames.flying();
+        frames.map(present).fold(Power::ZERO, Power::plus)
+    }
+
+    /// Moves a radio to another channel: its reception is lost, and it hears what is on the air there.
+    pub(crate) fn tune(&mut self, node: NodeId, at: AirTime, channel: u8) {
+        if self.radio(node).channel == channel {
+            return;
+        }
+        self.give_up(node, at, Loss::OtherChannel);
+        self.medium.open(channel);
+        let energy = self.sum(node, channel);
+        let mut radio = self.receiver(node);
         radio.channel = channel;
-        radio.energy = energy;
+        radio.level.energy = energy;
     }
 }
 

@@ -6,7 +6,9 @@
 use crate::frame::{Edge, Frame};
 use crate::id::{NodeId, Slot};
 use crate::ledger::{Ledger, Meeting};
-use crate::radio::{Radio, flag::*};
+use crate::level::{NEVER, Passage};
+use crate::radio::flag::*;
+use crate::receiver::Receivers;
 use crate::rules::{Rejection, Rules};
 use crate::{AirTime, Loss, Power, Recorder};
 
@@ -36,7 +38,7 @@ pub(crate) struct Limits {
 #[inline]
 pub(crate) fn scan_starts<R: Recorder>(
     (slot, frame): (Slot, &mut Frame),
-    radios: &mut [Radio],
+    receivers: &mut Receivers,
     (rules, rejection): (&Rules, &Rejection),
     ledger: &mut Ledger<R>,
     limits: Limits,
@@ -49,12 +51,25 @@ pub(crate) fn scan_starts<R: Recorder>(
         rules.examined
     };
     let reports = frame.counts() && ledger.reports_unheard();
+    // A recorder hears of more than the nodes do, so nothing passes it unseen.
+    let unseen = frame.channel == rules.home && !ledger.reports_frames();
+    let carrier_sense = rules.carrier_sense;
+    let passage = Passage {
+        sent: frame.begin,
+        last: limits.last,
+        weaker: if unseen { examined } else { Power::ZERO },
+        carrier_sense,
+    };
     let first = frame.started as usize;
     let (mut place, mut away) = (first, 0);
     let mut stop = Stop::End;
-    for arrival in &frame.arrivals[first..] {
-        let at = arrival.time(frame.begin);
-        let radio = &mut radios[arrival.receiver.index()];
+    loop {
+        place += passage.rise(&mut receivers.levels, &frame.arrivals[place..]);
+        let Some(arrival) = frame.arrivals.get(place) else {
+            break;
+        };
+        let (at, node) = (arrival.time(frame.begin), arrival.receiver);
+        let radio = receivers.radio(node);
         let is_away = radio.is_away(frame.channel, reach);
         if at > limits.last && !(is_away && at <= limits.far && !radio.reports_carrier()) {
             stop = Stop::Later(at);
@@ -63,27 +78,29 @@ pub(crate) fn scan_starts<R: Recorder>(
         place += 1;
         if is_away {
             away += 1;
+            let why = radio.away_why();
             // The radio may be switched on while the signal lasts, so its energy must be right all the time.
             if radio.is(ASLEEP | DOWN) {
+                let mut radio = receivers.look(node, carrier_sense);
                 let power = rejection.across(arrival.power, frame.channel, radio.channel);
-                radio.energy = radio.energy.plus(power);
-                radio.refresh(at, rules.carrier_sense);
+                radio.level.energy = radio.level.energy.plus(power);
+                radio.refresh(at, carrier_sense);
             }
             let meeting = Meeting {
-                node: arrival.receiver,
+                node,
                 at,
                 started: at,
                 power: arrival.power,
                 others: Power::ZERO,
             };
-            ledger.pass(frame, meeting, radio.away_why());
+            ledger.pass(frame, meeting, why);
             continue;
         }
         if arrival.power >= examined || !radio.is_idle(frame.channel, at) {
             stop = Stop::Examine(Edge {
                 slot,
                 place: place as u32 - 1,
-                node: arrival.receiver,
+                node,
                 power: arrival.power,
                 at,
             });
@@ -91,7 +108,7 @@ pub(crate) fn scan_starts<R: Recorder>(
         }
         if reports {
             let meeting = Meeting {
-                node: arrival.receiver,
+                node,
                 at,
                 started: at,
                 power: arrival.power,
@@ -100,14 +117,13 @@ pub(crate) fn scan_starts<R: Recorder>(
             ledger.report_weak(frame, meeting);
         }
         // Too weak to lock on to: only the carrier can change.
-        radio.energy = radio.energy.plus(arrival.power);
-        if radio.refresh_free(at, rules.carrier_sense) {
-            stop = Stop::Carrier {
-                at,
-                node: arrival.receiver,
-            };
+        let mut radio = receivers.look(node, carrier_sense);
+        radio.level.energy = radio.level.energy.plus(arrival.power);
+        if radio.refresh_free(at, carrier_sense) {
+            stop = Stop::Carrier { at, node };
             break;
         }
+        radio.look_away(at, rules);
     }
     if frame.counts() {
         // Losses are counted once for the whole stretch. The receiver to examine is not among them.
@@ -120,19 +136,38 @@ pub(crate) fn scan_starts<R: Recorder>(
 }
 
 /// Moves a frame's second cursor, after the transmitter's own end: signals leave radios that receive nothing.
+#[inline]
 pub(crate) fn scan_ends(
     (slot, frame): (Slot, &mut Frame),
-    radios: &mut [Radio],
+    receivers: &mut Receivers,
     (rules, rejection): (&Rules, &Rejection),
     limits: Limits,
 ) -> Stop {
     let (end, reach) = (frame.end(), rejection.reach());
     let first = frame.ended as usize;
+    // What a radio may have locked on to is examined, since its reception ends with it; unless radios that receive examine
+    // everything anyway.
+    let weaker = match rules.adds_up {
+        true => NEVER,
+        false => rules.examined,
+    };
+    let unseen = frame.channel == rules.home;
+    let carrier_sense = rules.carrier_sense;
+    let passage = Passage {
+        sent: end,
+        last: limits.last,
+        weaker: if unseen { weaker } else { Power::ZERO },
+        carrier_sense,
+    };
     let mut place = first;
     let mut stop = Stop::End;
-    for arrival in &frame.arrivals[first..] {
-        let at = arrival.time(end);
-        let radio = &mut radios[arrival.receiver.index()];
+    loop {
+        place += passage.fall(&mut receivers.levels, &frame.arrivals[place..]);
+        let Some(arrival) = frame.arrivals.get(place) else {
+            break;
+        };
+        let (at, node) = (arrival.time(end), arrival.receiver);
+        let radio = receivers.radio(node);
         let is_away = radio.is_away(frame.channel, reach);
         // A signal ends nowhere before it has begun there. On links longer than a frame, the first cursor may still be on
         // its way to a radio that is off, where this one would not wait for it.
@@ -145,31 +180,31 @@ pub(crate) fn scan_ends(
         place += 1;
         if is_away {
             if radio.is(ASLEEP | DOWN) {
+                let mut radio = receivers.look(node, carrier_sense);
                 let power = rejection.across(arrival.power, frame.channel, radio.channel);
-                radio.energy = radio.energy.minus(power);
-                radio.refresh(at, rules.carrier_sense);
+                radio.level.energy = radio.level.energy.minus(power);
+                radio.refresh(at, carrier_sense);
             }
             continue;
         }
         // A radio that receives or transmits must close a stretch first; another channel needs the rejection.
-        if !radio.is_free(frame.channel) {
+        if !radio.is_free() || radio.channel != frame.channel {
             stop = Stop::Examine(Edge {
                 slot,
                 place: place as u32 - 1,
-                node: arrival.receiver,
+                node,
                 power: arrival.power,
                 at,
             });
             break;
         }
-        radio.energy = radio.energy.minus(arrival.power);
-        if radio.refresh_free(at, rules.carrier_sense) {
-            stop = Stop::Carrier {
-                at,
-                node: arrival.receiver,
-            };
+        let mut radio = receivers.look(node, carrier_sense);
+        radio.level.energy = radio.level.energy.minus(arrival.power);
+        if radio.refresh_free(at, carrier_sense) {
+            stop = Stop::Carrier { at, node };
             break;
         }
+        radio.look_away(at, rules);
     }
     frame.ended = place as u32;
     stop

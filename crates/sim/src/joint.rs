@@ -12,6 +12,7 @@ use crate::frame::{Edge, Frame};
 use crate::id::{NodeId, Slot};
 use crate::oqpsk::{SYMBOL_BITS, SYMBOL_NANOS};
 use crate::radio::Radio;
+use crate::receiver::Receiver;
 use crate::rules::Rules;
 use crate::survival::{Draws, HOPELESS};
 use crate::synchronous::{Group, Signal};
@@ -225,7 +226,7 @@ impl Joint {
     pub(crate) fn close_stretch(
         &mut self,
         (rules, draws): (&Rules, &Draws),
-        radio: &mut Radio,
+        radio: &mut Receiver<'_>,
         (frame, node): (&Frame, NodeId),
         at: AirTime,
     ) {

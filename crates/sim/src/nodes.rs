@@ -423,7 +423,7 @@ impl<N: RadioNode + ?Sized> Nodes<N> {
     }
 
     fn sense<R: Recorder>(&mut self, engine: &mut Engine<R>, node: NodeId, on: bool) {
-        let radio = engine.air.radio_mut(node);
+        let mut radio = engine.air.receiver(node);
         radio.set(SENSING, on);
         if on && !radio.is(ASLEEP) {
             self.report_carrier(engine, node);
@@ -449,7 +449,7 @@ impl<N: RadioNode + ?Sized> Nodes<N> {
     /// The node asks to see the first `octets` of frames whose reception begins from now on.
     fn peek<R: Recorder>(&mut self, engine: &mut Engine<R>, node: NodeId, octets: usize) {
         self.states[node.index()].peek = octets.min(HEAD_MAX) as u32;
-        engine.air.radio_mut(node).peeks = octets > 0;
+        engine.air.receiver(node).peeks = octets > 0;
     }
 
     /// A radio whose node peeks locked on to a frame at `at`: the head has arrived some octets later.
@@ -544,7 +544,7 @@ impl<N: RadioNode + ?Sized> Nodes<N> {
 
     /// Tells a node its carrier, changed or not; the caller drains.
     fn report_carrier<R: Recorder>(&mut self, engine: &mut Engine<R>, node: NodeId) {
-        let radio = engine.air.radio_mut(node);
+        let mut radio = engine.air.receiver(node);
         let (busy, since) = (radio.is(BUSY), radio.since);
         radio.set(REPORTED_BUSY, busy);
         let since = self.states[node.index()].clock.local(since);

@@ -11,6 +11,7 @@ use crate::frame::Frame;
 use crate::id::{NodeId, Slot};
 use crate::part::PARTS_MAX;
 use crate::radio::Radio;
+use crate::receiver::Receiver;
 use crate::rules::Rules;
 use crate::survival::{Draws, HOPELESS, ln_header_stretch, survives};
 
@@ -34,7 +35,7 @@ impl Parts {
     pub(crate) fn close_stretch(
         &mut self,
         rules: &Rules,
-        radio: &mut Radio,
+        radio: &mut Receiver<'_>,
         (frame, node): (&Frame, NodeId),
         at: AirTime,
     ) {

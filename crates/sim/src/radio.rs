@@ -1,8 +1,9 @@
-//! One node's radio: the energy on its channel, the frame it receives, and its carrier sense.
+//! One node's radio: the frame it receives, and its carrier sense. The power there is in its [`Level`](crate::level::Level).
 
 use chappe_core::Duration;
 
 use crate::id::Slot;
+use crate::level::ALWAYS;
 use crate::rules::EVERY_CHANNEL;
 use crate::{AirTime, Loss, Power};
 use flag::*;
@@ -11,10 +12,10 @@ use flag::*;
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
 pub(crate) struct Radio {
-    /// Power of all signals present on the channel.
-    pub(crate) energy: Power,
     /// Power of the frame being received.
     pub(crate) lock_power: Power,
+    /// The energy below which weak signals do not harm it.
+    pub(crate) harmless: Power,
     /// When the first bit of that frame arrived.
     pub(crate) lock_started: AirTime,
     /// When the present stretch of constant interference began.
@@ -56,8 +57,8 @@ pub(crate) mod flag {
 impl Radio {
     pub(crate) fn new(channel: u8) -> Radio {
         Radio {
-            energy: Power::ZERO,
             lock_power: Power::ZERO,
+            harmless: ALWAYS,
             lock_started: AirTime::ZERO,
             segment: AirTime::ZERO,
             ln_success: 0.0,
@@ -96,6 +97,7 @@ impl Radio {
     pub(crate) fn lock(&mut self, slot: Slot, power: Power, at: AirTime, interfered: bool) {
         self.lock = slot;
         self.lock_power = power;
+        self.harmless = ALWAYS;
         self.lock_started = at;
         self.segment = at;
         self.ln_success = 0.0;
@@ -104,12 +106,6 @@ impl Radio {
         if interfered {
             self.flags |= INTERFERED;
         }
-    }
-
-    /// Power of everything but the frame being received.
-    #[inline]
-    pub(crate) fn interference(&self) -> Power {
-        self.energy.minus(self.lock_power)
     }
 
     /// Whether the radio could receive a frame on `channel` and is receiving none.
@@ -141,41 +137,15 @@ impl Radio {
         self.flags & (SENSING | ASLEEP | DOWN) == SENSING
     }
 
-    /// Whether energy alone makes the channel busy, and a signal on `channel` counts in full.
+    /// Whether energy alone makes the channel busy.
     #[inline]
-    pub(crate) fn is_free(&self, channel: u8) -> bool {
-        self.lock.is_none() && !self.is(TRANSMITTING) && self.channel == channel
-    }
-
-    /// [`refresh`](Self::refresh) for a radio that neither receives nor transmits, without a branch on the energy: whether
-    /// a faded signal crosses the threshold is random, and no branch predictor guesses it.
-    #[inline]
-    pub(crate) fn refresh_free(&mut self, at: AirTime, carrier_sense: Power) -> bool {
-        let busy = if self.energy >= carrier_sense {
-            BUSY
-        } else {
-            0
-        };
-        let changed = (self.flags ^ busy) & BUSY;
-        self.since = if changed != 0 { at } else { self.since };
-        self.flags ^= changed;
-        self.is_due()
-    }
-
-    /// Brings the carrier up to date and returns whether the node must be notified.
-    #[inline]
-    pub(crate) fn refresh(&mut self, at: AirTime, carrier_sense: Power) -> bool {
-        let busy = self.energy >= carrier_sense || !self.lock.is_none() || self.is(TRANSMITTING);
-        if busy != self.is(BUSY) {
-            self.flags ^= BUSY;
-            self.since = at;
-        }
-        self.is_due()
+    pub(crate) fn is_free(&self) -> bool {
+        self.lock.is_none() && !self.is(TRANSMITTING)
     }
 
     /// Whether the last carrier event and the carrier differ, and the node asked for events.
     #[inline]
-    fn is_due(&self) -> bool {
+    pub(crate) fn is_due(&self) -> bool {
         // The two flags are neighbouring bits; the assertion below holds them there.
         self.reports_carrier() && (self.flags >> 1 ^ self.flags >> 2) & 1 != 0
     }

@@ -9,9 +9,11 @@ use crate::bit_errors::{BitErrors, Falsified, Heard};
 use crate::frame::{Edge, Frame, Frames};
 use crate::id::{NodeId, Slot};
 use crate::joint::Joint;
+use crate::level;
 use crate::link_loss::{Fate, LinkLosses};
 use crate::parts::{self, Parts};
 use crate::radio::{Radio, flag::*};
+use crate::receiver::Receiver;
 use crate::rules::{Judge, Rejection, Rules};
 use crate::spread::{Arrival, NEVER};
 use crate::survival::{Draws, close_stretch, judge_bits, survives};
@@ -70,7 +72,7 @@ pub(crate) struct GoodHead {
 }
 
 /// Ends the reception in progress, if there is one.
-pub(crate) fn interrupt(radio: &mut Radio) -> Option<Interrupted> {
+pub(crate) fn interrupt(radio: &mut Receiver<'_>) -> Option<Interrupted> {
     let slot = std::mem::replace(&mut radio.lock, Slot::NONE);
     (!slot.is_none()).then_some(Interrupted {
         slot,
@@ -95,7 +97,12 @@ impl Reception {
 
     /// A frame's first bit reaches a receiver.
     #[inline]
-    pub(crate) fn arrive(&mut self, frames: &Frames, radio: &mut Radio, mut edge: Edge) -> Arrived {
+    pub(crate) fn arrive(
+        &mut self,
+        frames: &Frames,
+        radio: &mut Receiver<'_>,
+        mut edge: Edge,
+    ) -> Arrived {
         let frame = frames.get(edge.slot);
         if radio.channel != frame.channel
             || frame.noise
@@ -122,8 +129,8 @@ impl Reception {
         if !radio.lock.is_none() {
             return self.arrive_locked(frames, radio, edge, Power::ZERO);
         }
-        let before = radio.energy;
-        radio.energy = before.plus(edge.power);
+        let before = radio.level.energy;
+        radio.level.energy = before.plus(edge.power);
         if edge.power < self.rules.heard {
             return Arrived::Lost(edge.power, Loss::TooWeak);
         }
@@ -141,6 +148,42 @@ impl Reception {
         }
         radio.lock(edge.slot, edge.power, edge.at, before != Power::ZERO);
         Arrived::Locked
+    }
+
+    /// From now on weak signals pass a radio unseen, as long as the frame that it receives is neither harmed by them nor
+    /// judged in another way than by its ratio to their sum.
+    #[inline]
+    pub(crate) fn look_away(&self, radio: &mut Receiver<'_>, at: AirTime) {
+        if radio.lock.is_none() {
+            return radio.look_away(at, &self.rules);
+        }
+        let alarm = match radio.channel == self.rules.home && !radio.is_due() {
+            true => radio.harmless,
+            false => level::ALWAYS,
+        };
+        radio.level.look_away(alarm);
+    }
+
+    /// The energy below which a frame received with this power keeps a ratio at which nothing is lost. No stretch needs to be
+    /// closed there, and whether something overlapped is only asked of a frame that lost bits: a stretch that lost some began
+    /// with a signal that was examined.
+    #[inline]
+    pub(crate) fn harmless(&self, frame: &Frame, power: Power) -> Power {
+        let least = match self.rules.judge {
+            Judge::Curves if frame.parts.is_empty() => frame.bits.perfect,
+            Judge::Threshold(ratio) => ratio,
+            _ => return level::ALWAYS,
+        };
+        // Sets of identical frames and links with losses of their own look at each signal.
+        if self.rules.adds_up || self.link_losses.is_some() {
+            return level::ALWAYS;
+        }
+        // A billionth less covers all roundings.
+        let room = (power.as_f64() / least - self.rules.noise.as_f64()) * (1.0 - 1e-9);
+        match room > 0.0 {
+            true => power.plus(Power::rounded_down(room)),
+            false => level::ALWAYS,
+        }
     }
 
     /// What a link's own loss process makes of a frame.
@@ -189,14 +232,14 @@ impl Reception {
     fn arrive_unheard(
         &mut self,
         frames: &Frames,
-        radio: &mut Radio,
+        radio: &mut Receiver<'_>,
         edge: Edge,
         why: Loss,
     ) -> Arrived {
         if !radio.lock.is_none() && edge.power != Power::ZERO {
             self.disturb(frames, radio, edge);
         } else {
-            radio.energy = radio.energy.plus(edge.power);
+            radio.level.energy = radio.level.energy.plus(edge.power);
         }
         match frames.get(edge.slot).noise {
             true => Arrived::Noise,
@@ -205,13 +248,13 @@ impl Reception {
     }
 
     /// Adds interference to a reception in progress.
-    fn disturb(&mut self, frames: &Frames, radio: &mut Radio, edge: Edge) {
+    fn disturb(&mut self, frames: &Frames, radio: &mut Receiver<'_>, edge: Edge) {
         // The stretch before is judged without the newcomer, so it is closed first.
         if self.rules.judge == Judge::Curves {
             self.close(frames, radio, edge.node, edge.at);
         }
         // The frame in reception is inside `energy` too; `interference` takes it out again.
-        radio.energy = radio.energy.plus(edge.power);
+        radio.level.energy = radio.level.energy.plus(edge.power);
         radio.flags |= INTERFERED;
         let signal = radio.lock_power.as_f64();
         let doomed = match self.rules.judge {
@@ -230,7 +273,7 @@ impl Reception {
 
     /// Closes a stretch of constant interference at a radio that receives.
     #[inline]
-    fn close(&mut self, frames: &Frames, radio: &mut Radio, node: NodeId, at: AirTime) {
+    fn close(&mut self, frames: &Frames, radio: &mut Receiver<'_>, node: NodeId, at: AirTime) {
         let frame = frames.get(radio.lock);
         match &mut self.joint {
             Some(joint) if radio.grouped => {
@@ -249,13 +292,13 @@ impl Reception {
     fn arrive_locked(
         &mut self,
         frames: &Frames,
-        radio: &mut Radio,
+        radio: &mut Receiver<'_>,
         edge: Edge,
         allies: Power,
     ) -> Arrived {
         // Read before `disturb`, which adds the newcomer: the newcomer must not interfere with itself.
         let (before, lock_power, lock_started) =
-            (radio.energy, radio.lock_power, radio.lock_started);
+            (radio.level.energy, radio.lock_power, radio.lock_started);
         let old = frames.get(radio.lock);
         self.disturb(frames, radio, edge);
         // Identical frames that are here already help the newcomer instead of interfering with it.
@@ -299,7 +342,12 @@ impl Reception {
 
     /// A frame begins while the radio still searches: the strongest preamble is found, if it stands out from all others together.
     /// `before` and `found` are the energy without the newcomer, and the part of it that was found.
-    fn search(&self, radio: &mut Radio, edge: Edge, (before, found): (Power, Power)) -> Arrived {
+    fn search(
+        &self,
+        radio: &mut Receiver<'_>,
+        edge: Edge,
+        (before, found): (Power, Power),
+    ) -> Arrived {
         let is_stronger = edge.power > found;
         let (strongest, others) = match is_stronger {
             true => (edge.power, before),
@@ -341,7 +389,7 @@ impl Reception {
 
     /// A frame's first bit reaches a radio that can hear it, under a profile with joint reception.
     #[cold]
-    fn arrive_joint(&mut self, frames: &Frames, radio: &mut Radio, edge: Edge) -> Arrived {
+    fn arrive_joint(&mut self, frames: &Frames, radio: &mut Receiver<'_>, edge: Edge) -> Arrived {
         let frame = frames.get(edge.slot);
         let Some(joint) = &mut self.joint else {
             return Arrived::Noise;
@@ -365,9 +413,9 @@ impl Reception {
     }
 
     /// One more frame of the set being received adds its power to the signal.
-    fn join(&mut self, frames: &Frames, radio: &mut Radio, edge: Edge) -> Arrived {
+    fn join(&mut self, frames: &Frames, radio: &mut Receiver<'_>, edge: Edge) -> Arrived {
         self.close(frames, radio, edge.node, edge.at);
-        radio.energy = radio.energy.plus(edge.power);
+        radio.level.energy = radio.level.energy.plus(edge.power);
         radio.lock_power = radio.lock_power.plus(edge.power);
         radio.grouped = true;
         radio.flags |= INTERFERED;
@@ -379,13 +427,13 @@ impl Reception {
     fn try_lock(
         &mut self,
         frames: &Frames,
-        radio: &mut Radio,
+        radio: &mut Receiver<'_>,
         edge: Edge,
         allies: Power,
     ) -> Arrived {
         // `energy` contains the allies, which are signal here.
-        let others = radio.energy.minus(allies);
-        radio.energy = radio.energy.plus(edge.power);
+        let others = radio.level.energy.minus(allies);
+        radio.level.energy = radio.level.energy.plus(edge.power);
         let sum = Power(edge.power.0.saturating_add(allies.0));
         let why = match () {
             _ if sum < self.rules.heard => Some(Loss::TooWeak),
@@ -405,7 +453,7 @@ impl Reception {
     pub(crate) fn leave(
         &mut self,
         frames: &Frames,
-        radio: &mut Radio,
+        radio: &mut Receiver<'_>,
         edge: Edge,
     ) -> Option<Completed> {
         if radio.lock == edge.slot {
@@ -426,13 +474,13 @@ impl Reception {
         if locked && share.is_none() && self.rules.judge == Judge::Curves {
             self.close(frames, radio, edge.node, edge.at);
         }
-        radio.energy = radio.energy.minus(power);
+        radio.level.energy = radio.level.energy.minus(power);
         radio.lock_power = radio.lock_power.minus(share.unwrap_or(Power::ZERO));
         None
     }
 
     /// The end of a reception.
-    fn complete(&mut self, frames: &Frames, radio: &mut Radio, edge: Edge) -> Completed {
+    fn complete(&mut self, frames: &Frames, radio: &mut Receiver<'_>, edge: Edge) -> Completed {
         if self.rules.judge == Judge::Curves {
             self.close(frames, radio, edge.node, edge.at);
         }
@@ -445,7 +493,7 @@ impl Reception {
             own = joint.share(edge.node, radio, edge.slot).unwrap_or(own);
             radio.lock_power = joint.whole(edge.node, radio).unwrap_or(own);
         }
-        radio.energy = radio.energy.minus(own);
+        radio.level.energy = radio.level.energy.minus(own);
         radio.lock = Slot::NONE;
         radio.grouped = false;
         Completed {
@@ -531,7 +579,7 @@ impl Reception {
     pub(crate) fn head(
         &mut self,
         frames: &Frames,
-        radio: &mut Radio,
+        radio: &mut Receiver<'_>,
         (slot, node): (Slot, NodeId),
         octets: usize,
         at: AirTime,

@@ -28,6 +28,8 @@ pub(crate) struct Rules {
     /// Weaker signals are only energy to an idle radio: a cursor passes them without a closer look. Where identical frames
     /// add up this lies 12 dB lower, since sixteen of them may be heard together.
     pub(crate) examined: Power,
+    /// Identical frames add up: a radio that receives examines every signal.
+    pub(crate) adds_up: bool,
     pub(crate) search: Duration,
     pub(crate) decode_power: Power,
     /// Infinite where nothing captures.
@@ -36,6 +38,8 @@ pub(crate) struct Rules {
     pub(crate) carrier_sense: Power,
     pub(crate) vanish: Power,
     pub(crate) turnaround: Duration,
+    /// The channel on which radios start, and on which weak signals may pass unexamined.
+    pub(crate) home: u8,
     pub(crate) curves: &'static ErrorCurves,
     /// The mode of the frames whose headers make the channel busy.
     sensed: Mode,
@@ -58,6 +62,9 @@ impl Rules {
             judge,
             heard: Power::ZERO,
             examined: Power::ZERO,
+            adds_up: profile
+                .dot15d4
+                .is_some_and(|radio| radio.synchronous.is_some()),
             noise: Power::threshold(profile.noise).max(LEAST),
             lock_power: Power::threshold(profile.lock.power),
             lock_ratio: profile.lock.sinr.to_linear(),
@@ -71,6 +78,7 @@ impl Rules {
                 .vanish_below
                 .map_or(LEAST, |power| Power::threshold(power).max(LEAST)),
             turnaround: profile.turnaround,
+            home: profile.channel.0,
             sensed: Mode::long(match profile.dot15d4 {
                 Some(_) => Rate::Oqpsk250,
                 None => Rate::Dsss1,
@@ -78,10 +86,7 @@ impl Rules {
             curves: ErrorCurves::get(profile.dot15d4.map_or(Oqpsk::IeeeE418, |radio| radio.oqpsk)),
         };
         rules.heard = rules.least_heard();
-        let adds_up = profile
-            .dot15d4
-            .is_some_and(|radio| radio.synchronous.is_some());
-        rules.examined = if adds_up {
+        rules.examined = if rules.adds_up {
             Power(rules.heard.0 >> 4)
         } else {
             rules.heard

@@ -7,6 +7,7 @@ use crate::engine::Engine;
 use crate::event::{Key, Kind};
 use crate::forger::Forger;
 use crate::id::{NodeId, Slot};
+use crate::level::Level;
 use crate::link_loss::LinkLosses;
 use crate::nodes::{NodeState, Nodes};
 use crate::queue::Queue;
@@ -172,7 +173,10 @@ impl<N: RadioNode + ?Sized, R: Recorder> Simulator<N, R> {
     pub fn memory(&self) -> Memory {
         let (frames, slots) = self.engine.air.frames().octets();
         Memory {
-            per_node: size_of::<Radio>() + size_of::<NodeState>() + size_of::<Box<N>>(),
+            per_node: size_of::<Level>()
+                + size_of::<Radio>()
+                + size_of::<NodeState>()
+                + size_of::<Box<N>>(),
             links: self.medium().octets(),
             frames,
             slots,

@@ -8,6 +8,7 @@ use chappe_core::Stream;
 use crate::frame::Frame;
 use crate::id::NodeId;
 use crate::radio::{Radio, flag::INTERFERED};
+use crate::receiver::Receiver;
 use crate::rules::Rules;
 use crate::{AirTime, Loss};
 
@@ -65,7 +66,7 @@ pub(crate) fn survives(draw: f64, ln: f64) -> bool {
 
 /// Closes a stretch of constant interference of the frame being received.
 #[inline]
-pub(crate) fn close_stretch(rules: &Rules, radio: &mut Radio, frame: &Frame, at: AirTime) {
+pub(crate) fn close_stretch(rules: &Rules, radio: &mut Receiver<'_>, frame: &Frame, at: AirTime) {
     let others = rules.noise.plus(radio.interference()).as_f64();
     let signal = radio.lock_power.as_f64();
     // Most stretches are perfect; this multiplication saves them the division and the curves. What is hopeless stays so.

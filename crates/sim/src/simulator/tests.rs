@@ -1,5 +1,7 @@
 //! Invariants after any run, and digests that never change.
 
+mod unseen;
+
 use chappe_core::{
     Channel, Db, Dbm, Duration, Instant, Mode, Purpose, RadioEvent, RadioNode, RadioRequest, Rate,
     Seed, Stream, Transmit, Wake,
@@ -7,8 +9,8 @@ use chappe_core::{
 
 use crate::id::NodeId;
 use crate::{
-    AirTime, Bursts, Fading, Fault, Jammer, Medium, Place, Position, Power, Profile, Simulator,
-    World, topology,
+    AirTime, Bursts, Fading, Fault, Jammer, Medium, Place, Position, Power, Profile, Recorder,
+    Simulator, World, topology,
 };
 
 /// Asks for anything at any time until `until`, then listens on channel 1.
@@ -100,7 +102,8 @@ fn wild(node: usize, seed: Seed) -> Box<Wild> {
     })
 }
 
-fn run(profile: &Profile, seed: u64) {
+/// Wild nodes, faults and jammers.
+fn build<R: Recorder>(profile: &Profile, seed: u64, recorder: R) -> Simulator<Wild, R> {
     let (seed, nodes) = (Seed(seed), 25);
     let wild = |node, seed| {
         let in_unison = profile.dot15d4.is_some();
@@ -135,7 +138,7 @@ fn run(profile: &Profile, seed: u64) {
             .push((AirTime::from_micros(step * 5_000), fault));
     }
     let boxes = (0..nodes).map(|node| wild(node, seed)).collect();
-    let mut simulator = Simulator::new(world, boxes, seed, ()).unwrap();
+    let mut simulator = Simulator::new(world, boxes, seed, recorder).unwrap();
     let in_unison = profile.dot15d4.is_some();
     simulator.set_reviver(move |node| {
         Box::new(Wild {
@@ -143,14 +146,19 @@ fn run(profile: &Profile, seed: u64) {
             ..*self::wild(node, seed.child(9))
         })
     });
+    simulator
+}
+
+fn run(profile: &Profile, seed: u64) {
+    let mut simulator = build(profile, seed, ());
     simulator.run_until(AirTime::from_millis(1000));
-    check_silence(&simulator, profile.name);
+    check_silence(&mut simulator, profile.name);
 }
 
 /// Goal: powers add up and return exactly to zero. Method: wild nodes, faults and jammers, every rule, channels
 /// with partial rejection; when the air is silent every receiver's sum must be zero, nothing may be locked, every
 /// slot free and the queue empty.
-fn check_silence(simulator: &Simulator<Wild>, name: &str) {
+fn check_silence(simulator: &mut Simulator<Wild>, name: &str) {
     assert!(
         simulator.counters().frames > 1000,
         "{name}: {}",
@@ -161,11 +169,11 @@ fn check_silence(simulator: &Simulator<Wild>, name: &str) {
         "{name}: {}",
         simulator.counters().receptions
     );
-    let air = &simulator.engine.air;
+    let air = &mut simulator.engine.air;
     for node in 0..simulator.nodes.all().len() {
-        let radio = air.radio(NodeId::of(node));
+        let radio = air.receiver(NodeId::of(node));
         assert_eq!(
-            radio.energy,
+            radio.level.energy,
             Power::ZERO,
             "{name}: energy is left at node {node}"
         );

@@ -1,0 +1,112 @@
+//! The power at a receiver, and from where on its radio must be looked at.
+//!
+//! Of all signals that reach a radio, most do not matter to it: it idles and cannot lock on to something so weak, or it
+//! receives a frame so strong that they do it no harm. Such a signal only adds its power, here, and takes it away when
+//! it ends. The energy is therefore always right, and whoever asks for it needs no sum over the frames in flight.
+
+use crate::spread::Arrival;
+use crate::{AirTime, Power};
+
+/// What a cursor touches where a signal does not matter. Apart from the [`Radio`](crate::radio::Radio), so that the levels
+/// of thousands of nodes stay in the cache.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Level {
+    /// Power of all signals present on the radio's channel.
+    pub(crate) energy: Power,
+    /// Signals that are too weak to lock on to do not matter as long as the energy stays below this.
+    alarm: Power,
+    /// When the energy last crossed the carrier sense threshold while the radio was not looked at; zero if it did not.
+    crossed: AirTime,
+}
+
+/// An alarm that every signal sets off, and one that none does.
+pub(crate) const ALWAYS: Power = Power::ZERO;
+pub(crate) const NEVER: Power = Power(u64::MAX);
+
+impl Level {
+    /// No signal is present, and the first one is examined.
+    pub(crate) const SILENCE: Level = Level {
+        energy: Power::ZERO,
+        alarm: ALWAYS,
+        crossed: AirTime::ZERO,
+    };
+
+    /// From now on every signal is examined. Returns when the energy last crossed the carrier sense threshold unseen, if
+    /// it did.
+    #[inline]
+    pub(crate) fn look(&mut self) -> Option<AirTime> {
+        self.alarm = ALWAYS;
+        let crossed = std::mem::replace(&mut self.crossed, AirTime::ZERO);
+        (crossed != AirTime::ZERO).then_some(crossed)
+    }
+
+    /// From now on weak signals pass unseen while the energy stays below `alarm`.
+    #[inline]
+    pub(crate) fn look_away(&mut self, alarm: Power) {
+        self.alarm = alarm;
+    }
+
+    #[cfg(test)]
+    pub(crate) fn alarm(&self) -> Power {
+        self.alarm
+    }
+}
+
+/// Which signals may pass unseen, if the levels let them.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Passage {
+    /// When the bit in question left its transmitter, and the last moment at which it may arrive.
+    pub(crate) sent: AirTime,
+    pub(crate) last: AirTime,
+    /// Signals of this power or more are examined.
+    pub(crate) weaker: Power,
+    pub(crate) carrier_sense: Power,
+}
+
+impl Passage {
+    /// Signals begin, one after another, as long as they pass unseen. Returns how many did.
+    #[inline]
+    pub(crate) fn rise(self, levels: &mut [Level], arrivals: &[Arrival]) -> usize {
+        self.run(levels, arrivals, |level, power| {
+            let energy = level.energy.plus(power);
+            (energy, energy < level.alarm)
+        })
+    }
+
+    /// Signals end, one after another, as long as they pass unseen. Returns how many did.
+    #[inline]
+    pub(crate) fn fall(self, levels: &mut [Level], arrivals: &[Arrival]) -> usize {
+        self.run(levels, arrivals, |level, power| {
+            (level.energy.minus(power), level.energy < level.alarm)
+        })
+    }
+
+    #[inline]
+    fn run(
+        self,
+        levels: &mut [Level],
+        arrivals: &[Arrival],
+        next: impl Fn(&Level, Power) -> (Power, bool),
+    ) -> usize {
+        let Some(span) = self.last.0.checked_sub(self.sent.0) else {
+            return 0;
+        };
+        for (place, arrival) in arrivals.iter().enumerate() {
+            let Some(level) = levels.get_mut(arrival.receiver.index()) else {
+                return place;
+            };
+            let (energy, passes) = next(level, arrival.power);
+            // One branch: which of the three stops it is random.
+            if !(passes & (arrival.power < self.weaker) & (u64::from(arrival.delay) <= span)) {
+                return place;
+            }
+            // No branch depends on the threshold: whether a faded signal crosses it is random, and no branch predictor
+            // guesses it.
+            let crosses = (level.energy >= self.carrier_sense) != (energy >= self.carrier_sense);
+            let at = arrival.time(self.sent);
+            level.crossed = if crosses { at } else { level.crossed };
+            level.energy = energy;
+        }
+        arrivals.len()
+    }
+}
