@@ -499,6 +499,8 @@ impl Throttle {
             _ if ahead => self.find(now, DOUBLED * HEADROOM),
             _ if !used && self.starting => self.change(now, self.rate.max(self.first())),
             _ if !used => self.change(now, self.rate),
+            // A search would push out a flow of TCP that regains slowly: it halves its window in each round trip of too much.
+            Phase::Search if self.is_long() => self.climb(now, self.rate),
             Phase::Search => self.rise(now),
             Phase::Quiet { since, hold } => {
                 let mut told = self.paths.values().filter(|path| now < path.seen + ABSENT);
@@ -527,7 +529,7 @@ impl Throttle {
             }
             Phase::Hold { until } if now >= until => {
                 let (under, end) = (self.rate, self.end.max(self.rate) as f64);
-                let length = self.pulse();
+                let length = self.pulse(self.end);
                 self.phase = Phase::Pulse { under, length };
                 self.searched = now;
                 let more = PERIOD.as_secs_f64() / length.as_secs_f64() / STEEP as f64;
@@ -535,14 +537,10 @@ impl Throttle {
                 self.change(now, (end * (1.0 + more)) as u64);
                 self.leapt = self.changed;
             }
-            // A search would push out a flow of TCP that regains slowly: it halves its window in each round trip of too much.
-            Phase::Verdict { top, .. } if self.regain() > HOLD_MAX && top < self.ceiling => {
-                self.end = top;
-                self.stride = (self.stride * 2).min(STEEP / 4);
-                self.phase = Phase::Hold { until: now };
-                self.change(now, (top as f64 * HEADROOM) as u64);
-                self.leapt = self.changed;
-                self.highest = self.highest.max(self.rate);
+            Phase::Verdict { top, .. }
+                if self.regain(self.end) > HOLD_MAX && top < self.ceiling =>
+            {
+                self.climb(now, top);
             }
             Phase::Verdict { top, .. } => {
                 self.phase = Phase::Search;
@@ -552,6 +550,23 @@ impl Throttle {
             }
             _ => self.change(now, self.rate),
         }
+    }
+
+    /// Whether pulses cost a flow of TCP less than this search would: each lasts less than a round trip, of which many pass until such a
+    /// flow has regained what one of them costs.
+    fn is_long(&self) -> bool {
+        let lasts = !self.starting && self.shared.is_none() && self.rate < self.ceiling;
+        lasts && self.regain(self.rate) > HOLD_MAX && self.pulse(self.rate) < PERIOD
+    }
+
+    /// Goes on with a larger pulse above a rate that the path has carried.
+    fn climb(&mut self, now: Instant, carried: u64) {
+        self.end = carried;
+        self.stride = (self.stride * 2).min(STEEP / 4);
+        self.phase = Phase::Hold { until: now };
+        self.change(now, (carried as f64 * HEADROOM) as u64);
+        self.leapt = self.changed;
+        self.highest = self.highest.max(self.rate);
     }
 
     /// Whether a flow of TCP on the path would have shown. A pulse needs as many frames as a judgement.
@@ -570,11 +585,10 @@ impl Throttle {
 
     /// How long a pulse lasts. All pulses bring the same into a queue: a [`STEEP`]th of a period. A flow of TCP falls once for all losses of
     /// a round trip, so that half a round trip costs it least.
-    fn pulse(&self) -> Duration {
+    fn pulse(&self, end: u64) -> Duration {
         let longest = self.paths.values().map(Path::least_round).max();
         let half = longest.unwrap_or(PERIOD) / 2;
-        let enough =
-            Duration::from_secs_f64(path::MANY as f64 * FRAME_BITS / self.end.max(1) as f64);
+        let enough = Duration::from_secs_f64(path::MANY as f64 * FRAME_BITS / end.max(1) as f64);
         match half.max(enough) {
             short if half >= PULSE_LEAST => short.min(PERIOD),
             _ => PERIOD,
@@ -620,7 +634,7 @@ impl Throttle {
             _ => 0,
         };
         let searched = now.saturating_since(self.searched);
-        let regain = self.regain();
+        let regain = self.regain(self.end);
         self.stride = 1;
         self.fall(now, share);
         let (end, before) = (self.end as f64, before as f64);
@@ -650,12 +664,12 @@ impl Throttle {
         }
     }
 
-    /// How long a flow of TCP takes to regain what a pulse costs it.
-    fn regain(&self) -> Duration {
+    /// How long a flow of TCP takes to regain what a pulse above this rate costs it.
+    fn regain(&self, end: u64) -> Duration {
         let round = self.paths.values().map(Path::round).fold(0.0, f64::max);
         // Beside a pulse a flow of TCP loses half of its window in each round trip, and regains less than a frame in each (RFC 9438, 4.3).
         // Because of that it should have a tenth less.
-        let window = (1.0 - HEADROOM) * self.end as f64 * round / FRAME_BITS;
+        let window = (1.0 - HEADROOM) * end as f64 * round / FRAME_BITS;
         let halvings = (PERIOD.as_secs_f64() / round.max(1e-3)).max(1.0);
         let lost = 1.0 - 0.5f64.powf(halvings);
         let regain = HOLD as f64 / 2.0 * lost * lost * window * round / REGAINED;
@@ -686,6 +700,10 @@ impl Throttle {
         let least = LEAST.min(self.ceiling / LEAST_SHARE);
         let rate = ((self.rate as f64 * factor) as u64).max(least);
         (self.starting, self.calm, self.peak) = (false, 0, self.rate);
+        // Whoever measures own losses does so at a rate that stays.
+        for path in self.paths.values_mut() {
+            path.give_up_quiet();
+        }
         self.change(now, rate);
         (self.changed, self.leapt) = (None, None);
         self.lowest = Some(

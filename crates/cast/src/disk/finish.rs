@@ -42,6 +42,7 @@ impl Incoming {
             return Ok(Finished { installed, refused });
         };
         self.seal_parts(&mut store)?;
+        self.look_again();
         // Until the end, no other transfer gives names in this folder.
         let mut versions = Versions::lock(&self.target.path)?;
         versions.check(&self.ticket, &self.manifest, &self.policy)?;
@@ -96,6 +97,23 @@ impl Incoming {
         });
         let what = "cannot write received data to the disk".into();
         synced.map_err(|error| failure(what, &error))
+    }
+
+    /// Finds out which folders have been moved or removed since the transfer began. If something is to come into them, they are made again,
+    /// and what was moved is left alone.
+    fn look_again(&mut self) {
+        self.target.forget();
+        let entries = || self.manifest.files().iter();
+        let wanted: BTreeSet<&str> = (entries().zip(&self.fates))
+            .filter(|(_, fate)| **fate == Fate::Wanted)
+            .map(|(entry, _)| entry.top())
+            .collect();
+        for (entry, fate) in entries().zip(&mut self.fates) {
+            let folder = entry.kind == Kind::Folder && *fate == Fate::Present;
+            if folder && wanted.contains(entry.top()) {
+                *fate = self.target.fate(entry, self.policy.overwrite);
+            }
+        }
     }
 
     /// Gives each file its name, one after the other.

@@ -50,6 +50,11 @@ impl Target {
         })
     }
 
+    /// Looks folders up anew: one that was looked up long ago may have been moved since.
+    pub fn forget(&mut self) {
+        self.last = None;
+    }
+
     /// The folder with the path `above` below the root; `None` if it is missing. Fails with `NotADirectory` if something else,
     /// such as a link, has a name on the way.
     pub fn within(&mut self, above: &str) -> io::Result<Option<&Folder>> {

@@ -76,15 +76,15 @@ impl Network {
                 let address = Ipv4Addr::new(10, 0, 0, number as u8);
                 links.add_address("eth0", address, 8).unwrap();
                 links.up("eth0").unwrap();
-                for _ in 0..400 {
-                    if Interface::find("eth0").unwrap().running {
-                        return;
-                    }
-                    std::thread::sleep(Pause::from_millis(5));
-                }
+                until_running("eth0");
             };
             host.run(raise).unwrap();
         }
+        // What a host sends is lost as long as its port of the bridge, or the bridge itself, does not run.
+        let ports = (0..hosts.len()).map(|number| format!("p{number}"));
+        let ports: Vec<String> = ports.chain(["br0".into()]).collect();
+        let wait = || ports.iter().for_each(|port| until_running(port));
+        hub.run(wait).unwrap();
         // Bridge ports begin to forward shortly after they came up.
         std::thread::sleep(Pause::from_millis(100));
         Network { hosts, hub }
@@ -99,6 +99,19 @@ impl Network {
             }
         };
         self.hosts[host].run(switch).unwrap();
+    }
+}
+
+/// Waits until an interface of this namespace has a carrier. The kernel tells of it by a worker that waits for others, such as those that
+/// remove the namespaces of a test before this one.
+fn until_running(name: &str) {
+    let begun = Moment::now();
+    while !Interface::find(name).unwrap().running {
+        assert!(
+            begun.elapsed() < Pause::from_secs(30),
+            "{name} got no carrier"
+        );
+        std::thread::sleep(Pause::from_millis(5));
     }
 }
 

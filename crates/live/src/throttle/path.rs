@@ -22,6 +22,10 @@ const TARGET: (f64, f64) = (5.0, 20.0);
 const JITTER: f64 = 1.0 / 16.0;
 /// A shorter pulse, in ms, is a moment in which access to a channel may not be had at once: less than a period and the lateness of a turn.
 const PULSE_LONG: f64 = 90.0;
+/// By how much more arrives at twice the rate, at least, unless the path is full, and how often in a row it may be less (BBR's start:
+/// draft-ietf-ccwg-bbr, 5.3.1.2).
+const GROWTH: f64 = 1.25;
+const IN_VAIN: u32 = 3;
 /// What losses leave of the rate at least: in a long round trip the rate may have been doubled twice too often.
 const LEAST_LEFT: f64 = 0.25;
 
@@ -78,6 +82,8 @@ pub(super) struct Path {
     /// What is not judged yet, and what was judged lately.
     round: Tally,
     long: Tally,
+    /// What was judged since the rate is above the end, and the sum of its frames' rates.
+    beyond: (Tally, f64),
     /// What was judged since the rate is low, so that the own losses show.
     quiet: Option<Tally>,
     /// What was judged at the usual rate, below the end of the path, since the own losses were measured or the rate fell from there.
@@ -92,6 +98,10 @@ pub(super) struct Path {
     suspected: bool,
     /// The rate and the losses at which the rate began to fall.
     fell: Option<(u64, f64)>,
+    /// At the start, the most that arrived, in bits per second, and how often the rate was doubled since without more arriving.
+    arrived: (f64, u32),
+    /// The rate that was judged last at the start.
+    doubled: u64,
     /// Whether losses told where it ended last, and not delays alone.
     pub lost: bool,
     /// The highest rate, in bits per second, at which it told of nothing suspicious, since it last asked for less: what it asked for.
@@ -143,6 +153,7 @@ impl Path {
             deepest: 0,
             round: Tally::default(),
             long: Tally::default(),
+            beyond: (Tally::default(), 0.0),
             quiet: None,
             usual: Tally::default(),
             own: None,
@@ -150,6 +161,8 @@ impl Path {
             spread: 1.0,
             suspected: false,
             fell: None,
+            arrived: (0.0, 0),
+            doubled: 0,
             lost: false,
             carries: 0,
         }
@@ -214,6 +227,11 @@ impl Path {
     /// Begins to measure the losses that the link has by itself.
     pub fn begin_quiet(&mut self) {
         self.quiet = Some(Tally::default());
+    }
+
+    /// Ends that early: the rate changes before enough frames have told of them, so that losses are judged again.
+    pub fn give_up_quiet(&mut self) {
+        self.quiet = None;
     }
 
     /// Whether enough frames have told of them.
@@ -364,6 +382,24 @@ impl Path {
         (DEVIATIONS * self.jitter).clamp(TARGET.0, TARGET.1)
     }
 
+    /// What is left of a rate that was doubled in vain: a queue drops what the path does not carry, so that no more arrives. Of a link's own
+    /// losses a rate that is doubled makes twice as much arrive.
+    fn fill(&mut self, rate: u64, round: Tally) -> Option<f64> {
+        let arrives = rate as f64 * (1.0 - round.share());
+        let (most, vain) = self.arrived;
+        let again = std::mem::replace(&mut self.doubled, rate) >= rate;
+        if arrives >= most * GROWTH {
+            self.arrived = (arrives, 0);
+            return None;
+        }
+        self.arrived = (most.max(arrives), vain + u32::from(!again));
+        if self.arrived.1 < IN_VAIN {
+            return None;
+        }
+        let most = self.arrived.0 / (1.0 - self.own.unwrap_or(0.0)).max(LEAST_LEFT);
+        Some((most / rate as f64).clamp(0.0, DOUBLED))
+    }
+
     fn judge_losses(&mut self, rate: u64, how: Rate) -> Verdict {
         if self.round.sent < FEW {
             return Verdict::Clear;
@@ -372,6 +408,11 @@ impl Path {
         if let Some(quiet) = &mut self.quiet {
             quiet.add(round);
             return Verdict::Clear;
+        }
+        if how == Rate::Doubled
+            && let Some(left) = self.fill(rate, round)
+        {
+            return Verdict::Fall(left);
         }
         self.long.add(round);
         let Some(own) = self.own else {
@@ -383,36 +424,31 @@ impl Path {
             return Verdict::Clear;
         };
         let round = self.within(round, how, own);
-        // Of what was seen and of what is known of the link, if both have the same losses (a score test): the variance at a share
-        // that was underestimated makes chance look like certainty.
-        let known = self.known.max(1.0);
-        let deviation = |tally: Tally| {
-            let sent = tally.sent as f64;
-            let both = (own * known + tally.lost as f64) / (known + sent);
-            (both * (1.0 - both) * (1.0 / sent + 1.0 / known)).sqrt()
-        };
-        let apart = (round.share() - own) / deviation(round).max(1e-9);
+        let apart = (round.share() - own) / self.deviation(own, round).max(1e-9);
         let limit = DEVIATIONS * self.spread;
         let granular = 2.0 / round.sent as f64;
         let much = apart > limit && round.share() >= own + granular;
         let certain = much && matches!(how, Rate::Pulse(..))
             || much && apart > 2.0 * limit && round.share() > own + 0.1;
         let long = self.long.sent >= MANY
-            && self.long.share() > own + 4.0 / self.long.sent as f64 + limit * deviation(self.long);
+            && self.long.share()
+                > own + 4.0 / self.long.sent as f64 + limit * self.deviation(own, self.long);
         let again = std::mem::replace(&mut self.suspected, much);
+        let slowly = match how {
+            Rate::Raised => self.sum_up(own, round, rate),
+            _ => {
+                self.beyond = (Tally::default(), 0.0);
+                None
+            }
+        };
         if self.long.sent >= 4 * MANY.max(round.sent) {
             self.long = Tally::default();
         }
         if how == Rate::Steady {
             self.usual.add(round);
         }
-        if !(certain || long || much && again) {
-            self.learn(
-                own,
-                round,
-                apart,
-                matches!(how, Rate::Steady | Rate::Doubled),
-            );
+        if !(certain || long || slowly.is_some() || much && again) {
+            self.learn(own, round, apart, how);
             return match much || apart > SUSPICIOUS {
                 true => Verdict::Doubt,
                 false => Verdict::Clear,
@@ -429,7 +465,36 @@ impl Path {
             true => before.share(),
             false => round.share(),
         };
-        self.blame(own, lost, rate)
+        match slowly {
+            Some(left) if !(certain || much && again) => Verdict::Fall(left),
+            _ => self.blame(own, lost, rate),
+        }
+    }
+
+    /// What is left of a rate that was raised step by step above the end, when the losses of all steps together are certainly not the
+    /// link's own. At a few Mbit/s the frames of one step are too few to tell, until the rate is far above what the path carries.
+    fn sum_up(&mut self, own: f64, round: Tally, rate: u64) -> Option<f64> {
+        let (mut all, mut rates) = self.beyond;
+        all.add(round);
+        rates += rate as f64 * round.sent as f64;
+        self.beyond = (all, rates);
+        let certain = own + DEVIATIONS * self.spread * self.deviation(own, all);
+        if all.sent <= round.sent || all.share() <= certain + 4.0 / all.sent as f64 {
+            return None;
+        }
+        self.beyond = (Tally::default(), 0.0);
+        // These are the losses at the mean rate.
+        let mean = rates / all.sent as f64;
+        let left = mean / rate as f64 * (1.0 - all.share()) / (1.0 - own);
+        Some(left.clamp(LEAST_LEFT, 1.0))
+    }
+
+    /// The deviation of what was seen, and of what is known of the link, if both have the same losses (a score test): the variance at a
+    /// share that was underestimated makes chance look like certainty.
+    fn deviation(&self, own: f64, seen: Tally) -> f64 {
+        let (known, sent) = (self.known.max(1.0), seen.sent as f64);
+        let both = (own * known + seen.lost as f64) / (known + sent);
+        (both * (1.0 - both) * (1.0 / sent + 1.0 / known)).sqrt()
     }
 
     /// Takes these losses for the link's own: a half more than was lost, so that a perfect link may lose one later.
@@ -439,7 +504,9 @@ impl Path {
     }
 
     /// Takes a usual round into account.
-    fn learn(&mut self, own: f64, round: Tally, apart: f64, steady: bool) {
+    fn learn(&mut self, own: f64, round: Tally, apart: f64, how: Rate) {
+        // While the rate is doubled, losses that grow may be a queue's.
+        let steady = how == Rate::Steady || how == Rate::Doubled && self.arrived.1 == 0;
         if apart < -DEVIATIONS * self.spread {
             // So few losses are certainly not chance: what was known was learnt while a queue was full.
             (self.own, self.known) = (Some(round.share().max(1e-4)), round.sent as f64);

@@ -358,6 +358,28 @@ fn later_losses_of_the_link_are_recognised() {
     assert!(worst > 0.5, "{worst}");
 }
 
+/// Goal: losses are judged again if the rate falls while own losses are measured. Method: the rate falls in such a moment, as because of
+/// a queue. (On a path of 3 Mbit/s it then rose to 10 Gbit/s and stayed there, beside a flow of TCP that had 0.03 of its share.)
+#[test]
+fn a_measurement_that_is_given_up_hides_no_losses() {
+    let cell = Cell {
+        capacity: 40.0,
+        delay: 5,
+        loss: 0.0,
+        queue: 4.0,
+        jitter: 15,
+    };
+    let mut trial = Trial::new(cell, 1);
+    while !matches!(trial.throttle.phase, Phase::Quiet { .. }) {
+        trial.turn();
+        assert!(trial.now < 60_000);
+    }
+    trial.turn();
+    assert!(!trial.throttle.paths.values().all(Path::is_quiet));
+    trial.throttle.fall(ms(trial.now), HEADROOM);
+    assert!(trial.throttle.paths.values().all(Path::is_quiet));
+}
+
 /// Goal: members that share a bottleneck get equal shares, also those that come later. Method: four members, each 5 s later than the
 /// one before.
 #[test]

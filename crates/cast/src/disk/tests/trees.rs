@@ -80,6 +80,36 @@ fn links_in_the_place_of_folders_are_not_followed() {
     assert_eq!(fs::read_dir(elsewhere).unwrap().count(), 0);
 }
 
+/// A user moves the old folder aside while the new version is on its way. What was moved stays as it is, whatever may be overwritten,
+/// and the new version is where it should be.
+#[test]
+fn a_folder_that_is_moved_aside_stays_as_it_is() {
+    for whole in [false, true] {
+        let place = Scratch::new(&format!("aside{whole}"));
+        let make = |octets: &str| {
+            fs::create_dir_all(place.path("tree/a")).unwrap();
+            fs::write(place.path("tree/a/deep"), octets).unwrap();
+            Sent::open(&[place.path("tree")], K, PAYLOAD).unwrap()
+        };
+        let policy = Policy {
+            whole,
+            ..overwriting()
+        };
+        let old = make("old");
+        receive(&place, &old, &sign(&old), &policy).unwrap();
+        let new = make("new version");
+        let ticket = sign_at(&new, NOON + 1);
+        let mut incoming = open_with(&place, &new, &ticket, &policy).unwrap();
+        fill(&mut incoming, &new);
+        let here = |name: &str| folder(&place).join(name);
+        fs::rename(here("tree"), here("kept")).unwrap();
+        let finished = incoming.finish();
+        assert_eq!(fs::read(here("kept/a/deep")).unwrap(), b"old");
+        assert_eq!(finished.unwrap().refused, None);
+        assert_eq!(fs::read(here("tree/a/deep")).unwrap(), b"new version");
+    }
+}
+
 /// With `whole`, a folder is there with everything in it or not at all, and what the new one lacks vanishes.
 #[test]
 fn a_folder_is_replaced_as_a_whole() {

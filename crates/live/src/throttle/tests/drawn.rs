@@ -164,8 +164,62 @@ fn a_flow_of_tcp_keeps_half_its_share_on_drawn_paths() {
         ratios[ratios.len() / 2]
     );
     // docs/cast.md says which paths miss the goal, and why.
-    assert!(below * 30 <= ratios.len() && worst_slow > 0.01);
+    assert!(below * 30 <= ratios.len() && worst_slow > 0.4);
     assert!(of_members <= 1 + cells / 200, "{of_members}");
+}
+
+/// What a flow of TCP gets beside a member in relation to what it gets beside its like, on the mean of four trials.
+fn mean_ratio(cell: Cell, control: Control, lossy: bool) -> f64 {
+    let share = |seed, beside| share_of_tcp(cell, control, lossy, seed, BEFORE, beside).0;
+    let sum = |beside| (0..4).map(|seed| share(seed, beside)).sum::<f64>();
+    sum(true) / sum(false)
+}
+
+/// Goal: on a slow path that loses by itself a flow of TCP keeps half its share, although both fill the queue before the member has seen it
+/// empty. Method: paths on which the losses of the queue were taken for the link's, so that TCP had 0.02 to 0.47 of its share.
+#[test]
+fn a_slow_lossy_path_is_shared_with_tcp() {
+    for (capacity, delay, loss, queue, jitter, control, lossy) in [
+        (2.992, 2, 0.166, 4.427, 6, Control::Reno, false),
+        (3.058, 3, 0.280, 18.224, 5, Control::Reno, false),
+        (1.530, 1, 0.259, 20.517, 0, Control::Cubic, false),
+        (3.871, 1, 0.217, 23.272, 3, Control::Cubic, false),
+        (1.329, 9, 0.014, 3.039, 13, Control::Reno, true),
+        (4.394, 1, 0.074, 4.384, 15, Control::Cubic, true),
+    ] {
+        let cell = Cell {
+            capacity,
+            delay,
+            loss,
+            queue,
+            jitter,
+        };
+        let ratio = mean_ratio(cell, control, lossy);
+        println!("{control:?} on {cell:?}: {ratio:.2} of its share");
+        assert!(ratio > 0.5);
+    }
+}
+
+/// Goal: a member whose start ends early climbs a long fast path without pushing Reno out, which halves its window in each round trip of
+/// too much. Method: paths on which a search left Reno 0.10, 0.45 and 0.17 of its share in some trial, and 0.18 on the mean of the last.
+#[test]
+fn a_long_path_is_climbed_beside_tcp() {
+    for (capacity, delay, queue, jitter) in [
+        (490.233, 97, 5.979, 8),
+        (205.018, 51, 3.035, 11),
+        (639.442, 52, 4.666, 5),
+    ] {
+        let cell = Cell {
+            capacity,
+            delay,
+            loss: 0.0,
+            queue,
+            jitter,
+        };
+        let ratio = mean_ratio(cell, Control::Reno, false);
+        println!("{cell:?}: {ratio:.2} of its share");
+        assert!(ratio > 0.4);
+    }
 }
 
 /// Goal: beside a flow of TCP a member finds the end of a path where it is, and does not take that flow's losses for the link's. Method:
