@@ -314,7 +314,8 @@ impl Peer {
             let is_ready = |class: usize| ready(class).is_some_and(|at| at <= now);
             // An urgent packet does not wait for a report while a frame of another class leaves, behind which it would wait again.
             let hurries = class == URGENT && (busy || (URGENT + 1..SERVICES).any(is_ready));
-            if !is_ready(class) && !(hurries && ready(class).is_some()) {
+            let leaves = is_ready(class) || hurries && ready(class).is_some();
+            if !leaves {
                 continue;
             }
             if !self.takes(now, path, class) {
