@@ -330,29 +330,43 @@ fn print_rivals(heads: &str, columns: &[(u64, u64)]) {
 /// Share of the pings that must be in time.
 const IN_TIME: f64 = 0.95;
 
-/// Prints how many cells keep a ping short, the pings of all seeds together, and those that do not.
+/// Prints how many cells keep a ping short, the pings of all seeds together, and those that do not, with what the path allows.
 fn print_pings(judged: &[Judged]) {
-    let pings: Vec<(&str, usize, usize)> = (judged.iter())
+    let pings: Vec<(&Judged, usize, usize)> = (judged.iter())
         .filter_map(|judged| {
             let pings = judged.rows.iter().map(Row::pings_in_time);
             let pings: Option<Vec<(usize, usize)>> = pings.collect();
             let sum = |of: fn(&(usize, usize)) -> usize| pings.iter().flatten().map(of).sum();
             let (came, sent): (usize, usize) = (sum(|pings| pings.0), sum(|pings| pings.1));
-            pings.is_some().then_some((judged.name(), came, sent))
+            pings.is_some().then_some((judged, came, sent))
         })
         .collect();
     let share = |came: usize, sent: usize| came as f64 / sent.max(1) as f64;
     let missed = pings
         .iter()
         .filter(|pings| share(pings.1, pings.2) < IN_TIME);
-    let missed: Vec<String> = missed
-        .map(|&(name, came, sent)| format!("{name} ({:.0} % of {sent})", share(came, sent) * 100.0))
-        .collect();
     println!();
+    println!("| pings late | in time, % | of | possible, % | |");
+    println!("|---|---|---|---|---|");
+    let (mut count, mut forbidden) = (0, 0);
+    for &(judged, came, sent) in missed {
+        let possible = judged.rows[0].cell.pings_possible();
+        (count, forbidden) = (count + 1, forbidden + usize::from(possible < IN_TIME));
+        println!(
+            "| {} | {:.0} | {sent} | {:.0} | {} |",
+            judged.name(),
+            share(came, sent) * 100.0,
+            possible * 100.0,
+            match possible < IN_TIME {
+                true => "forbidden",
+                false => "missed",
+            }
+        );
+    }
     println!(
-        "pings beside the transfer: {} of {} cells without jitter met; missed: {}",
-        pings.len() - missed.len(),
+        "pings beside the transfer: {} of {} cells without jitter met, {} missed, {forbidden} forbidden by the path",
+        pings.len() - count,
         pings.len(),
-        missed.join(", ")
+        count - forbidden,
     );
 }

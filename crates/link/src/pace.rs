@@ -14,6 +14,7 @@
 
 mod bursts;
 mod found;
+mod losses;
 
 use chappe_core::{Bitrate, Duration, Instant};
 use chappe_wildnet::gilbert::Channel;
@@ -21,6 +22,7 @@ use chappe_wildnet::gilbert::Channel;
 use bursts::Bursts;
 use found::Found;
 pub(crate) use found::Sight;
+use losses::Losses;
 
 /// A step: frames may leave together if they are not further ahead of the pace than this. Linux's TCP paces in the same
 /// steps (`sk_pacing_shift` is 10, 1/1024 s), which the queues of Wi-Fi and cable devices take. The queue on the path
@@ -78,6 +80,7 @@ pub(crate) struct Pace {
     /// The longest recent burst of a late turn: the last of its frames waits for the first ones, on a path that it fills.
     bunch: Duration,
     bursts: Bursts,
+    losses: Losses,
     judged_at: Instant,
     /// By how much longer than the least a round trip may be though nothing queues, and how long frames may be overtaken.
     spread: Duration,
@@ -103,6 +106,7 @@ impl Pace {
             due_at: Instant::MAX,
             bunch: Duration::ZERO,
             bursts: Bursts::new(),
+            losses: Losses::new(),
             judged_at: Instant::ZERO,
             spread: Duration::ZERO,
             used: false,
@@ -151,6 +155,8 @@ impl Pace {
         let behind = now.saturating_since(self.free_at);
         if behind > BURST {
             self.bunch = self.bunch.max(behind);
+        }
+        if behind >= BURST {
             self.bursts.leave(behind);
         }
         self.free_at += time;
@@ -199,7 +205,7 @@ impl Pace {
 
     /// Adjusts the pace, once per round trip, to what a report says. `reordering`: how long frames may be overtaken.
     pub fn judge(&mut self, now: Instant, sight: &Sight, reordering: Duration) {
-        self.bursts.judge(now, sight);
+        self.bursts.judge(now, sight, &mut self.losses);
         // Frames that are overtaken count as in flight until they must have come, and all until a report is read.
         self.spread = match reordering > Duration::ZERO {
             true => sight.smoothed.saturating_sub(sight.lately) + reordering,
@@ -208,15 +214,14 @@ impl Pace {
             + self.bunch;
         let sight = &Sight {
             jitter: sight.jitter + self.bunch,
+            bursts: self.bursts.seen(),
             ..*sight
         };
         if self.given.is_none() {
             // Reports count the link's frames; on the medium a frame has more octets.
             let share = self.sent.0 as f64 / self.sent.1.max(1) as f64;
-            if self
-                .found
-                .judge(now, sight, (self.sent.0, self.held), share)
-            {
+            let sent = (self.sent.0, self.held);
+            if (self.found).judge(now, sight, sent, (share, &mut self.losses)) {
                 self.held = false;
                 self.bunch = self.bunch.mul_f64(BUNCH_KEPT);
             }
@@ -288,6 +293,7 @@ mod tests {
             right,
             bunched: 1.0,
             frame: 1500,
+            bursts: (Duration::ZERO, Duration::ZERO),
         }
     }
 

@@ -613,6 +613,7 @@ impl Peer {
             right: (own.pace.queued(report.channel.loss, frame)).max(report.reordering / 4),
             bunched: report.channel.burst,
             frame,
+            bursts: (Duration::ZERO, Duration::ZERO),
         };
         let measured = report
             .rtt_latest

@@ -507,6 +507,16 @@ impl<'a> Ack<'a> {
         }
     }
 
+    /// The first body of which the report says nothing; `None` if its bitmap is whole.
+    pub fn cut_at(&self) -> Option<u32> {
+        let shown = if self.packed.is_some() {
+            0
+        } else {
+            self.bitmap.len() as u32 * 8
+        };
+        self.cut.then(|| self.next.wrapping_add(1 + shown))
+    }
+
     /// Time between receiving frame `highest` and sending this report.
     pub fn held(&self) -> Duration {
         HELD_UNIT * self.held.into()

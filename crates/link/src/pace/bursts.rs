@@ -8,6 +8,7 @@
 use chappe_core::{Duration, Instant};
 
 use super::found::Sight;
+use super::losses::Losses;
 use super::{BURST, LATE_MOST, ROUND_LEAST};
 
 /// Part of its length by which a burst grows in a round.
@@ -69,7 +70,7 @@ impl Bursts {
     }
 
     /// Takes what a report says of queues and losses.
-    pub fn judge(&mut self, now: Instant, sight: &Sight) {
+    pub fn judge(&mut self, now: Instant, sight: &Sight, losses: &mut Losses) {
         let queued = sight.latest.saturating_sub(sight.least);
         self.queued[0] = self.queued[0].max(queued);
         let round = sight.smoothed.max(ROUND_LEAST) + sight.host_delay;
@@ -80,7 +81,9 @@ impl Bursts {
         let lost = new(sight.frames.1, self.frames.1);
         let all = new(sight.frames.0, self.frames.0) + lost;
         (self.looked_at, self.frames) = (now, sight.frames);
-        if self.is_overflow(lost, all) {
+        let burst = self.longest[0].max(self.longest[1]) > BURST;
+        losses.note(now, (all, lost), sight.bunched, burst);
+        if self.is_overflow((all, lost), losses.own()) {
             self.over += 1;
             self.most = self.most.min(self.queued().max(BURST));
         } else {
@@ -89,19 +92,27 @@ impl Bursts {
                 self.most = (self.most + self.most / GROWTH).min(LATE_MOST);
             }
         }
-        let [now, before] = self.longest;
-        if now.max(before) <= BURST || self.left_out(now.max(before)) <= LEFT_OUT {
+        let [present, before] = self.longest;
+        if present.max(before) <= BURST || self.left_out(present.max(before)) <= LEFT_OUT {
             // Nothing can have overflowed.
             self.usual = (self.usual.0 * KEPT + all, self.usual.1 * KEPT + lost);
             self.run = sight.bunched.min(RUN_MOST);
         }
         if self.over > ROUNDS {
             (self.over, self.usual) = (0, (all, lost));
+            losses.learn(now, (all, lost));
             self.run = sight.bunched.min(RUN_MOST);
         }
         self.cut = false;
         self.queued = [Duration::ZERO, self.queued[0]];
         self.longest = [Duration::ZERO, self.longest[0]];
+    }
+
+    /// The length of the bursts of which a report tells now, if they make good more than a usual turn, and the longest queue.
+    pub fn seen(&self) -> (Duration, Duration) {
+        let burst = self.longest[0].min(self.longest[1]);
+        let burst = if burst > BURST { burst } else { Duration::ZERO };
+        (burst, self.queued())
     }
 
     fn queued(&self) -> Duration {
@@ -113,12 +124,12 @@ impl Bursts {
         1.0 - self.queued().as_secs_f64() / burst.as_secs_f64().max(1e-3)
     }
 
-    /// Whether so many of all frames are lost because bursts did not fit.
-    fn is_overflow(&self, lost: f64, all: f64) -> bool {
+    /// Whether so many of all frames are lost because bursts did not fit. `own`: the least share that was lost of late.
+    fn is_overflow(&self, (all, lost): (f64, f64), own: f64) -> bool {
         // What is reported now left about a round ago.
         let burst = self.longest[0].min(self.longest[1]);
         let left_out = self.left_out(burst);
-        let share = self.usual.1 / self.usual.0.max(1.0);
+        let share = (self.usual.1 / self.usual.0.max(1.0)).min(own);
         // Losses in runs vary as fewer independent ones do.
         let runs = (2.0 * self.run - 1.0).max(1.0);
         let spread = (all * share * (1.0 - share) * runs).sqrt();
@@ -139,6 +150,7 @@ mod tests {
     fn length(queue: f64, own: u64, wanted: f64) -> f64 {
         let mut bursts = Bursts::new();
         let (mut now, mut frames, mut sum) = (Instant::ZERO, (0, 0), 0.0);
+        let mut losses = Losses::new();
         for round in 0..600u64 {
             now += Duration::from_millis(50);
             let length = bursts.most().as_secs_f64().min(wanted / 1e3) * 1e3;
@@ -162,8 +174,9 @@ mod tests {
                 right: Duration::from_millis(1),
                 bunched: 1.0,
                 frame: 1500,
+                bursts: (Duration::ZERO, Duration::ZERO),
             };
-            bursts.judge(now, &sight);
+            bursts.judge(now, &sight, &mut losses);
             sum += if round >= 300 { length } else { 0.0 };
         }
         sum / 300.0

@@ -8,6 +8,7 @@
 
 use chappe_core::{Bitrate, Duration, Instant};
 
+use super::losses::Losses;
 use super::{GAINED, ROUND_LEAST, SHARE_NOW, SHARE_STEP};
 
 /// The pace before the first measurement, and the slowest one.
@@ -65,6 +66,8 @@ pub(crate) struct Sight {
     pub bunched: f64,
     /// Octets of a full frame, headers below included.
     pub frame: usize,
+    /// How long the bursts of late turns were at the pace, and the longest queue that round trips showed.
+    pub bursts: (Duration, Duration),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -95,8 +98,8 @@ pub(crate) struct Found {
     both: (f64, f64, f64),
     /// When the delivered rate was last seen not to grow with the pace: the path carries no more.
     full_at: Option<Instant>,
-    /// Frames and losses while no queue stood, those of earlier rounds decayed: what the path loses by itself.
-    own_losses: (f64, f64),
+    /// Rounds in a row in which more was lost, what share in the first of them, and the rate before it.
+    over: (u32, f64, f64),
     /// The present step upwards, and since when.
     up: f64,
     up_at: Instant,
@@ -123,7 +126,7 @@ impl Found {
             heard: 0,
             both: (0.0, 0.0, 0.0),
             full_at: None,
-            own_losses: (0.0, 0.0),
+            over: (0, 0.0, 0.0),
             up: UP_LEAST,
             up_at: Instant::ZERO,
             cut_at: Instant::ZERO,
@@ -140,7 +143,13 @@ impl Found {
 
     /// Takes a report. `sent`: octets sent so far, and whether the path was full in this round; `share`: octets on the medium for
     /// one that is counted as passed. Returns whether a round has ended.
-    pub fn judge(&mut self, now: Instant, sight: &Sight, sent: (u64, bool), share: f64) -> bool {
+    pub fn judge(
+        &mut self,
+        now: Instant,
+        sight: &Sight,
+        sent: (u64, bool),
+        (share, losses): (f64, &mut Losses),
+    ) -> bool {
         let least = self
             .round_least
             .map_or(sight.latest, |least| least.min(sight.latest));
@@ -156,7 +165,11 @@ impl Found {
         } else {
             0.0
         };
-        let delivered = delivered * self.carried(sight, least);
+        let new = |now: u64, then: u64| now.saturating_sub(then) as f64;
+        let lost = new(sight.frames.1, self.frames.1);
+        let counts = (new(sight.frames.0, self.frames.0) + lost, lost);
+        let came = came(counts, losses);
+        let delivered = delivered * came;
         // A sender with little to say learns nothing of the path.
         let round = now.saturating_since(self.round_at).as_secs_f64();
         let could = self.rate().0 as f64 * round / 8.0;
@@ -174,6 +187,9 @@ impl Found {
         (self.round_at, self.round_least, self.passed) = (now, None, sight.passed);
         (self.frames, self.sent, self.heard) = (sight.frames, sent.0, sight.heard);
         self.round(now, sight, (least, delivered), used);
+        if self.phase == Phase::Hold && used && !self.is_thin() {
+            self.judge_losses(now, sight, (counts, came), losses);
+        }
         self.rate = self.rate.max(LEAST.0 as f64);
         if self.is_thin() {
             // What acknowledges must not wait: it may use what would still be thin.
@@ -204,18 +220,37 @@ impl Found {
         (self.frames, self.sent, self.heard) = (sight.frames, sent, sight.heard);
     }
 
-    /// The share of the frames of this round that a full queue has not dropped.
-    fn carried(&mut self, sight: &Sight, least: Duration) -> f64 {
-        let new = |now: u64, then: u64| now.saturating_sub(then) as f64;
-        let lost = new(sight.frames.1, self.frames.1);
-        let all = new(sight.frames.0, self.frames.0) + lost;
-        let (frames, losses) = &mut self.own_losses;
-        if least <= sight.least + sight.jitter + QUEUE_LEAST.max(sight.right) {
-            (*frames, *losses) = (*frames * KEEP + all, *losses * KEEP + lost);
+    /// A queue that is too short to be seen drops what does not fit: the pace falls by as much. What is lost no less then is the path's own.
+    fn judge_losses(
+        &mut self,
+        now: Instant,
+        sight: &Sight,
+        (counts, came): ((f64, f64), f64),
+        losses: &mut Losses,
+    ) {
+        let (rounds, first, before) = self.over;
+        let more = counts.1 / counts.0.max(1.0) - losses.own();
+        // A burst takes as much longer on the path as less of it comes. What did not fit is lost, about.
+        let (burst, queued) = sight.bursts;
+        let fits = queued.as_secs_f64() * came / burst.as_secs_f64().max(1e-3);
+        let unseen = burst > Duration::ZERO && more > (1.0 - fits) / 2.0 && fits < 0.9;
+        if !unseen || !losses.exceeds(counts, sight.bunched) {
+            self.over.0 = 0;
+            return;
         }
-        let own = (*losses / frames.max(1.0)).min(0.9);
-        let came = if all > 0.0 { 1.0 - lost / all } else { 1.0 };
-        (came / (1.0 - own)).min(1.0)
+        self.up = UP_LEAST;
+        if rounds == 0 {
+            self.over = (1, more, self.rate);
+            self.rate *= came;
+        } else if rounds < ROUNDS {
+            self.over.0 += 1;
+        } else {
+            self.over.0 = 0;
+            if more > first / 2.0 {
+                losses.learn(now, counts);
+                self.rate = self.rate.max(before);
+            }
+        }
     }
 
     fn round(&mut self, now: Instant, sight: &Sight, seen: (Duration, f64), used: bool) {
@@ -380,4 +415,10 @@ impl Found {
         (self.cut_at, self.standing_at_cut) = (now, standing);
         self.empty(now, standing, sight);
     }
+}
+
+/// The share of these frames that a full queue has not dropped.
+fn came((all, lost): (f64, f64), losses: &Losses) -> f64 {
+    let came = if all > 0.0 { 1.0 - lost / all } else { 1.0 };
+    (came / (1.0 - losses.own())).min(1.0)
 }

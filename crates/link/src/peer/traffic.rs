@@ -11,6 +11,9 @@ use chappe_sys::tun::Joined;
 /// The default service of all classes but the urgent one.
 pub const BULK: Service = Service::BULK;
 
+/// The class of what must not wait ([`crate::classify`]).
+const URGENT: usize = 0;
+
 /// Transmissions of a body from which on its size may be why it does not arrive.
 const STUCK: u8 = 6;
 
@@ -307,7 +310,12 @@ impl Peer {
         };
         let ride = self.link.report_at();
         for class in 0..classes {
-            if self.queues.ready_at(class, ride).is_none_or(|at| at > now) {
+            let ready = |class: usize| self.queues.ready_at(class, ride);
+            let is_ready = |class: usize| ready(class).is_some_and(|at| at <= now);
+            // An urgent packet does not wait for a report while a frame of another class leaves, behind which it would wait again.
+            let hurries = class == URGENT && (busy || (URGENT + 1..SERVICES).any(is_ready));
+            let leaves = is_ready(class) || hurries && ready(class).is_some();
+            if !leaves {
                 continue;
             }
             if !self.takes(now, path, class) {

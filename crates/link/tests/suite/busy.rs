@@ -40,17 +40,26 @@ fn late_turns_cost_little() {
 
 /// Goal: bursts of late turns fit a queue that is shorter than they are. The path has 100 Mbit/s and a queue of 20 ms, so between two turns
 /// that come 10 to 50 ms after there was a reason, at most what 20 ms hold passes: 18.75 of 30 ms on average, 62 %. Before,
-/// bursts were as long as turns were late, up to 100 ms, and this got 25 %.
+/// bursts were as long as turns were late, up to 100 ms, and this got 25 %. Then some seeds got 8 % of a given rate, as a burst
+/// of 4 ms never became longer; and a rate that was found got 33, as what the queue drops counted as the path's own losses.
 #[test]
 fn bursts_fit_the_queue_of_a_fast_path() {
-    for loss in [0.0, 0.02] {
-        let air = Air {
-            late: Some((Duration::from_millis(10), Duration::from_millis(50))),
-            ..Air::path(Bitrate(100_000_000), Duration::from_millis(20), loss)
-        };
-        let share = run_after(air, 1, 10_000, 10).share;
-        println!("{loss}: {share:.3}");
-        assert!(share >= 0.45, "{loss}: {share}");
+    for (loss, told, least) in [
+        (0.0, true, 0.45),
+        (0.02, true, 0.45),
+        (0.0, false, 0.4),
+        (0.02, false, 0.4),
+    ] {
+        for seed in [1, 302] {
+            let air = Air {
+                told,
+                late: Some((Duration::from_millis(10), Duration::from_millis(50))),
+                ..Air::path(Bitrate(100_000_000), Duration::from_millis(20), loss)
+            };
+            let share = run_after(air, seed, 10_000, 10).share;
+            println!("{loss} {told} {seed}: {share:.3}");
+            assert!(share >= least, "{loss} {told} {seed}: {share}");
+        }
     }
 }
 

@@ -272,14 +272,14 @@ impl LossDetection {
 
     /// A report arrives, before what it says is used.
     pub fn hear(&mut self, now: Instant, ack: &Ack<'_>) {
-        self.order.on_report(now, ack.highest);
+        self.order.on_report(now, ack.highest, ack.cut_at());
     }
 
-    /// A body is reported that can only have come with `frame`.
-    pub fn came_with(&mut self, now: Instant, frame: u32) {
+    /// Body `seq` is reported that can only have come with `frame`.
+    pub fn came_with(&mut self, now: Instant, frame: u32, seq: u32) {
         let known = self.sent_at(frame).is_some_and(|at| at >= self.resumed_at);
         if known && before(frame, self.largest_acked) {
-            self.order.on_late(now, frame);
+            self.order.on_late(now, frame, seq);
         }
     }
 

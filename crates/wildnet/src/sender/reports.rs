@@ -301,7 +301,7 @@ impl Sender {
         let Some(&entry) = self.window.entry(seq) else {
             return;
         };
-        self.note_order(came, &entry, ack);
+        self.note_order(came, seq, &entry, ack);
         if entry.state == State::InFlight && entry.transmissions == 1 && !entry.copied {
             self.note_shown(now, entry.frame);
         }
@@ -318,7 +318,7 @@ impl Sender {
     }
 
     /// Notes a body that came with its first frame after that was overtaken.
-    fn note_order(&mut self, now: Instant, entry: &Entry, ack: &Ack<'_>) {
+    fn note_order(&mut self, now: Instant, seq: u32, entry: &Entry, ack: &Ack<'_>) {
         let again = entry.transmissions > 1;
         // It was sent again, but nothing as new as the repetition has arrived.
         let here = usize::from(entry.frame.path) == self.loss.at();
@@ -333,7 +333,7 @@ impl Sender {
         }
         self.loss
             .of_mut(first.path.into())
-            .came_with(now, first.number);
+            .came_with(now, first.number, seq);
     }
 
     /// When a reported body arrived at the latest. A report is one one-way delay old when it arrives. If reports before it

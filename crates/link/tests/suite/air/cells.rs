@@ -34,6 +34,10 @@ pub struct Row {
 
 /// Bits of a ping with Ethernet's header. Both classes are pinged.
 const PING: f64 = (84.0 + 14.0) * 8.0;
+/// Octets of the frame of a ping: 84 of its own, and 78 of the link, IP, UDP and Ethernet.
+const PING_FRAME: u64 = 162;
+/// What a ping may take beyond 1.5 round trips.
+const PING_EXTRA: Duration = Duration::from_millis(20);
 /// Full frames at least in the time that is measured: a run of 800 loses by chance some per cent more at its end than at its begin.
 const FRAMES: u64 = 4_000;
 /// Share of (1 - p) C that a transfer must get.
@@ -115,6 +119,42 @@ impl Cell {
             every.as_secs_f64() / (every + length).as_secs_f64()
         });
         plain::cubic(self.air, seed, settled, self.secs) * beside * awake
+    }
+
+    /// The share of pings that could be in time at most, whatever a tunnel does that neither interrupts a frame nor leaves the path
+    /// idle: a ping waits for the frame that is leaving, then as many copies of it leave as still come in time. Where turns are late,
+    /// it waits for the rest of one at the receiver, whose turns follow each other.
+    pub fn pings_possible(&self) -> f64 {
+        const STEPS: u64 = 200;
+        let air = &self.air;
+        let time = |octets: u64| air.rate.time_of(octets * 8).as_secs_f64();
+        let left = (air.delay + PING_EXTRA).as_secs_f64();
+        let chance = |turn: f64| {
+            let per_start = (0..STEPS).map(|step| {
+                let leaving = time(1514) * (step as f64 + 0.5) / STEPS as f64;
+                let copies = ((left - turn - leaving) / time(PING_FRAME)).floor();
+                let again = match air.burst {
+                    0.0 => air.loss,
+                    burst => 1.0 - 1.0 / burst,
+                };
+                match copies < 1.0 {
+                    true => 0.0,
+                    false => 1.0 - air.loss * again.powf(copies - 1.0),
+                }
+            });
+            per_start.sum::<f64>() / STEPS as f64
+        };
+        let Some((least, most)) = air.late else {
+            return chance(0.0);
+        };
+        // The rest of a turn of uniform length, found at a random moment: its density falls as longer turns become fewer.
+        let (least, most) = (least.as_secs_f64(), most.as_secs_f64());
+        let weigh = |rest: f64| ((most - rest) / (most - least)).min(1.0);
+        let rests = (0..STEPS).map(|step| most * (step as f64 + 0.5) / STEPS as f64);
+        let (sum, all) = rests.fold((0.0, 0.0), |(sum, all), rest| {
+            (sum + weigh(rest) * chance(rest), all + weigh(rest))
+        });
+        sum / all
     }
 
     /// What plain cubic and plain BBR would get at most, by the formulas.
