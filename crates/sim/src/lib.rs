@@ -144,5 +144,6 @@ pub use power::Power;
 pub use profile::{Capture, DSSS_REJECTION, Lock, Profile, Rule, Window};
 pub use recorder::{At, Heard, Interference, Reading, Receivers, Recorder, Sent, Switched, Value};
 pub use simulator::{Memory, Simulator};
+pub use spread::Arrival;
 pub use synchronous::Synchronous;
 pub use world::World;

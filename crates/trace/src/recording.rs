@@ -6,7 +6,8 @@ use chappe_sim::{
     Switched,
 };
 
-use crate::event::{Burst, Meeting, Sending};
+use crate::bursts::Bursts;
+use crate::event::{Meeting, Sending};
 use crate::label::{Label, Labeller};
 use crate::resolve::{Decibels, Recorded, resolve};
 use crate::ring::Ring;
@@ -27,7 +28,7 @@ const LINKS: usize = 24;
 pub struct Recording {
     sent: Ring<Sending>,
     met: Ring<Meeting>,
-    bursts: Ring<Burst>,
+    bursts: Bursts,
     switches: Ring<Switch>,
     readings: Ring<NodeReading>,
     /// For each node its last readings: only changes are kept.
@@ -56,7 +57,7 @@ impl Recording {
         Recording {
             sent: Ring::new(limit / 4),
             met: Ring::new(limit),
-            bursts: Ring::new(limit / 4),
+            bursts: Bursts::new(limit / 4),
             switches: Ring::new(limit / 4),
             readings: Ring::new(limit / 4),
             last: vec![Shown::default(); medium.nodes()],
@@ -325,16 +326,7 @@ impl Recorder for Recording {
                 ..Label::default()
             },
         });
-        for at in receivers {
-            self.bursts.push(Burst {
-                node: at.node as u32,
-                from,
-                number,
-                start: at.start,
-                end: at.start + burst.airtime,
-                power: at.power,
-            });
-        }
+        self.bursts.push(burst, receivers.as_slice());
     }
 
     #[inline]

@@ -44,7 +44,7 @@ pub(crate) fn resolve(
 ) {
     let meetings = recorded.meetings;
     // Outcomes are reported when they are known, so frames that are lost at once come first.
-    sort(&mut order, |place| meetings[place as usize].started);
+    sort(&mut order, |&place| meetings[place as usize].started);
     let places = Places::of(senders, recorded.sent);
     let mut by_node: Vec<Signals> = Vec::new();
     by_node.resize_with(nodes, Signals::default);
@@ -204,33 +204,33 @@ impl Meeting {
     }
 }
 
-/// Sorts places by a time that most of them are already in the order of; those of equal times keep their order. A few steps back for
-/// each place are less work than a sort that knows nothing of the order, and more are not done.
-fn sort(places: &mut [u32], time: impl Fn(u32) -> AirTime) {
-    let mut left = STEPS.saturating_mul(places.len());
-    for next in 1..places.len() {
-        let place = places[next];
-        let at = time(place);
+/// Sorts rows by a time that most of them are already in the order of; those of equal times keep their order. A few steps back for
+/// each row are less work than a sort that knows nothing of the order, and more are not done.
+fn sort<T: Copy>(rows: &mut [T], time: impl Fn(&T) -> AirTime) {
+    let mut left = STEPS.saturating_mul(rows.len());
+    for next in 1..rows.len() {
+        let row = rows[next];
+        let at = time(&row);
         let mut free = next;
-        while free > 0 && time(places[free - 1]) > at {
-            places[free] = places[free - 1];
+        while free > 0 && time(&rows[free - 1]) > at {
+            rows[free] = rows[free - 1];
             free -= 1;
         }
-        places[free] = place;
+        rows[free] = row;
         left = left.saturating_sub(next - free);
         if left == 0 {
-            places.sort_by_key(|&place| time(place));
+            rows.sort_by_key(time);
             return;
         }
     }
 }
 
-/// Steps back for each place, on average, that [`sort`] does before it gives up.
+/// Steps back for each row, on average, that [`sort`] does before it gives up.
 const STEPS: usize = 32;
 
 /// All signals at one node: those of others, and its own frames. Meetings are asked for in the order of their starts, so a signal that ends
 /// before one of them matters to none that follows.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Signals {
     /// Places of meetings, in the order of their starts.
     heard: Vec<u32>,
@@ -240,14 +240,32 @@ struct Signals {
     present: [Vec<Signal>; 2],
     /// The first meeting and the first burst that have not begun.
     next: [usize; 2],
+    /// No present signal ends before.
+    soonest: AirTime,
     own: Vec<(u32, AirTime, AirTime)>,
 }
+
+impl Default for Signals {
+    fn default() -> Signals {
+        Signals {
+            heard: Vec::new(),
+            bursts: Vec::new(),
+            present: [Vec::new(), Vec::new()],
+            next: [0; 2],
+            soonest: NEVER,
+            own: Vec::new(),
+        }
+    }
+}
+
+/// After every signal.
+const NEVER: AirTime = AirTime::from_nanos(u64::MAX);
 
 impl Signals {
     /// Puts own frames and bursts into the order of their starts; frames of others came in it.
     fn sort(&mut self) {
-        self.own.sort_by_key(|own| own.1);
-        self.bursts.sort_by_key(|signal| signal.start);
+        sort(&mut self.own, |own| own.1);
+        sort(&mut self.bursts, |signal| signal.start);
     }
 
     /// Meets what begins up to `until`, leaves behind what has ended at `start`, and gives `take` what is present at any time between the
@@ -258,27 +276,42 @@ impl Signals {
         meetings: &[Meeting],
         mut take: impl FnMut(&Signal),
     ) {
+        // Mostly nothing has ended, or the only signal.
+        if self.soonest <= start {
+            self.soonest = NEVER;
+            for present in &mut self.present {
+                present.retain(|signal| {
+                    let stays = signal.end > start;
+                    if stays {
+                        self.soonest = self.soonest.min(signal.end);
+                    }
+                    stays
+                });
+            }
+        }
         let ([heard, bursts], [meeting, burst]) = (&mut self.present, &mut self.next);
+        let mut begin = |present: &mut Vec<Signal>, signal: Signal| {
+            if signal.end > start {
+                self.soonest = self.soonest.min(signal.end);
+                present.push(signal);
+            }
+        };
         while let Some(&place) = self.heard.get(*meeting)
             && meetings[place as usize].started <= until
         {
-            heard.push(meetings[place as usize].signal(place));
+            begin(heard, meetings[place as usize].signal(place));
             *meeting += 1;
         }
         while let Some(signal) = self.bursts.get(*burst)
             && signal.start <= until
         {
-            bursts.push(*signal);
+            begin(bursts, *signal);
             *burst += 1;
         }
-        for present in &mut self.present {
-            present.retain(|signal| {
-                let stays = signal.end > start;
-                if stays && signal.start <= until && signal.from != Origin::Meeting(own) {
-                    take(signal);
-                }
-                stays
-            });
+        for signal in self.present.iter().flatten() {
+            if signal.start <= until && signal.from != Origin::Meeting(own) {
+                take(signal);
+            }
         }
     }
 

@@ -35,6 +35,23 @@ impl<T> Ring<T> {
         }
     }
 
+    /// Pushes one row after the other.
+    pub(crate) fn extend(&mut self, rows: &[T])
+    where
+        T: Copy,
+    {
+        let kept = &rows[rows.len().saturating_sub(self.limit)..];
+        let free = self.limit - self.rows.len();
+        let (first, others) = kept.split_at(kept.len().min(free));
+        self.rows.extend_from_slice(first);
+        self.dropped += (rows.len() - first.len()) as u64;
+        // The others replace the oldest up to the end of the memory, and from its beginning on.
+        let (upper, lower) = others.split_at(others.len().min(self.limit - self.oldest));
+        self.rows[self.oldest..][..upper.len()].copy_from_slice(upper);
+        self.rows[..lower.len()].copy_from_slice(lower);
+        self.oldest = (self.oldest + others.len()) % self.limit;
+    }
+
     pub(crate) fn dropped(&self) -> u64 {
         self.dropped
     }
@@ -82,6 +99,23 @@ mod tests {
                 .collect();
             assert!(placed.iter().copied().eq(dropped..count), "{count}");
             assert_eq!(ring.into_rows(), placed);
+        }
+    }
+
+    /// Rows that are pushed together stand where they would one by one: pieces of none to twice the limit.
+    #[test]
+    fn rows_come_together_as_one_by_one() {
+        const LIMIT: usize = 7;
+        for size in 0..=2 * LIMIT {
+            let (mut one_by_one, mut together) = (Ring::new(LIMIT), Ring::new(LIMIT));
+            for piece in 0..10 {
+                let rows: Vec<usize> = (piece * size..(piece + 1) * size).collect();
+                rows.iter().for_each(|&row| one_by_one.push(row));
+                together.extend(&rows);
+                assert_eq!(together.dropped(), one_by_one.dropped());
+                let kept = together.clone().into_rows();
+                assert_eq!(kept, one_by_one.clone().into_rows(), "{size}");
+            }
         }
     }
 }
