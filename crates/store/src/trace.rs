@@ -170,20 +170,20 @@ fn encode(trace: &impl Columns) -> Result<[Vec<Chunk>; TABLES.len()], ParquetErr
 fn cells(data: &Data) -> (Cells<'_>, bool) {
     match data {
         Data::Whole(values) => {
-            // A number is short if its sign and its upper bits are one bit. One loop without branches looks at all.
-            let (mut long, mut gaps) = (0, false);
-            for &value in values {
-                let none = value == NONE;
-                gaps |= none;
-                long |= if none {
-                    0
-                } else {
-                    value ^ i64::from(value as i32)
-                };
-            }
+            // A number is short if its sign and its upper bits are one bit. Of no value only the sign differs.
+            let upper = |value: i64| value ^ i64::from(value as i32);
+            let all = values.iter().fold(0, |all, &value| all | upper(value));
+            let long = match all {
+                0 => return (Cells::Short(values), false),
+                NONE => values
+                    .iter()
+                    .any(|&value| value != NONE && upper(value) != 0),
+                _ => true,
+            };
+            let gaps = values.contains(&NONE);
             match long {
-                0 => (Cells::Short(values), gaps),
-                _ => (Cells::Long(values), gaps),
+                false => (Cells::Short(values), gaps),
+                true => (Cells::Long(values), gaps),
             }
         }
         Data::Real(values) => {

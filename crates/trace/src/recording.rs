@@ -3,7 +3,7 @@
 use chappe_core::{Duration, Mode, Rate, Seed};
 use chappe_sim::{
     AirTime, Heard, Interference, Loss, Medium, Power, Reading, Receivers, Recorder, Rule, Sent,
-    Switched,
+    Switched, Value,
 };
 
 use crate::bursts::Bursts;
@@ -94,6 +94,19 @@ impl Recording {
                 airtime
             }
         }
+    }
+
+    /// Keeps a reading that has changed.
+    #[inline(never)]
+    fn note(&mut self, at: AirTime, node: usize, reading: Reading) {
+        let Reading { name, part, value } = reading;
+        self.readings.push(NodeReading {
+            at,
+            node: node as u32,
+            name,
+            part,
+            value,
+        });
     }
 
     /// Takes note of an interferer: a transmitter beyond the nodes.
@@ -212,8 +225,9 @@ fn content(psdu: &[u8]) -> u32 {
 #[derive(Clone, Debug, Default)]
 struct Shown {
     rows: Vec<Known>,
-    /// The row of the reading that came last.
+    /// The row of the reading that came last, and that of the one which should come now.
     last: usize,
+    next: usize,
 }
 
 #[derive(Clone, Debug)]
@@ -225,26 +239,34 @@ struct Known {
 
 impl Shown {
     /// Whether a reading is new or has changed. Most are neither, so the place where it is expected is looked at in the caller's own code.
-    #[inline]
+    #[inline(always)]
     fn changes(&mut self, reading: &Reading) -> bool {
-        let newer = self.rows.get(self.last).map_or(0, |row| row.then[0]);
-        match self.rows.get(newer) {
-            // The same name is nearly always the same word in memory.
+        match self.rows.get(self.next) {
+            // The same name is nearly always the same word in memory, and so is that of a state.
             Some(row)
                 if row.reading.part == reading.part
                     && std::ptr::eq(row.reading.name, reading.name)
-                    && row.reading.value == reading.value =>
+                    && match (row.reading.value, reading.value) {
+                        (Value::Number(known), Value::Number(new)) => known == new,
+                        (Value::Word(known), Value::Word(new)) => std::ptr::eq(known, new),
+                        _ => false,
+                    } =>
             {
-                self.last = newer;
+                (self.last, self.next) = (self.next, row.then[0]);
                 false
             }
-            _ => self.seek(newer, *reading),
+            _ => {
+                let changed = self.seek(*reading);
+                self.next = self.rows[self.last].then[0];
+                changed
+            }
         }
     }
 
     /// The same where the reading is not what was expected.
     #[inline(never)]
-    fn seek(&mut self, newer: usize, reading: Reading) -> bool {
+    fn seek(&mut self, reading: Reading) -> bool {
+        let newer = self.next;
         let same = |row: &Known| {
             let (known, new) = (row.reading.name, reading.name);
             row.reading.part == reading.part && (std::ptr::eq(known, new) || known == new)
@@ -362,26 +384,17 @@ impl Recorder for Recording {
         due
     }
 
-    #[inline]
+    #[inline(always)]
     fn read(&mut self, at: AirTime, node: usize, reading: Reading) {
         let shown = self.last.get_mut(node);
         if shown.is_some_and(|shown| shown.changes(&reading)) {
-            let Reading { name, part, value } = reading;
-            self.readings.push(NodeReading {
-                at,
-                node: node as u32,
-                name,
-                part,
-                value,
-            });
+            self.note(at, node, reading);
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use chappe_sim::Value;
-
     use super::*;
 
     fn reading(name: &'static str, part: u32, value: f64) -> Reading {

@@ -10,10 +10,14 @@ pub(crate) struct Ring<T> {
     dropped: u64,
 }
 
+/// The largest ring whose memory is reserved at the start.
+const RESERVED: usize = 1 << 20;
+
 impl<T> Ring<T> {
     pub(crate) fn new(limit: usize) -> Ring<T> {
         Ring {
-            rows: Vec::new(),
+            // Memory that is not written to takes none; without a limit rows are moved as they become more.
+            rows: Vec::with_capacity(if limit > RESERVED { 0 } else { limit }),
             limit: limit.max(1),
             oldest: 0,
             dropped: 0,
@@ -23,7 +27,6 @@ impl<T> Ring<T> {
     #[inline]
     pub(crate) fn push(&mut self, row: T) {
         if self.rows.len() < self.limit {
-            // Large vectors grow by moving pages, not rows.
             self.rows.push(row);
             return;
         }
