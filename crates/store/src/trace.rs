@@ -187,12 +187,16 @@ fn cells(data: &Data) -> (Cells<'_>, bool) {
             }
         }
         Data::Real(values) => {
-            let (mut long, mut gaps) = (false, false);
-            for &value in values {
-                let none = value.is_nan();
-                gaps |= none;
-                long |= !none & (f64::from(value as f32) != value);
-            }
+            // Bits that 32 do not hold. They are compared one by one only where there are some, since NaN has bits as well.
+            let lost = |value: f64| value.to_bits() ^ f64::from(value as f32).to_bits();
+            let all = values.iter().fold(0, |all, &value| all | lost(value));
+            let gaps = values
+                .iter()
+                .fold(false, |gaps, value| gaps | value.is_nan());
+            let long = all != 0
+                && values
+                    .iter()
+                    .any(|&value| !value.is_nan() && f64::from(value as f32) != value);
             match long {
                 false => (Cells::Single(values), gaps),
                 true => (Cells::Double(values), gaps),

@@ -326,7 +326,8 @@ impl Signals {
         self.present.iter().flatten().filter(there)
     }
 
-    /// What is known of the meeting at `place`.
+    /// What is known of the meeting at `place`. It stands in the loop over all of them, its only caller.
+    #[inline(always)]
     fn finding(&mut self, place: u32, air: &Air<'_>, desk: &mut Desk) -> Finding {
         let hostile = &mut desk.hostile;
         let Recorded {
@@ -435,6 +436,7 @@ impl Decibels {
         Decibels(vec![(1f64.to_bits(), 0.0); 1 << Decibels::KEPT])
     }
 
+    #[inline]
     fn of(&mut self, ratio: f64) -> f64 {
         let bits = ratio.to_bits();
         // The product's upper bits depend on all bits of the ratio.
@@ -447,6 +449,7 @@ impl Decibels {
     }
 
     /// A power as dBm; none at all is minus infinity.
+    #[inline]
     pub(crate) fn dbm(&mut self, power: Power) -> f32 {
         // One milliwatt is 10^18 zeptowatts.
         (self.of(power.zeptowatts() as f64) - 180.0) as f32
