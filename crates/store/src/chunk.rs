@@ -268,7 +268,8 @@ fn encode_as(name: &str, cells: Cells<'_>, gaps: bool) -> Result<Chunk, ParquetE
     }
     for first in (0..rows).step_by(ROWS) {
         let page = cells.page(first);
-        let mut octets = Vec::new();
+        // Most columns need less: pages that grow are copied.
+        let mut octets = Vec::with_capacity(4 * page.len());
         page.put(&mut octets, gaps);
         put(Page::DataPage {
             buf: octets.into(),

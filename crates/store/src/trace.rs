@@ -170,33 +170,32 @@ fn encode(trace: &impl Columns) -> Result<[Vec<Chunk>; TABLES.len()], ParquetErr
 fn cells(data: &Data) -> (Cells<'_>, bool) {
     match data {
         Data::Whole(values) => {
-            // A number is short if its sign and its upper bits are one bit. Of no value only the sign differs.
-            let upper = |value: i64| value ^ i64::from(value as i32);
-            let all = values.iter().fold(0, |all, &value| all | upper(value));
-            let long = match all {
-                0 => return (Cells::Short(values), false),
-                NONE => values
-                    .iter()
-                    .any(|&value| value != NONE && upper(value) != 0),
+            // A number is short if it is one of 32 bits above the least of them. No value is the least of 64 bits, and stays
+            // apart by the uppermost bit.
+            let raised = |value: i64| value.wrapping_sub(i64::from(i32::MIN)) as u64;
+            let all = values.iter().fold(0, |all, &value| all | raised(value));
+            let none = raised(NONE);
+            let gaps = all >= none && values.contains(&NONE);
+            let long = match all >> 32 {
+                0 => false,
+                _ if gaps && (all ^ none) >> 32 == 0 => {
+                    let there = |&value: &i64| value != NONE && raised(value) >> 32 != 0;
+                    values.iter().any(there)
+                }
                 _ => true,
             };
-            let gaps = values.contains(&NONE);
             match long {
                 false => (Cells::Short(values), gaps),
                 true => (Cells::Long(values), gaps),
             }
         }
         Data::Real(values) => {
-            // Bits that 32 do not hold. They are compared one by one only where there are some, since NaN has bits as well.
-            let lost = |value: f64| value.to_bits() ^ f64::from(value as f32).to_bits();
-            let all = values.iter().fold(0, |all, &value| all | lost(value));
-            let gaps = values
-                .iter()
-                .fold(false, |gaps, value| gaps | value.is_nan());
-            let long = all != 0
-                && values
-                    .iter()
-                    .any(|&value| !value.is_nan() && f64::from(value as f32) != value);
+            let (mut long, mut gaps) = (false, false);
+            for &value in values {
+                let none = value.is_nan();
+                gaps |= none;
+                long |= !none & (f64::from(value as f32) != value);
+            }
             match long {
                 false => (Cells::Single(values), gaps),
                 true => (Cells::Double(values), gaps),
