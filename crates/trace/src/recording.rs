@@ -40,9 +40,6 @@ pub struct Recording {
     end: AirTime,
     /// Octets and mode of the largest frame.
     largest: Option<(usize, Mode)>,
-    /// Octets and mode of the frame that was heard last, with its time on the air in nanoseconds: the next one is mostly the same
-    /// frame at another receiver.
-    heard: Option<(usize, Mode, u32)>,
     labeller: Labeller,
     about: About,
 }
@@ -66,7 +63,6 @@ impl Recording {
             unheard: false,
             end: AirTime::ZERO,
             largest: None,
-            heard: None,
             labeller,
             about: About {
                 nodes: medium.nodes(),
@@ -81,19 +77,6 @@ impl Recording {
     /// channel.
     pub fn with_unheard(self, unheard: bool) -> Recording {
         Recording { unheard, ..self }
-    }
-
-    /// The time on the air of a frame, in nanoseconds.
-    #[inline]
-    fn airtime(&mut self, octets: usize, mode: Mode) -> u32 {
-        match self.heard {
-            Some((known, of, airtime)) if known == octets && of == mode => airtime,
-            _ => {
-                let airtime = mode.airtime(octets).nanos() as u32;
-                self.heard = Some((octets, mode, airtime));
-                airtime
-            }
-        }
     }
 
     /// Keeps a reading that has changed.
@@ -142,6 +125,7 @@ impl Recording {
         let recorded = Recorded {
             sent: &sent,
             meetings: met,
+            airtimes: &airtimes(met),
             bursts: &bursts,
             unheard: unheard.as_ref(),
         };
@@ -177,6 +161,23 @@ impl Recording {
             about: self.about,
         }
     }
+}
+
+/// The times on the air of frames at their receivers, in nanoseconds: 4 s at most.
+fn airtimes(met: &[Meeting]) -> Vec<u32> {
+    // The next one is mostly the same frame at another receiver.
+    let mut last: Option<(u32, Mode, u32)> = None;
+    let each = met.iter().map(|meeting| match last {
+        Some((octets, mode, airtime)) if (octets, mode) == (meeting.octets, meeting.mode) => {
+            airtime
+        }
+        _ => {
+            let airtime = meeting.mode.airtime(meeting.octets as usize).nanos() as u32;
+            last = Some((meeting.octets, meeting.mode, airtime));
+            airtime
+        }
+    });
+    each.collect()
 }
 
 /// Interferers that a recording tells apart.
@@ -357,14 +358,14 @@ impl Recorder for Recording {
             return;
         }
         self.end = self.end.max(frame.at);
-        let airtime = self.airtime(octets(frame.psdu, frame.mode), frame.mode);
         self.met.push(Meeting {
             node: frame.node as u32,
             from: frame.from as u32,
             number: frame.number as u32,
             started: frame.started,
             at: frame.at,
-            airtime,
+            octets: octets(frame.psdu, frame.mode) as u32,
+            mode: frame.mode,
             power: frame.power,
             others: frame.interference,
             outcome: frame.outcome,

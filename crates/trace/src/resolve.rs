@@ -28,6 +28,8 @@ pub(crate) struct Recorded<'a> {
     pub(crate) sent: &'a [Sending],
     /// Frames at their receivers, as they lie in the ring.
     pub(crate) meetings: &'a [Meeting],
+    /// Their times on the air in nanoseconds.
+    pub(crate) airtimes: &'a [u32],
     pub(crate) bursts: &'a [Burst],
     pub(crate) unheard: Option<&'a Unheard<'a>>,
 }
@@ -44,7 +46,14 @@ pub(crate) fn resolve(
 ) {
     let meetings = recorded.meetings;
     // Outcomes are reported when they are known, so frames that are lost at once come first.
-    sort(&mut order, |&place| meetings[place as usize].started);
+    let starts = order
+        .iter()
+        .map(|&place| (meetings[place as usize].started, place));
+    let mut starts: Vec<_> = starts.collect();
+    sort(&mut starts, |&(started, _)| started);
+    for (into, (_, place)) in order.iter_mut().zip(starts) {
+        *into = place;
+    }
     let places = Places::of(senders, recorded.sent);
     let mut by_node: Vec<Signals> = Vec::new();
     by_node.resize_with(nodes, Signals::default);
@@ -126,6 +135,22 @@ impl Air<'_> {
         }
     }
 
+    /// The signal of the meeting at a place.
+    #[inline(always)]
+    fn signal(&self, place: u32) -> Signal {
+        let Recorded {
+            meetings, airtimes, ..
+        } = *self.recorded;
+        let meeting = &meetings[place as usize];
+        let lasts = Duration::from_nanos(airtimes[place as usize].into());
+        Signal {
+            from: Origin::Meeting(place),
+            start: meeting.started,
+            end: meeting.started + lasts,
+            power: meeting.power.zeptowatts() as f64,
+        }
+    }
+
     /// What stands for the octets of a frame.
     fn content(&self, frame: u32) -> u32 {
         let frame = self.recorded.sent.get(frame as usize);
@@ -195,21 +220,6 @@ struct Signal {
     start: AirTime,
     end: AirTime,
     power: f64,
-}
-
-impl Meeting {
-    fn lasts(&self) -> Duration {
-        Duration::from_nanos(self.airtime.into())
-    }
-
-    fn signal(&self, place: u32) -> Signal {
-        Signal {
-            from: Origin::Meeting(place),
-            start: self.started,
-            end: self.started + self.lasts(),
-            power: self.power.zeptowatts() as f64,
-        }
-    }
 }
 
 impl Signal {
@@ -313,7 +323,7 @@ impl Signals {
         while let Some(meeting) = air.recorded.meetings.get(self.heard as usize)
             && meeting.started <= until
         {
-            begin(heard, meeting.signal(self.heard));
+            begin(heard, air.signal(self.heard));
             self.heard = air.after[self.heard as usize];
         }
         while let Some(signal) = self.bursts.get(self.next)
@@ -356,7 +366,7 @@ impl Signals {
             }
             _ => {}
         }
-        let own = meeting.signal(place);
+        let own = air.signal(place);
         // A frame that was lost at its beginning is judged by what was there then.
         let until = meeting.at.max(own.start).min(own.end);
         self.pass((own.start, until), air);
@@ -394,7 +404,11 @@ impl Signals {
             if let (Err(Loss::Collision), true, Some(unheard)) =
                 (meeting.outcome, hostile.is_empty(), air.recorded.unheard)
             {
-                hostile.extend(unheard.at((frame, meeting.node), own.start, until).map(Signal::of));
+                hostile.extend(
+                    unheard
+                        .at((frame, meeting.node), own.start, until)
+                        .map(Signal::of),
+                );
             }
             let strongest = |signals: &mut dyn Iterator<Item = &Signal>| {
                 let best = signals.max_by(|a, b| a.power.total_cmp(&b.power));
@@ -506,7 +520,12 @@ impl Decibels {
 
 #[cfg(test)]
 mod tests {
+    use chappe_core::{Mode, Rate};
+
     use super::*;
+
+    /// A time on the air for each frame at its receiver.
+    const AIRTIMES: [u32; 4] = [100; 4];
 
     fn sending(node: u32, at: u64, content: u32) -> Sending {
         Sending {
@@ -525,7 +544,8 @@ mod tests {
             number: 0,
             started: AirTime::from_nanos(start),
             at: AirTime::from_nanos(at),
-            airtime: 100,
+            octets: 0,
+            mode: Mode::long(Rate::Dsss1),
             power: Power::from_zeptowatts(power),
             others: Power::ZERO,
             outcome,
@@ -540,6 +560,7 @@ mod tests {
         Recorded {
             sent,
             meetings,
+            airtimes: &AIRTIMES[..meetings.len()],
             bursts,
             unheard: None,
         }
