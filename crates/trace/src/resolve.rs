@@ -46,14 +46,7 @@ pub(crate) fn resolve(
 ) {
     let meetings = recorded.meetings;
     // Outcomes are reported when they are known, so frames that are lost at once come first.
-    let starts = order
-        .iter()
-        .map(|&place| (meetings[place as usize].started, place));
-    let mut starts: Vec<_> = starts.collect();
-    sort(&mut starts, |&(started, _)| started);
-    for (into, (_, place)) in order.iter_mut().zip(starts) {
-        *into = place;
-    }
+    sort(&mut order, |&place| meetings[place as usize].started);
     let places = Places::of(senders, recorded.sent);
     let mut by_node: Vec<Signals> = Vec::new();
     by_node.resize_with(nodes, Signals::default);
