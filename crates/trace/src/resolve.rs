@@ -97,7 +97,7 @@ pub(crate) fn resolve(
     }
 }
 
-/// No meeting.
+/// The place of no meeting: none follows.
 const NONE: u32 = u32::MAX;
 
 /// Room to work in.
@@ -281,7 +281,7 @@ impl Default for Signals {
     }
 }
 
-/// After every signal.
+/// A moment after the end of every signal.
 const NEVER: AirTime = AirTime::from_nanos(u64::MAX);
 
 impl Signals {
