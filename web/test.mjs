@@ -144,6 +144,42 @@ await page.keyboard.press("m");
 await shot("moment-light");
 await page.keyboard.press("m");
 
+// A picture of all nodes that is patched as the cursor moves is the one that is painted anew: forwards, back and by leaps, with
+// more pixels than cells and with fewer.
+const pictures = await page.evaluate(() => {
+  const { panels, model } = window.chappe;
+  const context = document.createElement("canvas").getContext("2d");
+  const grid = model.readings.moment(model.readings.names.find((name) => name === "rank") ?? model.readings.names[0]);
+  const moments = Array.from({ length: 60 }, (_, step) => step / 60);
+  const wrong = [];
+  const seen = new Set();
+  let patched = 0;
+  for (const [width, height] of [[400, 90], [90, 400], [grid.parts.length - 1, grid.nodes.length], [4, 3]]) {
+    const show = () => {
+      panels.showCells(context, grid, { left: 0, top: 0, width, height });
+      return new Uint32Array(panels.painted.cells.paint().data.slice().buffer);
+    };
+    panels.painted = null;
+    for (const share of [...moments, ...moments.toReversed(), 0.5, 0.501, 0.499, 0, 1]) {
+      const before = grid.applied;
+      grid.seek(share * model.end);
+      if (4 * grid.changedSince(before).length < width * height && grid.applied !== before) patched++;
+      const after = show();
+      const kept = panels.painted;
+      panels.painted = null;
+      const anew = show();
+      panels.painted = kept;
+      if (after.some((colour, place) => colour !== anew[place])) wrong.push(`${width} x ${height} at ${share}`);
+      seen.add(anew.join());
+    }
+  }
+  panels.painted = null;
+  return { wrong, seen: seen.size, patched };
+});
+assert.deepEqual(pictures.wrong, []);
+assert.ok(pictures.seen > 50 && pictures.patched > 50, `${pictures.seen} pictures, ${pictures.patched} of them patched`);
+console.log(`all nodes: ${pictures.patched} patched pictures are as painted anew, ${pictures.seen} differ`);
+
 // Dark colours.
 await page.keyboard.press("d");
 await shot("run-dark");

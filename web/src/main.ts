@@ -51,6 +51,7 @@ class Page {
 
   constructor(private contents: Contents) {
     element("title").textContent = contents.title;
+    element("title").title = contents.title;
     document.title = `${contents.title} · chappe view`;
     const dark = matchMedia("(prefers-color-scheme: dark)").matches;
     setTheme(new URLSearchParams(location.hash.slice(1)).get("theme") === "dark" || dark);
@@ -112,7 +113,9 @@ class Page {
     if (following) this.timeline.show(Infinity, whole ? Math.min(this.model.end, RECENT) : length);
     else this.timeline.show(before.window.begin, length);
     this.timeline.top = before.top;
+    const { hovered } = this.map;
     this.map = new NetworkMap(element<HTMLCanvasElement>("map"), this.model);
+    this.map.hovered = hovered;
     this.panels = new Panels(element<HTMLCanvasElement>("panel"), this.model);
     if (this.panels.names().join(" ") !== named) this.fillReadings(element<HTMLSelectElement>("reading").value);
     if (following) this.cursor = this.model.end;
@@ -395,6 +398,13 @@ class Page {
       const node = this.map?.nodeAt(event.offsetX, event.offsetY);
       if (typeof node === "number") this.setNode(node);
     });
+    const point = (node: number | null) => {
+      if (!this.map || this.map.hovered === node) return;
+      this.map.hovered = node;
+      this.dirty = true;
+    };
+    element("map").addEventListener("pointermove", (event) => point(this.map?.nodeAt(event.offsetX, event.offsetY) ?? null));
+    element("map").addEventListener("pointerleave", () => point(null));
     document.addEventListener("keydown", (event) => this.key(event));
     new ResizeObserver(() => (this.dirty = true)).observe(document.body);
   }

@@ -3,9 +3,18 @@
 import { bound, Model, offAt } from "./model";
 import { colours } from "./theme";
 
+/** The radius of a node, the height of a line of text and that of its letters, in the page's pixels. */
+const RADIUS = 9;
+const LINE = 12;
+const LETTER = 8;
+/** More nodes than this are small, and only the chosen one and the one under the pointer are named. */
+const MANY = 150;
+
 export class NetworkMap {
   node = 0;
   at = 0;
+  /** The node under the pointer. */
+  hovered: number | null = null;
   private places: [number, number][];
   /** The canvas's width and height in the page's pixels, as last drawn: to ask for them lays the page out. */
   private size: [number, number] = [0, 0];
@@ -44,6 +53,7 @@ export class NetworkMap {
     context.drawImage(this.background(width, height, ratio), 0, 0);
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
     this.drawAir(context);
+    if (this.hovered !== null && this.hovered < this.places.length) this.drawOnTop(context, this.hovered);
   }
 
   /** Links and nodes, drawn once for each size and theme. */
@@ -78,35 +88,102 @@ export class NetworkMap {
       context.stroke();
     }
     context.globalAlpha = 1;
-    const many = this.places.length > 150;
-    context.font = "10px system-ui, sans-serif";
-    context.textAlign = "center";
-    context.textBaseline = "middle";
-    for (let node = 0; node < this.places.length; node++) {
-      const [x, y] = this.point(node);
-      const own = node === this.node;
-      const size = many ? (own ? 6 : 3) : 9;
-      context.beginPath();
-      if (this.model.isInterferer(node)) {
-        context.moveTo(x, y - size);
-        [[x + size, y], [x, y + size], [x - size, y]].forEach(([u, v]) => context.lineTo(u, v));
-        context.closePath();
-      } else context.arc(x, y, size, 0, 7);
-      context.fillStyle = palette.raised;
-      context.fill();
-      context.strokeStyle = own ? palette.accent : palette.quiet;
-      context.lineWidth = own ? 2.5 : 1;
-      context.stroke();
-      if (!many || own) {
-        context.fillStyle = palette.text;
-        const name = this.model.run.about.names[node];
-        const letter = this.model.isInterferer(node) ? "✕" : String(node);
-        context.fillText(name ? "" : letter, x, many ? y - 13 : y + 0.5);
-        if (name) context.fillText(name, x, y + 17);
-      }
-    }
+    for (let node = 0; node < this.places.length; node++) if (node !== this.node) this.drawNode(context, node);
+    this.drawNames(context);
+    if (this.node < this.places.length) this.drawOnTop(context, this.node);
     this.network = { key, canvas };
     return canvas;
+  }
+
+  private radius(node: number): number {
+    if (this.places.length <= MANY) return RADIUS;
+    return node === this.node ? 6 : 3;
+  }
+
+  private drawNode(context: CanvasRenderingContext2D, node: number): void {
+    const palette = colours();
+    const [x, y] = this.point(node);
+    const own = node === this.node;
+    const size = this.radius(node);
+    context.beginPath();
+    if (this.model.isInterferer(node)) {
+      context.moveTo(x, y - size);
+      [[x + size, y], [x, y + size], [x - size, y]].forEach(([u, v]) => context.lineTo(u, v));
+      context.closePath();
+    } else context.arc(x, y, size, 0, 7);
+    context.fillStyle = palette.raised;
+    context.fill();
+    context.strokeStyle = own ? palette.accent : palette.quiet;
+    context.lineWidth = own ? 2.5 : 1;
+    context.stroke();
+  }
+
+  /** What a node is called on the map: its name or its number. */
+  private label(node: number): string {
+    const name = this.model.run.about.names[node];
+    return name || (this.model.isInterferer(node) ? "✕" : String(node));
+  }
+
+  /** Whether a label stands within its node's circle. */
+  private isWithin(node: number): boolean {
+    return this.places.length <= MANY && !this.model.run.about.names[node];
+  }
+
+  /** The names of all nodes but the chosen one. One that would hide another stands beside its node, and if there is no room it is left out. */
+  private drawNames(context: CanvasRenderingContext2D): void {
+    if (this.places.length > MANY) return;
+    writeNames(context);
+    const points = this.places.map((_, node) => this.point(node));
+    const taken: Box[] = [];
+    [context.fillStyle, context.strokeStyle, context.lineWidth, context.lineJoin] = [colours().text, colours().ground, 3, "round"];
+    // The chosen node's name is drawn last and needs its room first.
+    const own = this.node;
+    const order = [...points.keys()].sort((a, b) => Number(b === own) - Number(a === own));
+    for (const node of order) {
+      const [x, y] = points[node];
+      const text = this.label(node);
+      const [across, size] = [context.measureText(text).width, this.radius(node)];
+      const beside = size + across / 2 + 3;
+      const [slanted, aloft] = [0.7 * size + across / 2 + 2, 0.7 * size + LINE / 2];
+      const spots: [number, number][] = [[x, y + size + 7], [x, y - size - 6], [x + beside, y], [x - beside, y]];
+      for (const [u, v] of [[1, -1], [1, 1], [-1, -1], [-1, 1]]) spots.push([x + u * slanted, y + v * aloft]);
+      if (this.isWithin(node)) spots.unshift([x, y]);
+      const free = ([u, v]: [number, number]) => {
+        const box = around(u, v, across, LETTER);
+        const inside = box.left >= 0 && box.right <= this.size[0] && box.top >= 0 && box.bottom <= this.size[1];
+        return inside && !taken.some((other) => meet(box, other)) && !points.some((at, other) => other !== node && covers(at, this.radius(other), box));
+      };
+      const spot = node === own ? this.spotOnTop(node, size) : spots.find(free);
+      if (!spot) continue;
+      taken.push(around(spot[0], spot[1], across + 2, LETTER));
+      if (node === own) continue;
+      // Letters beside a node stand on links.
+      if (spot[0] !== x || spot[1] !== y) context.strokeText(text, spot[0], spot[1] + 0.5);
+      context.fillText(text, spot[0], spot[1] + 0.5);
+    }
+  }
+
+  /** Where the name of a node stands that is drawn above all others. */
+  private spotOnTop(node: number, size: number): [number, number] {
+    const [x, y] = this.point(node);
+    if (this.isWithin(node)) return [x, y];
+    return y + size + LINE + 4 < this.size[1] ? [x, y + size + 7] : [x, y - size - 6];
+  }
+
+  /** A node with its name, on a ground of its own where that stands beside it. */
+  private drawOnTop(context: CanvasRenderingContext2D, node: number): void {
+    const palette = colours();
+    writeNames(context);
+    this.drawNode(context, node);
+    const text = this.label(node);
+    const [x, y] = this.spotOnTop(node, this.radius(node));
+    if (!this.isWithin(node)) {
+      const across = context.measureText(text).width + 4;
+      context.fillStyle = palette.ground;
+      context.fillRect(x - across / 2, y - LINE / 2, across, LINE);
+    }
+    context.fillStyle = palette.text;
+    context.fillText(text, x, y + 0.5);
   }
 
   /** Frames on the air, and what becomes of them at their receivers. */
@@ -124,13 +201,17 @@ export class NetworkMap {
       for (const reception of model.receptionsOf(row)) {
         const received = model.isReceived(reception);
         if (!received && !model.isNotable(reception)) continue;
-        const [u, v] = this.point(receptions.column("node").at(reception));
+        const to = receptions.column("node").at(reception);
+        const [u, v] = this.point(to);
+        // From edge to edge: a line through the circles would hide their numbers.
+        const length = Math.hypot(u - x, v - y);
+        const [a, b] = [this.radius(node.at(row)), this.radius(to)].map((radius) => (length > 3 * RADIUS ? radius / length : 0));
         context.strokeStyle = received ? palette.receives : palette.lost;
         context.setLineDash(received ? [] : [4, 4]);
         context.lineWidth = received && model.isAddressed(reception) ? 2 : 1;
         context.beginPath();
-        context.moveTo(x, y);
-        context.lineTo(u, v);
+        context.moveTo(x + a * (u - x), y + a * (v - y));
+        context.lineTo(u - b * (u - x), v - b * (v - y));
         context.stroke();
       }
       context.setLineDash([]);
@@ -140,6 +221,7 @@ export class NetworkMap {
       context.globalAlpha = 0.45;
       context.fill();
       context.globalAlpha = 1;
+      this.writeWithin(context, node.at(row));
     }
     for (let place = 0; place < model.nodes; place++) {
       const pair = offAt(model.lanes[place], at);
@@ -149,8 +231,45 @@ export class NetworkMap {
       context.beginPath();
       context.arc(x, y, 6, 0, 7);
       context.fill();
+      this.writeWithin(context, place);
     }
   }
+
+  /** The number of a node again, on what was painted over it. */
+  private writeWithin(context: CanvasRenderingContext2D, node: number): void {
+    if (!this.isWithin(node)) return;
+    writeNames(context);
+    context.fillStyle = colours().text;
+    const [x, y] = this.point(node);
+    context.fillText(this.label(node), x, y + 0.5);
+  }
+}
+
+interface Box {
+  left: number;
+  right: number;
+  top: number;
+  bottom: number;
+}
+
+function around(x: number, y: number, width: number, height: number): Box {
+  return { left: x - width / 2, right: x + width / 2, top: y - height / 2, bottom: y + height / 2 };
+}
+
+function meet(a: Box, b: Box): boolean {
+  return a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom;
+}
+
+/** Whether a circle reaches into a box. */
+function covers([x, y]: [number, number], radius: number, box: Box): boolean {
+  const [across, down] = [Math.max(box.left - x, 0, x - box.right), Math.max(box.top - y, 0, y - box.bottom)];
+  return across ** 2 + down ** 2 < radius ** 2;
+}
+
+function writeNames(context: CanvasRenderingContext2D): void {
+  context.font = "10px system-ui, sans-serif";
+  context.textAlign = "center";
+  context.textBaseline = "middle";
 }
 
 /** Places within the unit square, which is stretched to the map's size. */

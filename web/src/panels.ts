@@ -1,8 +1,9 @@
 // What nodes held: lines over time for one node, or all nodes at one moment; and the packets of a pipeline.
 
+import { Cells } from "./cells";
 import { bound, Model } from "./model";
 import type { Moment, Series } from "./readings";
-import { colours, pixel } from "./theme";
+import { colours } from "./theme";
 import { fit, niceStep, type Window } from "./timeline";
 import { number, plain, time } from "./words";
 
@@ -28,7 +29,7 @@ const NUMBERED = new Set(["data", "coded", "repair"]);
 export type Mode = "time" | "moment" | "packets";
 
 export class Panels {
-  private painted: { key: string; image: ImageData } | null = null;
+  private painted: { key: string; cells: Cells } | null = null;
   private moment: { name: string; of: Moment } | null = null;
   private readonly numbered: boolean;
 
@@ -186,14 +187,14 @@ export class Panels {
     else this.drawCells(context, grid, { left, top, cellX, cellY });
   }
 
-  /** Many small cells, painted anew when one has changed. */
+  /** Many small cells, of which those are painted anew that have changed. */
   private showCells(context: CanvasRenderingContext2D, grid: Moment, at: { left: number; top: number; width: number; height: number }): void {
     const ratio = window.devicePixelRatio || 1;
     const [width, height] = [at.width, at.height].map((length) => Math.max(1, Math.round(length * ratio)));
-    const key = `${this.moment?.name} ${grid.applied} ${width} ${height} ${colours().ground}`;
-    if (this.painted?.key !== key) this.painted = { key, image: paintCells(grid, width, height) };
+    const key = `${this.moment?.name} ${width} ${height} ${colours().ground}`;
+    if (this.painted?.key !== key) this.painted = { key, cells: new Cells(grid, width, height) };
     // Without regard to the scale of the drawing.
-    context.putImageData(this.painted.image, Math.round(at.left * ratio), Math.round(at.top * ratio));
+    context.putImageData(this.painted.cells.paint(), Math.round(at.left * ratio), Math.round(at.top * ratio));
   }
 
   private drawCells(context: CanvasRenderingContext2D, grid: Moment, at: { left: number; top: number; cellX: number; cellY: number }): void {
@@ -305,49 +306,6 @@ export class Panels {
     context.textBaseline = "middle";
     context.fillText(text, this.canvas.clientWidth / 2, this.canvas.clientHeight / 2);
   }
-}
-
-/** A grid with more cells than pixels: each pixel shows the largest value that falls into it. */
-function paintCells(grid: Moment, width: number, height: number): ImageData {
-  const palette = colours();
-  const most = new Float32Array(width * height).fill(-1);
-  const across = grid.parts.length;
-  const edges = (count: number, pixels: number) => Uint32Array.from({ length: count + 1 }, (_, place) => Math.floor((place * pixels) / Math.max(1, count)));
-  const [down, right] = [edges(grid.nodes.length, height), edges(across, width)];
-  const { values, known } = grid;
-  for (let row = 0, cell = 0; row < grid.nodes.length; row++) {
-    const line = most.subarray(down[row] * width, Math.max(down[row] + 1, down[row + 1]) * width);
-    for (let column = 0; column < across; column++, cell++) {
-      if (known[cell] === 0) continue;
-      // NaN is no value yet.
-      const value = values[cell] > 0 ? values[cell] : 0;
-      const end = Math.max(right[column] + 1, right[column + 1]);
-      for (let x = right[column]; x < end; x++) if (value > line[x]) line[x] = value;
-    }
-    // A row of more than one pixel.
-    for (let y = width; y < line.length; y += width) line.copyWithin(y, 0, width);
-  }
-  const shades = ramp(palette.ground, palette.quiet, palette.accent);
-  const image = new ImageData(width, height);
-  const pixels = new Uint32Array(image.data.buffer);
-  const ground = pixel(palette.ground);
-  const scale = 254 / Math.max(grid.high, 1e-9);
-  for (let place = 0; place < most.length; place++) {
-    const value = most[place];
-    pixels[place] = value < 0 ? ground : shades[value === 0 ? 0 : 1 + Math.min(254, Math.floor(value * scale))];
-  }
-  return image;
-}
-
-/** 256 shades: first that of no value, then from little to the most. */
-function ramp(ground: string, quiet: string, accent: string): Uint32Array {
-  const parts = (colour: string) => [1, 3, 5].map((from) => parseInt(colour.slice(from, from + 2), 16));
-  const mix = (below: number[], above: number[], share: number) => below.map((value, place) => value + (above[place] - value) * share);
-  const none = mix(parts(ground), parts(quiet), 0.12);
-  return Uint32Array.from({ length: 256 }, (_, place) => {
-    const [red, green, blue] = place === 0 ? none : mix(none, parts(accent), 0.15 + (0.85 * (place - 1)) / 254);
-    return (0xff000000 | (Math.round(blue) << 16) | (Math.round(green) << 8) | Math.round(red)) >>> 0;
-  });
 }
 
 /** The first row whose time may lie at or after a moment, in a table in order of time but for a second. */

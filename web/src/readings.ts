@@ -80,7 +80,7 @@ export class Readings {
   }
 }
 
-/** The values that all nodes hold at a moment, as a grid of nodes and parts. Moving on applies only what has changed since. */
+/** The values that all nodes hold at a moment, as a grid of nodes and parts. Moving on or back applies only what changes between. */
 export class Moment {
   readonly nodes: number[];
   readonly parts: number[];
@@ -90,8 +90,15 @@ export class Moment {
   readonly known: Uint8Array;
   /** The largest value at any time. */
   readonly high: number;
+  /** For each row its cell, and the place of the row whose value it replaces; -1 for the first of a cell. */
   private readonly cells: Uint32Array;
+  private readonly before: Int32Array;
   private next = 0;
+
+  /** Cells that changed since so many readings were applied, some of them more than once. */
+  changedSince(applied: number): Uint32Array {
+    return this.cells.subarray(Math.min(applied, this.next), Math.max(applied, this.next));
+  }
 
   /** How many readings the values come from: another number means other values. */
   get applied(): number {
@@ -113,10 +120,14 @@ export class Moment {
     this.values = new Float32Array(this.nodes.length * this.parts.length).fill(NaN);
     this.known = new Uint8Array(this.values.length);
     this.cells = new Uint32Array(rows.length);
+    this.before = new Int32Array(rows.length);
+    const last = new Int32Array(this.values.length).fill(-1);
     let high = 0;
     rows.forEach((row, place) => {
       const cell = down.place.get(node.at(row))! * this.parts.length + across.place.get(part.at(row))!;
       this.cells[place] = cell;
+      this.before[place] = last[cell];
+      last[cell] = place;
       this.known[cell] = 1;
       if (value[row] > high) high = value[row];
     });
@@ -127,9 +138,9 @@ export class Moment {
   seek(at: number): void {
     const times = this.table.column("at_ns").values;
     const values = this.table.column("value").values;
-    if (this.next > 0 && times[this.rows[this.next - 1]] > at) {
-      this.values.fill(NaN);
-      this.next = 0;
+    while (this.next > 0 && times[this.rows[this.next - 1]] > at) {
+      const before = this.before[--this.next];
+      this.values[this.cells[this.next]] = before < 0 ? NaN : values[this.rows[before]];
     }
     for (; this.next < this.rows.length && times[this.rows[this.next]] <= at; this.next++) {
       this.values[this.cells[this.next]] = values[this.rows[this.next]];

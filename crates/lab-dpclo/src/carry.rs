@@ -7,7 +7,7 @@ use chappe_lab::run::{Meter, Outcome, RunError, WORK};
 use chappe_lab::system::{Job, settings};
 use chappe_results::{Bound, DATA_TRANSMISSIONS, Delay, Fairness, Flow};
 use chappe_scenario::{InputError, Settings};
-use chappe_sim::{Reading, Recorder, Simulator, World};
+use chappe_sim::{Reader, Reading, Recorder, Simulator, World};
 
 use super::label::label;
 use super::load::Pace;
@@ -233,19 +233,19 @@ fn received<'n, R: Recorder>(
 }
 
 /// What a router holds: packets for each destination, its rates as a source, and its distances in ETX.
-fn observe(node: &Node<'_>, show: &mut dyn FnMut(Reading)) {
+fn observe<R: Recorder>(node: &Node<'_>, reader: &mut Reader<'_, R>) {
     let router = &node.link.router;
     for (to, queue) in router.queues() {
-        show(Reading::number("queue", to.into(), queue.into()));
+        reader.show(Reading::number("queue", to.into(), queue.into()));
         // What nothing waits for has no price.
         if queue > 0
             && let Some(price) = router.price(node.link.now(), to)
         {
-            show(Reading::number("price", to.into(), price));
+            reader.show(Reading::number("price", to.into(), price));
         }
     }
     for (to, rate) in router.rates() {
-        show(Reading::number("rate", to.into(), rate));
+        reader.show(Reading::number("rate", to.into(), rate));
     }
 }
 

@@ -81,7 +81,8 @@ pub fn carry(with: &Tcplp, job: &Job<'_>, meter: &Meter) -> Result<Outcome, RunE
         |lln| lln.simulator.now(),
         |lln, until| {
             lln.simulator.run_until(until);
-            lln.simulator.read(observe);
+            lln.simulator
+                .read(|node, reader| observe(node, &mut |reading| reader.show(reading)));
         },
         |lln| {
             let arrived = paths.iter().filter_map(|path| received(lln, path));

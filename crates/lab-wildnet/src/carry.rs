@@ -80,7 +80,8 @@ pub fn carry(with: &WildNet, job: &Job<'_>, meter: &Meter) -> Result<Outcome, Ru
         |line| line.simulator.now(),
         |line, until| {
             line.advance_to(until);
-            line.simulator.read(observe);
+            line.simulator
+                .read(|node, reader| observe(node, &mut |reading| reader.show(reading)));
         },
         |line| {
             let arrived: usize = ends.iter().map(|ends| received(line, ends).len()).sum();

@@ -315,7 +315,9 @@ fn drive<C: Carry, R: Recorder>(
             // Systems weigh what a transfer cost up to here.
             simulator.book_duty();
         }
-        simulator.read(|node, show| run.observe(node, show));
+        simulator.read(|node, reader| {
+            run.observe(node, &mut |reading| reader.show(reading));
+        });
         if run.is_over(&*simulator, waiting.is_empty()) || progress.stopped() {
             return false;
         }

@@ -77,8 +77,26 @@ pub enum Value {
     Word(&'static str),
 }
 
+/// Takes the readings of one node for a recorder, whose code the compiler can put in the loop that reads the node: nodes show a
+/// hundred values, of which few have changed.
+#[derive(Debug)]
+pub struct Reader<'r, R> {
+    pub(crate) at: AirTime,
+    pub(crate) node: usize,
+    pub(crate) recorder: &'r mut R,
+}
+
+impl<R: Recorder> Reader<'_, R> {
+    /// Passes on one reading.
+    #[inline]
+    pub fn show(&mut self, reading: Reading) {
+        self.recorder.read(self.at, self.node, reading);
+    }
+}
+
 impl Reading {
     /// A reading that is a number.
+    #[inline]
     pub fn number(name: &'static str, part: u32, value: f64) -> Reading {
         let value = Value::Number(value);
         Reading { name, part, value }
@@ -156,6 +174,11 @@ impl<'a> Receivers<'a> {
         let arrivals = arrivals.iter();
         Receivers { begin, arrivals }
     }
+
+    /// The same as they lie in memory: less work to copy than one by one.
+    pub fn as_slice(&self) -> &'a [Arrival] {
+        self.arrivals.as_slice()
+    }
 }
 
 impl Iterator for Receivers<'_> {
@@ -163,11 +186,7 @@ impl Iterator for Receivers<'_> {
 
     #[inline]
     fn next(&mut self) -> Option<At> {
-        self.arrivals.next().map(|arrival| At {
-            node: arrival.receiver.index(),
-            start: arrival.time(self.begin),
-            power: arrival.power,
-        })
+        self.arrivals.next().map(|arrival| arrival.at(self.begin))
     }
 
     #[inline]

@@ -13,7 +13,7 @@ use crate::nodes::{NodeState, Nodes};
 use crate::queue::Queue;
 use crate::radio::Radio;
 use crate::scenario::Scenario;
-use crate::{Accounts, AirTime, Clock, Counters, Error, Fault, Medium, Reading, Recorder, World};
+use crate::{Accounts, AirTime, Clock, Counters, Error, Fault, Medium, Reader, Recorder, World};
 
 /// A run: the nodes, the air between them, and the events to come.
 ///
@@ -151,14 +151,14 @@ impl<N: RadioNode + ?Sized, R: Recorder> Simulator<N, R> {
 
     /// Reads every node for the recorder, if it wants that now. `show` passes on each reading of one node. The run is not
     /// changed.
-    pub fn read(&mut self, show: impl Fn(&N, &mut dyn FnMut(Reading))) {
-        let now = self.engine.now;
+    pub fn read(&mut self, show: impl Fn(&N, &mut Reader<'_, R>)) {
+        let at = self.engine.now;
         let recorder = &mut self.engine.air.ledger.recorder;
-        if !recorder.wants_readings(now) {
+        if !recorder.wants_readings(at) {
             return;
         }
-        for (place, node) in self.nodes.all().iter().enumerate() {
-            show(node, &mut |reading| recorder.read(now, place, reading));
+        for (node, of) in self.nodes.all().iter().enumerate() {
+            show(of, &mut Reader { at, node, recorder });
         }
     }
 

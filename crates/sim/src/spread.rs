@@ -4,11 +4,12 @@ use std::ops::Range;
 
 use crate::id::NodeId;
 use crate::links::Links;
+use crate::recorder::At;
 use crate::{AirTime, Power};
 
 /// One receiver of a frame in flight. Sixteen octets, four to a cache line.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Arrival {
+pub struct Arrival {
     pub(crate) receiver: NodeId,
     /// Propagation delay in nanoseconds, in 32 bits: 4 s, or 1.2 million km.
     pub(crate) delay: u32,
@@ -17,6 +18,16 @@ pub(crate) struct Arrival {
 }
 
 impl Arrival {
+    /// What a recorder sees of it, for a signal that leaves its antenna at `begin`.
+    #[inline]
+    pub fn at(&self, begin: AirTime) -> At {
+        At {
+            node: self.receiver.index(),
+            start: self.time(begin),
+            power: self.power,
+        }
+    }
+
     /// When a bit that leaves the transmitter at `sent` is here.
     #[inline]
     pub(crate) fn time(&self, sent: AirTime) -> AirTime {

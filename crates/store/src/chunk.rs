@@ -220,32 +220,28 @@ fn listed(values: &[f64], gaps: bool) -> Option<(Vec<u32>, Vec<f64>)> {
     // For each of more slots than values: a place in the list. A value that meets another one in its slot takes the next one.
     let slots = (2 * most).next_power_of_two();
     let mut places = vec![NO_WORD; slots];
-    let mut codes = Vec::with_capacity(values.len());
-    for value in values {
+    let mut codes = vec![NO_WORD; values.len()];
+    for (code, value) in codes.iter_mut().zip(values) {
         if gaps && value.is_nan() {
-            codes.push(NO_WORD);
             continue;
         }
         let bits = value.to_bits();
         // The product's upper bits depend on all bits of the value.
-        let mut slot = (bits.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize;
-        let place = loop {
-            slot &= slots - 1;
+        let mut slot = (bits.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize & (slots - 1);
+        // A free slot has the place of no value.
+        *code = loop {
             let place = places[slot];
-            if place == NO_WORD {
-                if list.len() == most {
-                    return None;
+            match list.get(place as usize) {
+                Some(known) if known.to_bits() == bits => break place,
+                Some(_) => slot = (slot + 1) & (slots - 1),
+                None if list.len() == most => return None,
+                None => {
+                    places[slot] = list.len() as u32;
+                    list.push(*value);
+                    break places[slot];
                 }
-                places[slot] = list.len() as u32;
-                list.push(*value);
-                break places[slot];
             }
-            if list[place as usize].to_bits() == bits {
-                break place;
-            }
-            slot += 1;
         };
-        codes.push(place);
     }
     Some((codes, list))
 }
@@ -272,7 +268,8 @@ fn encode_as(name: &str, cells: Cells<'_>, gaps: bool) -> Result<Chunk, ParquetE
     }
     for first in (0..rows).step_by(ROWS) {
         let page = cells.page(first);
-        let mut octets = Vec::new();
+        // Most columns need less: pages that grow are copied.
+        let mut octets = Vec::with_capacity(4 * page.len());
         page.put(&mut octets, gaps);
         put(Page::DataPage {
             buf: octets.into(),

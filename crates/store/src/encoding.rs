@@ -4,6 +4,8 @@
 //! `parquet` writes any column that Arrow knows, and hashes, compresses and copies for it. Columns here have one of six kinds, for which a few
 //! functions are enough; `docs/view.md` says what they save.
 
+use std::ops::BitOr;
+
 use parquet::errors::ParquetError;
 
 /// Values of a block of differences, and of each of its four parts, which have a width of their own.
@@ -88,10 +90,11 @@ fn pack(out: &mut Vec<u8>, values: impl Iterator<Item = u64>, width: u32) {
     if width == 0 {
         return;
     }
-    let (mut bits, mut filled) = (0u64, 0);
+    let (mut bits, mut filled) = (0u64, 0u32);
     for value in values {
-        bits |= value << filled;
-        filled += width;
+        // `filled` is below 64, so nothing wraps.
+        bits |= value.wrapping_shl(filled);
+        filled = filled.wrapping_add(width);
         if filled >= 64 {
             out.extend_from_slice(&bits.to_le_bytes());
             filled -= 64;
@@ -104,6 +107,30 @@ fn pack(out: &mut Vec<u8>, values: impl Iterator<Item = u64>, width: u32) {
         }
     }
     out.extend_from_slice(&bits.to_le_bytes()[..filled.div_ceil(8) as usize]);
+}
+
+/// [`pack`] for a part of at most 32 bits each: pairs are joined, then pairs of pairs, as long as 64 bits hold them.
+fn pack_part(out: &mut Vec<u8>, values: &[u32; PART], width: u32) {
+    fn joined<const N: usize>(values: &[u64], width: u32) -> [u64; N] {
+        let mut joined = [0; N];
+        for (joined, [low, high]) in joined.iter_mut().zip(values.as_chunks().0) {
+            *joined = low | high.wrapping_shl(width);
+        }
+        joined
+    }
+    let two: [u64; 16] = joined(&values.map(u64::from), width);
+    if width > 16 {
+        return pack(out, two.into_iter(), 2 * width);
+    }
+    let four: [u64; 8] = joined(&two, 2 * width);
+    if width > 8 {
+        return pack(out, four.into_iter(), 4 * width);
+    }
+    let eight: [u64; 4] = joined(&four, 4 * width);
+    if width > 4 {
+        return pack(out, eight.into_iter(), 8 * width);
+    }
+    pack(out, joined::<2>(&eight, 8 * width).into_iter(), 16 * width);
 }
 
 /// Gives `take` each of `count` values of `width` bits, at most 64.
@@ -138,13 +165,15 @@ pub(crate) fn put_runs(out: &mut Vec<u8>, codes: &[u32], width: u32) {
         let groups = groups.take_while(|group| !equal(group)).count();
         let (packed, after) = rest.split_at(rest.len().min(groups * GROUP));
         put_varint(out, (groups as u64) << 1 | 1);
-        let filling = groups * GROUP - packed.len();
-        let zeros = std::iter::repeat_n(0, filling);
-        pack(
-            out,
-            packed.iter().map(|code| u64::from(*code)).chain(zeros),
-            width,
-        );
+        let (parts, last) = packed.as_chunks();
+        for part in parts {
+            pack_part(out, part, width);
+        }
+        // Zeros fill the last group.
+        let filled = last.len().next_multiple_of(GROUP);
+        let mut part = [0; PART];
+        part[..last.len()].copy_from_slice(last);
+        pack(out, part[..filled].iter().map(|&code| code.into()), width);
         rest = after;
     }
 }
@@ -190,40 +219,78 @@ pub(crate) fn put_differences(out: &mut Vec<u8>, values: &[i64], short: bool) {
         put_varint(out, constant as u64);
     }
     put_zigzag(out, values.first().copied().unwrap_or(0));
-    let mut differences = [0; BLOCK];
-    let mut rest = values;
-    while rest.len() > 1 {
-        let count = rest.len().min(BLOCK + 1) - 1;
-        let block = &mut differences[..count];
-        let mut least = i64::MAX;
-        for (difference, pair) in block.iter_mut().zip(rest.array_windows()) {
-            let [before, after] = *pair;
-            *difference = match short {
-                true => i64::from((after as i32).wrapping_sub(before as i32)),
-                false => after.wrapping_sub(before),
-            };
-            least = least.min(*difference);
-        }
-        put_block(out, block, least);
-        rest = &rest[count..];
+    if short {
+        put_blocks(
+            out,
+            values,
+            |before, after| (after as i32).wrapping_sub(before as i32),
+            |difference, least| difference.wrapping_sub(least) as u32,
+            pack_part,
+        );
+    } else {
+        put_blocks(
+            out,
+            values,
+            |before, after| after.wrapping_sub(before),
+            |difference, least| difference.wrapping_sub(least) as u64,
+            |out, above, width| match width {
+                0..=32 => pack_part(out, &above.map(|above| above as u32), width),
+                _ => pack(out, above.iter().copied(), width),
+            },
+        );
     }
 }
 
-/// A block of differences, of which `least` is one and none is less.
-fn put_block(out: &mut Vec<u8>, differences: &[i64], least: i64) {
-    put_zigzag(out, least);
-    let widths = out.len();
-    out.resize(widths + BLOCK / PART, 0);
-    for (place, part) in differences.chunks(PART).enumerate() {
-        let mut above = [0; PART];
-        let mut all = 0;
-        for (above, difference) in above.iter_mut().zip(part) {
-            *above = difference.wrapping_sub(least) as u64;
-            all |= *above;
+/// The differences between values in blocks. A block's least difference stands before what the others are above it. Arrays of one size
+/// and numbers of one width let the compiler work on several at a time.
+fn put_blocks<D, A>(
+    out: &mut Vec<u8>,
+    values: &[i64],
+    difference: impl Fn(i64, i64) -> D,
+    above: impl Fn(D, D) -> A,
+    put: impl Fn(&mut Vec<u8>, &[A; PART], u32),
+) where
+    D: Copy + Default + Ord + Into<i64>,
+    A: Copy + Default + BitOr<Output = A> + Into<u64>,
+{
+    let mut differences = [D::default(); BLOCK];
+    let mut rest = values;
+    while let [first, after @ ..] = rest
+        && !after.is_empty()
+    {
+        let count = after.len().min(BLOCK);
+        match after.first_chunk::<BLOCK>() {
+            Some(after) => {
+                differences[0] = difference(*first, after[0]);
+                for place in 1..BLOCK {
+                    differences[place] = difference(after[place - 1], after[place]);
+                }
+            }
+            None => {
+                for (into, [before, after]) in differences.iter_mut().zip(rest.array_windows()) {
+                    *into = difference(*before, *after);
+                }
+            }
         }
-        let width = width_of(all);
-        out[widths + place] = width as u8;
-        pack(out, above.into_iter(), width);
+        let block = &differences[..count];
+        let least = block
+            .iter()
+            .fold(differences[0], |least, &next| least.min(next));
+        // What is missing of the last block takes no bits.
+        differences[count..].fill(least);
+        put_zigzag(out, least.into());
+        let widths = out.len();
+        out.resize(widths + BLOCK / PART, 0);
+        for (place, part) in differences.as_chunks::<PART>().0.iter().enumerate() {
+            let part = part.map(|difference| above(difference, least));
+            let all = part.iter().fold(A::default(), |all, &above| all | above);
+            let width = width_of(all.into());
+            out[widths + place] = width as u8;
+            if width > 0 {
+                put(out, &part, width);
+            }
+        }
+        rest = &rest[count..];
     }
 }
 

@@ -170,20 +170,23 @@ fn encode(trace: &impl Columns) -> Result<[Vec<Chunk>; TABLES.len()], ParquetErr
 fn cells(data: &Data) -> (Cells<'_>, bool) {
     match data {
         Data::Whole(values) => {
-            // A number is short if its sign and its upper bits are one bit. One loop without branches looks at all.
-            let (mut long, mut gaps) = (0, false);
-            for &value in values {
-                let none = value == NONE;
-                gaps |= none;
-                long |= if none {
-                    0
-                } else {
-                    value ^ i64::from(value as i32)
-                };
-            }
+            // A number is short if it is one of 32 bits above the least of them. No value is the least of 64 bits, and stays
+            // apart by the uppermost bit.
+            let raised = |value: i64| value.wrapping_sub(i64::from(i32::MIN)) as u64;
+            let all = values.iter().fold(0, |all, &value| all | raised(value));
+            let none = raised(NONE);
+            let gaps = all >= none && values.contains(&NONE);
+            let long = match all >> 32 {
+                0 => false,
+                _ if gaps && (all ^ none) >> 32 == 0 => {
+                    let there = |&value: &i64| value != NONE && raised(value) >> 32 != 0;
+                    values.iter().any(there)
+                }
+                _ => true,
+            };
             match long {
-                0 => (Cells::Short(values), gaps),
-                _ => (Cells::Long(values), gaps),
+                false => (Cells::Short(values), gaps),
+                true => (Cells::Long(values), gaps),
             }
         }
         Data::Real(values) => {

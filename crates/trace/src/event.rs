@@ -1,6 +1,6 @@
 //! Events as the simulator reports them, in few octets.
 
-use chappe_core::Duration;
+use chappe_core::{Duration, Mode};
 use chappe_sim::{AirTime, Loss, Power};
 
 use crate::label::Label;
@@ -28,8 +28,9 @@ pub(crate) struct Meeting {
     pub(crate) number: u32,
     pub(crate) started: AirTime,
     pub(crate) at: AirTime,
-    /// In nanoseconds: 4 s at most.
-    pub(crate) airtime: u32,
+    /// Octets on the air and mode, from which its time on the air follows.
+    pub(crate) octets: u32,
+    pub(crate) mode: Mode,
     pub(crate) power: Power,
     pub(crate) others: Power,
     pub(crate) outcome: Result<(), Loss>,

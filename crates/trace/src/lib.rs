@@ -48,6 +48,7 @@
 //! They still count in a ratio, by their power at the moment when the outcome was known, and where they alone destroyed a frame their
 //! powers are worked out again from the run's seed.
 
+mod bursts;
 mod event;
 mod label;
 mod recording;

@@ -3,10 +3,11 @@
 use chappe_core::{Duration, Mode, Rate, Seed};
 use chappe_sim::{
     AirTime, Heard, Interference, Loss, Medium, Power, Reading, Receivers, Recorder, Rule, Sent,
-    Switched,
+    Switched, Value,
 };
 
-use crate::event::{Burst, Meeting, Sending};
+use crate::bursts::Bursts;
+use crate::event::{Meeting, Sending};
 use crate::label::{Label, Labeller};
 use crate::resolve::{Decibels, Recorded, resolve};
 use crate::ring::Ring;
@@ -27,7 +28,7 @@ const LINKS: usize = 24;
 pub struct Recording {
     sent: Ring<Sending>,
     met: Ring<Meeting>,
-    bursts: Ring<Burst>,
+    bursts: Bursts,
     switches: Ring<Switch>,
     readings: Ring<NodeReading>,
     /// For each node its last readings: only changes are kept.
@@ -39,9 +40,6 @@ pub struct Recording {
     end: AirTime,
     /// Octets and mode of the largest frame.
     largest: Option<(usize, Mode)>,
-    /// Octets and mode of the frame that was heard last, with its time on the air in nanoseconds: the next one is mostly the same
-    /// frame at another receiver.
-    heard: Option<(usize, Mode, u32)>,
     labeller: Labeller,
     about: About,
 }
@@ -56,7 +54,7 @@ impl Recording {
         Recording {
             sent: Ring::new(limit / 4),
             met: Ring::new(limit),
-            bursts: Ring::new(limit / 4),
+            bursts: Bursts::new(limit / 4),
             switches: Ring::new(limit / 4),
             readings: Ring::new(limit / 4),
             last: vec![Shown::default(); medium.nodes()],
@@ -65,7 +63,6 @@ impl Recording {
             unheard: false,
             end: AirTime::ZERO,
             largest: None,
-            heard: None,
             labeller,
             about: About {
                 nodes: medium.nodes(),
@@ -82,17 +79,17 @@ impl Recording {
         Recording { unheard, ..self }
     }
 
-    /// The time on the air of a frame, in nanoseconds.
-    #[inline]
-    fn airtime(&mut self, octets: usize, mode: Mode) -> u32 {
-        match self.heard {
-            Some((known, of, airtime)) if known == octets && of == mode => airtime,
-            _ => {
-                let airtime = mode.airtime(octets).nanos() as u32;
-                self.heard = Some((octets, mode, airtime));
-                airtime
-            }
-        }
+    /// Keeps a reading that has changed.
+    #[inline(never)]
+    fn note(&mut self, at: AirTime, node: usize, reading: Reading) {
+        let Reading { name, part, value } = reading;
+        self.readings.push(NodeReading {
+            at,
+            node: node as u32,
+            name,
+            part,
+            value,
+        });
     }
 
     /// Takes note of an interferer: a transmitter beyond the nodes.
@@ -128,6 +125,7 @@ impl Recording {
         let recorded = Recorded {
             sent: &sent,
             meetings: met,
+            airtimes: &airtimes(met),
             bursts: &bursts,
             unheard: unheard.as_ref(),
         };
@@ -163,6 +161,23 @@ impl Recording {
             about: self.about,
         }
     }
+}
+
+/// The times on the air of frames at their receivers, in nanoseconds: 4 s at most.
+fn airtimes(met: &[Meeting]) -> Vec<u32> {
+    // The next one is mostly the same frame at another receiver.
+    let mut last: Option<(u32, Mode, u32)> = None;
+    let each = met.iter().map(|meeting| match last {
+        Some((octets, mode, airtime)) if (octets, mode) == (meeting.octets, meeting.mode) => {
+            airtime
+        }
+        _ => {
+            let airtime = meeting.mode.airtime(meeting.octets as usize).nanos() as u32;
+            last = Some((meeting.octets, meeting.mode, airtime));
+            airtime
+        }
+    });
+    each.collect()
 }
 
 /// Interferers that a recording tells apart.
@@ -211,8 +226,9 @@ fn content(psdu: &[u8]) -> u32 {
 #[derive(Clone, Debug, Default)]
 struct Shown {
     rows: Vec<Known>,
-    /// The row of the reading that came last.
+    /// The row of the reading that came last, and that of the one which should come now.
     last: usize,
+    next: usize,
 }
 
 #[derive(Clone, Debug)]
@@ -224,26 +240,34 @@ struct Known {
 
 impl Shown {
     /// Whether a reading is new or has changed. Most are neither, so the place where it is expected is looked at in the caller's own code.
-    #[inline]
+    #[inline(always)]
     fn changes(&mut self, reading: &Reading) -> bool {
-        let newer = self.rows.get(self.last).map_or(0, |row| row.then[0]);
-        match self.rows.get(newer) {
-            // The same name is nearly always the same word in memory.
+        match self.rows.get(self.next) {
+            // The same name is nearly always the same word in memory, and so is that of a state.
             Some(row)
                 if row.reading.part == reading.part
                     && std::ptr::eq(row.reading.name, reading.name)
-                    && row.reading.value == reading.value =>
+                    && match (row.reading.value, reading.value) {
+                        (Value::Number(known), Value::Number(new)) => known == new,
+                        (Value::Word(known), Value::Word(new)) => std::ptr::eq(known, new),
+                        _ => false,
+                    } =>
             {
-                self.last = newer;
+                (self.last, self.next) = (self.next, row.then[0]);
                 false
             }
-            _ => self.seek(newer, *reading),
+            _ => {
+                let changed = self.seek(*reading);
+                self.next = self.rows[self.last].then[0];
+                changed
+            }
         }
     }
 
     /// The same where the reading is not what was expected.
     #[inline(never)]
-    fn seek(&mut self, newer: usize, reading: Reading) -> bool {
+    fn seek(&mut self, reading: Reading) -> bool {
+        let newer = self.next;
         let same = |row: &Known| {
             let (known, new) = (row.reading.name, reading.name);
             row.reading.part == reading.part && (std::ptr::eq(known, new) || known == new)
@@ -325,16 +349,7 @@ impl Recorder for Recording {
                 ..Label::default()
             },
         });
-        for at in receivers {
-            self.bursts.push(Burst {
-                node: at.node as u32,
-                from,
-                number,
-                start: at.start,
-                end: at.start + burst.airtime,
-                power: at.power,
-            });
-        }
+        self.bursts.push(burst, receivers.as_slice());
     }
 
     #[inline]
@@ -343,14 +358,14 @@ impl Recorder for Recording {
             return;
         }
         self.end = self.end.max(frame.at);
-        let airtime = self.airtime(octets(frame.psdu, frame.mode), frame.mode);
         self.met.push(Meeting {
             node: frame.node as u32,
             from: frame.from as u32,
             number: frame.number as u32,
             started: frame.started,
             at: frame.at,
-            airtime,
+            octets: octets(frame.psdu, frame.mode) as u32,
+            mode: frame.mode,
             power: frame.power,
             others: frame.interference,
             outcome: frame.outcome,
@@ -370,26 +385,17 @@ impl Recorder for Recording {
         due
     }
 
-    #[inline]
+    #[inline(always)]
     fn read(&mut self, at: AirTime, node: usize, reading: Reading) {
         let shown = self.last.get_mut(node);
         if shown.is_some_and(|shown| shown.changes(&reading)) {
-            let Reading { name, part, value } = reading;
-            self.readings.push(NodeReading {
-                at,
-                node: node as u32,
-                name,
-                part,
-                value,
-            });
+            self.note(at, node, reading);
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use chappe_sim::Value;
-
     use super::*;
 
     fn reading(name: &'static str, part: u32, value: f64) -> Reading {

@@ -28,6 +28,8 @@ pub(crate) struct Recorded<'a> {
     pub(crate) sent: &'a [Sending],
     /// Frames at their receivers, as they lie in the ring.
     pub(crate) meetings: &'a [Meeting],
+    /// Their times on the air in nanoseconds.
+    pub(crate) airtimes: &'a [u32],
     pub(crate) bursts: &'a [Burst],
     pub(crate) unheard: Option<&'a Unheard<'a>>,
 }
@@ -44,14 +46,16 @@ pub(crate) fn resolve(
 ) {
     let meetings = recorded.meetings;
     // Outcomes are reported when they are known, so frames that are lost at once come first.
-    sort(&mut order, |place| meetings[place as usize].started);
+    sort(&mut order, |&place| meetings[place as usize].started);
     let places = Places::of(senders, recorded.sent);
     let mut by_node: Vec<Signals> = Vec::new();
     by_node.resize_with(nodes, Signals::default);
-    for &place in &order {
+    // From the last to the first, so that each knows which one comes after it.
+    let mut after = vec![NONE; meetings.len()];
+    for &place in order.iter().rev() {
         let meeting = &meetings[place as usize];
         if let Some(signals) = by_node.get_mut(meeting.node as usize) {
-            signals.heard.push(place);
+            after[place as usize] = std::mem::replace(&mut signals.heard, place);
         }
     }
     for burst in recorded.bursts {
@@ -74,6 +78,7 @@ pub(crate) fn resolve(
     by_node.iter_mut().for_each(Signals::sort);
     let air = Air {
         recorded,
+        after: &after,
         places: &places,
         noise,
     };
@@ -92,6 +97,9 @@ pub(crate) fn resolve(
     }
 }
 
+/// The place of no meeting: none follows.
+const NONE: u32 = u32::MAX;
+
 /// Room to work in.
 struct Desk {
     hostile: Vec<Signal>,
@@ -102,6 +110,8 @@ struct Desk {
 #[derive(Clone, Copy)]
 struct Air<'a> {
     recorded: &'a Recorded<'a>,
+    /// For each meeting the next one at the same node, in the order of their starts; [`NONE`] after the last.
+    after: &'a [u32],
     places: &'a Places,
     noise: Option<f64>,
 }
@@ -115,6 +125,22 @@ impl Air<'_> {
                 let meeting = &self.recorded.meetings[place as usize];
                 self.places.find(meeting.from, meeting.number)
             }
+        }
+    }
+
+    /// The signal of the meeting at a place.
+    #[inline(always)]
+    fn signal(&self, place: u32) -> Signal {
+        let Recorded {
+            meetings, airtimes, ..
+        } = *self.recorded;
+        let meeting = &meetings[place as usize];
+        let lasts = Duration::from_nanos(airtimes[place as usize].into());
+        Signal {
+            from: Origin::Meeting(place),
+            start: meeting.started,
+            end: meeting.started + lasts,
+            power: meeting.power.zeptowatts() as f64,
         }
     }
 
@@ -189,185 +215,219 @@ struct Signal {
     power: f64,
 }
 
-impl Meeting {
-    fn lasts(&self) -> Duration {
-        Duration::from_nanos(self.airtime.into())
-    }
-
-    fn signal(&self, place: u32) -> Signal {
+impl Signal {
+    /// A frame that was too weak to be recorded.
+    fn of((frame, sent, power): (u32, &Sending, Power)) -> Signal {
         Signal {
-            from: Origin::Meeting(place),
-            start: self.started,
-            end: self.started + self.lasts(),
-            power: self.power.zeptowatts() as f64,
+            from: Origin::Frame(frame),
+            start: sent.at,
+            end: sent.at + sent.airtime,
+            power: power.zeptowatts() as f64,
         }
     }
 }
 
-/// Sorts places by a time that most of them are already in the order of; those of equal times keep their order. A few steps back for
-/// each place are less work than a sort that knows nothing of the order, and more are not done.
-fn sort(places: &mut [u32], time: impl Fn(u32) -> AirTime) {
-    let mut left = STEPS.saturating_mul(places.len());
-    for next in 1..places.len() {
-        let place = places[next];
-        let at = time(place);
+/// Sorts rows by a time that most of them are already in the order of; those of equal times keep their order. A few steps back for
+/// each row are less work than a sort that knows nothing of the order, and more are not done.
+fn sort<T: Copy>(rows: &mut [T], time: impl Fn(&T) -> AirTime) {
+    let mut left = STEPS.saturating_mul(rows.len());
+    for next in 1..rows.len() {
+        let row = rows[next];
+        let at = time(&row);
         let mut free = next;
-        while free > 0 && time(places[free - 1]) > at {
-            places[free] = places[free - 1];
+        while free > 0 && time(&rows[free - 1]) > at {
+            rows[free] = rows[free - 1];
             free -= 1;
         }
-        places[free] = place;
+        rows[free] = row;
         left = left.saturating_sub(next - free);
         if left == 0 {
-            places.sort_by_key(|&place| time(place));
+            rows.sort_by_key(time);
             return;
         }
     }
 }
 
-/// Steps back for each place, on average, that [`sort`] does before it gives up.
+/// Steps back for each row, on average, that [`sort`] does before it gives up.
 const STEPS: usize = 32;
 
 /// All signals at one node: those of others, and its own frames. Meetings are asked for in the order of their starts, so a signal that ends
 /// before one of them matters to none that follows.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Signals {
-    /// Places of meetings, in the order of their starts.
-    heard: Vec<u32>,
+    /// The first meeting that has not begun; [`NONE`] after the last.
+    heard: u32,
     /// Bursts of interferers, in the order of their starts once they are sorted.
     bursts: Vec<Signal>,
     /// The meetings and the bursts that have begun but not ended, each in the order of their starts.
     present: [Vec<Signal>; 2],
-    /// The first meeting and the first burst that have not begun.
-    next: [usize; 2],
+    /// The first burst that has not begun.
+    next: usize,
+    /// No present signal ends before.
+    soonest: AirTime,
     own: Vec<(u32, AirTime, AirTime)>,
 }
+
+impl Default for Signals {
+    fn default() -> Signals {
+        Signals {
+            heard: NONE,
+            bursts: Vec::new(),
+            present: [Vec::new(), Vec::new()],
+            next: 0,
+            soonest: NEVER,
+            own: Vec::new(),
+        }
+    }
+}
+
+/// A moment after the end of every signal.
+const NEVER: AirTime = AirTime::from_nanos(u64::MAX);
 
 impl Signals {
     /// Puts own frames and bursts into the order of their starts; frames of others came in it.
     fn sort(&mut self) {
-        self.own.sort_by_key(|own| own.1);
-        self.bursts.sort_by_key(|signal| signal.start);
+        sort(&mut self.own, |own| own.1);
+        sort(&mut self.bursts, |signal| signal.start);
     }
 
-    /// Meets what begins up to `until`, leaves behind what has ended at `start`, and gives `take` what is present at any time between the
-    /// two, both included, but the meeting `own`.
-    fn pass(
-        &mut self,
-        (own, start, until): (u32, AirTime, AirTime),
-        meetings: &[Meeting],
-        mut take: impl FnMut(&Signal),
-    ) {
-        let ([heard, bursts], [meeting, burst]) = (&mut self.present, &mut self.next);
-        while let Some(&place) = self.heard.get(*meeting)
-            && meetings[place as usize].started <= until
-        {
-            heard.push(meetings[place as usize].signal(place));
-            *meeting += 1;
+    /// Meets what begins up to `until`, and leaves behind what has ended at `start`.
+    fn pass(&mut self, (start, until): (AirTime, AirTime), air: &Air<'_>) {
+        // Mostly nothing has ended, or the only signal.
+        if self.soonest <= start {
+            self.soonest = NEVER;
+            for present in &mut self.present {
+                present.retain(|signal| {
+                    let stays = signal.end > start;
+                    if stays {
+                        self.soonest = self.soonest.min(signal.end);
+                    }
+                    stays
+                });
+            }
         }
-        while let Some(signal) = self.bursts.get(*burst)
+        let [heard, bursts] = &mut self.present;
+        let mut begin = |present: &mut Vec<Signal>, signal: Signal| {
+            if signal.end > start {
+                self.soonest = self.soonest.min(signal.end);
+                present.push(signal);
+            }
+        };
+        while let Some(meeting) = air.recorded.meetings.get(self.heard as usize)
+            && meeting.started <= until
+        {
+            begin(heard, air.signal(self.heard));
+            self.heard = air.after[self.heard as usize];
+        }
+        while let Some(signal) = self.bursts.get(self.next)
             && signal.start <= until
         {
-            bursts.push(*signal);
-            *burst += 1;
+            begin(bursts, *signal);
+            self.next += 1;
         }
-        for present in &mut self.present {
-            present.retain(|signal| {
-                let stays = signal.end > start;
-                if stays && signal.start <= until && signal.from != Origin::Meeting(own) {
+    }
+
+    /// Gives `take` the signals that were met and are present up to `until`, but the meeting `own`.
+    #[inline]
+    fn others(&self, (own, until): (u32, AirTime), mut take: impl FnMut(&Signal)) {
+        for present in &self.present {
+            for signal in present {
+                if signal.start <= until && signal.from != Origin::Meeting(own) {
                     take(signal);
                 }
-                stays
-            });
+            }
         }
     }
 
-    /// The signals that are present at any time from `start` to `until`, which were passed, both included; not the meeting `own`.
-    fn others(
-        &self,
-        (own, start, until): (u32, AirTime, AirTime),
-    ) -> impl Iterator<Item = &Signal> {
-        let there = move |signal: &&Signal| {
-            signal.from != Origin::Meeting(own) && signal.start <= until && signal.end > start
-        };
-        self.present.iter().flatten().filter(there)
-    }
-
-    /// What is known of the meeting at `place`.
+    /// What is known of the meeting at `place`. It stands in the loop over all of them, its only caller.
+    #[inline(always)]
     fn finding(&mut self, place: u32, air: &Air<'_>, desk: &mut Desk) -> Finding {
-        let hostile = &mut desk.hostile;
-        let Recorded {
-            meetings, unheard, ..
-        } = *air.recorded;
+        let meetings = air.recorded.meetings;
         let meeting = &meetings[place as usize];
-        let own = meeting.signal(place);
-        let frame = air.frame(&own);
-        let content = air.content(frame);
+        let frame = air.places.find(meeting.from, meeting.number);
+        let found = |culprit, sinr_db| Finding {
+            meeting: place,
+            frame,
+            culprit,
+            sinr_db,
+        };
+        // Without a need for other signals they are not looked at.
+        match (meeting.outcome, air.noise) {
+            (Err(Loss::Transmitting), _) => return found(self.sending_at(meeting.at), f32::NAN),
+            (Err(Loss::Asleep | Loss::Down | Loss::OtherChannel), _) | (Ok(()), None) => {
+                return found(NO_FRAME, f32::NAN);
+            }
+            _ => {}
+        }
+        let own = air.signal(place);
         // A frame that was lost at its beginning is judged by what was there then.
         let until = meeting.at.max(own.start).min(own.end);
+        self.pass((own.start, until), air);
+        let content = air.content(frame);
         let allied = |other: &Signal| {
             content != 0
                 && other.start.saturating_since(own.start) <= ALLIED
                 && own.start.saturating_since(other.start) <= ALLIED
                 && content == air.content(air.frame(other))
         };
-        hostile.clear();
-        self.pass((place, own.start, until), meetings, |other| {
+        // What was there at the end comes from the simulator and holds signals that are not recorded; what was there
+        // before is known from those that are.
+        let others = meeting.others.zeptowatts() as f64;
+        let mut sum = Sum::new(own.start);
+        self.others((place, until), |other| {
             if !allied(other) {
-                hostile.push(*other);
+                sum.add(other);
             }
         });
-        if let (Err(Loss::Collision), true, Some(unheard)) =
-            (meeting.outcome, hostile.is_empty(), unheard)
-        {
-            let weak = unheard.at((frame, meeting.node), own.start, until);
-            hostile.extend(weak.map(|(frame, sent, power)| Signal {
-                from: Origin::Frame(frame),
-                start: sent.at,
-                end: sent.at + sent.airtime,
-                power: power.zeptowatts() as f64,
-            }));
-        }
-        let strongest = |signals: &mut dyn Iterator<Item = Signal>| {
-            let best = signals.max_by(|a, b| a.power.total_cmp(&b.power));
-            best.map_or(NO_FRAME, |signal| air.frame(&signal))
-        };
-        let culprit = match meeting.outcome {
-            Ok(()) => NO_FRAME,
-            Err(Loss::Collision) => strongest(&mut hostile.iter().copied()),
-            Err(Loss::Captured) => {
-                let later = hostile.iter().filter(|other| other.start == meeting.at);
-                strongest(&mut later.copied())
-            }
-            // The frame that the receiver was with began before, or is the one that this one adds to.
-            Err(Loss::PreambleMissed) => {
-                let others = self.others((place, own.start, until));
-                let earlier = others.filter(|other| other.start <= own.start);
-                strongest(&mut earlier.copied())
-            }
-            Err(Loss::Transmitting) => self.sending_at(meeting.at),
-            Err(_) => NO_FRAME,
-        };
-        let silent = matches!(
+        let blames = matches!(
             meeting.outcome,
-            Err(Loss::Transmitting | Loss::Asleep | Loss::Down | Loss::OtherChannel)
+            Err(Loss::Collision | Loss::Captured | Loss::PreambleMissed)
         );
-        let sinr_db = match air.noise {
-            Some(noise) if !silent => {
-                // What was there at the end comes from the simulator and holds signals that are not recorded; what was there
-                // before is known from those that are.
-                let others = meeting.others.zeptowatts() as f64;
-                let ratio = own.power / (noise + peak(hostile, own.start).max(others));
-                desk.decibels.of(ratio) as f32
+        let mut most = sum.power;
+        let mut culprit = NO_FRAME;
+        // One by one only where it matters which they are, or when.
+        if blames || (sum.power > others && !sum.at_once()) {
+            let hostile = &mut desk.hostile;
+            hostile.clear();
+            self.others((place, until), |other| {
+                if !allied(other) {
+                    hostile.push(*other);
+                }
+            });
+            if let (Err(Loss::Collision), true, Some(unheard)) =
+                (meeting.outcome, hostile.is_empty(), air.recorded.unheard)
+            {
+                hostile.extend(
+                    unheard
+                        .at((frame, meeting.node), own.start, until)
+                        .map(Signal::of),
+                );
             }
-            _ => f32::NAN,
-        };
-        Finding {
-            meeting: place,
-            frame,
-            culprit,
-            sinr_db,
+            let strongest = |signals: &mut dyn Iterator<Item = &Signal>| {
+                let best = signals.max_by(|a, b| a.power.total_cmp(&b.power));
+                best.map_or(NO_FRAME, |signal| air.frame(signal))
+            };
+            culprit = match meeting.outcome {
+                Err(Loss::Collision) => strongest(&mut hostile.iter()),
+                Err(Loss::Captured) => {
+                    strongest(&mut hostile.iter().filter(|other| other.start == meeting.at))
+                }
+                // The frame that the receiver was with began before, or is the one that this one adds to.
+                Err(Loss::PreambleMissed) => {
+                    let all = self.present.iter().flatten();
+                    strongest(&mut all.filter(|other| {
+                        other.from != Origin::Meeting(place) && other.start <= own.start
+                    }))
+                }
+                _ => NO_FRAME,
+            };
+            most = peak(hostile, own.start);
         }
+        let sinr_db = air.noise.map_or(f32::NAN, |noise| {
+            let ratio = own.power / (noise + most.max(others));
+            desk.decibels.of(ratio) as f32
+        });
+        found(culprit, sinr_db)
     }
 
     /// The node's own frame on the air at `at`, or the last one before: a radio also turns around after sending.
@@ -375,6 +435,35 @@ impl Signals {
         let next = self.own.partition_point(|own| own.1 <= at);
         next.checked_sub(1)
             .map_or(NO_FRAME, |last| self.own[last].0)
+    }
+}
+
+/// The sum of signals, and whether all of them are on the air at one moment from a start on.
+struct Sum {
+    power: f64,
+    /// The last beginning and the first end.
+    latest: AirTime,
+    soonest: AirTime,
+}
+
+impl Sum {
+    fn new(start: AirTime) -> Sum {
+        Sum {
+            power: 0.0,
+            latest: start,
+            soonest: NEVER,
+        }
+    }
+
+    fn add(&mut self, signal: &Signal) {
+        self.power += signal.power;
+        self.latest = self.latest.max(signal.start);
+        self.soonest = self.soonest.min(signal.end);
+    }
+
+    /// Then the sum is the largest at any moment; elsewhere it is no less than that.
+    fn at_once(&self) -> bool {
+        self.latest < self.soonest
     }
 }
 
@@ -402,6 +491,7 @@ impl Decibels {
         Decibels(vec![(1f64.to_bits(), 0.0); 1 << Decibels::KEPT])
     }
 
+    #[inline]
     fn of(&mut self, ratio: f64) -> f64 {
         let bits = ratio.to_bits();
         // The product's upper bits depend on all bits of the ratio.
@@ -414,6 +504,7 @@ impl Decibels {
     }
 
     /// A power as dBm; none at all is minus infinity.
+    #[inline]
     pub(crate) fn dbm(&mut self, power: Power) -> f32 {
         // One milliwatt is 10^18 zeptowatts.
         (self.of(power.zeptowatts() as f64) - 180.0) as f32
@@ -422,7 +513,12 @@ impl Decibels {
 
 #[cfg(test)]
 mod tests {
+    use chappe_core::{Mode, Rate};
+
     use super::*;
+
+    /// A time on the air for each frame at its receiver.
+    const AIRTIMES: [u32; 4] = [100; 4];
 
     fn sending(node: u32, at: u64, content: u32) -> Sending {
         Sending {
@@ -441,7 +537,8 @@ mod tests {
             number: 0,
             started: AirTime::from_nanos(start),
             at: AirTime::from_nanos(at),
-            airtime: 100,
+            octets: 0,
+            mode: Mode::long(Rate::Dsss1),
             power: Power::from_zeptowatts(power),
             others: Power::ZERO,
             outcome,
@@ -456,6 +553,7 @@ mod tests {
         Recorded {
             sent,
             meetings,
+            airtimes: &AIRTIMES[..meetings.len()],
             bursts,
             unheard: None,
         }

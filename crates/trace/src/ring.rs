@@ -10,10 +10,14 @@ pub(crate) struct Ring<T> {
     dropped: u64,
 }
 
+/// The largest ring whose memory is reserved at the start.
+const RESERVED: usize = 1 << 20;
+
 impl<T> Ring<T> {
     pub(crate) fn new(limit: usize) -> Ring<T> {
         Ring {
-            rows: Vec::new(),
+            // Memory that is not written to takes none; without a limit rows are moved as they become more.
+            rows: Vec::with_capacity(if limit > RESERVED { 0 } else { limit }),
             limit: limit.max(1),
             oldest: 0,
             dropped: 0,
@@ -23,7 +27,6 @@ impl<T> Ring<T> {
     #[inline]
     pub(crate) fn push(&mut self, row: T) {
         if self.rows.len() < self.limit {
-            // Large vectors grow by moving pages, not rows.
             self.rows.push(row);
             return;
         }
@@ -33,6 +36,23 @@ impl<T> Ring<T> {
         if self.oldest == self.limit {
             self.oldest = 0;
         }
+    }
+
+    /// Pushes one row after the other.
+    pub(crate) fn extend(&mut self, rows: &[T])
+    where
+        T: Copy,
+    {
+        let kept = &rows[rows.len().saturating_sub(self.limit)..];
+        let free = self.limit - self.rows.len();
+        let (first, others) = kept.split_at(kept.len().min(free));
+        self.rows.extend_from_slice(first);
+        self.dropped += (rows.len() - first.len()) as u64;
+        // The others replace the oldest up to the end of the memory, and from its beginning on.
+        let (upper, lower) = others.split_at(others.len().min(self.limit - self.oldest));
+        self.rows[self.oldest..][..upper.len()].copy_from_slice(upper);
+        self.rows[..lower.len()].copy_from_slice(lower);
+        self.oldest = (self.oldest + others.len()) % self.limit;
     }
 
     pub(crate) fn dropped(&self) -> u64 {
@@ -82,6 +102,23 @@ mod tests {
                 .collect();
             assert!(placed.iter().copied().eq(dropped..count), "{count}");
             assert_eq!(ring.into_rows(), placed);
+        }
+    }
+
+    /// Rows that are pushed together stand where they would one by one: pieces of none to twice the limit.
+    #[test]
+    fn rows_come_together_as_one_by_one() {
+        const LIMIT: usize = 7;
+        for size in 0..=2 * LIMIT {
+            let (mut one_by_one, mut together) = (Ring::new(LIMIT), Ring::new(LIMIT));
+            for piece in 0..10 {
+                let rows: Vec<usize> = (piece * size..(piece + 1) * size).collect();
+                rows.iter().for_each(|&row| one_by_one.push(row));
+                together.extend(&rows);
+                assert_eq!(together.dropped(), one_by_one.dropped());
+                let kept = together.clone().into_rows();
+                assert_eq!(kept, one_by_one.clone().into_rows(), "{size}");
+            }
         }
     }
 }

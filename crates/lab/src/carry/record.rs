@@ -92,6 +92,8 @@ impl<T: Recorder> Recorder for Record<T> {
         pass!(self, to => to.wants_readings(at))
     }
 
+    // In the loop that reads a node, from here down to the comparison: a node has a hundred readings, of which few have changed.
+    #[inline(always)]
     fn read(&mut self, at: AirTime, node: usize, reading: Reading) {
         pass!(self, to => to.read(at, node, reading));
     }

@@ -169,7 +169,7 @@ impl Recorder for Watch {
         recording.is_some_and(|recording| recording.wants_readings(at))
     }
 
-    #[inline]
+    #[inline(always)]
     fn read(&mut self, at: AirTime, node: usize, reading: Reading) {
         if let Some(recording) = &mut self.recording {
             recording.read(at, node, reading);
