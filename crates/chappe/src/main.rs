@@ -39,15 +39,17 @@ use clap::{CommandFactory, Parser};
 use chappe::failure::{self, Failure};
 use cli::{Cli, Command};
 
-/// The command line of a program whose name is that of a command, such as `chappe-link run FILE`, as `chappe link run FILE`. `doctor` is
-/// in every such program. Version and processor may follow the name, as in the files that are shipped.
+/// What every such program has beside its command.
+const COMMON: [&str; 3] = ["doctor", "--version", "-V"];
+
+/// The command line of a program whose name is that of a command, such as `chappe-link run FILE`, as `chappe link run FILE`. Version and processor may follow the name, as in the files that are shipped.
 fn with_command(mut arguments: Vec<OsString>) -> Vec<OsString> {
     let program = arguments.first().map(Path::new);
     let name = program.and_then(|path| path.file_name()?.to_str()?.strip_prefix("chappe-"));
     let name = name.and_then(|name| name.split('-').next());
     let name = name.filter(|name| Cli::command().find_subcommand(name).is_some());
     if let Some(name) = name.map(OsString::from)
-        && arguments.get(1).is_none_or(|first| first != "doctor")
+        && (arguments.get(1)).is_none_or(|first| !COMMON.iter().any(|common| first == common))
     {
         arguments.insert(1, name);
     }
@@ -127,6 +129,8 @@ mod tests {
             "chappe-cast-0.1.0-aarch64-unknown-linux-musl cast keygen g a"
         );
         assert_eq!(line("chappe-link doctor"), "chappe-link doctor");
+        assert_eq!(line("chappe-cast --version"), "chappe-cast --version");
+        assert_eq!(line("chappe-link --help"), "chappe-link link --help");
         assert_eq!(line("chappe link run"), "chappe link run");
         assert_eq!(line("chappe-1.0 demo"), "chappe-1.0 demo");
     }

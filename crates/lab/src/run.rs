@@ -11,12 +11,13 @@ use std::fmt;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use chappe_results::Run;
 use chappe_results::figure::Figure;
 use chappe_scenario::InputError;
+use portable_atomic::AtomicU64;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 

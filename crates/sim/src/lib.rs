@@ -145,9 +145,9 @@ pub use position::Position;
 pub use power::Power;
 pub use profile::{Capture, DSSS_REJECTION, Lock, Profile, Rule, Window};
 pub use recorder::{
-    At, Heard, Interference, Reader, Reading, Receivers, Recorder, Sent, Switched, Value,
+    Heard, Interference, Reader, Reading, Receivers, Recorder, Sent, Switched, Value,
 };
 pub use simulator::{Memory, Simulator};
-pub use spread::Arrival;
+pub use spread::{Arrival, At};
 pub use synchronous::Synchronous;
 pub use world::World;

@@ -4,7 +4,7 @@ use std::slice;
 
 use chappe_core::{Duration, Mode, TraceEvent};
 
-use crate::spread::Arrival;
+use crate::spread::{Arrival, At};
 use crate::{AirTime, Loss, Position, Power};
 
 /// An observer of a run. All methods do nothing by default.
@@ -148,17 +148,6 @@ pub struct Interference {
     pub channel: u8,
     /// Where an interferer stands; `None` for nodes, and in media without geometry.
     pub place: Option<Position>,
-}
-
-/// A signal at one receiver.
-#[derive(Clone, Copy, Debug)]
-pub struct At {
-    /// The node that the signal reaches.
-    pub node: usize,
-    /// When the first bit arrives.
-    pub start: AirTime,
-    /// The signal's power at this receiver.
-    pub power: Power,
 }
 
 /// The nodes that a signal reaches, the nearest first. A type of its own, since some signals reach many: a call for each would cost more

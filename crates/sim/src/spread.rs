@@ -4,8 +4,18 @@ use std::ops::Range;
 
 use crate::id::NodeId;
 use crate::links::Links;
-use crate::recorder::At;
 use crate::{AirTime, Power};
+
+/// A signal at one receiver.
+#[derive(Clone, Copy, Debug)]
+pub struct At {
+    /// The node that the signal reaches.
+    pub node: usize,
+    /// When the first bit arrives.
+    pub start: AirTime,
+    /// The signal's power at this receiver.
+    pub power: Power,
+}
 
 /// One receiver of a frame in flight. Sixteen octets, four to a cache line.
 #[derive(Clone, Copy, Debug, Default)]
