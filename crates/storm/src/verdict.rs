@@ -28,6 +28,8 @@ pub struct Verdict {
     pub causes: Vec<&'static str>,
     /// Frames on the air.
     pub frames: u64,
+    /// Frames that a node received.
+    pub receptions: u64,
     /// Seconds of virtual time.
     pub simulated_s: f64,
 }
@@ -198,6 +200,7 @@ fn look(draft: &Draft, ran: &Ran) -> Verdict {
     let run = &ran.outcome.run;
     let mut verdict = Verdict {
         frames: run.counter("frames"),
+        receptions: run.counter("receptions"),
         simulated_s: run.simulated_s,
         ..Verdict::default()
     };
