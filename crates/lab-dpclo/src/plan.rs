@@ -162,6 +162,7 @@ impl Dpclo {
             _ => Stack::today(payload.unwrap_or(SEGMENT)),
         };
         let probing = protocol.probing.as_ref().map(|time| check.time(time));
+        segments(scenario, (variant, &stack), protocol, check)?;
         ends(scenario, variant, check)?;
         restarts(scenario, check)?;
         Ok(Dpclo {
@@ -284,6 +285,25 @@ fn payload(protocol: &DpcloKeys, check: &Check<'_>) -> Result<Option<u16>, Input
         return Err(check.at(given, "out of range", message).help(help));
     }
     Ok(Some(given.value() as u16))
+}
+
+/// Refuses packets that are too short for a segment of TCP: the router would take none of them.
+fn segments(
+    scenario: &Scenario,
+    (variant, stack): (Variant, &Stack),
+    protocol: &DpcloKeys,
+    check: &Check<'_>,
+) -> Result<(), InputError> {
+    let is_endless = |flow: &Located<FlowTable>| variant.is_tcp() && flow.rate.is_none();
+    let has_tcp = !scenario.transfer.is_empty() || scenario.flow.iter().any(is_endless);
+    let least = stack.least_segment();
+    let short = protocol.payload.as_ref().filter(|_| stack.segment < least);
+    let Some(given) = short.filter(|_| has_tcp) else {
+        return Ok(());
+    };
+    let message = format!("segments of TCP do not fit packets of {}", **given);
+    let help = format!("at least {least} B for transfers, and for flows of TCP without a rate");
+    Err(check.at(given, "too short", message).help(help))
 }
 
 /// Refuses scenarios in which a host needs more connections than it has.

@@ -10,7 +10,7 @@ use chappe_core::{Duration, HostNode, Instant, Wake};
 use chappe_tcplp::host::{Application, Host};
 use chappe_tcplp::tcp::congestion::Any;
 use chappe_tcplp::tcp::{
-    self, Endpoint, Few, Local, Memory, NewReno, Range, Secret, Sent, Socket, State,
+    self, Endpoint, Few, Local, MSS_MIN, Memory, NewReno, Range, Secret, Sent, Socket, State,
 };
 
 /// Octets of the omitted IPv6 header.
@@ -62,6 +62,11 @@ impl Stack {
     /// Octets of options in each data segment: the timestamps option, padded (RFC 7323).
     const fn options(&self) -> u16 {
         if self.old { 0 } else { 12 }
+    }
+
+    /// The fewest octets of data in a full segment: TCP does not go below its least MSS, options included.
+    pub const fn least_segment(&self) -> u16 {
+        MSS_MIN - self.options()
     }
 
     /// Octets of a segment with its header in a packet of the router.

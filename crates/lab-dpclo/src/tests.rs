@@ -222,6 +222,20 @@ fn the_example_runs() {
     assert!(run.bounds[4].fraction > 0.6, "{:?}", run.bounds);
 }
 
+/// An object of two segments, however short they are.
+const OBJECT: &str = "[[transfer]]\nsource = 0\nreceivers = [1]\nbytes = \"54 B\"\n";
+
+/// The shortest packets that a plan accepts carry an object, with each of the two TCPs. A router refused shorter ones for the
+/// whole of a run, because TCP makes no segments below its least MSS.
+#[test]
+fn the_shortest_segments_arrive() {
+    for (variant, payload) in [("paper", 36), ("fusion", 36), ("tcp", 48), ("tcp-few", 48)] {
+        let text = format!("variant = \"{variant}\"\npayload = \"{payload} B\"\n{OBJECT}");
+        let run = outcome(&plan(&text).unwrap()).run;
+        assert!(run.flows[0].complete, "{variant}: {:?}", run.flows);
+    }
+}
+
 /// Invalid scenarios are refused, with a message that names the mistake.
 #[test]
 fn mistakes_are_explained() {
@@ -236,6 +250,14 @@ fn mistakes_are_explained() {
             "`next_hops` means nothing",
         ),
         (format!("payload = \"3 kB\"\n{flow}"), "cannot be sent"),
+        (
+            format!("payload = \"35 B\"\n{OBJECT}"),
+            "segments of TCP do not fit packets of 35 B",
+        ),
+        (
+            format!("variant = \"tcp\"\npayload = \"47 B\"\n{flow}"),
+            "segments of TCP do not fit packets of 47 B",
+        ),
         (format!("knob = 1.0\n{flow}"), "unknown key `knob`"),
         (format!("{flow}rate = \"0 bit/s\"\n"), "carries nothing"),
         (

@@ -165,7 +165,7 @@ impl Scheme {
             cw_min: if wmm { 15 } else { 31 },
             aifsn: if wmm { 3 } else { 2 },
             // The MAC counts attempts, not retransmissions.
-            retry_short: retries.map_or(1, |retries| retries + 1),
+            retry_short: retries.map_or(1, |retries| retries.saturating_add(1)),
             propagation_max: Duration::from_nanos((delay.min(most) * 1e9).round() as u64),
             stretch_slot: false,
             ..base

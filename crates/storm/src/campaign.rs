@@ -9,7 +9,9 @@ use std::time::{Duration, Instant};
 
 use chappe_lab::seeds;
 use chappe_lab::system::System;
+use chappe_sys::thread_time;
 
+use crate::cost::Cost;
 use crate::draw;
 use crate::shrink::shrink;
 use crate::verdict::{Care, Kind, Verdict, judge};
@@ -57,6 +59,8 @@ pub struct Tally {
     pub causes: BTreeMap<&'static str, u64>,
     /// What was wrong, by kind.
     pub wrong: BTreeMap<Kind, u64>,
+    /// What each run cost, in the order in which they ended.
+    pub costs: Vec<Cost>,
 }
 
 impl Campaign {
@@ -95,6 +99,7 @@ impl Campaign {
 
     fn one(&self, place: usize, seed: u64, tallies: &Mutex<Vec<Tally>>) {
         let system = self.systems[place];
+        let begin = thread_time();
         let Some(draft) = draw::accepted(system, seed) else {
             if let Ok(mut tallies) = tallies.lock() {
                 tallies[place].refused += 1;
@@ -105,8 +110,11 @@ impl Campaign {
             repeats: seed.is_multiple_of(REPEATED),
             ..Care::default()
         };
+        let drawn = thread_time();
         let verdict = judge(system, &draft, care);
+        let took = (drawn - begin, thread_time() - drawn);
         let Ok(mut all) = tallies.lock() else { return };
+        all[place].costs.push(Cost::of(&draft, &verdict, took));
         let before = all[place].add(&verdict, draft.faults() as u64, care);
         drop(all);
         let Some(wrong) = &verdict.wrong else { return };

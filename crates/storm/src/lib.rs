@@ -14,6 +14,7 @@
 //! ```
 
 pub mod campaign;
+pub mod cost;
 pub mod draft;
 pub mod draw;
 pub mod options;

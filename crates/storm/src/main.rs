@@ -7,6 +7,7 @@ use std::time::Duration;
 use chappe::systems;
 use chappe_lab::system::System;
 use chappe_storm::campaign::{Campaign, table};
+use chappe_storm::cost;
 use chappe_storm::verdict::Kind;
 
 const HELP: &str = "\
@@ -17,6 +18,7 @@ Usage: cargo xtask storm [--hours H] [--seconds S] [--seeds A..B] [--system NAME
   --seeds A..B    Run these seeds, both ends included; from 1 on if omitted
   --system NAME   Only this system; can be given several times
   --only-sure     Fail only by what no run may do: panic, miscount, contradict itself, not repeat
+  --costs         Print how processor time is spread over the runs of each system, and the dearest
   --out DIR       Where the smallest failing scenarios are written; target/storm if omitted
 ";
 
@@ -26,11 +28,10 @@ fn main() -> ExitCode {
         print!("{HELP}");
         return ExitCode::SUCCESS;
     }
-    let only_sure = args.iter().any(|arg| arg == "--only-sure");
-    let args: Vec<String> = args
+    let (flags, args): (Vec<String>, Vec<String>) = args
         .into_iter()
-        .filter(|arg| arg != "--only-sure")
-        .collect();
+        .partition(|arg| arg == "--only-sure" || arg == "--costs");
+    let is_set = |flag: &str| flags.iter().any(|one| one == flag);
     let campaign = match campaign(&args) {
         Ok(campaign) => campaign,
         Err(why) => {
@@ -40,7 +41,12 @@ fn main() -> ExitCode {
     };
     let tallies = campaign.run();
     print!("{}", table(&campaign.systems, &tallies));
-    let fails = |kind: &Kind| !only_sure || kind.is_sure();
+    if is_set("--costs") {
+        for (system, tally) in campaign.systems.iter().zip(&tallies) {
+            print!("{}", cost::report(system.scenario.name, &tally.costs));
+        }
+    }
+    let fails = |kind: &Kind| !is_set("--only-sure") || kind.is_sure();
     let mut wrong = tallies.iter().flat_map(|tally| tally.wrong.keys());
     match !wrong.any(fails) {
         true => ExitCode::SUCCESS,

@@ -28,6 +28,8 @@ pub struct Verdict {
     pub causes: Vec<&'static str>,
     /// Frames on the air.
     pub frames: u64,
+    /// Frames that a node received.
+    pub receptions: u64,
     /// Seconds of virtual time.
     pub simulated_s: f64,
 }
@@ -198,6 +200,7 @@ fn look(draft: &Draft, ran: &Ran) -> Verdict {
     let run = &ran.outcome.run;
     let mut verdict = Verdict {
         frames: run.counter("frames"),
+        receptions: run.counter("receptions"),
         simulated_s: run.simulated_s,
         ..Verdict::default()
     };
@@ -275,18 +278,62 @@ fn cause(draft: &Draft, ran: &Ran, flow: &Flow) -> Option<&'static str> {
         return Some("the limit");
     }
     let lost = |frame_loss: f64| ran.plan.settings.unrepaired(frame_loss);
-    match best_path(&ran.network, (flow.source, flow.sink), lost) {
+    let given = given_links(draft);
+    let is_used = |a: usize, b: usize| {
+        let listed = given
+            .as_ref()
+            .is_none_or(|links| links.contains(&(a, b)) || links.contains(&(b, a)));
+        listed && !answers_late(draft, &ran.network, (a, b))
+    };
+    match best_path(&ran.network, (flow.source, flow.sink), is_used, lost) {
         None => Some("bad links"),
         Some(arrives) if 1.0 - arrives > UNREPAIRED_MAX => Some("losses that nothing repairs"),
         Some(_) => None,
     }
 }
 
-/// The largest share of packets that arrives on a path of links that are good both ways, where a link that loses a share of
+/// The pairs of nodes to which the scenario restricts the system, if it lists any.
+fn given_links(draft: &Draft) -> Option<Vec<(usize, usize)>> {
+    let (_, text) = draft.protocol.iter().find(|(key, _)| key == "links")?;
+    let pairs: Vec<[usize; 2]> = serde_json::from_str(text).ok()?;
+    Some(pairs.into_iter().map(|[a, b]| (a, b)).collect())
+}
+
+/// Metres over which a CTS still comes back in time: it must begin within a slot of the shortest kind (9 us, 802.11 17.4.4) more
+/// than SIFS after the RTS, or later by twice the delay over `distance_max`.
+const ANSWERED_M: f64 = 9e-6 / 2.0 * 299_792_458.0;
+
+/// Whether one of these nodes gives up an RTS before the other's CTS can arrive. Data without an RTS arrive there, though each
+/// attempt counts as failed; with it nothing does, as in real cards without a coverage class.
+fn answers_late(draft: &Draft, network: &Network, (a, b): (usize, usize)) -> bool {
+    let value = |key: &str| {
+        draft
+            .mac
+            .iter()
+            .find(|(name, _)| name == key)
+            .map(|(_, v)| v)
+    };
+    if value("rts_threshold").is_none() {
+        return false;
+    }
+    let metres = value("distance_max").and_then(|text| {
+        let number = text.trim_matches('"').strip_suffix(" m")?;
+        number.parse::<f64>().ok()
+    });
+    let places = network.medium.positions();
+    let (Some(a), Some(b)) = (places.get(a), places.get(b)) else {
+        return false;
+    };
+    let distance = f64::hypot(f64::hypot(a.x - b.x, a.y - b.y), a.z - b.z);
+    distance > ANSWERED_M + metres.unwrap_or(0.0)
+}
+
+/// The largest share of packets that arrives on a path of links that are used and good both ways, where a link that loses a share of
 /// frames loses `lost` of it for good; `None` if no such path leads from the one node to the other.
 fn best_path(
     network: &Network,
     (from, to): (usize, usize),
+    is_used: impl Fn(usize, usize) -> bool,
     lost: impl Fn(f64) -> f64,
 ) -> Option<f64> {
     let nodes = network.medium.nodes();
@@ -296,7 +343,8 @@ fn best_path(
     let mut next = vec![from];
     while let Some(node) = next.pop() {
         for other in 0..nodes {
-            if share(node, other).min(share(other, node)) < SURE_PRR {
+            let is_good = share(node, other).min(share(other, node)) >= SURE_PRR;
+            if !is_good || !is_used(node, other) {
                 continue;
             }
             let over = arrives[node].map(|sent| sent * (1.0 - lost(1.0 - share(node, other))));
@@ -364,6 +412,72 @@ mod tests {
             ..Care::default()
         };
         judge(systems::named("wildnet").unwrap(), &draft, care)
+    }
+
+    /// Nothing arrives over 16 km with RTS and a MAC that waits for neighbours: the CTS comes after the timeout. It is a stall again
+    /// where the MAC was told of the distance, and where there is no RTS.
+    #[test]
+    fn a_cts_that_comes_too_late_excuses() {
+        let judged = |mac: Vec<draft::Line>| {
+            let draft = Draft {
+                system: "dpclo",
+                variant: "fusion",
+                network: draft::Network::Places(vec![[0.0, 0.0], [16e3, 0.0]]),
+                radio: vec![draft::quoted("profile", "long-link")],
+                mac,
+                protocol: Vec::new(),
+                transfers: vec![Transfer {
+                    source: Some(0),
+                    receivers: Receivers::Nodes(vec![1]),
+                    octets: 1,
+                }],
+                flows: Vec::new(),
+                troubles: Vec::new(),
+                run: Vec::new(),
+                seed: 68,
+            };
+            let care = Care {
+                repeats: false,
+                ..Care::default()
+            };
+            let verdict = judge(systems::named("dpclo").unwrap(), &draft, care);
+            assert_eq!(verdict.wrong, None);
+            (verdict.complete, verdict.causes)
+        };
+        let rts = || draft::quoted("rts_threshold", "1 B");
+        let told = draft::quoted("distance_max", "16000 m");
+        assert_eq!(judged(vec![rts()]), (0, vec!["bad links"]));
+        assert_eq!(judged(vec![rts(), told]), (1, vec![]));
+        assert_eq!(judged(Vec::new()), (1, vec![]));
+    }
+
+    /// A system that was given its links uses no others, however good they are: here the last mast is linked to the first, too far.
+    #[test]
+    fn links_that_a_scenario_leaves_out_are_not_waited_for() {
+        let places: Vec<[f64; 2]> = (0..5).map(|node| [f64::from(node) * 187e3, 0.0]).collect();
+        let with = |links: &str| {
+            let draft = Draft {
+                system: "wildnet",
+                variant: "snoop",
+                network: draft::Network::Places(places.clone()),
+                radio: Vec::new(),
+                mac: Vec::new(),
+                protocol: vec![plain("links", links)],
+                transfers: vec![Transfer {
+                    source: Some(0),
+                    receivers: Receivers::Nodes(vec![4]),
+                    octets: 1,
+                }],
+                flows: Vec::new(),
+                troubles: Vec::new(),
+                run: Vec::new(),
+                seed: 398,
+            };
+            let verdict = judge(systems::named("wildnet").unwrap(), &draft, Care::default());
+            assert_eq!(verdict.wrong, None);
+            verdict.causes
+        };
+        assert_eq!(with("[[0, 1], [1, 2], [2, 3], [0, 4]]"), ["bad links"]);
     }
 
     /// What a scenario declares as lost is no stall where nothing repeats it: 802.11 tries each frame three times and loses 73 %
