@@ -454,7 +454,9 @@ mod tests {
     /// A system that was given its links uses no others, however good they are: here the last mast is linked to the first, too far.
     #[test]
     fn links_that_a_scenario_leaves_out_are_not_waited_for() {
-        let places: Vec<[f64; 2]> = (0..5).map(|node| [f64::from(node) * 187e3, 0.0]).collect();
+        let places: Vec<[f64; 2]> = (0..5)
+            .map(|node| [f64::from(node) * 187_114.8, 0.0])
+            .collect();
         let with = |links: &str| {
             let draft = Draft {
                 system: "wildnet",
@@ -466,7 +468,7 @@ mod tests {
                 transfers: vec![Transfer {
                     source: Some(0),
                     receivers: Receivers::Nodes(vec![4]),
-                    octets: 1,
+                    octets: 3243,
                 }],
                 flows: Vec::new(),
                 troubles: Vec::new(),
