@@ -247,6 +247,14 @@ fn impossible_scenarios_are_refused() {
     }
 }
 
+/// The most retries that a plan accepts run: the MAC counts attempts, one more, in an octet.
+#[test]
+fn the_most_retries_run() {
+    let protocol = "variant = \"csma\"\nframe_retries = 255";
+    let plan = plan(LINK, protocol, FORWARD).unwrap();
+    assert!(run(&plan).flows[0].complete);
+}
+
 /// A packet is lost for good if its frame and all retransmissions are.
 #[test]
 fn losses_for_good_follow_from_the_retransmissions() {
@@ -257,6 +265,8 @@ fn losses_for_good_follow_from_the_retransmissions() {
         ("snoop", "frame_retries = 0", 0.5, 0.65),
         ("paper", "", 0.5, 0.0),
         ("improved", "frame_retries = 1", 0.0, 0.09),
+        // The most that a plan accepts.
+        ("csma", "frame_retries = 255", 0.0, 0.0),
     ] {
         let protocol = format!("variant = \"{variant}\"\nframe_loss = 0.3\n{keys}");
         let plan = plan(LINK, &protocol, FORWARD).unwrap();

@@ -8,7 +8,7 @@ use crate::verdict::Verdict;
 
 /// So many of the dearest runs of a system are named.
 const NAMED: usize = 5;
-/// The shares of a system's runs, from the dearest on, whose part of the whole is told.
+/// The shares of a system's runs, from the dearest on, whose part of the whole is printed.
 const SHARES: [f64; 4] = [0.01, 0.05, 0.1, 0.5];
 
 /// What one seed took, and what was in its scenario.

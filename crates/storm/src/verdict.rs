@@ -304,7 +304,7 @@ fn given_links(draft: &Draft) -> Option<Vec<(usize, usize)>> {
 const ANSWERED_M: f64 = 9e-6 / 2.0 * 299_792_458.0;
 
 /// Whether one of these nodes gives up an RTS before the other's CTS can arrive. Data without an RTS arrive there, though each
-/// attempt counts as failed; with it nothing does, as in real cards without a coverage class.
+/// attempt counts as failed; with it nothing does.
 fn answers_late(draft: &Draft, network: &Network, (a, b): (usize, usize)) -> bool {
     let value = |key: &str| {
         draft
@@ -415,7 +415,7 @@ mod tests {
     }
 
     /// Nothing arrives over 16 km with RTS and a MAC that waits for neighbours: the CTS comes after the timeout. It is a stall again
-    /// where the MAC was told of the distance, and where there is no RTS.
+    /// where the MAC knows the distance, and where there is no RTS.
     #[test]
     fn a_cts_that_comes_too_late_excuses() {
         let judged = |mac: Vec<draft::Line>| {
@@ -454,7 +454,9 @@ mod tests {
     /// A system that was given its links uses no others, however good they are: here the last mast is linked to the first, too far.
     #[test]
     fn links_that_a_scenario_leaves_out_are_not_waited_for() {
-        let places: Vec<[f64; 2]> = (0..5).map(|node| [f64::from(node) * 187e3, 0.0]).collect();
+        let places: Vec<[f64; 2]> = (0..5)
+            .map(|node| [f64::from(node) * 187_114.8, 0.0])
+            .collect();
         let with = |links: &str| {
             let draft = Draft {
                 system: "wildnet",
@@ -466,7 +468,7 @@ mod tests {
                 transfers: vec![Transfer {
                     source: Some(0),
                     receivers: Receivers::Nodes(vec![4]),
-                    octets: 1,
+                    octets: 3243,
                 }],
                 flows: Vec::new(),
                 troubles: Vec::new(),
