@@ -9,6 +9,10 @@ from pathlib import Path
 
 import pytest
 
+# Tests interrupt themselves and what they start. A shell has its background jobs ignore that, and they would go on for ever.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
 ROOT = Path(__file__).resolve().parents[3]
 
 #: A network that takes some hundredths of a second.
