@@ -189,16 +189,32 @@ impl Report {
             && plain.exit_code == 0
             && link.exit_code == 0
         {
-            let ratio = plain.seconds / link.seconds.max(1e-9);
-            text += &match ratio >= 1.0 {
-                true => format!("\nThrough chappe link {ratio:.1} times as fast.\n"),
-                false => format!(
-                    "\nThrough chappe link {:.1} times as long: this command gains nothing on this path.\n",
-                    1.0 / ratio
-                ),
-            };
+            text += &verdict(plain.seconds, link.seconds, link.octets());
         }
         text
+    }
+}
+
+impl Entry {
+    /// What the command sent and received.
+    fn octets(&self) -> u64 {
+        self.received_bytes + self.sent_bytes
+    }
+}
+
+/// What the link did for a command that took so many seconds without and with it, and then sent and received these octets.
+fn verdict(plain: f64, link: f64, octets: u64) -> String {
+    if octets == 0 {
+        return "\nThe command sent and received nothing, so its times say nothing about the path.\n"
+            .to_owned();
+    }
+    let ratio = plain / link.max(1e-9);
+    match ratio >= 1.0 {
+        true => format!("\nThrough chappe link {ratio:.1} times as fast.\n"),
+        false => format!(
+            "\nThrough chappe link {:.1} times as long: this command gains nothing on this path.\n",
+            1.0 / ratio
+        ),
     }
 }
 
@@ -225,5 +241,17 @@ fn rate(bps: f64) -> String {
     match bps < 1e6 {
         true => format!("{:.1} kbit/s", bps / 1e3),
         false => format!("{:.2} Mbit/s", bps / 1e6),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_that_uses_no_network_is_not_faster() {
+        assert!(verdict(0.002, 0.001, 0).contains("sent and received nothing"));
+        assert!(verdict(4.0, 2.0, 1000).contains("2.0 times as fast"));
+        assert!(verdict(2.0, 3.0, 1000).contains("1.5 times as long"));
     }
 }
