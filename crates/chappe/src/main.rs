@@ -42,7 +42,8 @@ use cli::{Cli, Command};
 /// What every such program has beside its command.
 const COMMON: [&str; 3] = ["doctor", "--version", "-V"];
 
-/// The command line of a program whose name is that of a command, such as `chappe-link run FILE`, as `chappe link run FILE`. Version and processor may follow the name, as in the files that are shipped.
+/// The command line of a program whose name is that of a command, such as `chappe-link run FILE`, as `chappe link run FILE`. Version and
+/// processor may follow the name, as in the files that are shipped.
 fn with_command(mut arguments: Vec<OsString>) -> Vec<OsString> {
     let program = arguments.first().map(Path::new);
     let name = program.and_then(|path| path.file_name()?.to_str()?.strip_prefix("chappe-"));

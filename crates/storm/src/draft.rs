@@ -86,6 +86,33 @@ impl Network {
 }
 
 impl Draft {
+    /// A transfer of so many octets from the first node to the last one, among nodes at these places, and nothing else.
+    pub fn transfer(
+        system: &'static str,
+        variant: &'static str,
+        places: Vec<[f64; 2]>,
+        octets: u64,
+    ) -> Draft {
+        let last = places.len().saturating_sub(1);
+        Draft {
+            system,
+            variant,
+            network: Network::Places(places),
+            radio: Vec::new(),
+            mac: Vec::new(),
+            protocol: Vec::new(),
+            transfers: vec![Transfer {
+                source: Some(0),
+                receivers: Receivers::Nodes(vec![last]),
+                octets,
+            }],
+            flows: Vec::new(),
+            troubles: Vec::new(),
+            run: Vec::new(),
+            seed: 1,
+        }
+    }
+
     /// The number of faults.
     pub fn faults(&self) -> usize {
         let troubles = self.troubles.iter();

@@ -164,22 +164,10 @@ fn range(system: &'static scenario::System, radio: &[Line]) -> f64 {
         Radios::Dot11 => 200.0,
         Radios::Dot15d4 => 25.0,
     };
+    let places = vec![[0.0, 0.0], [1.0, 0.0]];
     let probe = Draft {
-        system: system.name,
-        variant: system.variants[0].name,
-        network: Network::Places(vec![[0.0, 0.0], [1.0, 0.0]]),
         radio: radio.to_vec(),
-        mac: Vec::new(),
-        protocol: Vec::new(),
-        transfers: vec![Transfer {
-            source: Some(0),
-            receivers: Receivers::Nodes(vec![1]),
-            octets: 1,
-        }],
-        flows: Vec::new(),
-        troubles: Vec::new(),
-        run: Vec::new(),
-        seed: 1,
+        ..Draft::transfer(system.name, system.variants[0].name, places, 1)
     };
     let Ok(plan) = Plan::parse(&systems::scenarios(), "range.toml", &probe.text()) else {
         return usual;

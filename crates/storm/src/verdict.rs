@@ -386,26 +386,15 @@ fn caught<T>(work: impl FnOnce() -> T) -> Result<T, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::draft::{self, Receivers, Transfer, plain};
+    use crate::draft::{self, plain};
 
     /// Two links of 1 km that lose this share of their frames, and what became of one octet over both.
     fn verdict(variant: &'static str, loss: f64) -> Verdict {
+        let places = vec![[0.0, 0.0], [1e3, 0.0], [2e3, 0.0]];
         let draft = Draft {
-            system: "wildnet",
-            variant,
-            network: draft::Network::Places(vec![[0.0, 0.0], [1e3, 0.0], [2e3, 0.0]]),
-            radio: Vec::new(),
-            mac: Vec::new(),
             protocol: vec![plain("frame_loss", loss)],
-            transfers: vec![Transfer {
-                source: Some(0),
-                receivers: Receivers::Nodes(vec![2]),
-                octets: 1,
-            }],
-            flows: Vec::new(),
-            troubles: Vec::new(),
-            run: Vec::new(),
             seed: 3,
+            ..Draft::transfer("wildnet", variant, places, 1)
         };
         let care = Care {
             repeats: false,
@@ -420,21 +409,10 @@ mod tests {
     fn a_cts_that_comes_too_late_excuses() {
         let judged = |mac: Vec<draft::Line>| {
             let draft = Draft {
-                system: "dpclo",
-                variant: "fusion",
-                network: draft::Network::Places(vec![[0.0, 0.0], [16e3, 0.0]]),
                 radio: vec![draft::quoted("profile", "long-link")],
                 mac,
-                protocol: Vec::new(),
-                transfers: vec![Transfer {
-                    source: Some(0),
-                    receivers: Receivers::Nodes(vec![1]),
-                    octets: 1,
-                }],
-                flows: Vec::new(),
-                troubles: Vec::new(),
-                run: Vec::new(),
                 seed: 68,
+                ..Draft::transfer("dpclo", "fusion", vec![[0.0, 0.0], [16e3, 0.0]], 1)
             };
             let care = Care {
                 repeats: false,
@@ -459,21 +437,9 @@ mod tests {
             .collect();
         let with = |links: &str| {
             let draft = Draft {
-                system: "wildnet",
-                variant: "snoop",
-                network: draft::Network::Places(places.clone()),
-                radio: Vec::new(),
-                mac: Vec::new(),
                 protocol: vec![plain("links", links)],
-                transfers: vec![Transfer {
-                    source: Some(0),
-                    receivers: Receivers::Nodes(vec![4]),
-                    octets: 3243,
-                }],
-                flows: Vec::new(),
-                troubles: Vec::new(),
-                run: Vec::new(),
                 seed: 398,
+                ..Draft::transfer("wildnet", "snoop", places.clone(), 3243)
             };
             let verdict = judge(systems::named("wildnet").unwrap(), &draft, Care::default());
             assert_eq!(verdict.wrong, None);
