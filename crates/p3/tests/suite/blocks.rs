@@ -16,11 +16,8 @@ const KEY: Key = Key::new(*b"not a secret key");
 fn setting(groups: u8) -> Setting {
     let config = Config::improved(Some(KEY)).tagged_by(Tagging::Segments);
     Setting {
-        payload: config.payload_max() as u8,
-        config,
-        groups,
         paths: 2 * usize::from(groups),
-        ..Setting::default()
+        ..Setting::improved(config, groups)
     }
 }
 

@@ -13,13 +13,7 @@ const GROUPS: u8 = 3;
 
 fn setting(tagging: Tagging) -> Setting {
     let config = Config::improved(Some(KEY)).tagged_by(tagging);
-    Setting {
-        payload: config.payload_max() as u8,
-        config,
-        groups: GROUPS,
-        paths: GROUPS.into(),
-        ..Setting::default()
-    }
+    Setting::improved(config, GROUPS)
 }
 
 /// The group of the relays on a path, which is the path's number.

@@ -11,12 +11,9 @@ const KEY: Key = Key::new(*b"not a secret key");
 fn setting(groups: u8, key: bool) -> Setting {
     let config = Config::improved(key.then_some(KEY));
     Setting {
-        payload: config.payload_max() as u8,
-        config,
-        groups,
         paths: 2 * usize::from(groups.max(2)),
         hops: 5,
-        ..Setting::default()
+        ..Setting::improved(config, groups)
     }
 }
 
@@ -248,12 +245,8 @@ fn a_deaf_relay_does_not_silence_the_answers() {
         for tagging in [Tagging::Packets, Tagging::Segments] {
             let config = Config::improved(Some(KEY)).tagged_by(tagging);
             let setting = Setting {
-                payload: config.payload_max() as u8,
-                config,
-                groups,
-                paths: groups.into(),
                 answering: 1,
-                ..Setting::default()
+                ..Setting::improved(config, groups)
             };
             for deaf in 2..5 {
                 let mut net = setting.net(object);

@@ -16,12 +16,8 @@ const CTRL: u8 = 0xc0;
 fn setting(groups: u8) -> Setting {
     let config = Config::improved(Some(KEY)).tagged_by(Tagging::Segments);
     Setting {
-        payload: config.payload_max() as u8,
-        config,
-        groups,
-        paths: groups.into(),
         hops: 5,
-        ..Setting::default()
+        ..Setting::improved(config, groups)
     }
 }
 

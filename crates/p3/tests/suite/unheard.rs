@@ -15,12 +15,8 @@ const NACK: u8 = 0xa0;
 fn attempt(groups: u8, tagging: Tagging, answers: bool) -> Trial {
     let config = Config::improved(Some(KEY)).tagged_by(tagging);
     let setting = Setting {
-        payload: config.payload_max() as u8,
-        config,
-        groups,
-        paths: groups.into(),
         hops: 4,
-        ..Setting::default()
+        ..Setting::improved(config, groups)
     };
     let mut net = with_gateway(&setting, setting.plan(1), object(12_000, 5));
     let (mut packets, is_packet) = (0, |psdu: &[u8]| psdu[0] & 0x80 == 0);

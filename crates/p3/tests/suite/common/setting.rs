@@ -38,6 +38,17 @@ pub const DESTINATION: usize = 0;
 pub const SOURCE: usize = 1;
 
 impl Setting {
+    /// The improved variant with packets as long as it sends them, and a path for each group.
+    pub fn improved(config: Config, groups: u8) -> Setting {
+        Setting {
+            payload: config.payload_max() as u8,
+            config,
+            groups,
+            paths: groups.into(),
+            ..Setting::default()
+        }
+    }
+
     pub fn path_set(&self) -> Vec<Vec<usize>> {
         let relays = self.hops - 1;
         let path = |path| (0..relays).map(|stage| 2 + path * relays + stage).collect();
