@@ -406,7 +406,9 @@ class Page {
     element("map").addEventListener("pointermove", (event) => point(this.map?.nodeAt(event.offsetX, event.offsetY) ?? null));
     element("map").addEventListener("pointerleave", () => point(null));
     document.addEventListener("keydown", (event) => this.key(event));
-    new ResizeObserver(() => (this.dirty = true)).observe(document.body);
+    // A canvas may change its size though the page keeps its own, for example when the header needs one line less.
+    const resized = new ResizeObserver(() => (this.dirty = true));
+    for (const canvas of document.querySelectorAll("canvas")) resized.observe(canvas);
   }
 
   private listenCanvas(id: string, which: () => Timeline | null): void {
