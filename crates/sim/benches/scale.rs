@@ -4,9 +4,10 @@
 //! nodes whatever the size; scenario (b) of `dot15d4` (802.15.4, 643 nodes a square kilometre, each one frame a second).
 //!
 //! ```text
-//! cargo bench -p chappe-sim --bench scale [-- most=1000] [floor=DB] [only=dot11b|twenty|dot15d4] [errors] [moving]
+//! cargo bench -p chappe-sim --bench scale [-- least=50] [most=1000] [frames=30000] [floor=DB] [only=dot11b|twenty|dot15d4] [errors] [moving]
 //! ```
 //!
+//! `frames` is about how many are sent in each row: fewer for a run under a tool that counts instructions.
 //! `moving` adds a row for each: the same nodes on their ways by random waypoint, at 1 to 20 m/s.
 //! `floor` replaces the profile's: how far below the noise a link's mean power may lie. Time is the thread's processor time.
 //! `errors` shows what a lower floor changes: with 1000 nodes (or `most`), each node's share of received frames beside that
@@ -159,6 +160,12 @@ fn over(row: &Row, medium: Medium, seed: Seed) -> (Seen, usize) {
     (run(row, simulator), links)
 }
 
+/// The number behind a word such as `most=` in the arguments.
+fn argument(key: &str) -> Option<f64> {
+    let found = std::env::args().find_map(|text| text.strip_prefix(key).map(str::to_string));
+    found.and_then(|text| text.parse().ok())
+}
+
 fn run<N: RadioNode>(row: &Row, mut simulator: Simulator<N>) -> Seen {
     let nodes = simulator.nodes().count();
     // Enough for some 30,000 frames: the clock of a thread may tick in hundredths of a second.
@@ -167,7 +174,8 @@ fn run<N: RadioNode>(row: &Row, mut simulator: Simulator<N>) -> Seen {
         "twenty" => 2000,
         _ => 7 * nodes as u64,
     };
-    let millis = (30_000_000 / frames_per_second).max(400);
+    let frames = argument("frames=").unwrap_or(30_000.0) as u64;
+    let millis = (frames * 1000 / frames_per_second).max(400);
     let warm = AirTime::from_millis(200);
     simulator.run_until(warm);
     let before = simulator.counters().clone();
@@ -287,23 +295,20 @@ fn errors(row: &Row, nodes: usize) {
 
 fn main() {
     let arguments: Vec<String> = std::env::args().collect();
-    let value = |key: &str| {
-        let found = arguments.iter().find_map(|text| text.strip_prefix(key));
-        found.map(str::to_string)
-    };
-    let most = value("most=").and_then(|text| text.parse().ok());
-    let most = most.unwrap_or(usize::MAX);
-    let floor = value("floor=").and_then(|text| text.parse().ok()).map(Db);
-    let only = value("only=");
+    let least = argument("least=").map_or(0, |nodes| nodes as usize);
+    let most = argument("most=").map_or(usize::MAX, |nodes| nodes as usize);
+    let floor = argument("floor=").map(Db);
+    let only = arguments.iter().find_map(|text| text.strip_prefix("only="));
     for row in &ROWS {
-        if only.as_ref().is_some_and(|only| only != row.name) {
+        if only.is_some_and(|only| only != row.name) {
             continue;
         }
         if arguments.iter().any(|argument| argument == "errors") {
             errors(row, most.min(1000));
             continue;
         }
-        for nodes in SIZES.into_iter().filter(|&nodes| nodes <= most) {
+        let sizes = SIZES.into_iter();
+        for nodes in sizes.filter(|&nodes| (least..=most).contains(&nodes)) {
             report(row, nodes, &measure(row, nodes, floor, [Seed(1); 2]));
             if arguments.iter().any(|argument| argument == "moving") {
                 report(row, nodes, &measure_moving(row, nodes, [Seed(1); 2]));

@@ -4,23 +4,23 @@
 //! reaches them, the first one where it begins, the second where it ends. It goes on without touching the queue while
 //! no other event comes earlier, and stops when a node must be notified.
 //!
-//! [`cursor`](crate::cursor) moves through receivers for which a signal is only energy;
-//! [`reception`](crate::reception) decides what a signal means for the others.
+//! [`cursor`](crate::cursor) moves through the receivers; [`reception`](crate::reception) decides what a signal means for those
+//! for which it is more than energy.
 
 use chappe_core::{Duration, Seed};
 
 use crate::bit_errors::Heard;
-use crate::cursor::{Limits, Stop, scan_ends, scan_starts};
+use crate::cursor::{Cursor, Limits};
 use crate::digest::Digest;
 use crate::duty::Duty;
 use crate::event::Key;
-use crate::frame::{Bits, Edge, Frame, Frames};
+use crate::frame::{Bits, Frame, Frames};
 use crate::id::{NodeId, Slot};
-use crate::ledger::{Ledger, Meeting};
+use crate::ledger::Ledger;
 use crate::link_loss::LinkLosses;
 use crate::radio::{Radio, flag::*};
 use crate::receiver::{Receiver, Receivers};
-use crate::reception::{Arrived, GoodHead, Interrupted, Reception, interrupt};
+use crate::reception::{GoodHead, Reception, interrupt};
 use crate::spread::Departure;
 use crate::{Accounts, AirTime, Loss, Medium, Power, Recorder};
 
@@ -134,11 +134,6 @@ impl<R: Recorder> Air<R> {
         self.receivers.levels[node.index()].alarm()
     }
 
-    /// Power of all signals present at a node.
-    pub(crate) fn energy(&self, node: NodeId) -> Power {
-        self.receivers.levels[node.index()].energy
-    }
-
     /// How late a transmission starts by itself.
     pub(crate) fn jitter(&self, node: NodeId, number: u64) -> Duration {
         let joint = self.reception.joint.as_ref();
@@ -148,6 +143,10 @@ impl<R: Recorder> Air<R> {
     /// Brings a radio's carrier up to date and returns whether its node must be notified.
     #[inline]
     pub(crate) fn refresh_carrier(&mut self, node: NodeId, at: AirTime) -> bool {
+        // Nothing has changed since signals pass it, or they would not.
+        if !self.receivers.levels[node.index()].is_looked_at() {
+            return false;
+        }
         let carrier_sense = self.reception.rules.carrier_sense;
         let mut receiver = self.receivers.look(node, carrier_sense);
         let is_due = receiver.refresh(at, carrier_sense);
@@ -260,64 +259,12 @@ impl<R: Recorder> Air<R> {
         let Some(limits) = limits(key, bounds) else {
             return CursorEvent::Pause(key);
         };
-        loop {
-            let rules = (&self.reception.rules, &self.reception.rejection);
-            let frame = (slot, self.frames.get_mut(slot));
-            match scan_starts(frame, &mut self.receivers, rules, &mut self.ledger, limits) {
-                Stop::End => {
-                    let arrivals = self.frames.get(slot).arrivals.len();
-                    self.ledger.counters.arrivals += arrivals as u64;
-                    return CursorEvent::Done;
-                }
-                Stop::Later(at) => return CursorEvent::Pause(key.at_time(at)),
-                Stop::Examine(edge) => {
-                    self.arrive(edge);
-                    let (at, node) = (edge.at, edge.node);
-                    let carrier = self.refresh_carrier(node, at);
-                    let radio = self.receivers.radio(node);
-                    if radio.peeks && radio.lock == slot {
-                        return CursorEvent::Locked { at, node, carrier };
-                    }
-                    if carrier {
-                        return CursorEvent::Carrier { at, node };
-                    }
-                }
-                Stop::Carrier { at, node } => return CursorEvent::Carrier { at, node },
-            }
+        let (place, event) = self.cursor(slot, key, limits).begin();
+        self.frames.get_mut(slot).started = place;
+        if event == CursorEvent::Done {
+            self.ledger.counters.arrivals += u64::from(place);
         }
-    }
-
-    /// A signal begins at a radio that it matters to.
-    #[inline]
-    fn arrive(&mut self, edge: Edge) {
-        let carrier_sense = self.reception.rules.carrier_sense;
-        let mut radio = self.receivers.look(edge.node, carrier_sense);
-        let arrived = self.reception.arrive(&self.frames, &mut radio, edge);
-        if radio.lock == edge.slot {
-            let frame = self.frames.get(edge.slot);
-            radio.harmless = self.reception.harmless(frame, radio.lock_power);
-        }
-        match arrived {
-            Arrived::Locked | Arrived::Noise => {}
-            Arrived::Lost(power, why) => self.lose_arriving(edge, power, why),
-            Arrived::LostBoth(lost, power) => {
-                self.lose_arriving(edge, power, Loss::Collision);
-                self.book_interrupted(edge.node, edge.at, lost, Loss::Collision);
-            }
-            Arrived::TookOver(lost, why) => self.book_interrupted(edge.node, edge.at, lost, why),
-        }
-    }
-
-    /// Books a frame as lost when its first bit arrives with this power.
-    fn lose_arriving(&mut self, edge: Edge, power: Power, why: Loss) {
-        let meeting = Meeting {
-            node: edge.node,
-            at: edge.at,
-            started: edge.at,
-            power,
-            others: self.energy(edge.node).minus(power),
-        };
-        self.ledger.lose(self.frames.get(edge.slot), meeting, why);
+        event
     }
 
     /// Moves a frame's second cursor, after the transmitter's own end.
@@ -325,71 +272,21 @@ impl<R: Recorder> Air<R> {
         let Some(limits) = limits(key, bounds) else {
             return CursorEvent::Pause(key);
         };
-        loop {
-            let rules = (&self.reception.rules, &self.reception.rejection);
-            let frame = (slot, self.frames.get_mut(slot));
-            match scan_ends(frame, &mut self.receivers, rules, limits) {
-                Stop::End => return CursorEvent::Done,
-                Stop::Later(at) => return CursorEvent::Pause(key.at_time(at)),
-                Stop::Examine(edge) => {
-                    let ended = self.leave(edge);
-                    let carrier = self.refresh_carrier(edge.node, edge.at);
-                    // The end of a reception comes with its own look at the carrier, once the node has been notified.
-                    if let Some(event) = ended {
-                        return event;
-                    }
-                    if carrier {
-                        return CursorEvent::Carrier {
-                            at: edge.at,
-                            node: edge.node,
-                        };
-                    }
-                }
-                Stop::Carrier { at, node } => return CursorEvent::Carrier { at, node },
-            }
-        }
+        let (place, event) = self.cursor(slot, key, limits).end();
+        self.frames.get_mut(slot).ended = place;
+        event
     }
 
-    /// A signal ends at a radio. Returns what to tell the node, if anything.
     #[inline]
-    fn leave(&mut self, edge: Edge) -> Option<CursorEvent> {
-        let Edge { node, at, slot, .. } = edge;
-        let carrier_sense = self.reception.rules.carrier_sense;
-        let mut radio = self.receivers.look(node, carrier_sense);
-        let completed = self.reception.leave(&self.frames, &mut radio, edge)?;
-        let frame = self.frames.get(slot);
-        let (started, power) = (completed.started, completed.power);
-        let meeting = Meeting {
-            node,
-            at,
-            started,
-            power,
-            others: radio.level.energy,
-        };
-        match completed.outcome {
-            Ok(_) if frame.foreign => {
-                self.ledger.node(node).foreign += 1;
-                None
-            }
-            Ok(heard) => {
-                // Aggregates alone can lose a part: digests of other runs are as before.
-                if heard.lost != 0 {
-                    self.ledger.digest.mix(heard.lost);
-                }
-                self.ledger.keep(frame, meeting);
-                Some(CursorEvent::Received {
-                    at,
-                    node,
-                    started,
-                    power,
-                    heard,
-                })
-            }
-            Err(why) => {
-                self.ledger.node(node).failures += 1;
-                self.ledger.lose(frame, meeting, why);
-                Some(CursorEvent::Failed { at, node, started })
-            }
+    fn cursor(&mut self, slot: Slot, key: Key, limits: Limits) -> Cursor<'_, R> {
+        Cursor {
+            slot,
+            key,
+            limits,
+            frames: &self.frames,
+            receivers: &mut self.receivers,
+            reception: &mut self.reception,
+            ledger: &mut self.ledger,
         }
     }
 
@@ -410,21 +307,12 @@ impl<R: Recorder> Air<R> {
 
     /// Ends a reception in progress, if there is one, for a reason of the node's own.
     pub(crate) fn give_up(&mut self, node: NodeId, at: AirTime, why: Loss) {
-        if let Some(lost) = interrupt(&mut self.receiver(node)) {
-            self.book_interrupted(node, at, lost, why);
+        let mut radio = self.receiver(node);
+        let energy = radio.level.energy;
+        if let Some(lost) = interrupt(&mut radio) {
+            let frame = self.frames.get(lost.slot);
+            self.ledger.interrupt(frame, (node, at), lost, energy, why);
         }
-    }
-
-    fn book_interrupted(&mut self, node: NodeId, at: AirTime, lost: Interrupted, why: Loss) {
-        self.ledger.node(node).failures += 1;
-        let meeting = Meeting {
-            node,
-            at,
-            started: lost.started,
-            power: lost.power,
-            others: self.energy(node).minus(lost.power),
-        };
-        self.ledger.lose(self.frames.get(lost.slot), meeting, why);
     }
 
     /// The head of the frame in `slot` has arrived at a radio: what it sees of it, if it is still locked on to it.

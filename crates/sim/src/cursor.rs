@@ -1,28 +1,19 @@
 //! The two cursors of a frame in flight, as tight loops over its receivers.
 //!
-//! Most signals meet an idle radio that they are too weak for, and only change its energy. These loops handle that case
-//! and stop at the first receiver that needs more.
+//! Most signals meet a radio that they do not matter to, and only change the energy there ([`level`](crate::level)). Of the others
+//! most are examined without leaving the loop: it ends when a node must hear of something, or another event comes first.
 
-use crate::frame::{Edge, Frame};
-use crate::id::{NodeId, Slot};
+use crate::air::CursorEvent;
+use crate::event::Key;
+use crate::frame::{Edge, Frame, Frames};
+use crate::id::Slot;
 use crate::ledger::{Ledger, Meeting};
 use crate::level::{NEVER, Passage};
 use crate::radio::flag::*;
 use crate::receiver::Receivers;
-use crate::rules::{Rejection, Rules};
+use crate::reception::{Arrived, Completed, Reception};
+use crate::spread::Arrival;
 use crate::{AirTime, Loss, Power, Recorder};
-
-/// Why a loop over receivers stopped.
-pub(crate) enum Stop {
-    /// It is past the last receiver.
-    End,
-    /// The next receiver is later than allowed: at this moment.
-    Later(AirTime),
-    /// This receiver needs a closer look; the cursor has passed it.
-    Examine(Edge),
-    /// This receiver's carrier changed and its node asked for carrier events.
-    Carrier { at: AirTime, node: NodeId },
-}
 
 /// How far a cursor may go.
 #[derive(Clone, Copy, Debug)]
@@ -34,178 +25,290 @@ pub(crate) struct Limits {
     pub(crate) far: AirTime,
 }
 
-/// Moves a frame's first cursor: signals begin.
-#[inline]
-pub(crate) fn scan_starts<R: Recorder>(
-    (slot, frame): (Slot, &mut Frame),
-    receivers: &mut Receivers,
-    (rules, rejection): (&Rules, &Rejection),
-    ledger: &mut Ledger<R>,
-    limits: Limits,
-) -> Stop {
-    let reach = rejection.reach();
-    // Noise bursts cannot be received, but they decide what else is: every signal is examined.
-    let examined = if frame.noise {
-        Power::ZERO
-    } else {
-        rules.examined
-    };
-    let reports = frame.counts() && ledger.reports_unheard();
-    // A recorder hears of more than the nodes do, so nothing passes it unseen.
-    let unseen = frame.channel == rules.home && !ledger.reports_frames();
-    let carrier_sense = rules.carrier_sense;
-    let passage = Passage {
-        sent: frame.begin,
-        last: limits.last,
-        weaker: if unseen { examined } else { Power::ZERO },
-        carrier_sense,
-    };
-    let first = frame.started as usize;
-    let (mut place, mut away) = (first, 0);
-    let mut stop = Stop::End;
-    loop {
-        place += passage.rise(&mut receivers.levels, &frame.arrivals[place..]);
-        let Some(arrival) = frame.arrivals.get(place) else {
-            break;
-        };
-        let (at, node) = (arrival.time(frame.begin), arrival.receiver);
-        let radio = receivers.radio(node);
-        let is_away = radio.is_away(frame.channel, reach);
-        if at > limits.last && !(is_away && at <= limits.far && !radio.reports_carrier()) {
-            stop = Stop::Later(at);
-            break;
-        }
-        place += 1;
-        if is_away {
-            away += 1;
-            let why = radio.away_why();
-            // The radio may be switched on while the signal lasts, so its energy must be right all the time.
-            if radio.is(ASLEEP | DOWN) {
-                let mut radio = receivers.look(node, carrier_sense);
-                let power = rejection.across(arrival.power, frame.channel, radio.channel);
-                radio.level.energy = radio.level.energy.plus(power);
-                radio.refresh(at, carrier_sense);
-            }
-            let meeting = Meeting {
-                node,
-                at,
-                started: at,
-                power: arrival.power,
-                others: Power::ZERO,
-            };
-            ledger.pass(frame, meeting, why);
-            continue;
-        }
-        if arrival.power >= examined || !radio.is_idle(frame.channel, at) {
-            stop = Stop::Examine(Edge {
-                slot,
-                place: place as u32 - 1,
-                node,
-                power: arrival.power,
-                at,
-            });
-            break;
-        }
-        if reports {
-            let meeting = Meeting {
-                node,
-                at,
-                started: at,
-                power: arrival.power,
-                others: Power::ZERO,
-            };
-            ledger.report_weak(frame, meeting);
-        }
-        // Too weak to lock on to: only the carrier can change.
-        let mut radio = receivers.look(node, carrier_sense);
-        radio.level.energy = radio.level.energy.plus(arrival.power);
-        if radio.refresh_free(at, carrier_sense) {
-            stop = Stop::Carrier { at, node };
-            break;
-        }
-        radio.look_away(at, rules);
-    }
-    if frame.counts() {
-        // Losses are counted once for the whole stretch. The receiver to examine is not among them.
-        let examine = usize::from(matches!(stop, Stop::Examine(_)));
-        let weak = place - examine - first - away;
-        ledger.counters.lost.add(Loss::TooWeak, weak as u64);
-    }
-    frame.started = place as u32;
-    stop
+/// A cursor on its way, with all that it reads and changes.
+pub(crate) struct Cursor<'a, R> {
+    pub(crate) slot: Slot,
+    pub(crate) key: Key,
+    pub(crate) limits: Limits,
+    pub(crate) frames: &'a Frames,
+    pub(crate) receivers: &'a mut Receivers,
+    pub(crate) reception: &'a mut Reception,
+    pub(crate) ledger: &'a mut Ledger<R>,
 }
 
-/// Moves a frame's second cursor, after the transmitter's own end: signals leave radios that receive nothing.
-#[inline]
-pub(crate) fn scan_ends(
-    (slot, frame): (Slot, &mut Frame),
-    receivers: &mut Receivers,
-    (rules, rejection): (&Rules, &Rejection),
-    limits: Limits,
-) -> Stop {
-    let (end, reach) = (frame.end(), rejection.reach());
-    let first = frame.ended as usize;
-    // What a radio may have locked on to is examined, since its reception ends with it; unless radios that receive examine
-    // everything anyway.
-    let weaker = match rules.adds_up {
-        true => NEVER,
-        false => rules.examined,
-    };
-    let unseen = frame.channel == rules.home;
-    let carrier_sense = rules.carrier_sense;
-    let passage = Passage {
-        sent: end,
-        last: limits.last,
-        weaker: if unseen { weaker } else { Power::ZERO },
-        carrier_sense,
-    };
-    let mut place = first;
-    let mut stop = Stop::End;
-    loop {
-        place += passage.fall(&mut receivers.levels, &frame.arrivals[place..]);
-        let Some(arrival) = frame.arrivals.get(place) else {
-            break;
+impl<R: Recorder> Cursor<'_, R> {
+    /// Moves a frame's first cursor: signals begin. Returns the place of the next receiver, and why it stopped.
+    #[inline]
+    pub(crate) fn begin(&mut self) -> (u32, CursorEvent) {
+        let frame = self.frames.get(self.slot);
+        let rules = &self.reception.rules;
+        let (carrier_sense, home) = (rules.carrier_sense, rules.home);
+        let reach = self.reception.rejection.reach();
+        // Noise bursts cannot be received, but they decide what else is: every signal is examined.
+        let examined = match frame.noise {
+            true => Power::ZERO,
+            false => rules.examined,
         };
-        let (at, node) = (arrival.time(end), arrival.receiver);
-        let radio = receivers.radio(node);
-        let is_away = radio.is_away(frame.channel, reach);
-        // A signal ends nowhere before it has begun there. On links longer than a frame, the first cursor may still be on
-        // its way to a radio that is off, where this one would not wait for it.
-        let has_begun = place < frame.started as usize;
-        let passes = has_begun && is_away && radio.lock.is_none() && !radio.reports_carrier();
-        if at > limits.last && !(passes && at <= limits.far) {
-            stop = Stop::Later(at);
-            break;
-        }
-        place += 1;
-        if is_away {
-            if radio.is(ASLEEP | DOWN) {
-                let mut radio = receivers.look(node, carrier_sense);
-                let power = rejection.across(arrival.power, frame.channel, radio.channel);
-                radio.level.energy = radio.level.energy.minus(power);
-                radio.refresh(at, carrier_sense);
+        let reports = frame.counts() && self.ledger.reports_unheard();
+        // A recorder hears of more than the nodes do, so nothing passes it unseen.
+        let unseen = frame.channel == home && !self.ledger.reports_frames();
+        let passage = Passage {
+            sent: frame.begin,
+            last: self.limits.last,
+            weaker: if unseen { examined } else { Power::ZERO },
+            carrier_sense,
+        };
+        let first = frame.started as usize;
+        // Those that booked their losses themselves.
+        let (mut place, mut booked) = (first, 0);
+        let event = loop {
+            place += passage.rise(&mut self.receivers.levels, &frame.arrivals[place..]);
+            let Some(arrival) = frame.arrivals.get(place) else {
+                break CursorEvent::Done;
+            };
+            let edge = self.edge(arrival, place, frame.begin);
+            let (at, node) = (edge.at, edge.node);
+            let radio = self.receivers.radio(node);
+            let is_away = radio.is_away(frame.channel, reach);
+            if at > self.limits.last
+                && !(is_away && at <= self.limits.far && !radio.reports_carrier())
+            {
+                break CursorEvent::Pause(self.key.at_time(at));
             }
-            continue;
+            place += 1;
+            if is_away {
+                booked += 1;
+                self.pass_by(frame, edge);
+                continue;
+            }
+            if edge.power >= examined || !radio.is_idle(frame.channel, at) {
+                booked += 1;
+                match self.arrive(frame, edge) {
+                    Some(event) => break event,
+                    None => continue,
+                }
+            }
+            if reports {
+                self.ledger.report_weak(frame, beginning(edge, Power::ZERO));
+            }
+            // Too weak to lock on to: only the carrier can change.
+            let mut radio = self.receivers.look(node, carrier_sense);
+            radio.level.energy = radio.level.energy.plus(edge.power);
+            if radio.refresh_free(at, carrier_sense) {
+                break CursorEvent::Carrier { at, node };
+            }
+            radio.look_away(at, &self.reception.rules);
+        };
+        if frame.counts() {
+            // Losses are counted once for the whole stretch.
+            let weak = place - first - booked;
+            self.ledger.counters.lost.add(Loss::TooWeak, weak as u64);
         }
-        // A radio that receives or transmits must close a stretch first; another channel needs the rejection.
-        if !radio.is_free() || radio.channel != frame.channel {
-            stop = Stop::Examine(Edge {
-                slot,
-                place: place as u32 - 1,
-                node,
-                power: arrival.power,
-                at,
-            });
-            break;
-        }
-        let mut radio = receivers.look(node, carrier_sense);
-        radio.level.energy = radio.level.energy.minus(arrival.power);
-        if radio.refresh_free(at, carrier_sense) {
-            stop = Stop::Carrier { at, node };
-            break;
-        }
-        radio.look_away(at, rules);
+        (place as u32, event)
     }
-    frame.ended = place as u32;
-    stop
+
+    /// Moves a frame's second cursor, after the transmitter's own end: signals end. Returns as [`begin`](Self::begin).
+    #[inline]
+    pub(crate) fn end(&mut self) -> (u32, CursorEvent) {
+        let frame = self.frames.get(self.slot);
+        let rules = &self.reception.rules;
+        let (carrier_sense, home) = (rules.carrier_sense, rules.home);
+        let (end, reach) = (frame.end(), self.reception.rejection.reach());
+        // What a radio may have locked on to is examined, since its reception ends with it; unless radios that receive examine
+        // everything anyway.
+        let weaker = match rules.adds_up {
+            true => NEVER,
+            false => rules.examined,
+        };
+        let unseen = frame.channel == home;
+        let passage = Passage {
+            sent: end,
+            last: self.limits.last,
+            weaker: if unseen { weaker } else { Power::ZERO },
+            carrier_sense,
+        };
+        let mut place = frame.ended as usize;
+        let event = loop {
+            place += passage.fall(&mut self.receivers.levels, &frame.arrivals[place..]);
+            let Some(arrival) = frame.arrivals.get(place) else {
+                break CursorEvent::Done;
+            };
+            let edge = self.edge(arrival, place, end);
+            let (at, node) = (edge.at, edge.node);
+            let radio = self.receivers.radio(node);
+            let is_away = radio.is_away(frame.channel, reach);
+            // A signal ends nowhere before it has begun there. On links longer than a frame, the first cursor may still be on
+            // its way to a radio that is off, where this one would not wait for it.
+            let has_begun = place < frame.started as usize;
+            let passes = has_begun && is_away && radio.lock.is_none() && !radio.reports_carrier();
+            if at > self.limits.last && !(passes && at <= self.limits.far) {
+                break CursorEvent::Pause(self.key.at_time(at));
+            }
+            place += 1;
+            if is_away {
+                self.shift_energy(frame, edge, Power::minus);
+                continue;
+            }
+            // A radio that receives or transmits must close a stretch first; another channel needs the rejection.
+            if !radio.is_free() || radio.channel != frame.channel {
+                match self.leave(frame, edge) {
+                    Some(event) => break event,
+                    None => continue,
+                }
+            }
+            let mut radio = self.receivers.look(node, carrier_sense);
+            radio.level.energy = radio.level.energy.minus(edge.power);
+            if radio.refresh_free(at, carrier_sense) {
+                break CursorEvent::Carrier { at, node };
+            }
+            radio.look_away(at, &self.reception.rules);
+        };
+        (place as u32, event)
+    }
+
+    #[inline]
+    fn edge(&self, arrival: &Arrival, place: usize, sent: AirTime) -> Edge {
+        Edge {
+            slot: self.slot,
+            place: place as u32,
+            node: arrival.receiver,
+            power: arrival.power,
+            at: arrival.time(sent),
+        }
+    }
+
+    /// A signal begins at a radio that is off or elsewhere.
+    fn pass_by(&mut self, frame: &Frame, edge: Edge) {
+        let why = self.receivers.radio(edge.node).away_why();
+        self.shift_energy(frame, edge, Power::plus);
+        self.ledger.pass(frame, beginning(edge, Power::ZERO), why);
+    }
+
+    /// The radio may be switched on while the signal lasts, so its energy must be right all the time.
+    #[inline]
+    fn shift_energy(&mut self, frame: &Frame, edge: Edge, shift: impl Fn(Power, Power) -> Power) {
+        if !self.receivers.radio(edge.node).is(ASLEEP | DOWN) {
+            return;
+        }
+        let carrier_sense = self.reception.rules.carrier_sense;
+        let mut radio = self.receivers.look(edge.node, carrier_sense);
+        let rejection = &self.reception.rejection;
+        let power = rejection.across(edge.power, frame.channel, radio.channel);
+        radio.level.energy = shift(radio.level.energy, power);
+        radio.refresh(edge.at, carrier_sense);
+    }
+
+    /// A signal begins at a radio that it matters to. Returns what the node must hear of, if anything.
+    #[inline]
+    fn arrive(&mut self, frame: &Frame, edge: Edge) -> Option<CursorEvent> {
+        let Edge { node, at, slot, .. } = edge;
+        let carrier_sense = self.reception.rules.carrier_sense;
+        let mut radio = self.receivers.look(node, carrier_sense);
+        let arrived = self
+            .reception
+            .arrive((self.frames, frame), &mut radio, edge);
+        let is_locked = radio.lock == slot;
+        if is_locked {
+            radio.harmless = self.reception.harmless(frame, radio.lock_power);
+        }
+        let carrier = radio.refresh(at, carrier_sense);
+        self.reception.look_away(&mut radio, at);
+        let (energy, peeks) = (radio.level.energy, radio.peeks);
+        match arrived {
+            Arrived::Locked | Arrived::Noise => {}
+            Arrived::Lost(power, why) => {
+                let meeting = beginning(Edge { power, ..edge }, energy.minus(power));
+                self.ledger.lose(frame, meeting, why);
+            }
+            Arrived::LostBoth(lost, power) => {
+                let meeting = beginning(Edge { power, ..edge }, energy.minus(power));
+                self.ledger.lose(frame, meeting, Loss::Collision);
+                let old = self.frames.get(lost.slot);
+                self.ledger
+                    .interrupt(old, (node, at), lost, energy, Loss::Collision);
+            }
+            Arrived::TookOver(lost, why) => {
+                let old = self.frames.get(lost.slot);
+                self.ledger.interrupt(old, (node, at), lost, energy, why);
+            }
+        }
+        match peeks && is_locked {
+            true => Some(CursorEvent::Locked { at, node, carrier }),
+            false => carrier.then_some(CursorEvent::Carrier { at, node }),
+        }
+    }
+
+    /// A signal ends at a radio that it may matter to. Returns what the node must hear of, if anything.
+    #[inline]
+    fn leave(&mut self, frame: &Frame, edge: Edge) -> Option<CursorEvent> {
+        let Edge { node, at, .. } = edge;
+        let carrier_sense = self.reception.rules.carrier_sense;
+        let mut radio = self.receivers.look(node, carrier_sense);
+        let completed = self
+            .reception
+            .leave((self.frames, frame), &mut radio, edge);
+        let carrier = radio.refresh(at, carrier_sense);
+        self.reception.look_away(&mut radio, at);
+        let energy = radio.level.energy;
+        // The end of a reception comes with its own look at the carrier, once the node has been notified.
+        completed
+            .and_then(|completed| self.book(frame, edge, completed, energy))
+            .or_else(|| carrier.then_some(CursorEvent::Carrier { at, node }))
+    }
+
+    /// Books the end of a reception, where all other power is `others` then.
+    #[inline]
+    fn book(
+        &mut self,
+        frame: &Frame,
+        Edge { node, at, .. }: Edge,
+        completed: Completed,
+        others: Power,
+    ) -> Option<CursorEvent> {
+        let (started, power) = (completed.started, completed.power);
+        let meeting = Meeting {
+            node,
+            at,
+            started,
+            power,
+            others,
+        };
+        match completed.outcome {
+            Ok(_) if frame.foreign => {
+                self.ledger.node(node).foreign += 1;
+                None
+            }
+            Ok(heard) => {
+                // Aggregates alone can lose a part: digests of other runs are as before.
+                if heard.lost != 0 {
+                    self.ledger.digest.mix(heard.lost);
+                }
+                self.ledger.keep(frame, meeting);
+                Some(CursorEvent::Received {
+                    at,
+                    node,
+                    started,
+                    power,
+                    heard,
+                })
+            }
+            Err(why) => {
+                self.ledger.node(node).failures += 1;
+                self.ledger.lose(frame, meeting, why);
+                Some(CursorEvent::Failed { at, node, started })
+            }
+        }
+    }
+}
+
+/// A frame whose outcome is known when its first bit arrives.
+#[inline]
+fn beginning(edge: Edge, others: Power) -> Meeting {
+    Meeting {
+        node: edge.node,
+        at: edge.at,
+        started: edge.at,
+        power: edge.power,
+        others,
+    }
 }

@@ -2,7 +2,7 @@
 
 use chappe_core::{Duration, Mode, Rate};
 
-use crate::error_curve::ErrorCurves;
+use crate::error_curve::{ErrorCurve, ErrorCurves};
 use crate::id::{NodeId, Slot};
 use crate::part::Part;
 use crate::spread::Arrival;
@@ -55,7 +55,10 @@ pub(crate) struct Bits {
     pub(crate) header: Duration,
     pub(crate) header_end: Duration,
     pub(crate) payload: Duration,
-    pub(crate) header_rate: Rate,
+    /// The error curves of header and PSDU, and how many bits of the header can be wrong.
+    pub(crate) header_curve: &'static ErrorCurve,
+    pub(crate) payload_curve: &'static ErrorCurve,
+    header_bits: f64,
     /// Bits in a nanosecond. From the frame's airtime and not from the rate: 802.11 rounds TXTIME up to a whole
     /// microsecond, and all stretches together must hold exactly the frame's bits.
     pub(crate) header_density: f64,
@@ -67,23 +70,42 @@ pub(crate) struct Bits {
 }
 
 impl Bits {
-    pub(crate) fn new(mode: Mode, octets: usize, curves: &ErrorCurves) -> Bits {
+    pub(crate) fn new(mode: Mode, octets: usize, curves: &'static ErrorCurves) -> Bits {
         let header = curves.header(mode);
+        let (header_curve, payload_curve) = (curves.of(header.rate), curves.of(mode.rate));
         let (payload, lasts) = (mode.header_time(), mode.airtime(octets));
         let span = lasts.saturating_sub(payload).nanos().max(1);
         Bits {
             header: payload.saturating_sub(Duration::from_nanos(header.nanos + header.training)),
             header_end: payload.saturating_sub(Duration::from_nanos(header.training)),
             payload,
-            header_rate: header.rate,
+            header_curve,
+            payload_curve,
+            header_bits: header.bits,
             header_density: header.bits / header.nanos as f64,
             payload_density: octets as f64 * 8.0 / span as f64,
-            perfect_header: curves.of(header.rate).perfect,
-            perfect: curves
-                .of(mode.rate)
-                .perfect
-                .max(curves.of(header.rate).perfect),
+            perfect_header: header_curve.perfect,
+            perfect: payload_curve.perfect.max(header_curve.perfect),
         }
+    }
+
+    /// The logarithm of the probability that the PHY header survives at one ratio throughout.
+    #[inline]
+    pub(crate) fn ln_header(&self, ratio: f64) -> f64 {
+        self.header_bits * self.header_curve.ln_success(ratio)
+    }
+
+    /// That of those bits that lie between two moments of a reception, counted from its beginning.
+    #[inline]
+    pub(crate) fn ln_header_between(&self, from: Duration, to: Duration, ratio: f64) -> f64 {
+        let header = to
+            .min(self.header_end)
+            .saturating_sub(from.max(self.header))
+            .nanos();
+        if header == 0 {
+            return 0.0;
+        }
+        header as f64 * self.header_density * self.header_curve.ln_success(ratio)
     }
 }
 

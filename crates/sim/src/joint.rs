@@ -252,14 +252,14 @@ impl Joint {
         self.gather(node, radio, frame.channel);
         let others = rules.noise.plus(radio.interference()).as_f64();
         if self.law.mixing.is_none() {
-            return self.follow_chips((rules, sealed), radio, (frame, node), others, from..to);
+            return self.follow_chips(sealed, radio, (frame, node), others, from..to);
         }
         // If even the worst phases leave the signal perfect, the beat need not be followed.
         let (signal, lost) = self.group.worst();
         if signal >= frame.bits.perfect * (others + lost) {
             return;
         }
-        let curve = rules.curves.of(frame.mode.rate);
+        let curve = frame.bits.payload_curve;
         let (first, last) = (from / SYMBOL_NANOS, to.div_ceil(SYMBOL_NANOS));
         let ln_success = &mut radio.ln_success;
         self.group
@@ -276,7 +276,7 @@ impl Joint {
     /// The symbols between two times of the frame, in nanoseconds, by the receiver that is worked out chip by chip.
     fn follow_chips(
         &mut self,
-        (rules, sealed): (&Rules, f64),
+        sealed: f64,
         radio: &mut Radio,
         (frame, node): (&Frame, NodeId),
         others: f64,
@@ -295,7 +295,7 @@ impl Joint {
         {
             set.tuning = tuning;
         }
-        let curve = rules.curves.of(frame.mode.rate);
+        let curve = frame.bits.payload_curve;
         let symbols = (
             (from / SYMBOL_NANOS) as usize,
             to.div_ceil(SYMBOL_NANOS) as usize,

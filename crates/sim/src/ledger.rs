@@ -3,6 +3,7 @@
 use crate::digest::Digest;
 use crate::frame::Frame;
 use crate::id::NodeId;
+use crate::reception::Interrupted;
 use crate::{
     AirTime, Counters, Heard, Interference, Loss, NodeCounters, Position, Power, Receivers,
     Recorder, Sent, Switched,
@@ -131,7 +132,28 @@ impl<R: Recorder> Ledger<R> {
         }
     }
 
+    /// A node's reception of a frame ended before the frame did. `energy` is all the power there.
+    pub(crate) fn interrupt(
+        &mut self,
+        frame: &Frame,
+        (node, at): (NodeId, AirTime),
+        lost: Interrupted,
+        energy: Power,
+        why: Loss,
+    ) {
+        self.node(node).failures += 1;
+        let meeting = Meeting {
+            node,
+            at,
+            started: lost.started,
+            power: lost.power,
+            others: energy.minus(lost.power),
+        };
+        self.lose(frame, meeting, why);
+    }
+
     /// A frame was received.
+    #[inline]
     pub(crate) fn keep(&mut self, frame: &Frame, meeting: Meeting) {
         self.counters.receptions += 1;
         self.node(meeting.node).receptions += 1;

@@ -46,6 +46,12 @@ impl Level {
         self.alarm = alarm;
     }
 
+    /// Whether every signal is examined.
+    #[inline]
+    pub(crate) fn is_looked_at(&self) -> bool {
+        self.alarm == ALWAYS
+    }
+
     #[cfg(test)]
     pub(crate) fn alarm(&self) -> Power {
         self.alarm
@@ -67,17 +73,23 @@ impl Passage {
     /// Signals begin, one after another, as long as they pass unseen. Returns how many did.
     #[inline]
     pub(crate) fn rise(self, levels: &mut [Level], arrivals: &[Arrival]) -> usize {
+        // What lacks an energy to the threshold, less one: of energies above it this wraps to more than any signal has.
+        let below = self.carrier_sense.0.wrapping_sub(1);
         self.run(levels, arrivals, |level, power| {
             let energy = level.energy.plus(power);
-            (energy, energy < level.alarm)
+            let crosses = below.wrapping_sub(level.energy.0) < power.0;
+            (energy, energy < level.alarm, crosses)
         })
     }
 
     /// Signals end, one after another, as long as they pass unseen. Returns how many did.
     #[inline]
     pub(crate) fn fall(self, levels: &mut [Level], arrivals: &[Arrival]) -> usize {
+        let below = self.carrier_sense.0.wrapping_sub(1);
         self.run(levels, arrivals, |level, power| {
-            (level.energy.minus(power), level.energy < level.alarm)
+            let energy = level.energy.minus(power);
+            let crosses = below.wrapping_sub(energy.0) < power.0;
+            (energy, level.energy < level.alarm, crosses)
         })
     }
 
@@ -86,24 +98,30 @@ impl Passage {
         self,
         levels: &mut [Level],
         arrivals: &[Arrival],
-        next: impl Fn(&Level, Power) -> (Power, bool),
+        next: impl Fn(&Level, Power) -> (Power, bool, bool),
     ) -> usize {
-        let Some(span) = self.last.0.checked_sub(self.sent.0) else {
-            return 0;
+        let (sent, last) = (self.sent, self.last);
+        // Nearest first: if the last one is in time, all are.
+        let arrivals = match arrivals.last() {
+            Some(arrival) if arrival.time(sent) <= last => arrivals,
+            _ => {
+                let timely = arrivals.partition_point(|arrival| arrival.time(sent) <= last);
+                &arrivals[..timely]
+            }
         };
         for (place, arrival) in arrivals.iter().enumerate() {
             let Some(level) = levels.get_mut(arrival.receiver.index()) else {
                 return place;
             };
-            let (energy, passes) = next(level, arrival.power);
-            // One branch: which of the three stops it is random.
-            if !(passes & (arrival.power < self.weaker) & (u64::from(arrival.delay) <= span)) {
+            let (energy, passes, crosses) = next(level, arrival.power);
+            // One branch: which of the two stops it is random.
+            if !(passes & (arrival.power < self.weaker)) {
                 return place;
             }
             // No branch depends on the threshold: whether a faded signal crosses it is random, and no branch predictor
             // guesses it.
-            let crosses = (level.energy >= self.carrier_sense) != (energy >= self.carrier_sense);
-            let at = arrival.time(self.sent);
+            // Does not wrap: it did not for the last arrival.
+            let at = AirTime(sent.0.wrapping_add(u64::from(arrival.delay)));
             level.crossed = if crosses { at } else { level.crossed };
             level.energy = energy;
         }

@@ -10,7 +10,7 @@ use crate::power::MILLIWATT;
 use crate::{Antennas, LinkPowers, Position, Profile, Selectivity};
 
 /// Compressed rows, one for each transmitter; within a row ordered by (delay, receiver).
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct Links {
     /// Where each row begins; one more at the end.
     first: Vec<u32>,
@@ -26,6 +26,8 @@ pub(crate) struct Links {
     pub(crate) delay: Vec<u32>,
     /// Mean power at the receiver in zeptowatts, at the transmitter's usual power.
     pub(crate) mean: Vec<f64>,
+    /// The least of these.
+    pub(crate) weakest: f64,
 }
 
 /// A transmitter: a node, or an external interferer.
@@ -53,6 +55,12 @@ const RATHER: u32 = (0.7 * 4_294_967_296.0) as u32;
 
 /// Shadowing beyond this many deviations is cut: the cells of the grid are as wide as the longest link.
 const SHADOWING_MAX: f64 = 4.0;
+
+impl Default for Links {
+    fn default() -> Links {
+        Links::with_rows(0)
+    }
+}
 
 impl Links {
     /// The links between `row..row + 1` as a range into the columns.
@@ -90,7 +98,12 @@ impl Links {
         first.push(0);
         Links {
             first,
-            ..Links::default()
+            near: Vec::new(),
+            least: Vec::new(),
+            receiver: Vec::new(),
+            delay: Vec::new(),
+            mean: Vec::new(),
+            weakest: f64::INFINITY,
         }
     }
 
@@ -108,6 +121,7 @@ impl Links {
             self.receiver.push(receiver);
             self.delay.push(delay);
             self.mean.push(mean);
+            self.weakest = self.weakest.min(mean);
             self.least.push(bits);
         }
         self.near.push(near);
@@ -183,6 +197,7 @@ impl Links {
         self.receiver.clear();
         self.delay.clear();
         self.mean.clear();
+        self.weakest = f64::INFINITY;
         self.least.clear();
     }
 

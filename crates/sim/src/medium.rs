@@ -570,7 +570,7 @@ impl Medium {
         let row = Row { table, vanish };
         let links = far.end - near.start;
         match law {
-            Fading::None => row.fill(near.start..far.end, arrivals, |_, mean| mean * scale),
+            Fading::None => row.fill_steady(near.start..far.end, arrivals, scale),
             Fading::Rayleigh => {
                 let gain = |bits| fader.rayleigh(bits) * scale;
                 row.fill(near, arrivals, |to, mean| {

@@ -13,7 +13,7 @@ use crate::part::PARTS_MAX;
 use crate::radio::Radio;
 use crate::receiver::Receiver;
 use crate::rules::Rules;
-use crate::survival::{Draws, HOPELESS, ln_header_stretch, survives};
+use crate::survival::{Draws, HOPELESS, survives};
 
 /// What each radio has received of an aggregate. Empty in runs without any.
 #[derive(Debug, Default)]
@@ -43,8 +43,10 @@ impl Parts {
         let signal = radio.lock_power.as_f64();
         if signal < frame.bits.perfect * others {
             let ratio = signal / others;
-            radio.ln_success += ln_header_stretch(rules, radio, frame, at, ratio);
-            let ln_bit = rules.curves.of(frame.mode.rate).ln_success(ratio);
+            let since = |moment: AirTime| moment.saturating_since(radio.lock_started);
+            let (from, to) = (since(radio.segment), since(at));
+            radio.ln_success += frame.bits.ln_header_between(from, to, ratio);
+            let ln_bit = frame.bits.payload_curve.ln_success(ratio);
             let (from, to) = (octet(frame, radio, radio.segment), octet(frame, radio, at));
             let progress = self.of(node, radio, frame.parts.len());
             for (part, ln) in frame.parts.iter().zip(&mut progress.ln) {

@@ -95,15 +95,14 @@ impl Reception {
         }
     }
 
-    /// A frame's first bit reaches a receiver.
+    /// The first bit of `frame`, one of `frames`, reaches a receiver.
     #[inline]
     pub(crate) fn arrive(
         &mut self,
-        frames: &Frames,
+        (frames, frame): (&Frames, &Frame),
         radio: &mut Receiver<'_>,
         mut edge: Edge,
     ) -> Arrived {
-        let frame = frames.get(edge.slot);
         if radio.channel != frame.channel
             || frame.noise
             || radio.is(TRANSMITTING | ASLEEP | DOWN)
@@ -127,7 +126,7 @@ impl Reception {
             return self.arrive_joint(frames, radio, edge);
         }
         if !radio.lock.is_none() {
-            return self.arrive_locked(frames, radio, edge, Power::ZERO);
+            return self.arrive_locked((frames, frame), radio, edge, Power::ZERO);
         }
         let before = radio.level.energy;
         radio.level.energy = before.plus(edge.power);
@@ -198,6 +197,7 @@ impl Reception {
     /// Whether the noise and interference at a frame's beginning destroy its PHY header: the radio then does not stay with
     /// the frame. The draw is the one that decides over the whole frame, which needs its header, so no probability
     /// changes. Only a header whose interference ends within it is judged a little too hard.
+    #[inline]
     fn header_lost(
         &self,
         frame: &Frame,
@@ -209,14 +209,12 @@ impl Reception {
             return None;
         }
         let others = self.rules.noise.plus(before).as_f64();
-        if power.as_f64() >= frame.bits.perfect_header * others {
+        let power = power.as_f64();
+        if power >= frame.bits.perfect_header * others {
             return None;
         }
         let draw = self.draws.of(frame, node);
-        let lost = |others: f64| {
-            let ln = self.rules.ln_header(power.as_f64() / others, frame.mode);
-            !survives(draw, ln)
-        };
+        let lost = |others: f64| !survives(draw, frame.bits.ln_header(power / others));
         if !lost(others) {
             return None;
         }
@@ -251,7 +249,7 @@ impl Reception {
     fn disturb(&mut self, frames: &Frames, radio: &mut Receiver<'_>, edge: Edge) {
         // The stretch before is judged without the newcomer, so it is closed first.
         if self.rules.judge == Judge::Curves {
-            self.close(frames, radio, edge.node, edge.at);
+            self.close(frames.get(radio.lock), radio, edge.node, edge.at);
         }
         // The frame in reception is inside `energy` too; `interference` takes it out again.
         radio.level.energy = radio.level.energy.plus(edge.power);
@@ -271,10 +269,9 @@ impl Reception {
         }
     }
 
-    /// Closes a stretch of constant interference at a radio that receives.
+    /// Closes a stretch of constant interference at a radio that receives `frame`.
     #[inline]
-    fn close(&mut self, frames: &Frames, radio: &mut Receiver<'_>, node: NodeId, at: AirTime) {
-        let frame = frames.get(radio.lock);
+    fn close(&mut self, frame: &Frame, radio: &mut Receiver<'_>, node: NodeId, at: AirTime) {
         match &mut self.joint {
             Some(joint) if radio.grouped => {
                 joint.close_stretch((&self.rules, &self.draws), radio, (frame, node), at);
@@ -291,7 +288,7 @@ impl Reception {
     /// the power of identical frames that are there already.
     fn arrive_locked(
         &mut self,
-        frames: &Frames,
+        (frames, frame): (&Frames, &Frame),
         radio: &mut Receiver<'_>,
         edge: Edge,
         allies: Power,
@@ -303,7 +300,6 @@ impl Reception {
         self.disturb(frames, radio, edge);
         // Identical frames that are here already help the newcomer instead of interfering with it.
         let (sum, others) = (edge.power.plus(allies), before.minus(allies));
-        let frame = frames.get(edge.slot);
         let delivers = frame.ratio(edge.place).is_none_or(|ratio| ratio != NEVER);
         if sum < self.rules.heard || !delivers {
             return Arrived::Lost(edge.power, Loss::TooWeak);
@@ -376,6 +372,10 @@ impl Reception {
         at: AirTime,
         started: AirTime,
     ) -> bool {
+        let margin = self.rules.capture_ratio * self.rules.noise.plus(others).as_f64();
+        if power.as_f64() < margin {
+            return false;
+        }
         let age = at.saturating_since(started);
         let open = match self.rules.window {
             // In ns-3 the window is 16 us (physics report 4.2), in GloMoSim the whole frame (4.4).
@@ -383,8 +383,7 @@ impl Reception {
             Window::First(span) => age <= span,
             Window::Frame => true,
         };
-        let margin = self.rules.capture_ratio * self.rules.noise.plus(others).as_f64();
-        open && power.as_f64() >= margin && self.rules.locks(power, others)
+        open && self.rules.locks(power, others)
     }
 
     /// A frame's first bit reaches a radio that can hear it, under a profile with joint reception.
@@ -401,7 +400,7 @@ impl Reception {
         // A frame can start a new set at a radio that is locked on to another one, and take it over by capture.
         let arrived = match radio.lock.is_none() {
             true => self.try_lock(frames, radio, edge, joined.allies),
-            false => self.arrive_locked(frames, radio, edge, joined.allies),
+            false => self.arrive_locked((frames, frame), radio, edge, joined.allies),
         };
         // Only now is it known whether the radio locked: the set must stand for it before the next member arrives.
         if radio.lock == edge.slot
@@ -414,7 +413,7 @@ impl Reception {
 
     /// One more frame of the set being received adds its power to the signal.
     fn join(&mut self, frames: &Frames, radio: &mut Receiver<'_>, edge: Edge) -> Arrived {
-        self.close(frames, radio, edge.node, edge.at);
+        self.close(frames.get(radio.lock), radio, edge.node, edge.at);
         radio.level.energy = radio.level.energy.plus(edge.power);
         radio.lock_power = radio.lock_power.plus(edge.power);
         radio.grouped = true;
@@ -448,18 +447,17 @@ impl Reception {
         Arrived::Locked
     }
 
-    /// A frame's last bit passes a receiver. `Some` if the radio received it to its end.
+    /// The last bit of `frame`, one of `frames`, passes a receiver. `Some` if the radio received it to its end.
     #[inline]
     pub(crate) fn leave(
         &mut self,
-        frames: &Frames,
+        (frames, frame): (&Frames, &Frame),
         radio: &mut Receiver<'_>,
         edge: Edge,
     ) -> Option<Completed> {
         if radio.lock == edge.slot {
-            return Some(self.complete(frames, radio, edge));
+            return Some(self.complete(frame, radio, edge));
         }
-        let frame = frames.get(edge.slot);
         let mut power = edge.power;
         if radio.channel != frame.channel {
             power = self.rejection.across(power, frame.channel, radio.channel);
@@ -472,7 +470,7 @@ impl Reception {
         };
         // A member that ends before the frame that stands for its set changes nothing until that end.
         if locked && share.is_none() && self.rules.judge == Judge::Curves {
-            self.close(frames, radio, edge.node, edge.at);
+            self.close(frames.get(radio.lock), radio, edge.node, edge.at);
         }
         radio.level.energy = radio.level.energy.minus(power);
         radio.lock_power = radio.lock_power.minus(share.unwrap_or(Power::ZERO));
@@ -480,11 +478,11 @@ impl Reception {
     }
 
     /// The end of a reception.
-    fn complete(&mut self, frames: &Frames, radio: &mut Receiver<'_>, edge: Edge) -> Completed {
+    #[inline]
+    fn complete(&mut self, frame: &Frame, radio: &mut Receiver<'_>, edge: Edge) -> Completed {
         if self.rules.judge == Judge::Curves {
-            self.close(frames, radio, edge.node, edge.at);
+            self.close(frame, radio, edge.node, edge.at);
         }
-        let frame = frames.get(edge.slot);
         let mut own = radio.lock_power;
         if radio.grouped
             && let Some(joint) = &self.joint
@@ -591,7 +589,7 @@ impl Reception {
             return None;
         }
         if self.rules.judge == Judge::Curves {
-            self.close(frames, radio, node, at);
+            self.close(frame, radio, node, at);
         }
         // The place of a link loss is drawn evenly over the frame: a head before it is still good.
         let broken = match self.fate(frame, node) {

@@ -98,6 +98,29 @@ impl Row<'_> {
         arrivals.truncate(kept + count);
     }
 
+    /// The same for links without fading: hardly a signal vanishes, at full power none.
+    #[inline]
+    pub(crate) fn fill_steady(
+        &self,
+        links: Range<usize>,
+        arrivals: &mut Vec<Arrival>,
+        scale: f64,
+    ) {
+        let table = self.table;
+        let columns = table.receiver[links.clone()]
+            .iter()
+            .zip(&table.delay[links.clone()])
+            .zip(&table.mean[links]);
+        arrivals.extend(columns.map(|((&receiver, &delay), &mean)| Arrival {
+            receiver: NodeId(receiver),
+            delay,
+            power: Power::rounded_down(mean * scale),
+        }));
+        if Power::rounded_down(table.weakest * scale) < self.vanish {
+            arrivals.retain(|arrival| arrival.power >= self.vanish);
+        }
+    }
+
     /// The same for links whose signals mostly vanish: their random bits show it, before any logarithm.
     #[inline]
     pub(crate) fn fill_far(

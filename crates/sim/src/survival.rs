@@ -71,13 +71,14 @@ pub(crate) fn close_stretch(rules: &Rules, radio: &mut Receiver<'_>, frame: &Fra
     let signal = radio.lock_power.as_f64();
     // Most stretches are perfect; this multiplication saves them the division and the curves. What is hopeless stays so.
     if signal < frame.bits.perfect * others && radio.ln_success > HOPELESS {
-        radio.ln_success += ln_stretch(rules, radio, frame, at, signal / others);
+        radio.ln_success += ln_stretch(radio, frame, at, signal / others);
     }
     radio.segment = at;
 }
 
 /// The logarithm of the probability that the bits between the stretch's start and `at` survive.
-fn ln_stretch(rules: &Rules, radio: &Radio, frame: &Frame, at: AirTime, ratio: f64) -> f64 {
+#[inline]
+fn ln_stretch(radio: &Radio, frame: &Frame, at: AirTime, ratio: f64) -> f64 {
     let bits = &frame.bits;
     let from = radio.segment.saturating_since(radio.lock_started);
     let to = at.saturating_since(radio.lock_started);
@@ -85,31 +86,8 @@ fn ln_stretch(rules: &Rules, radio: &Radio, frame: &Frame, at: AirTime, ratio: f
         .min(frame.airtime)
         .saturating_sub(from.max(bits.payload))
         .nanos();
-    let ln =
-        payload as f64 * bits.payload_density * rules.curves.of(frame.mode.rate).ln_success(ratio);
-    ln + ln_header_stretch(rules, radio, frame, at, ratio)
-}
-
-/// The same for the bits of the PHY header alone.
-#[inline]
-pub(crate) fn ln_header_stretch(
-    rules: &Rules,
-    radio: &Radio,
-    frame: &Frame,
-    at: AirTime,
-    ratio: f64,
-) -> f64 {
-    let bits = &frame.bits;
-    let from = radio.segment.saturating_since(radio.lock_started);
-    let to = at.saturating_since(radio.lock_started);
-    let header = to
-        .min(bits.header_end)
-        .saturating_sub(from.max(bits.header))
-        .nanos();
-    if header == 0 {
-        return 0.0;
-    }
-    header as f64 * bits.header_density * rules.curves.of(bits.header_rate).ln_success(ratio)
+    let ln = payload as f64 * bits.payload_density * bits.payload_curve.ln_success(ratio);
+    ln + bits.ln_header_between(from, to, ratio)
 }
 
 /// Whether a whole frame's bits survived at a radio that was locked on to it, by the error curves.
