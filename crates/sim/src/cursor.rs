@@ -12,7 +12,7 @@ use crate::level::{NEVER, Passage};
 use crate::radio::flag::*;
 use crate::receiver::Receivers;
 use crate::reception::{Arrived, Completed, Reception};
-use crate::spread::Arrival;
+use crate::spread::{Arrival, until};
 use crate::{AirTime, Loss, Power, Recorder};
 
 /// How far a cursor may go.
@@ -54,15 +54,17 @@ impl<R: Recorder> Cursor<'_, R> {
         let unseen = frame.channel == home && !self.ledger.reports_frames();
         let passage = Passage {
             sent: frame.begin,
-            last: self.limits.last,
             weaker: if unseen { examined } else { Power::ZERO },
             carrier_sense,
         };
+        let timely = until(&frame.arrivals, frame.begin, self.limits.last);
         let first = frame.started as usize;
         // Those that booked their losses themselves.
         let (mut place, mut booked) = (first, 0);
         let event = loop {
-            place += passage.rise(&mut self.receivers.levels, &frame.arrivals[place..]);
+            if let Some(arrivals) = timely.get(place..) {
+                place += passage.rise(&mut self.receivers.levels, arrivals);
+            }
             let Some(arrival) = frame.arrivals.get(place) else {
                 break CursorEvent::Done;
             };
@@ -70,7 +72,7 @@ impl<R: Recorder> Cursor<'_, R> {
             let (at, node) = (edge.at, edge.node);
             let radio = self.receivers.radio(node);
             let is_away = radio.is_away(frame.channel, reach);
-            if at > self.limits.last
+            if place >= timely.len()
                 && !(is_away && at <= self.limits.far && !radio.reports_carrier())
             {
                 break CursorEvent::Pause(self.key.at_time(at));
@@ -123,13 +125,15 @@ impl<R: Recorder> Cursor<'_, R> {
         let unseen = frame.channel == home;
         let passage = Passage {
             sent: end,
-            last: self.limits.last,
             weaker: if unseen { weaker } else { Power::ZERO },
             carrier_sense,
         };
+        let timely = until(&frame.arrivals, end, self.limits.last);
         let mut place = frame.ended as usize;
         let event = loop {
-            place += passage.fall(&mut self.receivers.levels, &frame.arrivals[place..]);
+            if let Some(arrivals) = timely.get(place..) {
+                place += passage.fall(&mut self.receivers.levels, arrivals);
+            }
             let Some(arrival) = frame.arrivals.get(place) else {
                 break CursorEvent::Done;
             };
@@ -141,7 +145,7 @@ impl<R: Recorder> Cursor<'_, R> {
             // its way to a radio that is off, where this one would not wait for it.
             let has_begun = place < frame.started as usize;
             let passes = has_begun && is_away && radio.lock.is_none() && !radio.reports_carrier();
-            if at > self.limits.last && !(passes && at <= self.limits.far) {
+            if place >= timely.len() && !(passes && at <= self.limits.far) {
                 break CursorEvent::Pause(self.key.at_time(at));
             }
             place += 1;
@@ -209,7 +213,7 @@ impl<R: Recorder> Cursor<'_, R> {
             .arrive((self.frames, frame), &mut radio, edge);
         let is_locked = radio.lock == slot;
         if is_locked {
-            radio.harmless = self.reception.harmless(frame, radio.lock_power);
+            self.reception.foresee(frame, &mut radio, node);
         }
         let carrier = radio.refresh(at, carrier_sense);
         self.reception.look_away(&mut radio, at);

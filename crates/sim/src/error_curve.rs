@@ -20,7 +20,7 @@ const OCTAVE_MIN: i64 = -9;
 const OCTAVES: usize = 19;
 const SIZE: usize = OCTAVES * STEPS + 1;
 /// Exponent and first mantissa bits of the lowest grid point.
-const ORIGIN: i64 = (1023 + OCTAVE_MIN) << STEP_BITS;
+const ORIGIN: u64 = ((1023 + OCTAVE_MIN) as u64) << STEP_BITS;
 
 /// The error curve of one rate: the logarithm of the probability that a bit survives, over the ratio.
 #[derive(Debug)]
@@ -123,13 +123,14 @@ impl ErrorCurve {
         // Exponent and first mantissa bits of a float are the place in a logarithmic grid; the rest is the fraction between
         // two points. So the grid needs no logarithm.
         let bits = ratio.to_bits();
-        let place = (bits >> (52 - STEP_BITS)) as i64 - ORIGIN;
-        if place < 0 {
-            return self.ln_success[0];
-        }
-        let place = place as usize;
-        if place + 1 >= SIZE {
-            return 0.0;
+        let point = bits >> (52 - STEP_BITS);
+        let place = point.wrapping_sub(ORIGIN) as usize;
+        if place >= SIZE - 1 {
+            return if point < ORIGIN {
+                self.ln_success[0]
+            } else {
+                0.0
+            };
         }
         let fraction = (bits & ((1 << (52 - STEP_BITS)) - 1)) as f64
             * (1.0 / (1u64 << (52 - STEP_BITS)) as f64);
@@ -140,7 +141,7 @@ impl ErrorCurve {
 
 /// The ratio at a grid point: exact, since grid points are plain floating-point numbers.
 fn grid_ratio(index: usize) -> f64 {
-    f64::from_bits(((index as i64 + ORIGIN) as u64) << (52 - STEP_BITS))
+    f64::from_bits((index as u64 + ORIGIN) << (52 - STEP_BITS))
 }
 
 /// The formulas. No receiver does worse than to guess the bit.

@@ -121,6 +121,13 @@ impl Frame {
         1 + self.parts.len() as u64
     }
 
+    /// The logarithm of the probability that header and payload survive at one ratio throughout.
+    #[inline]
+    pub(crate) fn ln_alone(&self, ratio: f64) -> f64 {
+        let payload = self.octets as f64 * 8.0 * self.bits.payload_curve.ln_success(ratio);
+        payload + self.bits.ln_header(ratio)
+    }
+
     /// The delivery ratio to one of its receivers, in a measured medium.
     #[inline]
     pub(crate) fn ratio(&self, place: u32) -> Option<f32> {

@@ -61,9 +61,8 @@ impl Level {
 /// Which signals may pass unseen, if the levels let them.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Passage {
-    /// When the bit in question left its transmitter, and the last moment at which it may arrive.
+    /// When the bit in question left its transmitter.
     pub(crate) sent: AirTime,
-    pub(crate) last: AirTime,
     /// Signals of this power or more are examined.
     pub(crate) weaker: Power,
     pub(crate) carrier_sense: Power,
@@ -100,15 +99,7 @@ impl Passage {
         arrivals: &[Arrival],
         next: impl Fn(&Level, Power) -> (Power, bool, bool),
     ) -> usize {
-        let (sent, last) = (self.sent, self.last);
-        // Nearest first: if the last one is in time, all are.
-        let arrivals = match arrivals.last() {
-            Some(arrival) if arrival.time(sent) <= last => arrivals,
-            _ => {
-                let timely = arrivals.partition_point(|arrival| arrival.time(sent) <= last);
-                &arrivals[..timely]
-            }
-        };
+        let sent = self.sent;
         for (place, arrival) in arrivals.iter().enumerate() {
             let Some(level) = levels.get_mut(arrival.receiver.index()) else {
                 return place;

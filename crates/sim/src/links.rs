@@ -7,7 +7,7 @@ use chappe_core::{Db, Dbm, Purpose, Seed, Stream};
 use crate::path_loss::LIGHT;
 use crate::position::distance;
 use crate::power::MILLIWATT;
-use crate::{Antennas, LinkPowers, Position, Profile, Selectivity};
+use crate::{Antennas, Fading, LinkPowers, Position, Power, Profile, Selectivity};
 
 /// Compressed rows, one for each transmitter; within a row ordered by (delay, receiver).
 #[derive(Clone, Debug)]
@@ -18,7 +18,7 @@ pub(crate) struct Links {
     /// far ones after it are tested by `least` first.
     near: Vec<u32>,
     /// For each link, where a profile has a vanishing point: the least upper half of its random bits with which its signal
-    /// may not vanish. Zero lets all pass.
+    /// may not vanish. Zero lets all pass. Empty without fading.
     pub(crate) least: Vec<u32>,
     /// Receiver of each link.
     pub(crate) receiver: Vec<u32>,
@@ -26,8 +26,11 @@ pub(crate) struct Links {
     pub(crate) delay: Vec<u32>,
     /// Mean power at the receiver in zeptowatts, at the transmitter's usual power.
     pub(crate) mean: Vec<f64>,
+    /// The same as a signal has it without fading; empty with fading, where each signal has its own.
+    pub(crate) power: Vec<Power>,
     /// The least of these.
-    pub(crate) weakest: f64,
+    pub(crate) weakest: Power,
+    fading: Fading,
 }
 
 /// A transmitter: a node, or an external interferer.
@@ -58,7 +61,7 @@ const SHADOWING_MAX: f64 = 4.0;
 
 impl Default for Links {
     fn default() -> Links {
-        Links::with_rows(0)
+        Links::with_rows(0, Fading::None)
     }
 }
 
@@ -93,7 +96,7 @@ impl Links {
     }
 
     /// Starts a table whose rows are added in order by [`Links::push_row`].
-    pub(crate) fn with_rows(rows: usize) -> Links {
+    pub(crate) fn with_rows(rows: usize, fading: Fading) -> Links {
         let mut first = Vec::with_capacity(rows + 1);
         first.push(0);
         Links {
@@ -103,7 +106,9 @@ impl Links {
             receiver: Vec::new(),
             delay: Vec::new(),
             mean: Vec::new(),
-            weakest: f64::INFINITY,
+            power: Vec::new(),
+            weakest: Power(u64::MAX),
+            fading,
         }
     }
 
@@ -121,8 +126,13 @@ impl Links {
             self.receiver.push(receiver);
             self.delay.push(delay);
             self.mean.push(mean);
-            self.weakest = self.weakest.min(mean);
-            self.least.push(bits);
+            if self.fading == Fading::None {
+                let power = Power::rounded_down(mean);
+                self.power.push(power);
+                self.weakest = self.weakest.min(power);
+            } else {
+                self.least.push(bits);
+            }
         }
         self.near.push(near);
         self.first.push(self.receiver.len() as u32);
@@ -146,7 +156,7 @@ impl Links {
             Search::Grid => Grid::new(receivers, law.reach(sources)),
             Search::Brute => Grid::single(receivers.len()),
         };
-        let mut links = Links::with_rows(sources.len());
+        let mut links = Links::with_rows(sources.len(), profile.fading);
         let mut row = Vec::new();
         for (number, source) in sources.iter().enumerate() {
             row.clear();
@@ -165,6 +175,7 @@ impl Links {
             column.shrink_to_fit();
         }
         links.mean.shrink_to_fit();
+        links.power.shrink_to_fit();
         links
     }
 
@@ -175,7 +186,7 @@ impl Links {
             .vanish_below
             .map_or(0.0, |power| power.to_milliwatt().0 * MILLIWATT);
         let nodes = powers.nodes();
-        let (mut links, mut row) = (Links::with_rows(nodes), Vec::new());
+        let (mut links, mut row) = (Links::with_rows(nodes, profile.fading), Vec::new());
         for from in 0..nodes {
             row.clear();
             for (to, &power) in powers.row(channel, from).iter().enumerate() {
@@ -197,14 +208,16 @@ impl Links {
         self.receiver.clear();
         self.delay.clear();
         self.mean.clear();
-        self.weakest = f64::INFINITY;
+        self.power.clear();
+        self.weakest = Power(u64::MAX);
         self.least.clear();
     }
 
     /// Octets that the table takes.
     pub(crate) fn octets(&self) -> usize {
         let columns = self.receiver.capacity() + self.delay.capacity() + self.least.capacity();
-        self.first.capacity() * 8 + columns * 4 + self.mean.capacity() * 8
+        let wide = self.mean.capacity() + self.power.capacity();
+        self.first.capacity() * 8 + columns * 4 + wide * 8
     }
 }
 

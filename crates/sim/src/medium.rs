@@ -121,7 +121,7 @@ impl Medium {
         search: Search,
     ) -> Result<Medium, Error> {
         let mut medium = Medium::geometric_by(&motion.start(), profile, seed, search)?;
-        medium.moving = Some(Box::new(Moving::new(motion.clone(), search)));
+        medium.moving = Some(Box::new(Moving::new(motion.clone(), search, profile.fading)));
         Ok(medium)
     }
 
@@ -165,7 +165,7 @@ impl Medium {
     /// Nodes with measured delivery ratios. Propagation delay, power and fading do not exist in it.
     pub fn matrix(matrix: &Matrix) -> Result<Medium, Error> {
         let nodes = matrix.check()?;
-        let mut links = Links::with_rows(nodes);
+        let mut links = Links::with_rows(nodes, Fading::None);
         let (mut ratio, mut trace) = (Vec::new(), Vec::new());
         for from in 0..nodes {
             let mut row = Vec::new();
@@ -570,7 +570,10 @@ impl Medium {
         let row = Row { table, vanish };
         let links = far.end - near.start;
         match law {
-            Fading::None => row.fill_steady(near.start..far.end, arrivals, scale),
+            Fading::None if scale == 1.0 && fader.law == Fading::None => {
+                row.fill_steady(near.start..far.end, arrivals);
+            }
+            Fading::None => row.fill(near.start..far.end, arrivals, |_, mean| mean * scale),
             Fading::Rayleigh => {
                 let gain = |bits| fader.rayleigh(bits) * scale;
                 row.fill(near, arrivals, |to, mean| {

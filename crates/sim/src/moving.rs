@@ -6,7 +6,7 @@
 
 use crate::links::{Grid, Law, Links, Search, Source};
 use crate::position::distance;
-use crate::{AirTime, Motion};
+use crate::{AirTime, Fading, Motion};
 
 /// Nodes on their ways, and the row of links that was worked out last.
 #[derive(Clone, Debug)]
@@ -27,14 +27,14 @@ pub(crate) struct Moving {
 const SLACK: f64 = 0.25;
 
 impl Moving {
-    pub(crate) fn new(motion: Motion, search: Search) -> Moving {
+    pub(crate) fn new(motion: Motion, search: Search, fading: Fading) -> Moving {
         Moving {
             grid: Grid::single(motion.nodes()),
             motion,
             search,
             reach: None,
             gridded: AirTime::ZERO,
-            row: Links::with_rows(1),
+            row: Links::with_rows(1, fading),
             found: Vec::new(),
         }
     }

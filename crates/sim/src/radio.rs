@@ -119,7 +119,11 @@ impl Radio {
     /// Whether the radio is off, or on a channel that nothing of a signal on `channel` reaches, `reach` channels around.
     #[inline]
     pub(crate) fn is_away(&self, channel: u8, reach: u8) -> bool {
-        self.is(ASLEEP | DOWN) || self.channel.abs_diff(channel) > reach && channel != EVERY_CHANNEL
+        // Mostly it is on the same channel: asked first.
+        self.is(ASLEEP | DOWN)
+            || self.channel != channel
+                && self.channel.abs_diff(channel) > reach
+                && channel != EVERY_CHANNEL
     }
 
     /// Why a radio that is away hears nothing.

@@ -16,7 +16,7 @@ use crate::radio::{Radio, flag::*};
 use crate::receiver::Receiver;
 use crate::rules::{Judge, Rejection, Rules};
 use crate::spread::{Arrival, NEVER};
-use crate::survival::{Draws, close_stretch, judge_bits, survives};
+use crate::survival::{Draws, abandon, close_stretch, judge_bits, survives};
 use crate::{AirTime, Loss, Medium, Power, Profile, Window};
 
 /// The laws by which radios receive.
@@ -84,8 +84,10 @@ pub(crate) fn interrupt(radio: &mut Receiver<'_>) -> Option<Interrupted> {
 impl Reception {
     pub(crate) fn new(medium: &Medium, link_losses: Option<LinkLosses>, seed: Seed) -> Reception {
         let profile: &Profile = medium.profile();
+        let mut rules = Rules::new(profile);
+        rules.vigilant |= link_losses.is_some();
         Reception {
-            rules: Rules::new(profile),
+            rules,
             rejection: Rejection::new(profile),
             bit_errors: BitErrors::new(seed),
             joint: Joint::new(medium, seed),
@@ -163,25 +165,32 @@ impl Reception {
         radio.level.look_away(alarm);
     }
 
-    /// The energy below which a frame received with this power keeps a ratio at which nothing is lost. No stretch needs to be
-    /// closed there, and whether something overlapped is only asked of a frame that lost bits: a stretch that lost some began
-    /// with a signal that was examined.
+    /// A radio has locked on to a frame: up to which energy do other signals not matter to it?
+    ///
+    /// As long as the ratio stays one at which nothing is lost. No stretch needs to be closed there, and whether something
+    /// overlapped is only asked of a frame that lost bits: a stretch that lost some began with a signal that was examined.
+    /// A frame that is lost in noise alone is lost to noise, whatever else arrives.
     #[inline]
-    pub(crate) fn harmless(&self, frame: &Frame, power: Power) -> Power {
+    pub(crate) fn foresee(&self, frame: &Frame, radio: &mut Receiver<'_>, node: NodeId) {
         let least = match self.rules.judge {
             Judge::Curves if frame.parts.is_empty() => frame.bits.perfect,
             Judge::Threshold(ratio) => ratio,
-            _ => return level::ALWAYS,
+            _ => return,
         };
-        // Sets of identical frames and links with losses of their own look at each signal.
-        if self.rules.adds_up || self.link_losses.is_some() {
-            return level::ALWAYS;
+        if self.rules.vigilant {
+            return;
         }
+        let power = radio.lock_power.as_f64();
         // A billionth less covers all roundings.
-        let room = (power.as_f64() / least - self.rules.noise.as_f64()) * (1.0 - 1e-9);
-        match room > 0.0 {
-            true => power.plus(Power::rounded_down(room)),
-            false => level::ALWAYS,
+        let room = (power / least - self.rules.noise.as_f64()) * (1.0 - 1e-9);
+        if room > 0.0 {
+            radio.harmless = radio.lock_power.plus(Power::rounded_down(room));
+        } else if self.rules.judge == Judge::Curves && !radio.peeks && !frame.foreign {
+            // Its head may be good though, so radios that look at heads are not told.
+            let ratio = power / self.rules.noise.as_f64();
+            if !survives(self.draws.of(frame, node), frame.ln_alone(ratio) * (1.0 - 1e-9)) {
+                abandon(&self.rules, radio);
+            }
         }
     }
 
@@ -280,7 +289,7 @@ impl Reception {
                 self.parts
                     .close_stretch(&self.rules, radio, (frame, node), at);
             }
-            _ => close_stretch(&self.rules, radio, frame, at),
+            _ => close_stretch((&self.rules, &self.draws), radio, (frame, node), at),
         }
     }
 

@@ -30,6 +30,8 @@ pub(crate) struct Rules {
     pub(crate) examined: Power,
     /// Identical frames add up: a radio that receives examines every signal.
     pub(crate) adds_up: bool,
+    /// Nothing passes a radio that receives: identical frames add up, or links have losses of their own.
+    pub(crate) vigilant: bool,
     pub(crate) search: Duration,
     pub(crate) decode_power: Power,
     /// Infinite where nothing captures.
@@ -65,6 +67,7 @@ impl Rules {
             adds_up: profile
                 .dot15d4
                 .is_some_and(|radio| radio.synchronous.is_some()),
+            vigilant: false,
             noise: Power::threshold(profile.noise).max(LEAST),
             lock_power: Power::threshold(profile.lock.power),
             lock_ratio: profile.lock.sinr.to_linear(),
@@ -85,6 +88,7 @@ impl Rules {
             }),
             curves: ErrorCurves::get(profile.dot15d4.map_or(Oqpsk::IeeeE418, |radio| radio.oqpsk)),
         };
+        rules.vigilant = rules.adds_up;
         rules.heard = rules.least_heard();
         rules.examined = if rules.adds_up {
             Power(rules.heard.0 >> 4)

@@ -45,6 +45,15 @@ impl Arrival {
     }
 }
 
+/// Those of a frame's arrivals, nearest first, at which a bit that leaves the transmitter at `sent` is until `last`.
+#[inline]
+pub(crate) fn until(arrivals: &[Arrival], sent: AirTime, last: AirTime) -> &[Arrival] {
+    match arrivals.last() {
+        Some(arrival) if arrival.time(sent) <= last => arrivals,
+        _ => &arrivals[..arrivals.partition_point(|arrival| arrival.time(sent) <= last)],
+    }
+}
+
 /// A transmission, as far as the medium must know it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Departure {
@@ -98,25 +107,20 @@ impl Row<'_> {
         arrivals.truncate(kept + count);
     }
 
-    /// The same for links without fading: hardly a signal vanishes, at full power none.
+    /// The same for links that do not fade, at their usual power: none vanishes, as a rule.
     #[inline]
-    pub(crate) fn fill_steady(
-        &self,
-        links: Range<usize>,
-        arrivals: &mut Vec<Arrival>,
-        scale: f64,
-    ) {
+    pub(crate) fn fill_steady(&self, links: Range<usize>, arrivals: &mut Vec<Arrival>) {
         let table = self.table;
         let columns = table.receiver[links.clone()]
             .iter()
             .zip(&table.delay[links.clone()])
-            .zip(&table.mean[links]);
-        arrivals.extend(columns.map(|((&receiver, &delay), &mean)| Arrival {
+            .zip(&table.power[links]);
+        arrivals.extend(columns.map(|((&receiver, &delay), &power)| Arrival {
             receiver: NodeId(receiver),
             delay,
-            power: Power::rounded_down(mean * scale),
+            power,
         }));
-        if Power::rounded_down(table.weakest * scale) < self.vanish {
+        if table.weakest < self.vanish {
             arrivals.retain(|arrival| arrival.power >= self.vanish);
         }
     }

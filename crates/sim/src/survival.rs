@@ -7,6 +7,7 @@ use chappe_core::Stream;
 
 use crate::frame::Frame;
 use crate::id::NodeId;
+use crate::level::NEVER;
 use crate::radio::{Radio, flag::INTERFERED};
 use crate::receiver::Receiver;
 use crate::rules::Rules;
@@ -66,14 +67,34 @@ pub(crate) fn survives(draw: f64, ln: f64) -> bool {
 
 /// Closes a stretch of constant interference of the frame being received.
 #[inline]
-pub(crate) fn close_stretch(rules: &Rules, radio: &mut Receiver<'_>, frame: &Frame, at: AirTime) {
+pub(crate) fn close_stretch(
+    (rules, draws): (&Rules, &Draws),
+    radio: &mut Receiver<'_>,
+    (frame, node): (&Frame, NodeId),
+    at: AirTime,
+) {
     let others = rules.noise.plus(radio.interference()).as_f64();
     let signal = radio.lock_power.as_f64();
     // Most stretches are perfect; this multiplication saves them the division and the curves. What is hopeless stays so.
     if signal < frame.bits.perfect * others && radio.ln_success > HOPELESS {
         radio.ln_success += ln_stretch(radio, frame, at, signal / others);
+        if radio.ln_success < DOUBTFUL && !survives(draws.of(frame, node), radio.ln_success) {
+            abandon(rules, radio);
+        }
     }
     radio.segment = at;
+}
+
+/// From this logarithm down it is worth asking whether a frame is lost already.
+const DOUBTFUL: f64 = -0.05;
+
+/// The frame being received is lost for certain: weak signals pass the radio unseen until it ends.
+#[inline]
+pub(crate) fn abandon(rules: &Rules, radio: &mut Receiver<'_>) {
+    radio.ln_success = f64::NEG_INFINITY;
+    if !rules.vigilant {
+        radio.harmless = NEVER;
+    }
 }
 
 /// The logarithm of the probability that the bits between the stretch's start and `at` survive.
@@ -106,7 +127,7 @@ pub(crate) fn judge_bits(
     }
     // The same draw against noise alone says whether the interference is to blame.
     let ratio = radio.lock_power.as_f64() / rules.noise.as_f64();
-    let alone = || rules.ln_alone(ratio, frame.mode, frame.octets);
+    let alone = || frame.ln_alone(ratio);
     Err(match radio.is(INTERFERED) && survives(draw, alone()) {
         true => Loss::Collision,
         false => Loss::Noise,
