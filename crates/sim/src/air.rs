@@ -134,6 +134,12 @@ impl<R: Recorder> Air<R> {
         self.receivers.levels[node.index()].alarm()
     }
 
+    /// Power of all signals present at a node.
+    #[cfg(test)]
+    pub(crate) fn energy(&self, node: NodeId) -> Power {
+        self.receivers.levels[node.index()].energy
+    }
+
     /// How late a transmission starts by itself.
     pub(crate) fn jitter(&self, node: NodeId, number: u64) -> Duration {
         let joint = self.reception.joint.as_ref();
@@ -144,9 +150,11 @@ impl<R: Recorder> Air<R> {
     #[inline]
     pub(crate) fn refresh_carrier(&mut self, node: NodeId, at: AirTime) -> bool {
         // Nothing has changed since signals pass it, or they would not.
-        if !self.receivers.levels[node.index()].is_looked_at() {
-            return false;
-        }
+        self.receivers.levels[node.index()].is_looked_at() && self.refresh_looked_at(node, at)
+    }
+
+    #[inline(never)]
+    fn refresh_looked_at(&mut self, node: NodeId, at: AirTime) -> bool {
         let carrier_sense = self.reception.rules.carrier_sense;
         let mut receiver = self.receivers.look(node, carrier_sense);
         let is_due = receiver.refresh(at, carrier_sense);

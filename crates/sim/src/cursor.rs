@@ -212,9 +212,6 @@ impl<R: Recorder> Cursor<'_, R> {
             .reception
             .arrive((self.frames, frame), &mut radio, edge);
         let is_locked = radio.lock == slot;
-        if is_locked {
-            self.reception.foresee(frame, &mut radio, node);
-        }
         let carrier = radio.refresh(at, carrier_sense);
         self.reception.look_away(&mut radio, at);
         let (energy, peeks) = (radio.level.energy, radio.peeks);

@@ -100,14 +100,15 @@ impl Passage {
         next: impl Fn(&Level, Power) -> (Power, bool, bool),
     ) -> usize {
         let sent = self.sent;
-        for (place, arrival) in arrivals.iter().enumerate() {
+        let mut rest = arrivals.iter();
+        while let [arrival, ..] = rest.as_slice() {
             let Some(level) = levels.get_mut(arrival.receiver.index()) else {
-                return place;
+                break;
             };
             let (energy, passes, crosses) = next(level, arrival.power);
             // One branch: which of the two stops it is random.
             if !(passes & (arrival.power < self.weaker)) {
-                return place;
+                break;
             }
             // No branch depends on the threshold: whether a faded signal crosses it is random, and no branch predictor
             // guesses it.
@@ -115,7 +116,8 @@ impl Passage {
             let at = AirTime(sent.0.wrapping_add(u64::from(arrival.delay)));
             level.crossed = if crosses { at } else { level.crossed };
             level.energy = energy;
+            rest.next();
         }
-        arrivals.len()
+        arrivals.len() - rest.len()
     }
 }

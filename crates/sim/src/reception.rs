@@ -33,6 +33,9 @@ pub(crate) struct Reception {
     link_losses: Option<LinkLosses>,
 }
 
+/// Stands for a draw that no one asked for: it survives whatever has a chance.
+const UNDRAWN: f64 = 0.0;
+
 /// What an arriving signal did.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Arrived {
@@ -144,10 +147,12 @@ impl Reception {
             return Arrived::Lost(edge.power, Loss::Collision);
         }
         // A receiver that stayed with a frame after a bad header would be deaf to the next one for a whole airtime.
-        if let Some(why) = self.header_lost(frame, edge.node, edge.power, before) {
-            return Arrived::Lost(edge.power, why);
-        }
+        let draw = match self.header_survives(frame, edge.node, edge.power, before) {
+            Ok(draw) => draw,
+            Err(why) => return Arrived::Lost(edge.power, why),
+        };
         radio.lock(edge.slot, edge.power, edge.at, before != Power::ZERO);
+        self.foresee(frame, radio, draw);
         Arrived::Locked
     }
 
@@ -171,7 +176,7 @@ impl Reception {
     /// overlapped is only asked of a frame that lost bits: a stretch that lost some began with a signal that was examined.
     /// A frame that is lost in noise alone is lost to noise, whatever else arrives.
     #[inline]
-    pub(crate) fn foresee(&self, frame: &Frame, radio: &mut Receiver<'_>, node: NodeId) {
+    fn foresee(&self, frame: &Frame, radio: &mut Receiver<'_>, draw: f64) {
         let least = match self.rules.judge {
             Judge::Curves if frame.parts.is_empty() => frame.bits.perfect,
             Judge::Threshold(ratio) => ratio,
@@ -185,10 +190,10 @@ impl Reception {
         let room = (power / least - self.rules.noise.as_f64()) * (1.0 - 1e-9);
         if room > 0.0 {
             radio.harmless = radio.lock_power.plus(Power::rounded_down(room));
-        } else if self.rules.judge == Judge::Curves && !radio.peeks && !frame.foreign {
+        } else if draw > UNDRAWN && !radio.peeks && !frame.foreign {
             // Its head may be good though, so radios that look at heads are not told.
             let ratio = power / self.rules.noise.as_f64();
-            if !survives(self.draws.of(frame, node), frame.ln_alone(ratio) * (1.0 - 1e-9)) {
+            if !survives(draw, frame.ln_alone(ratio) * (1.0 - 1e-9)) {
                 abandon(&self.rules, radio);
             }
         }
@@ -203,34 +208,34 @@ impl Reception {
         }
     }
 
-    /// Whether the noise and interference at a frame's beginning destroy its PHY header: the radio then does not stay with
-    /// the frame. The draw is the one that decides over the whole frame, which needs its header, so no probability
+    /// Whether its PHY header survives noise and interference at a frame's beginning: otherwise the radio does not stay with
+    /// the frame. Returns the draw, if it was asked for. The draw is the one that decides over the whole frame, which needs its header, so no probability
     /// changes. Only a header whose interference ends within it is judged a little too hard.
     #[inline]
-    fn header_lost(
+    fn header_survives(
         &self,
         frame: &Frame,
         node: NodeId,
         power: Power,
         before: Power,
-    ) -> Option<Loss> {
+    ) -> Result<f64, Loss> {
         if self.rules.judge != Judge::Curves {
-            return None;
+            return Ok(UNDRAWN);
         }
         let others = self.rules.noise.plus(before).as_f64();
         let power = power.as_f64();
         if power >= frame.bits.perfect_header * others {
-            return None;
+            return Ok(UNDRAWN);
         }
         let draw = self.draws.of(frame, node);
         let lost = |others: f64| !survives(draw, frame.bits.ln_header(power / others));
         if !lost(others) {
-            return None;
+            return Ok(draw);
         }
         // The same draw decides both: lost in noise alone means that the interference is not to blame.
         match before == Power::ZERO || lost(self.rules.noise.as_f64()) {
-            true => Some(Loss::Noise),
-            false => Some(Loss::Collision),
+            true => Err(Loss::Noise),
+            false => Err(Loss::Collision),
         }
     }
 
@@ -314,7 +319,7 @@ impl Reception {
             return Arrived::Lost(edge.power, Loss::TooWeak);
         }
         if edge.at.saturating_since(lock_started) < self.rules.search {
-            return self.search(radio, edge, (before, lock_power));
+            return self.search(radio, (frame, edge), (before, lock_power));
         }
         let why = match self.rules.judge {
             Judge::Curves | Judge::Threshold(_) => {
@@ -322,6 +327,7 @@ impl Reception {
                     && let Some(lost) = interrupt(radio)
                 {
                     radio.lock(edge.slot, sum, edge.at, before != Power::ZERO);
+                    self.foresee(frame, radio, UNDRAWN);
                     return Arrived::TookOver(lost, Loss::Captured);
                 }
                 Loss::PreambleMissed
@@ -350,7 +356,7 @@ impl Reception {
     fn search(
         &self,
         radio: &mut Receiver<'_>,
-        edge: Edge,
+        (frame, edge): (&Frame, Edge),
         (before, found): (Power, Power),
     ) -> Arrived {
         let is_stronger = edge.power > found;
@@ -367,6 +373,7 @@ impl Reception {
         };
         if locks {
             radio.lock(edge.slot, edge.power, edge.at, true);
+            self.foresee(frame, radio, UNDRAWN);
             return Arrived::TookOver(lost, Loss::Captured);
         }
         Arrived::LostBoth(lost, edge.power)
@@ -446,7 +453,10 @@ impl Reception {
         let why = match () {
             _ if sum < self.rules.heard => Some(Loss::TooWeak),
             _ if !self.rules.locks(sum, others) => Some(Loss::Collision),
-            _ => self.header_lost(frames.get(edge.slot), edge.node, sum, others),
+            _ => {
+                let frame = frames.get(edge.slot);
+                self.header_survives(frame, edge.node, sum, others).err()
+            }
         };
         if let Some(why) = why {
             return Arrived::Lost(edge.power, why);

@@ -121,6 +121,10 @@ pub(crate) fn judge_bits(
     if radio.ln_success == 0.0 {
         return Ok(());
     }
+    // Without anything that overlapped, only noise is left.
+    if radio.ln_success <= HOPELESS && !radio.is(INTERFERED) {
+        return Err(Loss::Noise);
+    }
     let draw = draws.of(frame, node);
     if survives(draw, radio.ln_success) {
         return Ok(());
