@@ -21,8 +21,8 @@ use crate::link_loss::LinkLosses;
 use crate::radio::{Radio, flag::*};
 use crate::receiver::{Receiver, Receivers};
 use crate::reception::{GoodHead, Reception, interrupt};
-use crate::spread::Departure;
-use crate::{Accounts, AirTime, Loss, Medium, Power, Recorder};
+use crate::spread::{Arrival, Departure};
+use crate::{Accounts, AirTime, Loss, Medium, Position, Power, Recorder};
 
 /// The air with all radios in it.
 #[derive(Debug)]
@@ -180,9 +180,10 @@ impl<R: Recorder> Air<R> {
             number: frame.number,
             octets: frame.octets,
         };
-        let (arrivals, ratios) = (&mut frame.arrivals, &mut frame.ratios);
+        let (arrivals, ratios) = (&mut frame.own_arrivals, &mut frame.ratios);
         let vanish = self.reception.rules.vanish;
-        let vanished = self.medium.spread(departure, vanish, arrivals, ratios);
+        let spread = self.medium.spread(departure, vanish, arrivals, ratios);
+        frame.row = spread.row;
         let (source, foreign) = (frame.source, frame.foreign);
         self.ledger.digest.mix(at.0);
         let numbers = source.number() << 40 ^ frame.number << 16 ^ frame.octets as u64;
@@ -192,17 +193,28 @@ impl<R: Recorder> Air<R> {
             false => self.drop_cut(slot),
         };
         if foreign {
-            let place = self.medium.place(source);
-            self.ledger
-                .report_interference(self.frames.get(slot), place);
-            return;
+            return self.report_interference(slot, self.medium.place(source));
         }
-        self.ledger.sent(self.frames.get(slot), vanished, cut);
+        let frame = self.frames.get(slot);
+        let arrivals = arrivals_of(&self.medium, frame).len();
+        self.ledger.sent(frame, arrivals, [spread.vanished, cut]);
         // Half duplex. Booked after the frame's own digest words: the order is part of the digest.
         self.give_up(source, at, Loss::Transmitting);
         self.switch(source, at, TRANSMITTING, true);
         self.ledger.report_sent(self.frames.get(slot));
-        self.ledger.report_interference(self.frames.get(slot), None);
+        self.report_interference(slot, None);
+    }
+
+    fn report_interference(&mut self, slot: Slot, place: Option<Position>) {
+        let frame = self.frames.get(slot);
+        let arrivals = arrivals_of(&self.medium, frame);
+        self.ledger.report_interference((frame, arrivals), place);
+    }
+
+    /// The receivers that a frame in flight reaches.
+    #[inline]
+    pub(crate) fn arrivals<'a>(&'a self, frame: &'a Frame) -> &'a [Arrival] {
+        arrivals_of(&self.medium, frame)
     }
 
     /// No signal passes between two nodes from now on, or signals do again.
@@ -227,22 +239,26 @@ impl<R: Recorder> Air<R> {
     fn drop_cut(&mut self, slot: Slot) -> u64 {
         let (frame, cuts) = (self.frames.get_mut(slot), &self.cuts);
         let source = frame.source;
+        if let Some(row) = frame.row.take() {
+            frame.own_arrivals.clear();
+            frame.own_arrivals.extend_from_slice(self.medium.steady(row));
+        }
         let open = |receiver: NodeId| {
             let pair = (source.min(receiver), source.max(receiver));
             cuts.binary_search(&pair).is_err()
         };
-        let before = frame.arrivals.len();
+        let before = frame.own_arrivals.len();
         // The ratios first: which of them belong to open links shows only beside all arrivals.
         if !frame.ratios.is_empty() {
-            let mut receivers = frame.arrivals.iter();
+            let mut receivers = frame.own_arrivals.iter();
             frame.ratios.retain(|_| {
                 receivers
                     .next()
                     .is_some_and(|arrival| open(arrival.receiver))
             });
         }
-        frame.arrivals.retain(|arrival| open(arrival.receiver));
-        (before - frame.arrivals.len()) as u64
+        frame.own_arrivals.retain(|arrival| open(arrival.receiver));
+        (before - frame.own_arrivals.len()) as u64
     }
 
     /// What became of all frames so far. Walks over all radios and frames in flight.
@@ -250,7 +266,7 @@ impl<R: Recorder> Air<R> {
         let counters = &self.ledger.counters;
         let counts = |frame: &&Frame| frame.counts();
         let coming = self.frames.flying().filter(counts);
-        let coming = coming.map(|frame| frame.arrivals.len() - frame.started as usize);
+        let coming = coming.map(|frame| self.arrivals(frame).len() - frame.started as usize);
         let locks = self.receivers.iter().filter(|radio| !radio.lock.is_none());
         let held = locks.filter(|radio| self.frames.get(radio.lock).counts());
         Accounts {
@@ -292,6 +308,7 @@ impl<R: Recorder> Air<R> {
             key,
             limits,
             frames: &self.frames,
+            arrivals: arrivals_of(&self.medium, self.frames.get(slot)),
             receivers: &mut self.receivers,
             reception: &mut self.reception,
             ledger: &mut self.ledger,
@@ -382,7 +399,7 @@ impl<R: Recorder> Air<R> {
         // The signals that have begun here and not ended are those between a frame's two cursors.
         let present = |frame: &Frame| {
             let passing = frame.ended as usize..frame.started as usize;
-            let here = frame.arrivals[passing]
+            let here = self.arrivals(frame)[passing]
                 .iter()
                 .filter(|arrival| arrival.receiver == node);
             here.fold(Power::ZERO, |sum, arrival| {
@@ -405,6 +422,15 @@ impl<R: Recorder> Air<R> {
         let mut radio = self.receiver(node);
         radio.channel = channel;
         radio.level.energy = energy;
+    }
+}
+
+/// The receivers that a frame reaches.
+#[inline]
+fn arrivals_of<'a>(medium: &'a Medium, frame: &'a Frame) -> &'a [Arrival] {
+    match frame.row {
+        Some(row) => medium.steady(row),
+        None => &frame.own_arrivals,
     }
 }
 

@@ -12,7 +12,7 @@ use crate::level::{NEVER, Passage};
 use crate::radio::flag::*;
 use crate::receiver::Receivers;
 use crate::reception::{Arrived, Completed, Reception};
-use crate::spread::{Arrival, until};
+use crate::spread::{Arrival, timely};
 use crate::{AirTime, Loss, Power, Recorder};
 
 /// How far a cursor may go.
@@ -31,6 +31,8 @@ pub(crate) struct Cursor<'a, R> {
     pub(crate) key: Key,
     pub(crate) limits: Limits,
     pub(crate) frames: &'a Frames,
+    /// The receivers of the frame.
+    pub(crate) arrivals: &'a [Arrival],
     pub(crate) receivers: &'a mut Receivers,
     pub(crate) reception: &'a mut Reception,
     pub(crate) ledger: &'a mut Ledger<R>,
@@ -57,15 +59,16 @@ impl<R: Recorder> Cursor<'_, R> {
             weaker: if unseen { examined } else { Power::ZERO },
             carrier_sense,
         };
-        let timely = until(&frame.arrivals, frame.begin, self.limits.last);
         let first = frame.started as usize;
+        let count = timely(self.arrivals, first, frame.begin, self.limits.last);
+        let timely = &self.arrivals[..count];
         // Those that booked their losses themselves.
         let (mut place, mut booked) = (first, 0);
         let event = loop {
             if let Some(arrivals) = timely.get(place..) {
                 place += passage.rise(&mut self.receivers.levels, arrivals);
             }
-            let Some(arrival) = frame.arrivals.get(place) else {
+            let Some(arrival) = self.arrivals.get(place) else {
                 break CursorEvent::Done;
             };
             let edge = self.edge(arrival, place, frame.begin);
@@ -128,13 +131,14 @@ impl<R: Recorder> Cursor<'_, R> {
             weaker: if unseen { weaker } else { Power::ZERO },
             carrier_sense,
         };
-        let timely = until(&frame.arrivals, end, self.limits.last);
         let mut place = frame.ended as usize;
+        let count = timely(self.arrivals, place, end, self.limits.last);
+        let timely = &self.arrivals[..count];
         let event = loop {
             if let Some(arrivals) = timely.get(place..) {
                 place += passage.fall(&mut self.receivers.levels, arrivals);
             }
-            let Some(arrival) = frame.arrivals.get(place) else {
+            let Some(arrival) = self.arrivals.get(place) else {
                 break CursorEvent::Done;
             };
             let edge = self.edge(arrival, place, end);

@@ -23,7 +23,7 @@ impl<R: Recorder> Engine<R> {
         let cursor = |at, kind| Key::with_slot(at, kind, frame.source, (frame.number, slot));
         // Into the heap: the short list is for cursors that come up soon, and this one waits a whole airtime.
         self.queue.push(cursor(frame.end(), Kind::FrameEnd));
-        if let Some(first) = frame.arrivals.first() {
+        if let Some(first) = self.air.arrivals(frame).first() {
             let at = first.time(frame.begin);
             self.queue.push_cursor(cursor(at, Kind::FrameStart));
         }

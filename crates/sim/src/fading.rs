@@ -135,6 +135,9 @@ fn rician(log: &Logarithm, k: f64, bits: u64) -> f64 {
     (x * x + y * y) / (2.0 * (k + 1.0))
 }
 
+/// Links whose random bits are looked at together.
+pub(crate) const FEW: usize = 64;
+
 /// Bits of a position in the stream: 16 for each node, 5 for the channel, 27 for the block.
 const CHANNEL_SHIFT: u32 = 27;
 const BLOCK_MASK: u64 = (1 << CHANNEL_SHIFT) - 1;
@@ -155,15 +158,19 @@ pub(crate) struct Block(u64);
 /// The part of a position that all links of one frame share.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pairs {
-    block: u64,
     from: u64,
+    /// With this transmitter as the lesser and as the greater number of a pair.
+    lesser: u64,
+    greater: u64,
 }
 
 impl Block {
     pub(crate) fn from(self, node: NodeId) -> Pairs {
+        let from = node.number() & 0xffff;
         Pairs {
-            block: self.0,
-            from: node.number() & 0xffff,
+            from,
+            lesser: from << 48 | self.0,
+            greater: from << 32 | self.0,
         }
     }
 }
@@ -189,8 +196,28 @@ impl Fader {
     pub(crate) fn bits(&self, pairs: Pairs, to: NodeId) -> u64 {
         let to = to.number() & 0xffff;
         // Ordered, because the channel is reciprocal: both directions fade alike.
-        let pair = pairs.from.min(to) << 16 | pairs.from.max(to);
-        self.stream.at(pair << 32 | pairs.block)
+        let (upper, lower) = (to << 32 | pairs.lesser, to << 48 | pairs.greater);
+        let position = if to > pairs.from { upper } else { lower };
+        self.stream.at(position)
+    }
+
+    /// Those of a few receivers whose random bits reach `least`, which is as long: their places. Without a branch on the bits,
+    /// which no predictor guesses.
+    #[inline(never)]
+    pub(crate) fn reached(
+        &self,
+        pairs: Pairs,
+        receivers: &[u32],
+        least: &[u32],
+        places: &mut [u8; FEW],
+    ) -> usize {
+        let (mut place, mut count) = (0u8, 0usize);
+        for (&receiver, &least) in receivers.iter().zip(least).take(FEW) {
+            places[count % FEW] = place;
+            place = place.wrapping_add(1);
+            count += usize::from((self.bits(pairs, NodeId(receiver)) >> 32) as u32 >= least);
+        }
+        count.min(FEW)
     }
 
     /// The Rayleigh gain made of random bits.

@@ -5,7 +5,7 @@ use chappe_core::{Duration, Mode, Rate};
 use crate::error_curve::{ErrorCurve, ErrorCurves};
 use crate::id::{NodeId, Slot};
 use crate::part::Part;
-use crate::spread::Arrival;
+use crate::spread::{Arrival, SteadyRow};
 use crate::{AirTime, Oqpsk, Power};
 
 /// One transmission: waiting for its start, or on its way past the receivers.
@@ -29,8 +29,10 @@ pub(crate) struct Frame {
     /// Octets of `buffer` that are the PSDU.
     pub(crate) len: usize,
     pub(crate) buffer: Vec<u8>,
-    /// The receivers it reaches, nearest first. The cursors rely on this order: it is that of time.
-    pub(crate) arrivals: Vec<Arrival>,
+    /// The receivers it reaches, nearest first, unless they stand in a row of the medium: ask
+    /// [`Air::arrivals`](crate::air::Air::arrivals). The cursors rely on this order: it is that of time.
+    pub(crate) own_arrivals: Vec<Arrival>,
+    pub(crate) row: Option<SteadyRow>,
     /// The subframes of an A-MPDU; empty for any other frame.
     pub(crate) parts: Vec<Part>,
     /// Delivery ratios beside the arrivals, in a measured medium.
@@ -154,7 +156,8 @@ impl Frame {
             content: 0,
             len: 0,
             buffer: vec![0; buffer],
-            arrivals: Vec::new(),
+            own_arrivals: Vec::new(),
+            row: None,
             parts: Vec::new(),
             ratios: Vec::new(),
             started: 0,
@@ -211,7 +214,7 @@ impl Frames {
             Slot(self.slots.len() as u32 - 1)
         });
         let frame = self.get_mut(slot);
-        // `arrivals` and `buffer` keep their memory: both are overwritten before they are read.
+        // `own_arrivals` and `buffer` keep their memory: both are overwritten before they are read.
         (frame.started, frame.ended) = (0, 0);
         (frame.flying, frame.noise, frame.truncated) = (false, false, false);
         frame.foreign = false;
@@ -243,7 +246,7 @@ impl Frames {
         let of = |frame: &Frame| {
             size_of::<Frame>()
                 + frame.buffer.capacity()
-                + frame.arrivals.capacity() * size_of::<Arrival>()
+                + frame.own_arrivals.capacity() * size_of::<Arrival>()
                 + frame.ratios.capacity() * 4
                 + frame.parts.capacity() * size_of::<Part>()
         };

@@ -4,6 +4,7 @@ use crate::digest::Digest;
 use crate::frame::Frame;
 use crate::id::NodeId;
 use crate::reception::Interrupted;
+use crate::spread::Arrival;
 use crate::{
     AirTime, Counters, Heard, Interference, Loss, NodeCounters, Position, Power, Receivers,
     Recorder, Sent, Switched,
@@ -46,14 +47,15 @@ impl<R: Recorder> Ledger<R> {
         &mut self.counters.nodes[node.index()]
     }
 
-    /// A frame leaves its antenna. `vanished` signals were too weak to be followed, `cut` links carry none.
-    pub(crate) fn sent(&mut self, frame: &Frame, vanished: u64, cut: u64) {
+    /// A frame leaves its antenna for `arrivals` receivers. `vanished` signals were too weak to be followed, `cut` links
+    /// carry none.
+    pub(crate) fn sent(&mut self, frame: &Frame, arrivals: usize, [vanished, cut]: [u64; 2]) {
         self.digest.bytes(frame.psdu());
         let own = &mut self.counters.nodes[frame.source.index()];
         if frame.counts() {
             self.counters.lost.add(Loss::TooWeak, vanished);
             self.counters.lost.add(Loss::LinkCut, cut);
-            self.counters.owed += frame.arrivals.len() as u64 + vanished + cut;
+            self.counters.owed += arrivals as u64 + vanished + cut;
             self.counters.frames += 1;
             own.frames += 1;
         }
@@ -100,7 +102,11 @@ impl<R: Recorder> Ledger<R> {
     }
 
     /// The recorder hears of a signal that is no frame of the network, from an interferer that stands at `place` or from a node.
-    pub(crate) fn report_interference(&mut self, frame: &Frame, place: Option<Position>) {
+    pub(crate) fn report_interference(
+        &mut self,
+        (frame, arrivals): (&Frame, &[Arrival]),
+        place: Option<Position>,
+    ) {
         if !self.reports_frames() || frame.counts() {
             return;
         }
@@ -113,7 +119,7 @@ impl<R: Recorder> Ledger<R> {
             channel: frame.channel,
             place,
         };
-        let receivers = Receivers::new(frame.begin, &frame.arrivals);
+        let receivers = Receivers::new(frame.begin, arrivals);
         self.recorder.interfered(&burst, receivers);
     }
 

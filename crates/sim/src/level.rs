@@ -110,11 +110,10 @@ impl Passage {
             if !(passes & (arrival.power < self.weaker)) {
                 break;
             }
-            // No branch depends on the threshold: whether a faded signal crosses it is random, and no branch predictor
-            // guesses it.
-            // Does not wrap: it did not for the last arrival.
-            let at = AirTime(sent.0.wrapping_add(u64::from(arrival.delay)));
-            level.crossed = if crosses { at } else { level.crossed };
+            if crosses {
+                // Does not wrap: the time was compared with a limit.
+                level.crossed = AirTime(sent.0.wrapping_add(u64::from(arrival.delay)));
+            }
             level.energy = energy;
             rest.next();
         }

@@ -4,9 +4,11 @@ use std::ops::Range;
 
 use chappe_core::{Db, Dbm, Purpose, Seed, Stream};
 
+use crate::id::NodeId;
 use crate::path_loss::LIGHT;
 use crate::position::distance;
 use crate::power::MILLIWATT;
+use crate::spread::Arrival;
 use crate::{Antennas, Fading, LinkPowers, Position, Power, Profile, Selectivity};
 
 /// Compressed rows, one for each transmitter; within a row ordered by (delay, receiver).
@@ -18,17 +20,18 @@ pub(crate) struct Links {
     /// far ones after it are tested by `least` first.
     near: Vec<u32>,
     /// For each link, where a profile has a vanishing point: the least upper half of its random bits with which its signal
-    /// may not vanish. Zero lets all pass. Empty without fading.
+    /// may not vanish. Zero lets all pass.
     pub(crate) least: Vec<u32>,
-    /// Receiver of each link.
+    /// Receiver of each link that fades.
     pub(crate) receiver: Vec<u32>,
-    /// Propagation delay of each link in nanoseconds.
+    /// Propagation delay of each link that fades, in nanoseconds.
     pub(crate) delay: Vec<u32>,
     /// Mean power at the receiver in zeptowatts, at the transmitter's usual power.
     pub(crate) mean: Vec<f64>,
-    /// The same as a signal has it without fading; empty with fading, where each signal has its own.
-    pub(crate) power: Vec<Power>,
-    /// The least of these.
+    /// Without fading, the signals of all frames that are sent at the usual power. They take the place of the three columns above,
+    /// and a frame in flight does not copy them.
+    pub(crate) steady: Vec<Arrival>,
+    /// The least power of these.
     pub(crate) weakest: Power,
     fading: Fading,
 }
@@ -82,7 +85,22 @@ impl Links {
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.receiver.len()
+        self.mean.len()
+    }
+
+    /// Whether links do not fade.
+    #[inline]
+    pub(crate) fn is_steady(&self) -> bool {
+        self.fading == Fading::None
+    }
+
+    /// The node at which a link ends, and how late signals are there.
+    #[inline]
+    pub(crate) fn end(&self, link: usize) -> (NodeId, u32) {
+        match self.is_steady() {
+            true => (self.steady[link].receiver, self.steady[link].delay),
+            false => (NodeId(self.receiver[link]), self.delay[link]),
+        }
     }
 
     pub(crate) fn rows(&self) -> u32 {
@@ -92,7 +110,7 @@ impl Links {
     /// The place of the link from `transmitter` to `receiver`, if there is one.
     pub(crate) fn find(&self, transmitter: u32, receiver: u32) -> Option<usize> {
         self.row(transmitter)
-            .find(|&link| self.receiver[link] == receiver)
+            .find(|&link| self.end(link).0 == NodeId(receiver))
     }
 
     /// Starts a table whose rows are added in order by [`Links::push_row`].
@@ -106,7 +124,7 @@ impl Links {
             receiver: Vec::new(),
             delay: Vec::new(),
             mean: Vec::new(),
-            power: Vec::new(),
+            steady: Vec::new(),
             weakest: Power(u64::MAX),
             fading,
         }
@@ -123,19 +141,23 @@ impl Links {
             if bits < RATHER {
                 near = place as u32 + 1;
             }
-            self.receiver.push(receiver);
-            self.delay.push(delay);
             self.mean.push(mean);
-            if self.fading == Fading::None {
+            if self.is_steady() {
                 let power = Power::rounded_down(mean);
-                self.power.push(power);
                 self.weakest = self.weakest.min(power);
+                self.steady.push(Arrival {
+                    receiver: NodeId(receiver),
+                    delay,
+                    power,
+                });
             } else {
+                self.receiver.push(receiver);
+                self.delay.push(delay);
                 self.least.push(bits);
             }
         }
         self.near.push(near);
-        self.first.push(self.receiver.len() as u32);
+        self.first.push(self.mean.len() as u32);
     }
 
     /// All links from `sources` to nodes at `receivers` on one channel.
@@ -175,7 +197,7 @@ impl Links {
             column.shrink_to_fit();
         }
         links.mean.shrink_to_fit();
-        links.power.shrink_to_fit();
+        links.steady.shrink_to_fit();
         links
     }
 
@@ -208,7 +230,7 @@ impl Links {
         self.receiver.clear();
         self.delay.clear();
         self.mean.clear();
-        self.power.clear();
+        self.steady.clear();
         self.weakest = Power(u64::MAX);
         self.least.clear();
     }
@@ -216,8 +238,8 @@ impl Links {
     /// Octets that the table takes.
     pub(crate) fn octets(&self) -> usize {
         let columns = self.receiver.capacity() + self.delay.capacity() + self.least.capacity();
-        let wide = self.mean.capacity() + self.power.capacity();
-        self.first.capacity() * 8 + columns * 4 + wide * 8
+        let steady = self.steady.capacity() * size_of::<Arrival>();
+        self.first.capacity() * 8 + columns * 4 + self.mean.capacity() * 8 + steady
     }
 }
 
@@ -488,7 +510,8 @@ mod tests {
             );
             assert!(grid.len() > 1000 && grid.len() < 300 * 299);
             assert_eq!(grid.first, brute.first);
-            assert_eq!(grid.receiver, brute.receiver);
+            let ends = |links: &Links| Vec::from_iter((0..links.len()).map(|link| links.end(link)));
+            assert_eq!(ends(&grid), ends(&brute));
             assert_eq!(grid.mean, brute.mean);
         }
     }

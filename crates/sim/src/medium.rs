@@ -10,7 +10,7 @@ use crate::links::{Law, Links, Source};
 use crate::moving::Moving;
 use crate::power::MILLIWATT;
 use crate::rules::Rules;
-use crate::spread::{Arrival, Departure, NEVER, Row};
+use crate::spread::{Arrival, Departure, NEVER, Row, Spread, SteadyRow};
 use crate::{
     AirTime, Antennas, Capture, Error, Fading, LinkPowers, LinkTrace, Lock, Matrix, Motion,
     PathLoss, Position, Power, Profile, Rule, Search,
@@ -276,9 +276,7 @@ impl Medium {
         } else {
             0..0
         };
-        table.receiver[row]
-            .iter()
-            .map(|&receiver| receiver as usize)
+        row.map(|link| table.end(link).0.index())
     }
 
     /// Mean power at `rx` of a frame from `tx`, without fading; minus infinity where no link exists. A matrix
@@ -340,7 +338,7 @@ impl Medium {
         let links = nodes.flat_map(move |from| table.row(from).map(move |link| (from, link)));
         links.map(move |(from, link)| LinkView {
             from: from as usize,
-            to: table.receiver[link] as usize,
+            to: table.end(link).0.index(),
             power: match measured {
                 true => Dbm(f64::NAN),
                 false => Dbm(10.0 * libm::log10(table.mean[link] / MILLIWATT)),
@@ -361,7 +359,7 @@ impl Medium {
         let links = nodes.flat_map(move |from| table.row(from).map(move |link| (from, link)));
         links.map(move |(from, link)| {
             let prr = self.prr_of(table, link, mode, octets);
-            (from as usize, table.receiver[link] as usize, prr)
+            (from as usize, table.end(link).0.index(), prr)
         })
     }
 
@@ -518,15 +516,15 @@ impl Medium {
         self.fader = Fader::new(self.profile.fading, self.profile.coherence, seed);
     }
 
-    /// Fills in who a transmission arrives at and how strongly, in order of arrival, and how many signals that a
-    /// link exists for vanished. `ratios` is filled for a matrix only.
+    /// Fills in who a transmission arrives at and how strongly, in order of arrival, unless that stands in a table.
+    /// `ratios` is filled for a matrix only.
     pub(crate) fn spread(
         &mut self,
         departure: Departure,
         vanish: Power,
         arrivals: &mut Vec<Arrival>,
         ratios: &mut Vec<f32>,
-    ) -> u64 {
+    ) -> Spread {
         arrivals.clear();
         ratios.clear();
         let Departure {
@@ -538,7 +536,16 @@ impl Medium {
         } = departure;
         if let Space::Measured { .. } = self.space {
             self.spread_measured(departure, arrivals, ratios);
-            return 0;
+            return Spread::default();
+        }
+        if self.moving.is_none()
+            && scale == 1.0
+            && let Some(row) = self.steady_row(source, channel, vanish)
+        {
+            return Spread {
+                row: Some(row),
+                vanished: 0,
+            };
         }
         let fader = &self.fader;
         let (table, number) = match (&mut self.moving, &self.space) {
@@ -570,8 +577,8 @@ impl Medium {
         let row = Row { table, vanish };
         let links = far.end - near.start;
         match law {
-            Fading::None if scale == 1.0 && fader.law == Fading::None => {
-                row.fill_steady(near.start..far.end, arrivals);
+            Fading::None if table.is_steady() => {
+                row.fill_steady(near.start..far.end, arrivals, scale);
             }
             Fading::None => row.fill(near.start..far.end, arrivals, |_, mean| mean * scale),
             Fading::Rayleigh => {
@@ -579,17 +586,42 @@ impl Medium {
                 row.fill(near, arrivals, |to, mean| {
                     mean * gain(fader.bits(pairs, to))
                 });
-                row.fill_far(far, arrivals, |to| fader.bits(pairs, to), gain);
+                row.fill_far(far, arrivals, (fader, pairs), gain);
             }
             Fading::GlomosimRayleigh | Fading::Rician { .. } => {
                 let gain = |bits| fader.gain_of(bits) * scale;
                 row.fill(near, arrivals, |to, mean| {
                     mean * gain(fader.bits(pairs, to))
                 });
-                row.fill_far(far, arrivals, |to| fader.bits(pairs, to), gain);
+                row.fill_far(far, arrivals, (fader, pairs), gain);
             }
         }
-        (links - arrivals.len()) as u64
+        Spread {
+            row: None,
+            vanished: (links - arrivals.len()) as u64,
+        }
+    }
+
+    /// The row of a source whose signals do not fade, if none of the table vanishes.
+    #[inline]
+    fn steady_row(&self, source: NodeId, channel: u8, vanish: Power) -> Option<SteadyRow> {
+        let table = self.table(channel);
+        if !table.is_steady() || table.weakest < vanish {
+            return None;
+        }
+        let row = table.row(source.0);
+        Some(SteadyRow {
+            table: self.table_of[usize::from(channel)].saturating_sub(1),
+            first: row.start as u32,
+            end: row.end as u32,
+        })
+    }
+
+    /// The signals of a row.
+    #[inline]
+    pub(crate) fn steady(&self, row: SteadyRow) -> &[Arrival] {
+        let table = &self.tables[usize::from(row.table)];
+        &table.steady[row.first as usize..row.end as usize]
     }
 
     fn spread_measured(
@@ -600,9 +632,10 @@ impl Medium {
     ) {
         let table = self.table(departure.channel);
         for link in table.row(departure.source.0) {
+            let (receiver, delay) = table.end(link);
             arrivals.push(Arrival {
-                receiver: NodeId(table.receiver[link]),
-                delay: table.delay[link],
+                receiver,
+                delay,
                 power: Power(table.mean[link] as u64),
             });
             ratios.push(self.ratio(link, departure.begin, departure.number, departure.octets));

@@ -629,7 +629,7 @@ impl Reception {
             // A measured ratio does not say where bits were lost: evenly, then.
             Judge::Overlap => {
                 let receiver = |arrival: &Arrival| arrival.receiver == node;
-                let place = frame.arrivals.iter().position(receiver)?;
+                let place = frame.own_arrivals.iter().position(receiver)?;
                 let ratio = f64::from(*frame.ratios.get(place)?);
                 let share = octets as f64 / frame.octets as f64;
                 ratio > 0.0 && draw() <= libm::exp(share * libm::log(ratio))

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use crate::fading::{FEW, Fader, Pairs};
 use crate::id::NodeId;
 use crate::links::Links;
 use crate::{AirTime, Power};
@@ -45,12 +46,17 @@ impl Arrival {
     }
 }
 
-/// Those of a frame's arrivals, nearest first, at which a bit that leaves the transmitter at `sent` is until `last`.
+/// How many of a frame's arrivals, nearest first, a bit that leaves the transmitter at `sent` reaches until `last`. It is known
+/// to reach the first `known`.
 #[inline]
-pub(crate) fn until(arrivals: &[Arrival], sent: AirTime, last: AirTime) -> &[Arrival] {
+pub(crate) fn timely(arrivals: &[Arrival], known: usize, sent: AirTime, last: AirTime) -> usize {
     match arrivals.last() {
-        Some(arrival) if arrival.time(sent) <= last => arrivals,
-        _ => &arrivals[..arrivals.partition_point(|arrival| arrival.time(sent) <= last)],
+        Some(arrival) if arrival.time(sent) <= last => arrivals.len(),
+        // One after another: where other events come in between, they mostly come soon.
+        _ => {
+            let rest = arrivals.get(known..).unwrap_or_default().iter();
+            known + rest.take_while(|arrival| arrival.time(sent) <= last).count()
+        }
     }
 }
 
@@ -65,6 +71,23 @@ pub(crate) struct Departure {
     /// The source's own count of frames.
     pub(crate) number: u64,
     pub(crate) octets: usize,
+}
+
+/// What became of a transmission.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Spread {
+    /// Its signals are those of a row of a table.
+    pub(crate) row: Option<SteadyRow>,
+    /// How many signals that a link exists for vanished.
+    pub(crate) vanished: u64,
+}
+
+/// A row of [`Links::steady`], and which table it is in.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SteadyRow {
+    pub(crate) table: u8,
+    pub(crate) first: u32,
+    pub(crate) end: u32,
 }
 
 /// The ratio of a link that is sensed and never delivers.
@@ -107,42 +130,41 @@ impl Row<'_> {
         arrivals.truncate(kept + count);
     }
 
-    /// The same for links that do not fade, at their usual power: none vanishes, as a rule.
-    #[inline]
-    pub(crate) fn fill_steady(&self, links: Range<usize>, arrivals: &mut Vec<Arrival>) {
+    /// The same for a table whose links do not fade.
+    pub(crate) fn fill_steady(
+        &self,
+        links: Range<usize>,
+        arrivals: &mut Vec<Arrival>,
+        scale: f64,
+    ) {
         let table = self.table;
-        let columns = table.receiver[links.clone()]
-            .iter()
-            .zip(&table.delay[links.clone()])
-            .zip(&table.power[links]);
-        arrivals.extend(columns.map(|((&receiver, &delay), &power)| Arrival {
-            receiver: NodeId(receiver),
-            delay,
-            power,
-        }));
-        if table.weakest < self.vanish {
-            arrivals.retain(|arrival| arrival.power >= self.vanish);
-        }
+        let steady = table.steady[links.clone()].iter();
+        let scaled = steady.zip(&table.mean[links]).map(|(arrival, mean)| Arrival {
+            power: Power::rounded_down(mean * scale),
+            ..*arrival
+        });
+        arrivals.extend(scaled.filter(|arrival| arrival.power >= self.vanish));
     }
 
-    /// The same for links whose signals mostly vanish: their random bits show it, before any logarithm.
+    /// The same for links whose signals mostly vanish: their random bits show it, before any logarithm. The bits of the few
+    /// others are worked out again.
     #[inline]
     pub(crate) fn fill_far(
         &self,
         links: Range<usize>,
         arrivals: &mut Vec<Arrival>,
-        bits: impl Fn(NodeId) -> u64,
+        (fader, pairs): (&Fader, Pairs),
         gain: impl Fn(u64) -> f64,
     ) {
-        let table = self.table;
-        let columns = table.receiver[links.clone()]
-            .iter()
-            .zip(&table.least[links.clone()])
-            .zip(links);
-        for ((&receiver, &least), link) in columns {
-            let receiver = NodeId(receiver);
-            let bits = bits(receiver);
-            if (bits >> 32) as u32 >= least {
+        let (table, mut places) = (self.table, [0; FEW]);
+        for first in links.clone().step_by(FEW) {
+            let few = first..links.end.min(first + FEW);
+            let (receivers, least) = (&table.receiver[few.clone()], &table.least[few]);
+            let count = fader.reached(pairs, receivers, least, &mut places);
+            for &place in &places[..count] {
+                let link = first + usize::from(place);
+                let receiver = NodeId(table.receiver[link]);
+                let bits = fader.bits(pairs, receiver);
                 // `least` errs on the low side, so the power is still compared.
                 let power = Power::rounded_down(table.mean[link] * gain(bits));
                 if power >= self.vanish {
