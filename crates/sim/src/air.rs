@@ -241,7 +241,9 @@ impl<R: Recorder> Air<R> {
         let source = frame.source;
         if let Some(row) = frame.row.take() {
             frame.own_arrivals.clear();
-            frame.own_arrivals.extend_from_slice(self.medium.steady(row));
+            frame
+                .own_arrivals
+                .extend_from_slice(self.medium.steady(row));
         }
         let open = |receiver: NodeId| {
             let pair = (source.min(receiver), source.max(receiver));

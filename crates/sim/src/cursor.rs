@@ -249,9 +249,7 @@ impl<R: Recorder> Cursor<'_, R> {
         let Edge { node, at, .. } = edge;
         let carrier_sense = self.reception.rules.carrier_sense;
         let mut radio = self.receivers.look(node, carrier_sense);
-        let completed = self
-            .reception
-            .leave((self.frames, frame), &mut radio, edge);
+        let completed = self.reception.leave((self.frames, frame), &mut radio, edge);
         let carrier = radio.refresh(at, carrier_sense);
         self.reception.look_away(&mut radio, at);
         let energy = radio.level.energy;

@@ -55,9 +55,9 @@ pub enum Search {
     Brute,
 }
 
-/// `least` of a link whose signals survive three times in ten. Below that, a branch on the bits is predicted well enough
-/// to cost less than the logarithm that it saves.
-const RATHER: u32 = (0.7 * 4_294_967_296.0) as u32;
+/// `least` of a link whose signals survive every other time. Below that, looking at the bits first costs less than
+/// the logarithms that it saves.
+const RATHER: u32 = 1 << 31;
 
 /// Shadowing beyond this many deviations is cut: the cells of the grid are as wide as the longest link.
 const SHADOWING_MAX: f64 = 4.0;

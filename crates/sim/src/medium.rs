@@ -121,7 +121,11 @@ impl Medium {
         search: Search,
     ) -> Result<Medium, Error> {
         let mut medium = Medium::geometric_by(&motion.start(), profile, seed, search)?;
-        medium.moving = Some(Box::new(Moving::new(motion.clone(), search, profile.fading)));
+        medium.moving = Some(Box::new(Moving::new(
+            motion.clone(),
+            search,
+            profile.fading,
+        )));
         Ok(medium)
     }
 

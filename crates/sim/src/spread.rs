@@ -55,7 +55,10 @@ pub(crate) fn timely(arrivals: &[Arrival], known: usize, sent: AirTime, last: Ai
         // One after another: where other events come in between, they mostly come soon.
         _ => {
             let rest = arrivals.get(known..).unwrap_or_default().iter();
-            known + rest.take_while(|arrival| arrival.time(sent) <= last).count()
+            known
+                + rest
+                    .take_while(|arrival| arrival.time(sent) <= last)
+                    .count()
         }
     }
 }
@@ -108,41 +111,39 @@ impl Row<'_> {
         arrivals: &mut Vec<Arrival>,
         power: impl Fn(NodeId, f64) -> f64,
     ) {
-        let kept = arrivals.len();
-        arrivals.resize(kept + links.len(), Arrival::default());
-        let (room, mut count) = (&mut arrivals[kept..], 0);
-        let table = self.table;
-        let columns = table.receiver[links.clone()]
-            .iter()
-            .zip(&table.delay[links.clone()])
-            .zip(&table.mean[links]);
-        for ((&receiver, &delay), &mean) in columns {
-            let receiver = NodeId(receiver);
-            let power = Power::rounded_down(power(receiver, mean));
-            room[count] = Arrival {
-                receiver,
-                delay,
-                power,
-            };
-            // Every link is stored; one that vanishes is overwritten by the next.
-            count += usize::from(power >= self.vanish);
+        let (table, mut room) = (self.table, [Arrival::default(); FEW]);
+        for first in links.clone().step_by(FEW) {
+            let few = first..links.end.min(first + FEW);
+            let columns = table.receiver[few.clone()]
+                .iter()
+                .zip(&table.delay[few.clone()])
+                .zip(&table.mean[few]);
+            let mut count = 0;
+            for ((&receiver, &delay), &mean) in columns {
+                let receiver = NodeId(receiver);
+                let power = Power::rounded_down(power(receiver, mean));
+                // Every link is stored; one that vanishes is overwritten by the next.
+                room[count % FEW] = Arrival {
+                    receiver,
+                    delay,
+                    power,
+                };
+                count += usize::from(power >= self.vanish);
+            }
+            arrivals.extend_from_slice(&room[..count.min(FEW)]);
         }
-        arrivals.truncate(kept + count);
     }
 
     /// The same for a table whose links do not fade.
-    pub(crate) fn fill_steady(
-        &self,
-        links: Range<usize>,
-        arrivals: &mut Vec<Arrival>,
-        scale: f64,
-    ) {
+    pub(crate) fn fill_steady(&self, links: Range<usize>, arrivals: &mut Vec<Arrival>, scale: f64) {
         let table = self.table;
         let steady = table.steady[links.clone()].iter();
-        let scaled = steady.zip(&table.mean[links]).map(|(arrival, mean)| Arrival {
-            power: Power::rounded_down(mean * scale),
-            ..*arrival
-        });
+        let scaled = steady
+            .zip(&table.mean[links])
+            .map(|(arrival, mean)| Arrival {
+                power: Power::rounded_down(mean * scale),
+                ..*arrival
+            });
         arrivals.extend(scaled.filter(|arrival| arrival.power >= self.vanish));
     }
 
