@@ -183,7 +183,7 @@ impl<R: Recorder> Air<R> {
         let (arrivals, ratios) = (&mut frame.own_arrivals, &mut frame.ratios);
         let vanish = self.reception.rules.vanish;
         let spread = self.medium.spread(departure, vanish, arrivals, ratios);
-        frame.row = spread.row;
+        (frame.row, frame.latest) = (spread.row, spread.latest);
         let (source, foreign) = (frame.source, frame.foreign);
         self.ledger.digest.mix(at.0);
         let numbers = source.number() << 40 ^ frame.number << 16 ^ frame.octets as u64;

@@ -60,7 +60,7 @@ impl<R: Recorder> Cursor<'_, R> {
             carrier_sense,
         };
         let first = frame.started as usize;
-        let count = timely(self.arrivals, first, frame.begin, self.limits.last);
+        let count = timely((self.arrivals, frame.latest), first, frame.begin, self.limits.last);
         let timely = &self.arrivals[..count];
         // Those that booked their losses themselves.
         let (mut place, mut booked) = (first, 0);
@@ -132,7 +132,7 @@ impl<R: Recorder> Cursor<'_, R> {
             carrier_sense,
         };
         let mut place = frame.ended as usize;
-        let count = timely(self.arrivals, place, end, self.limits.last);
+        let count = timely((self.arrivals, frame.latest), place, end, self.limits.last);
         let timely = &self.arrivals[..count];
         let event = loop {
             if let Some(arrivals) = timely.get(place..) {

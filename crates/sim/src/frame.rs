@@ -33,6 +33,8 @@ pub(crate) struct Frame {
     /// [`Air::arrivals`](crate::air::Air::arrivals). The cursors rely on this order: it is that of time.
     pub(crate) own_arrivals: Vec<Arrival>,
     pub(crate) row: Option<SteadyRow>,
+    /// No receiver's delay is longer.
+    pub(crate) latest: u32,
     /// The subframes of an A-MPDU; empty for any other frame.
     pub(crate) parts: Vec<Part>,
     /// Delivery ratios beside the arrivals, in a measured medium.
@@ -107,7 +109,7 @@ impl Bits {
         if header == 0 {
             return 0.0;
         }
-        header as f64 * self.header_density * self.header_curve.ln_success(ratio)
+        header as i64 as f64 * self.header_density * self.header_curve.ln_success(ratio)
     }
 }
 
@@ -158,6 +160,7 @@ impl Frame {
             buffer: vec![0; buffer],
             own_arrivals: Vec::new(),
             row: None,
+            latest: 0,
             parts: Vec::new(),
             ratios: Vec::new(),
             started: 0,

@@ -19,6 +19,8 @@ pub(crate) struct Links {
     /// How many links of each row are near: those up to the last one whose signals mostly survive the vanishing point. The
     /// far ones after it are tested by `least` first.
     near: Vec<u32>,
+    /// Delay of the last link of each row, zero where there is none.
+    latest: Vec<u32>,
     /// For each link, where a profile has a vanishing point: the least upper half of its random bits with which its signal
     /// may not vanish. Zero lets all pass.
     pub(crate) least: Vec<u32>,
@@ -76,6 +78,12 @@ impl Links {
         self.first[at] as usize..self.first[at + 1] as usize
     }
 
+    /// When the signals of a row are over, after the transmitter's own.
+    #[inline]
+    pub(crate) fn latest(&self, transmitter: u32) -> u32 {
+        self.latest[transmitter as usize]
+    }
+
     /// The two parts of a row.
     #[inline]
     pub(crate) fn near_and_far(&self, transmitter: u32) -> (Range<usize>, Range<usize>) {
@@ -120,6 +128,7 @@ impl Links {
         Links {
             first,
             near: Vec::new(),
+            latest: Vec::new(),
             least: Vec::new(),
             receiver: Vec::new(),
             delay: Vec::new(),
@@ -157,6 +166,7 @@ impl Links {
             }
         }
         self.near.push(near);
+        self.latest.push(row.last().map_or(0, |&(delay, ..)| delay));
         self.first.push(self.mean.len() as u32);
     }
 
@@ -227,6 +237,7 @@ impl Links {
         self.first.clear();
         self.first.push(0);
         self.near.clear();
+        self.latest.clear();
         self.receiver.clear();
         self.delay.clear();
         self.mean.clear();
@@ -239,7 +250,7 @@ impl Links {
     pub(crate) fn octets(&self) -> usize {
         let columns = self.receiver.capacity() + self.delay.capacity() + self.least.capacity();
         let steady = self.steady.capacity() * size_of::<Arrival>();
-        self.first.capacity() * 8 + columns * 4 + self.mean.capacity() * 8 + steady
+        self.first.capacity() * 12 + columns * 4 + self.mean.capacity() * 8 + steady
     }
 }
 

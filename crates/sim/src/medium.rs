@@ -548,6 +548,7 @@ impl Medium {
         {
             return Spread {
                 row: Some(row),
+                latest: self.table(channel).latest(source.0),
                 vanished: 0,
             };
         }
@@ -602,6 +603,7 @@ impl Medium {
         }
         Spread {
             row: None,
+            latest: arrivals.last().map_or(0, |arrival| arrival.delay),
             vanished: (links - arrivals.len()) as u64,
         }
     }

@@ -68,7 +68,11 @@ impl Power {
     /// The power in zeptowatts, rounded, to form ratios with.
     #[inline]
     pub(crate) const fn as_f64(self) -> f64 {
-        self.0 as f64
+        // The same number; machines convert signed ones faster.
+        match self.0 as i64 {
+            signed @ 0.. => signed as f64,
+            _ => self.0 as f64,
+        }
     }
 
     /// The power in dBm; zero is minus infinity. Error below 1e-11 dB.

@@ -47,20 +47,21 @@ impl Arrival {
 }
 
 /// How many of a frame's arrivals, nearest first, a bit that leaves the transmitter at `sent` reaches until `last`. It is known
-/// to reach the first `known`.
+/// to reach the first `known`, and all in the end after `latest`.
 #[inline]
-pub(crate) fn timely(arrivals: &[Arrival], known: usize, sent: AirTime, last: AirTime) -> usize {
-    match arrivals.last() {
-        Some(arrival) if arrival.time(sent) <= last => arrivals.len(),
-        // One after another: where other events come in between, they mostly come soon.
-        _ => {
-            let rest = arrivals.get(known..).unwrap_or_default().iter();
-            known
-                + rest
-                    .take_while(|arrival| arrival.time(sent) <= last)
-                    .count()
-        }
+pub(crate) fn timely(
+    (arrivals, latest): (&[Arrival], u32),
+    known: usize,
+    sent: AirTime,
+    last: AirTime,
+) -> usize {
+    // The last arrival itself may be far in memory.
+    if sent.0 + u64::from(latest) <= last.0 {
+        return arrivals.len();
     }
+    // One after another: where other events come in between, they mostly come soon.
+    let rest = arrivals.get(known..).unwrap_or_default().iter();
+    known + rest.take_while(|arrival| arrival.time(sent) <= last).count()
 }
 
 /// A transmission, as far as the medium must know it.
@@ -81,6 +82,8 @@ pub(crate) struct Departure {
 pub(crate) struct Spread {
     /// Its signals are those of a row of a table.
     pub(crate) row: Option<SteadyRow>,
+    /// Delay at the last receiver.
+    pub(crate) latest: u32,
     /// How many signals that a link exists for vanished.
     pub(crate) vanished: u64,
 }

@@ -107,7 +107,8 @@ fn ln_stretch(radio: &Radio, frame: &Frame, at: AirTime, ratio: f64) -> f64 {
         .min(frame.airtime)
         .saturating_sub(from.max(bits.payload))
         .nanos();
-    let ln = payload as f64 * bits.payload_density * bits.payload_curve.ln_success(ratio);
+    // Less than 2^63: machines convert signed numbers faster.
+    let ln = payload as i64 as f64 * bits.payload_density * bits.payload_curve.ln_success(ratio);
     ln + bits.ln_header_between(from, to, ratio)
 }
 
