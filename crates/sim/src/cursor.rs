@@ -60,7 +60,12 @@ impl<R: Recorder> Cursor<'_, R> {
             carrier_sense,
         };
         let first = frame.started as usize;
-        let count = timely((self.arrivals, frame.latest), first, frame.begin, self.limits.last);
+        let count = timely(
+            (self.arrivals, frame.latest),
+            first,
+            frame.begin,
+            self.limits.last,
+        );
         let timely = &self.arrivals[..count];
         // Those that booked their losses themselves.
         let (mut place, mut booked) = (first, 0);

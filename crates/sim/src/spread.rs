@@ -61,7 +61,10 @@ pub(crate) fn timely(
     }
     // One after another: where other events come in between, they mostly come soon.
     let rest = arrivals.get(known..).unwrap_or_default().iter();
-    known + rest.take_while(|arrival| arrival.time(sent) <= last).count()
+    known
+        + rest
+            .take_while(|arrival| arrival.time(sent) <= last)
+            .count()
 }
 
 /// A transmission, as far as the medium must know it.
