@@ -179,7 +179,7 @@ fn set(settings: &mut Settings, change: &str) -> Result<(), Box<dyn std::error::
             });
         }
         "load" | "rise" | "fall" | "queue" | "queue-gain" | "gain-of-load" | "floor" | "double"
-        | "priced" | "around" | "fairness" | "life" | "ceiling" => {
+        | "around" | "fairness" | "life" => {
             let RateLaw::Airtime(law) = &mut settings.rate else {
                 return Err("this scheme has no prices of airtime".into());
             };
@@ -190,14 +190,12 @@ fn set(settings: &mut Settings, change: &str) -> Result<(), Box<dyn std::error::
                 "fall" => law.fall = value,
                 "queue" => law.queue = value,
                 "queue-gain" => law.queue_gain = value,
-                "ceiling" => law.ceiling = value,
                 "floor" => law.floor = value,
                 // In microseconds.
                 "around" => law.around = Duration::from_secs_f64(value * 1e-6),
                 "fairness" => law.fairness = value,
                 // In seconds.
                 "life" => law.life = Duration::from_secs_f64(value),
-                "priced" => law.double_priced = Duration::from_secs_f64(value),
                 "double" => law.double = Duration::from_secs_f64(value),
                 _ => law.gain = value,
             }
@@ -214,14 +212,12 @@ fn set(settings: &mut Settings, change: &str) -> Result<(), Box<dyn std::error::
         // In seconds: the mean time between probes, the period of updates, the wait of a newer sequence number, the gap between updates.
         "probe" => settings.probes.interval = Duration::from_secs_f64(value),
         "period" => settings.routing.period = Duration::from_secs_f64(value),
-        "patience" => settings.routing.patience = Duration::from_secs_f64(value),
         "settle" => settings.routing.settle = Duration::from_secs_f64(value),
         "gap" => settings.routing.gap = Duration::from_secs_f64(value),
         "backlog-life" => settings.queues.backlog_life = Duration::from_secs_f64(value),
         "octets" => settings.probes.octets = value as usize,
         "high" => settings.next_hops.high = value,
         "by-queue" => settings.priorities.by_queue = value > 0.0,
-        "yields" => settings.priorities.yields = Some(value).filter(|&etx| etx > 0.0),
         "urgent" => settings.priorities.high = value,
         "medium" => settings.priorities.medium = value,
         "k" => settings.next_hops.limit = KMax::Fixed(value as u8),
@@ -331,11 +327,6 @@ fn report(scene: &Scene, flows: &[(f64, f64)], routers: &[Router]) -> String {
         .filter(|router| router.number() != scene.sink && router.distance(scene.sink).is_none());
     let frames =
         count(|counters| counters.probes_sent + counters.updates_sent + counters.requests_sent);
-    let split = [
-        count(|counters| counters.probes_sent),
-        count(|counters| counters.updates_sent),
-        count(|counters| counters.requests_sent),
-    ];
     let control =
         frames as f64 * BROADCAST_S + count(|counters| counters.control_octets) as f64 * OCTET_S;
     let data = count(|counters| counters.attempts) as f64 * DATA_S;
@@ -343,7 +334,7 @@ fn report(scene: &Scene, flows: &[(f64, f64)], routers: &[Router]) -> String {
     let share = 100.0 * control / (control + data);
     format!(
         "control, from the start, {share:.1} % of the air in use ({frames} frames of {octets:.0} octets), total {total:.1}, Jain {jain:.3}, geometric {geometric:.2}, {}; accepted {accepted}, lost {} (link {}, queue full \
-         {full}: {:.2} %, hop limit {}, age {}), {:.2} transmissions a delivered packet, without a route {}, {reports} reports, {split:?} probes, updates, requests",
+         {full}: {:.2} %, hop limit {}, age {}), {:.2} transmissions a delivered packet, without a route {}, {reports} reports",
         each.join(" "),
         sum(Losses::total) - sum(|losses| losses.copies),
         sum(|losses| losses.link),
