@@ -1,7 +1,7 @@
 //! Small networks in which 802.11 starves a flow, with routers above: packets a second of each flow.
 //!
 //! ```text
-//! cargo run --release -p chappe-dpclo --example small -- [SEEDS]
+//! cargo run --release -p chappe-dpclo --example small -- [SEEDS] [SCHEME]
 //! ```
 //!
 //! The best schedule gives the poorest flow half of a link in the first four and a quarter in the paper's Fig. 2 (max-min,
@@ -88,12 +88,16 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let seeds: u64 = std::env::args()
         .nth(1)
         .map_or(Ok(1), |seeds| seeds.parse())?;
+    let wanted = std::env::args().nth(2);
     for case in &CASES {
         for (name, settings) in [
             ("shortest", Settings::shortest_path()),
             ("dpclo", Settings::paper()),
             ("improved", Settings::improved()),
         ] {
+            if wanted.as_ref().is_some_and(|wanted| wanted != name) {
+                continue;
+            }
             let mut accesses = vec![Access::Dcf, Access::Edca, Access::zmac(SLOTS_S)];
             if name == "improved" {
                 accesses.push(Access::zmac_sparing(SLOTS_S));

@@ -188,25 +188,42 @@ fn figure5(seeds: u64) -> Result<(), RunError> {
     Ok(())
 }
 
-/// TCP with RTS before each frame, as ns-2 has it unless told otherwise.
+/// TCP with RTS before each frame, as ns-2 has it unless told otherwise, and sources of which none is beside the sink.
 fn figure7(seeds: u64) -> Result<(), RunError> {
-    for (name, variant, method) in [
-        ("TCP", Variant::Tcp, Method::Dcf),
-        ("TCP-FeW", Variant::TcpFew, Method::Dcf),
-        ("Fusion", Variant::Fusion, Method::Edca),
-        ("DPCLO", Variant::Paper, Method::Edca),
-    ] {
-        for rts in [false, true] {
-            let trial = with_rts(Trial::new(PaperNetwork::Large, variant, method, LARGE), rts);
-            let runs = runs(&trial, seeds)?;
+    for (hops, rts) in [(3, false), (2, false), (1, false), (1, true)] {
+        for (name, variant, method) in [
+            ("TCP", Variant::Tcp, Method::Dcf),
+            ("TCP-FeW", Variant::TcpFew, Method::Dcf),
+            ("DPCLO", Variant::Paper, Method::ZmacPlus),
+            ("Fusion", Variant::Fusion, Method::Edca),
+        ] {
+            let trial = Trial::new(PaperNetwork::Beyond(hops), variant, method, LARGE);
+            let runs = runs(&with_rts(trial, rts), seeds)?;
+            let delays = |run: &Measured| {
+                let mut known: Vec<f64> = run
+                    .delays
+                    .iter()
+                    .copied()
+                    .filter(|delay| delay.is_finite())
+                    .collect();
+                known.sort_by(f64::total_cmp);
+                known.last().copied().unwrap_or(f64::NAN)
+                    / known.get(known.len() / 2).copied().unwrap_or(f64::NAN)
+            };
             println!(
-                "7: {name}, {}{}: total {}, Jain {}, slowest of the mean {}, nearest of all {}",
+                "7: {hops} hops and more, {name}, {}{}: total {}, Jain {}, slowest of the mean {}, nearest of all {}, sources with more than the \
+                 nearest {}, worst delay of the median {}",
                 method.label(),
                 if rts { ", RTS" } else { "" },
                 of(&runs, Measured::total),
                 of(&runs, Measured::jain),
                 of(&runs, |run| run.least() * SOURCES as f64 / run.total()),
                 of(&runs, |run| run.kbps[SOURCES - 1] / run.total()),
+                of(&runs, |run| {
+                    let nearest = run.kbps[SOURCES - 1];
+                    run.kbps.iter().filter(|&&kbps| kbps > nearest).count() as f64
+                }),
+                of(&runs, delays),
             );
         }
     }

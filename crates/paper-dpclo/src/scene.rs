@@ -40,6 +40,9 @@ pub enum PaperNetwork {
     Hidden,
     /// Figure 6: seven sources, one sink.
     Large,
+    /// The same with sources of at least this many hops.
+    #[allow(dead_code, reason = "a reading that the example `readings` tries")]
+    Beyond(u16),
 }
 
 /// A network of the paper with its flows.
@@ -63,7 +66,8 @@ impl PaperNetwork {
             PaperNetwork::Asymmetry => small(&chain(4), &[(0, 1), (2, 3)]),
             PaperNetwork::Receivers => small(&chain(4), &[(0, 1), (3, 2)]),
             PaperNetwork::Hidden => small(&chain(3), &[(0, 1), (2, 1)]),
-            PaperNetwork::Large => large(seed),
+            PaperNetwork::Large => large(seed, 1),
+            PaperNetwork::Beyond(least) => large(seed, least),
         }
     }
 }
@@ -165,8 +169,8 @@ pub fn places(seed: Seed) -> Option<Vec<Position>> {
     drawn.into_iter().find(fits)
 }
 
-/// The sink is the node nearest to a corner. The sources are spread evenly over the distances, farthest first.
-fn large(seed: Seed) -> Result<Scene, RunError> {
+/// The sink is the node nearest to a corner. The sources are spread evenly over the distances from `least` hops on, farthest first.
+fn large(seed: Seed, least: u16) -> Result<Scene, RunError> {
     let places = places(seed).ok_or_else(|| {
         RunError::Defect("no draw of positions is like the paper's network".into())
     })?;
@@ -179,7 +183,7 @@ fn large(seed: Seed) -> Result<Scene, RunError> {
     };
     let sink = (0..NODES).min_by_key(from_corner).unwrap_or(0);
     let hops = Links::at(&places).hops(sink);
-    let mut order: Vec<usize> = (0..NODES).filter(|&node| node != sink).collect();
+    let mut order: Vec<usize> = (0..NODES).filter(|&node| hops[node] >= least).collect();
     order.sort_by_key(|&node| (std::cmp::Reverse(hops[node]), node));
     let sources = (0..SOURCES).map(|n| order[n * (order.len() - 1) / (SOURCES - 1)]);
     let sources: Vec<usize> = sources.collect();

@@ -209,9 +209,11 @@ fn set(settings: &mut Settings, change: &str) -> Result<(), Box<dyn std::error::
         "attempts" => {
             settings.probes.attempts = Settings::improved().probes.attempts.filter(|_| value > 0.0)
         }
-        // In seconds: the mean time between probes, the period of updates, the wait of a newer sequence number, the gap between updates.
+        // In seconds: the mean time between probes, the period of updates, the waits of a request that no packet needs and of a newer
+        // sequence number, the gap between updates.
         "probe" => settings.probes.interval = Duration::from_secs_f64(value),
         "period" => settings.routing.period = Duration::from_secs_f64(value),
+        "patience" => settings.routing.patience = Duration::from_secs_f64(value),
         "settle" => settings.routing.settle = Duration::from_secs_f64(value),
         "gap" => settings.routing.gap = Duration::from_secs_f64(value),
         "backlog-life" => settings.queues.backlog_life = Duration::from_secs_f64(value),
@@ -327,6 +329,11 @@ fn report(scene: &Scene, flows: &[(f64, f64)], routers: &[Router]) -> String {
         .filter(|router| router.number() != scene.sink && router.distance(scene.sink).is_none());
     let frames =
         count(|counters| counters.probes_sent + counters.updates_sent + counters.requests_sent);
+    let split = [
+        count(|counters| counters.probes_sent),
+        count(|counters| counters.updates_sent),
+        count(|counters| counters.requests_sent),
+    ];
     let control =
         frames as f64 * BROADCAST_S + count(|counters| counters.control_octets) as f64 * OCTET_S;
     let data = count(|counters| counters.attempts) as f64 * DATA_S;
@@ -334,7 +341,7 @@ fn report(scene: &Scene, flows: &[(f64, f64)], routers: &[Router]) -> String {
     let share = 100.0 * control / (control + data);
     format!(
         "control, from the start, {share:.1} % of the air in use ({frames} frames of {octets:.0} octets), total {total:.1}, Jain {jain:.3}, geometric {geometric:.2}, {}; accepted {accepted}, lost {} (link {}, queue full \
-         {full}: {:.2} %, hop limit {}, age {}), {:.2} transmissions a delivered packet, without a route {}, {reports} reports",
+         {full}: {:.2} %, hop limit {}, age {}), {:.2} transmissions a delivered packet, without a route {}, {reports} reports, {split:?} probes, updates and requests",
         each.join(" "),
         sum(Losses::total) - sum(|losses| losses.copies),
         sum(|losses| losses.link),
