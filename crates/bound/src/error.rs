@@ -88,6 +88,8 @@ pub enum Error {
     },
     /// The linear-programming solver stopped without a solution, for this reason.
     Solver(String),
+    /// This program has no solver: its processor has no atomic access to 64 bits.
+    NoSolver,
 }
 
 impl fmt::Display for Error {
@@ -139,6 +141,10 @@ impl fmt::Display for Error {
                 write!(f, "no links lead from node {source} to node {sink}")
             }
             Error::Solver(word) => write!(f, "the linear-programming solver stopped: {word}"),
+            Error::NoSolver => write!(
+                f,
+                "no linear-programming solver runs on this processor (32 bits without 64-bit atomics)"
+            ),
         }
     }
 }

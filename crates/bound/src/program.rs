@@ -1,8 +1,11 @@
 //! A linear program, and the solver behind it.
 
 use crate::error::Error;
+#[cfg(target_has_atomic = "64")]
 use clarabel::algebra::CscMatrix;
+#[cfg(target_has_atomic = "64")]
 use clarabel::solver::SupportedConeT::{ExponentialConeT, NonnegativeConeT, ZeroConeT};
+#[cfg(target_has_atomic = "64")]
 use clarabel::solver::{DefaultSettingsBuilder, DefaultSolver, IPSolver, SolverStatus};
 
 /// Maximise `gain . v + sum of log v_c` over v >= 0, for the columns c of `logs`, under equalities and upper limits.
@@ -17,6 +20,10 @@ pub(crate) struct Program {
 
 /// `terms . v` compared with `limit`; each term is (column, coefficient).
 #[derive(Clone, Debug)]
+#[cfg_attr(
+    not(target_has_atomic = "64"),
+    expect(dead_code, reason = "read by the solver only")
+)]
 pub(crate) struct Row {
     pub terms: Vec<(usize, f64)>,
     pub limit: f64,
@@ -35,7 +42,18 @@ impl Program {
         self.gain.push(gain);
         self.gain.len() - 1
     }
+}
 
+/// `clarabel` needs atomic access to 64 bits, which MIPS of 32 bits does not have.
+#[cfg(not(target_has_atomic = "64"))]
+impl Program {
+    pub fn solve(&self, _tolerance: f64) -> Result<Solution, Error> {
+        Err(Error::NoSolver)
+    }
+}
+
+#[cfg(target_has_atomic = "64")]
+impl Program {
     /// Solves by interior point to about `tolerance` (relative). The answer is only as good as
     /// floating point: a caller that needs certainty must check primal and dual (see `certificate`).
     pub fn solve(&self, tolerance: f64) -> Result<Solution, Error> {

@@ -3,7 +3,9 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use chappe::systems::SYSTEMS;
 use chappe_scenario::plan::SEEDS_MAX;
+use clap::builder::PossibleValuesParser;
 use clap::{Args, Parser, Subcommand};
 
 /// Networks of `chappe demo`: enough for intervals, and done in about ten seconds on two cores.
@@ -251,10 +253,25 @@ pub struct Lab {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "Example:  chappe new mesh.toml && chappe sim mesh.toml")]
+#[command(after_help = "\
+Examples:
+  chappe new mesh.toml && chappe sim mesh.toml
+  chappe new tunnel.toml --system p3")]
 pub struct New {
     /// The file to write; it must not exist yet.
     pub file: PathBuf,
+    /// The system whose scenario is written; `chappe systems` tells what each one is for.
+    #[arg(long, value_name = "NAME", default_value = SYSTEMS[0].scenario.name, value_parser = systems_with_a_template())]
+    pub system: String,
+}
+
+/// The systems that `chappe new` can write a scenario of.
+fn systems_with_a_template() -> PossibleValuesParser {
+    let systems = SYSTEMS.iter().filter(|system| !system.template.is_empty());
+    systems
+        .map(|system| system.scenario.name)
+        .collect::<Vec<_>>()
+        .into()
 }
 
 #[derive(Debug, Args)]

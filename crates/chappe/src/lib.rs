@@ -1,5 +1,5 @@
 //! The library behind the command: the table of all systems, sweeps with their folders, what ends a
-//! command early and the text about it, figures as columns, and the commented scenario of `chappe new`.
+//! command early and the text about it, and figures as columns.
 //!
 //! ```
 //! use chappe::systems::{self, SYSTEMS};
@@ -31,11 +31,8 @@ pub mod packed;
 pub mod points;
 pub mod sweep;
 pub mod systems;
-mod template;
 
 use chappe_results::provenance::Program;
-
-pub use template::TEMPLATE;
 
 /// This program as the origin of results that the command line `command` makes.
 pub fn program(command: &str) -> Program<'_> {

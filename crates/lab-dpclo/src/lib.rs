@@ -64,6 +64,7 @@ pub static DPCLO: chappe_lab::system::System = chappe_lab::system::System {
     scenario: &SYSTEM,
     carry: carry::run,
     demo: Some(&DEMO),
+    template: include_str!("template.toml"),
     page: "docs/dpclo.md",
     runs_on: &[RunsOn {
         what: "real networks: `chappe mesh`",

@@ -66,6 +66,7 @@ pub static P3_SYSTEM: chappe_lab::system::System = chappe_lab::system::System {
     scenario: &SYSTEM,
     carry: carry::run,
     demo: Some(&DEMO),
+    template: include_str!("template.toml"),
     page: "docs/p3.md",
     runs_on: &[RunsOn {
         what: "nRF52840 (QEMU, no radio yet): relay, source, destination",

@@ -62,6 +62,7 @@ pub static PACIFIER: chappe_lab::system::System = chappe_lab::system::System {
     scenario: &SYSTEM,
     carry: carry::run,
     demo: Some(&DEMO),
+    template: include_str!("template.toml"),
     page: "docs/pacifier.md",
     runs_on: &[
         RunsOn {

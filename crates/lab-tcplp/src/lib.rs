@@ -75,6 +75,7 @@ pub static TCPLP: chappe_lab::system::System = chappe_lab::system::System {
     scenario: &SYSTEM,
     carry: carry::run,
     demo: Some(&DEMO),
+    template: include_str!("template.toml"),
     page: "docs/tcplp.md",
     runs_on: &[
         RunsOn {

@@ -87,6 +87,7 @@ pub static WILDNET: chappe_lab::system::System = chappe_lab::system::System {
     scenario: &SYSTEM,
     carry: carry::run,
     demo: Some(&DEMO),
+    template: include_str!("template.toml"),
     page: "docs/wildnet.md",
     runs_on: &[RunsOn {
         what: "real networks: `chappe link`",

@@ -18,6 +18,8 @@ pub struct System {
     pub carry: fn(Job<'_>, &Meter) -> Result<Outcome, RunError>,
     /// Its part of the demo, if it has one.
     pub demo: Option<&'static Part>,
+    /// A commented scenario that runs as it is, for `chappe new`; empty if it has none. Every key that is commented out is valid too.
+    pub template: &'static str,
     /// Its page, from the project's folder: `docs/pacifier.md`.
     pub page: &'static str,
     /// Where it runs beside the simulator: what, and the page of that.
@@ -43,6 +45,7 @@ impl System {
             scenario,
             carry,
             demo: None,
+            template: "",
             page: "",
             runs_on: &[],
         }

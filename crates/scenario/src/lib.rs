@@ -51,6 +51,8 @@ pub mod nearest;
 pub mod plan;
 pub mod quantity;
 mod radios;
+#[cfg(not(shipped))]
+mod reference;
 pub mod routes;
 #[cfg(not(shipped))]
 mod schema;
@@ -60,6 +62,8 @@ pub mod system;
 pub use input::InputError;
 pub use keys::Keys;
 pub use plan::{Network, Plan, Topology, Transfer};
+#[cfg(not(shipped))]
+pub use reference::reference;
 #[cfg(not(shipped))]
 pub use schema::schema;
 pub use system::{CheckedScenario, NoSettings, Radios, Settings, System, Variant, Variants};

@@ -81,6 +81,8 @@ impl Standard {
         if !installed {
             let folder = c_library(root, target)?;
             flags.push("-Clink-self-contained=no".to_owned());
+            // rustc links dynamically for MIPS unless it is told otherwise.
+            flags.push("-Ctarget-feature=+crt-static".to_owned());
             flags.push(format!("-Lnative={}", folder.display()));
             let objects = ["crt1.o", "crti.o", "crtn.o"];
             flags.extend(

@@ -2,7 +2,7 @@
 
 use std::io::ErrorKind;
 
-use chappe::TEMPLATE;
+use chappe::systems;
 use chappe_scenario::InputError;
 use chappe_store::StoreError;
 
@@ -12,7 +12,9 @@ use crate::terminal;
 
 pub fn run(options: &New) -> Result<u8, Failure> {
     let name = options.file.display();
-    match chappe_sys::write_new(&options.file, 0o644, TEMPLATE.as_bytes()) {
+    // Clap has refused every other name.
+    let template = systems::named(&options.system).map_or("", |system| system.template);
+    match chappe_sys::write_new(&options.file, 0o644, template.as_bytes()) {
         Ok(()) => {}
         Err(error) if error.kind() == ErrorKind::AlreadyExists => {
             let message = format!("{name} exists and was not changed");

@@ -296,7 +296,7 @@ fn seeds(runs: &[Run]) -> Table {
         .numbers("seed", 0)
         .numbers("mean kbit/s", 0)
         .numbers("slowest", 0)
-        .numbers("of bound", 1)
+        .numbers("slowest, of bound", 1)
         .numbers("data frames", 1)
         .numbers("complete", 0)
         .numbers("air", 2)

@@ -49,7 +49,7 @@ fn text() -> String {
         }
         text += "\n";
     }
-    text + "next:  chappe new mesh.toml, with system = \"NAME\" in [protocol]\n"
+    text + "next:  chappe new mesh.toml --system NAME\n"
 }
 
 fn markdown() -> String {

@@ -1,6 +1,8 @@
 //! Consistency of the table of systems, and scenarios that concern several systems.
 
-use chappe_scenario::Plan;
+use chappe_scenario::format::Source;
+use chappe_scenario::plan::Changes;
+use chappe_scenario::{InputError, Plan};
 use chappe_sim::Profile;
 
 use super::{SYSTEMS, papers, scenarios};
@@ -89,6 +91,20 @@ fn the_schema_is_that_of_the_types() {
     );
 }
 
+/// docs/scenario.md has every key, made of the same types. `CHAPPE_BLESS=1` writes it.
+#[test]
+fn the_page_of_keys_is_that_of_the_types() {
+    let made = chappe_scenario::reference(&scenarios());
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/scenario.md");
+    if std::env::var_os("CHAPPE_BLESS").is_some() {
+        return std::fs::write(path, made).unwrap();
+    }
+    assert!(
+        made == std::fs::read_to_string(path).unwrap(),
+        "`CHAPPE_BLESS=1 cargo test --release -p chappe --lib systems` writes docs/scenario.md"
+    );
+}
+
 /// The schema names every system and every variant.
 #[test]
 fn the_schema_has_every_name() {
@@ -140,4 +156,66 @@ fn flows_and_priorities_are_refused_by_other_systems() {
     let mesh = format!("{flow}[protocol]\nsystem = \"dpclo\"\n");
     let plan = Plan::parse(&scenarios(), "mesh.toml", &mesh).unwrap();
     assert_eq!(plan.flows.len(), 1);
+}
+
+fn plan_of(text: &str) -> Result<Plan, InputError> {
+    let source = Source::new("new.toml", text, &[]);
+    Plan::new(&scenarios(), source, &Changes::default())
+}
+
+/// `chappe new --system NAME` writes a scenario of that system.
+#[test]
+fn every_template_is_a_scenario_of_its_system() {
+    for system in SYSTEMS {
+        let name = system.scenario.name;
+        let plan = plan_of(system.template).unwrap_or_else(|error| panic!("{name}: {error}"));
+        assert_eq!(plan.system.name, name);
+        assert!(plan.network(1).is_ok(), "{name}");
+    }
+}
+
+/// A commented key is right too: without the `# ` in front the file still parses. Tables are uncommented whole; other ways to give the
+/// network, and a seed beside positions, exclude what is there.
+#[test]
+fn what_a_template_has_commented_out_is_valid() {
+    let is_key = |line: &&str| line.starts_with("# ") && line.contains(" = ");
+    for system in SYSTEMS {
+        for line in system.template.lines().filter(is_key) {
+            let text = line.trim_start_matches("# ");
+            let key = text.split(' ').next().unwrap_or_default();
+            if ["links", "file", "seed"].contains(&key) || in_a_table(system.template, line) {
+                continue;
+            }
+            let whole = system.template.replace(line, text);
+            assert!(
+                plan_of(&whole).is_ok(),
+                "{text}: {:?}",
+                plan_of(&whole).err()
+            );
+        }
+        let tables = with_tables(system.template);
+        assert!(
+            plan_of(&tables).is_ok(),
+            "{tables}: {:?}",
+            plan_of(&tables).err()
+        );
+    }
+}
+
+/// Whether the comment `line` belongs to a table that is a comment as well.
+fn in_a_table(template: &str, line: &str) -> bool {
+    let before = template.split(line).next().unwrap_or_default();
+    let paragraph = before.rsplit("\n\n").next().unwrap_or_default();
+    paragraph.starts_with("# [[")
+}
+
+/// The template with every commented table in it.
+fn with_tables(template: &str) -> String {
+    let paragraphs = template
+        .split("\n\n")
+        .map(|paragraph| match paragraph.strip_prefix("# [[") {
+            Some(rest) => format!("[[{}", rest.replace("\n# ", "\n")),
+            None => paragraph.to_owned(),
+        });
+    paragraphs.collect::<Vec<_>>().join("\n\n")
 }

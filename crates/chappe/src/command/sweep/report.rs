@@ -120,7 +120,7 @@ fn text(grid: &Grid, cells: &[Cell], rows: &[SweepRow]) -> String {
         .numbers("mean kbit/s", 0)
         .numbers(&format!("x {}", reference(grid)), 0)
         .numbers("slowest", 2)
-        .numbers("of bound", 1)
+        .numbers("slowest, of bound", 1)
         .numbers("complete", 1);
     for row in rows {
         let rate = |summary: &Summary| {
