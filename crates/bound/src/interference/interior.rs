@@ -260,11 +260,12 @@ impl Shape {
             return false;
         };
         let pairs = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
-        let count = (state.x.iter().chain(&state.s)).filter(|v| **v > 0.0).count() as f64;
+        let count = (state.x.iter().chain(&state.s))
+            .filter(|v| **v > 0.0)
+            .count() as f64;
         let mean = (pairs(&state.x, &state.z) + pairs(&state.w, &state.s)) / count;
-        let product = |a: &[f64], b: &[f64]| -> Vector {
-            a.iter().zip(b).map(|(a, b)| -a * b).collect()
-        };
+        let product =
+            |a: &[f64], b: &[f64]| -> Vector { a.iter().zip(b).map(|(a, b)| -a * b).collect() };
         let (mut xz, mut ws) = (product(&state.x, &state.z), product(&state.w, &state.s));
         let guess = self.direction(state, &factor, short, &xz, &ws);
         let (first, second) = state.reach(&guess);
@@ -387,8 +388,7 @@ impl Shape {
             let base = used.receiver * self.nodes;
             self.add_use(&mut matrix, &mut local, used, kept, &ratio);
             for &node in &local.support {
-                along[used.set][base + node] +=
-                    local.mean[node] * (diagonal - kept) / diagonal;
+                along[used.set][base + node] += local.mean[node] * (diagonal - kept) / diagonal;
             }
             inverse[used.set] += 1.0 / diagonal;
             own.push(diagonal);
@@ -623,4 +623,3 @@ fn dot(a: &[f64], b: &[f64]) -> f64 {
     }
     rest + sums.iter().sum::<f64>()
 }
-

@@ -198,11 +198,11 @@ pub fn schedule(
         if estimated <= close || round == options.rounds_max {
             // A proof costs as much as many rounds; the next one has to promise more.
             close = 0.6 * estimated.min(close);
-            let enough = reached / (1.0 - options.gap);
+            let enough = reached / (1.0 - options.gap) * (1.0 - 1e-6);
             let found = model.heaviest_below(&centre, FINE, enough, options.sets_max);
             best.take_proof(&centre, found.at_most / model.airtime_s);
             plan.take_sets(vec![(found.set, found.earned)], answer.rate);
-            if best.gap() <= options.gap * (1.0 + 1e-6) || estimated <= 0.2 * options.gap {
+            if best.gap() <= options.gap || estimated <= 0.2 * options.gap {
                 break;
             }
         }

@@ -31,7 +31,7 @@ impl Interference {
         self.heaviest_below(values, tolerance.max(1e-9), 0.0, sets_max)
     }
 
-    /// As [`heaviest`](Self::heaviest); the search also ends when no set can earn more than `enough`.
+    /// As [`heaviest`](Self::heaviest); the search also ends when no set can earn more than `enough` and going on is not cheap.
     pub(super) fn heaviest_below(
         &self,
         values: &[Vec<f64>],
@@ -62,6 +62,9 @@ impl Interference {
 
 /// Members of a group by the number of senders inside: few parts have few inside, and their bounds are the worst.
 const GROUPS: [usize; 4] = [12, 10, 8, 7];
+
+/// Parts that take less time than a program of 50 nodes.
+const CHEAP: usize = 300;
 
 struct Search<'a> {
     senders: &'a Senders,
@@ -108,20 +111,22 @@ impl Search<'_> {
             open: (0..self.senders.each.len()).collect(),
         });
         while let Some(part) = parts.pop() {
-            if part.at_most <= self.enough() {
+            if part.at_most <= self.close() {
                 break;
             }
-            if self.looked_at >= sets_max {
+            let cheap = self.looked_at < CHEAP;
+            if self.looked_at >= sets_max || !cheap && part.at_most <= self.enough {
                 return part.at_most;
             }
             self.looked_at += 1;
             self.divide(&part, &mut parts);
         }
-        self.enough()
+        self.close()
     }
 
-    fn enough(&self) -> f64 {
-        f64::max(self.earned * (1.0 + self.tolerance), self.enough)
+    /// What is near enough to the best set found.
+    fn close(&self) -> f64 {
+        self.earned * (1.0 + self.tolerance)
     }
 
     fn divide(&mut self, part: &Part, parts: &mut BinaryHeap<Part>) {
@@ -135,7 +140,10 @@ impl Search<'_> {
         let mut open: Vec<Heard> = part.open.iter().map(beside).collect();
         open.retain(|heard| heard.earned > 0.0);
         // What those inside keep beside each open node: no more beside several.
-        let kept: Vec<Vec<f64>> = open.iter().map(|other| self.kept(&inside, other.node)).collect();
+        let kept: Vec<Vec<f64>> = open
+            .iter()
+            .map(|other| self.kept(&inside, other.node))
+            .collect();
         let mut turns: Vec<usize> = (0..open.len()).collect();
         order::falling(&mut turns, |&at| open[at].earned);
         let mut groups = self.grouped(&inside, &open, &kept);
@@ -147,14 +155,14 @@ impl Search<'_> {
         }
         for (turn, &at) in turns.iter().enumerate() {
             let all: f64 = groups.iter().map(|group| group.best).sum();
-            if all <= self.enough() {
+            if all <= self.close() {
                 break;
             }
             let (number, bit) = place[at];
             let with = groups[number].best_with(bit);
             let at_most = (all - groups[number].best + with).min(part.at_most);
             groups[number].remove(bit);
-            if at_most > self.enough() {
+            if at_most > self.close() {
                 let rest = turns[turn + 1..].iter().map(|&at| open[at].node);
                 parts.push(Part {
                     at_most,
@@ -240,7 +248,14 @@ impl Search<'_> {
     }
 
     /// Lists the subsets that have a given beginning, `mask`, whose senders are heard as `senders` says.
-    fn list(&self, members: &[&Heard], next: usize, mask: usize, senders: &[Heard], brings: &mut [f64]) {
+    fn list(
+        &self,
+        members: &[&Heard],
+        next: usize,
+        mask: usize,
+        senders: &[Heard],
+        brings: &mut [f64],
+    ) {
         for bit in next..members.len() {
             let newcomer = members[bit];
             let mut together = Vec::with_capacity(senders.len() + 1);
@@ -253,7 +268,11 @@ impl Search<'_> {
                 sender.disturb(&mut after, newcomer.node);
                 let earned = sender.earned(&after);
                 total += earned;
-                together.push(Heard { node: before.node, heard: after, earned });
+                together.push(Heard {
+                    node: before.node,
+                    heard: after,
+                    earned,
+                });
             }
             // Those inside have disturbed the newcomer already; the group's own members have not.
             let inside = senders.len() - mask.count_ones() as usize;
@@ -262,7 +281,11 @@ impl Search<'_> {
             }
             let earned = own.earned(&heard);
             total += earned;
-            together.push(Heard { node: newcomer.node, heard, earned });
+            together.push(Heard {
+                node: newcomer.node,
+                heard,
+                earned,
+            });
             brings[mask | 1 << bit] = total;
             self.list(members, bit + 1, mask | 1 << bit, &together, brings);
         }
