@@ -144,9 +144,20 @@ impl Search<'_> {
             .iter()
             .map(|other| self.kept(&inside, other.node))
             .collect();
+        let groups = self.grouped(&inside, &open, &kept);
+        self.divide_by(part, &open, groups, parts);
+    }
+
+    /// The parts that begin with each open node, as far as their bounds leave a doubt.
+    fn divide_by(
+        &self,
+        part: &Part,
+        open: &[Heard],
+        mut groups: Vec<Group>,
+        parts: &mut BinaryHeap<Part>,
+    ) {
         let mut turns: Vec<usize> = (0..open.len()).collect();
         order::falling(&mut turns, |&at| open[at].earned);
-        let mut groups = self.grouped(&inside, &open, &kept);
         let mut place = vec![(0, 0); open.len()];
         for (number, group) in groups.iter().enumerate() {
             for (bit, &member) in group.members.iter().enumerate() {
@@ -159,7 +170,7 @@ impl Search<'_> {
                 break;
             }
             let (number, bit) = place[at];
-            let with = groups[number].best_with(bit);
+            let with = groups[number].most(1 << bit);
             let at_most = (all - groups[number].best + with).min(part.at_most);
             groups[number].remove(bit);
             if at_most > self.close() {
@@ -182,44 +193,46 @@ impl Search<'_> {
         each.collect()
     }
 
-    /// Open nodes in groups whose members get in each other's way: each group begins with the node that earns most.
     fn grouped(&self, inside: &[Heard], open: &[Heard], kept: &[Vec<f64>]) -> Vec<Group> {
         let size = GROUPS[inside.len().min(GROUPS.len() - 1)];
-        let mut rest: Vec<usize> = (0..open.len()).collect();
-        order::rising(&mut rest, |&at| open[at].earned);
-        let mut all: Vec<Vec<usize>> = Vec::new();
-        while let Some(first) = rest.pop() {
-            let mut members = vec![first];
-            let mut lost = vec![0.0; rest.len()];
-            while members.len() < size && !rest.is_empty() {
-                let last = &open[members[members.len() - 1]];
-                for (lost, &at) in lost.iter_mut().zip(&rest) {
-                    *lost += self.lost(last, &open[at]);
-                }
-                let next = (0..rest.len()).max_by(|&a, &b| lost[a].total_cmp(&lost[b]));
-                let next = next.expect("some are left");
-                lost.remove(next);
-                members.push(rest.remove(next));
-            }
-            all.push(members);
+        let mut all = self.rivals(open, size);
+        if all.is_empty() {
+            all.push(Vec::new());
         }
         // Each sender inside goes to the group that could take most from it.
-        let mut given: Vec<Vec<usize>> = vec![Vec::new(); all.len().max(1)];
+        let mut given: Vec<Vec<Heard>> = vec![Vec::new(); all.len()];
         for (own, heard) in inside.iter().enumerate() {
             let lost = |at: usize| heard.earned - kept[at][own];
             let of = |members: &Vec<usize>| members.iter().map(|&at| lost(at)).sum::<f64>();
             let most = (0..all.len()).max_by(|&a, &b| of(&all[a]).total_cmp(&of(&all[b])));
-            given[most.unwrap_or(0)].push(own);
+            given[most.unwrap_or(0)].push(heard.clone());
         }
-        if all.is_empty() {
-            all.push(Vec::new());
+        let each = all.into_iter().zip(given);
+        each.map(|(members, given)| self.listed(members, given, open))
+            .collect()
+    }
+
+    /// Open nodes in groups whose members get in each other's way: each group begins with the node that earns most.
+    fn rivals(&self, open: &[Heard], size: usize) -> Vec<Vec<usize>> {
+        let mut rest: Vec<usize> = (0..open.len()).collect();
+        order::rising(&mut rest, |&at| open[at].earned);
+        let mut all = Vec::new();
+        while let Some(first) = rest.pop() {
+            let mut members = vec![first];
+            let (mut last, mut lost) = (first, vec![0.0; rest.len()]);
+            while members.len() < size {
+                for (lost, &at) in lost.iter_mut().zip(&rest) {
+                    *lost += self.lost(&open[last], &open[at]);
+                }
+                let next = (0..rest.len()).max_by(|&a, &b| lost[a].total_cmp(&lost[b]));
+                let Some(next) = next else { break };
+                lost.remove(next);
+                last = rest.remove(next);
+                members.push(last);
+            }
+            all.push(members);
         }
-        let each = all.into_iter().zip(&given);
-        each.map(|(members, given)| {
-            let own = given.iter().map(|&own| inside[own].clone()).collect();
-            self.listed(members, own, open)
-        })
-        .collect()
+        all
     }
 
     /// What a pair loses by sending together, as far as it is worth having both.
@@ -256,50 +269,39 @@ impl Search<'_> {
         senders: &[Heard],
         brings: &mut [f64],
     ) {
+        // Those inside have disturbed all newcomers already; the group's own members have not.
+        let inside = senders.len() - mask.count_ones() as usize;
         for bit in next..members.len() {
-            let newcomer = members[bit];
-            let mut together = Vec::with_capacity(senders.len() + 1);
-            let mut heard = newcomer.heard.clone();
+            let mut newcomer = members[bit].clone();
             let own = &self.senders.each[newcomer.node];
-            let mut total = 0.0;
-            for before in senders {
-                let sender = &self.senders.each[before.node];
-                let mut after = before.heard.clone();
-                sender.disturb(&mut after, newcomer.node);
-                let earned = sender.earned(&after);
-                total += earned;
-                together.push(Heard {
-                    node: before.node,
-                    heard: after,
-                    earned,
-                });
-            }
-            // Those inside have disturbed the newcomer already; the group's own members have not.
-            let inside = senders.len() - mask.count_ones() as usize;
             for before in &senders[inside..] {
-                own.disturb(&mut heard, before.node);
+                own.disturb(&mut newcomer.heard, before.node);
             }
-            let earned = own.earned(&heard);
-            total += earned;
-            together.push(Heard {
-                node: newcomer.node,
-                heard,
-                earned,
-            });
-            brings[mask | 1 << bit] = total;
-            self.list(members, bit + 1, mask | 1 << bit, &together, brings);
+            newcomer.earned = own.earned(&newcomer.heard);
+            let with = mask | 1 << bit;
+            if bit + 1 == members.len() {
+                // Nothing follows, so nobody asks how those before are heard now.
+                let kept = self.kept(senders, newcomer.node).into_iter();
+                brings[with] = newcomer.earned + kept.sum::<f64>();
+                continue;
+            }
+            let mut together: Vec<Heard> = senders.to_vec();
+            for before in &mut together {
+                let sender = &self.senders.each[before.node];
+                sender.disturb(&mut before.heard, newcomer.node);
+                before.earned = sender.earned(&before.heard);
+            }
+            together.push(newcomer);
+            brings[with] = together.iter().map(|heard| heard.earned).sum();
+            self.list(members, bit + 1, with, &together, brings);
         }
     }
 }
 
 impl Heard {
     fn beside(senders: &Senders, node: usize, inside: &[usize]) -> Heard {
-        let sender = &senders.each[node];
-        let mut heard = sender.alone.clone();
-        for &other in inside.iter().filter(|&&other| other != node) {
-            sender.disturb(&mut heard, other);
-        }
-        let earned = sender.earned(&heard);
+        let heard = senders.heard_in(node, inside);
+        let earned = senders.each[node].earned(&heard);
         Heard {
             node,
             heard,
@@ -321,10 +323,6 @@ impl Group {
             }
             mask = (mask - 1) & self.left;
         }
-    }
-
-    fn best_with(&self, bit: usize) -> f64 {
-        self.most(1 << bit)
     }
 
     fn remove(&mut self, bit: usize) {

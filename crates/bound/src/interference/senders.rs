@@ -45,16 +45,8 @@ impl Senders {
 
     /// What a set earns.
     pub fn weight(&self, set: &[usize]) -> f64 {
-        set.iter().map(|&from| self.earned_in(from, set)).sum()
-    }
-
-    fn earned_in(&self, from: usize, set: &[usize]) -> f64 {
-        let sender = &self.each[from];
-        let mut heard = sender.alone.clone();
-        for &other in set.iter().filter(|&&other| other != from) {
-            sender.disturb(&mut heard, other);
-        }
-        sender.earned(&heard)
+        let of = |&from: &usize| self.each[from].earned(&self.heard_in(from, set));
+        set.iter().map(of).sum()
     }
 
     /// Good sets by local search from each node, best first, without repetitions.
@@ -87,19 +79,20 @@ impl Senders {
             let Some((gained, more, less)) = best else {
                 break;
             };
-            if gained <= weight * (1.0 + 1e-9) {
-                break;
-            }
-            weight = gained;
+            // Written so that numbers that are none end it too.
+            let better = gained > weight * (1.0 + 1e-9);
             match more {
+                _ if !better => break,
                 Some(node) => set.push(node),
                 None => drop(set.swap_remove(less)),
             }
+            weight = gained;
         }
         (set, weight)
     }
 
-    fn heard_in(&self, from: usize, set: &[usize]) -> Vec<f64> {
+    /// How a sender is heard beside the others of a set.
+    pub fn heard_in(&self, from: usize, set: &[usize]) -> Vec<f64> {
         let sender = &self.each[from];
         let mut heard = sender.alone.clone();
         for &other in set.iter().filter(|&&other| other != from) {
