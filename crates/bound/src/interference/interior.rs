@@ -59,7 +59,7 @@ struct State {
 /// A step of all of it.
 type Step = State;
 
-/// The eliminated matrix.
+/// The matrix of a Newton step after the uses' rows are gone.
 struct Factor {
     /// For each use the diagonal of its row.
     own: Vec<f64>,
@@ -103,7 +103,7 @@ impl Shape {
         self.counted(at) && self.home(at) != at
     }
 
-    /// The rows' sums.
+    /// What each row sums up to for given columns, without its slack.
     fn times(&self, x: &[f64]) -> Vector {
         let (uses, width) = (self.uses.len(), self.width());
         let (spent, rest) = x.split_at(self.vertices.len());
@@ -131,7 +131,7 @@ impl Shape {
         rows
     }
 
-    /// The columns' sums.
+    /// What each column costs under given multipliers.
     fn transposed(&self, w: &[f64]) -> Vector {
         let (uses, width) = (self.uses.len(), self.width());
         let (own, nets) = w.split_at(uses);
