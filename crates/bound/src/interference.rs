@@ -8,8 +8,10 @@
 //! receptions that depend on the set. Sets are generated where the prices say that one more would gain; the proof is a
 //! search over all sets ([`Interference::heaviest`]), which says how far its answer may lie under the true maximum.
 
+mod interior;
 mod plan;
 mod search;
+mod senders;
 
 use crate::error::Error;
 

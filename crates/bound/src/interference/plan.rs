@@ -1,11 +1,12 @@
 //! The program over time shares of sets, which gains sets and orders of nodes until a proof ends it.
 
 use super::Interference;
-use super::search::{Heaviest, Values};
+use super::interior::{self, Shape};
+use super::search::Heaviest;
+use super::senders::Senders;
 use crate::error::Error;
 use crate::maxflow::Arcs;
 use crate::order;
-use crate::program::{Program, Row};
 use std::collections::BTreeMap;
 
 /// When a computation of [`schedule()`] stops.
@@ -15,7 +16,7 @@ pub struct ScheduleOptions {
     pub gap: f64,
     /// Stop after this many programs.
     pub rounds_max: usize,
-    /// Sets that one proof may look at before it becomes coarser.
+    /// Parts of all sets that one proof may look at before it stops.
     pub sets_max: usize,
 }
 
@@ -25,7 +26,7 @@ impl Default for ScheduleOptions {
         ScheduleOptions {
             gap: 0.1,
             rounds_max: 40,
-            sets_max: 10_000,
+            sets_max: 20_000,
         }
     }
 }
@@ -61,6 +62,13 @@ impl Schedule {
         }
     }
 
+    fn take_proof(&mut self, values: &[Vec<f64>], certified_fps: f64) {
+        if certified_fps < self.certified_fps {
+            self.certified_fps = certified_fps;
+            self.values = values.to_vec();
+        }
+    }
+
     /// Frames on the air at once, on average over time.
     pub fn at_once(&self) -> f64 {
         self.sets
@@ -69,7 +77,8 @@ impl Schedule {
             .sum()
     }
 
-    /// The proof again, from `values` alone: frames/s that nothing exceeds. Whatever the values, the result is a bound.
+    /// The proof again, from `values` alone: frames/s that nothing exceeds. Whatever the values, the result is a bound; the search for the
+    /// heaviest set is exact to the part `tolerance` if `sets_max` parts of all sets suffice.
     ///
     /// With a packet's worth `v(r, i)` for receiver r at node i, none at the source: a rate of R brings `R sum v(r, r)` of worth a second to
     /// the receivers. All of it was earned by frames, and a moment's frames earn at most what the heaviest set does.
@@ -77,10 +86,11 @@ impl Schedule {
         values: &[Vec<f64>],
         receivers: &[usize],
         model: &Interference,
+        tolerance: f64,
         sets_max: usize,
     ) -> f64 {
         let worth: f64 = values.iter().zip(receivers).map(|(row, &at)| row[at]).sum();
-        let heaviest = model.heaviest(values, 0.05, sets_max);
+        let heaviest = model.heaviest(values, tolerance, sets_max);
         match worth > 0.0 {
             true => heaviest.at_most / worth / model.airtime_s,
             false => f64::INFINITY,
@@ -112,6 +122,12 @@ struct Plan<'a> {
 const NOTABLE: f64 = 5e-4;
 /// Programs after which the flows of a set without time are forgotten. A guess; they come back when the set earns again.
 const IDLE: u32 = 2;
+
+/// The part of the gap below which a proof is tried; the rest is for what the proof leaves in doubt.
+const CLOSE: f64 = 0.65;
+/// How exact programs are: early ones lack most sets, so rough answers serve, and come from nearer the middle.
+const ROUGH: f64 = 2e-2;
+const FINE: f64 = 1e-3;
 
 /// One solution: shares of the sets, flows, values.
 struct Answer {
@@ -154,16 +170,11 @@ pub fn schedule(
     plan.improve(&first, 0.0);
     // The values with the least estimate of the heaviest set so far, and that estimate.
     let (mut centre, mut least) = (first, f64::INFINITY);
-    let mut close = 0.8 * options.gap;
-    // Early answers are far from the optimum, so a rough one serves.
-    let mut tolerance = 1e-4;
+    let mut close = CLOSE * options.gap;
+    let mut tolerance = ROUGH;
     for round in 1..=options.rounds_max.max(1) {
         best.rounds = round;
-        let answer = match plan.solve(tolerance) {
-            Ok(answer) => answer,
-            Err(_) if best.rate_fps > 0.0 => break,
-            Err(error) => return Err(error),
-        };
+        let answer = plan.solve(&centre, tolerance);
         let rate_fps = answer.rate / model.airtime_s;
         if rate_fps > best.rate_fps {
             best.rate_fps = rate_fps;
@@ -173,7 +184,7 @@ pub fn schedule(
         // Half-way to the best values: the program's own jump about while it lacks sets.
         for weight in [1.0, 0.4] {
             let values = mixed(&centre, &answer.values, weight);
-            let found = model.good_sets(&Values::new(&values));
+            let found = Senders::new(model, &values).good_sets();
             let estimate = found.first().map_or(0.0, |(_, earned)| *earned);
             plan.take_sets(found, answer.rate);
             plan.improve(&values, answer.rate);
@@ -181,24 +192,20 @@ pub fn schedule(
                 (centre, least) = (values, estimate);
             }
         }
-        let estimated = 1.0 - best.rate_fps * model.airtime_s / least;
-        tolerance = if estimated < 0.2 { 1e-5 } else { 1e-4 };
+        let reached = best.rate_fps * model.airtime_s;
+        let estimated = 1.0 - reached / least;
+        tolerance = (0.1 * estimated).clamp(FINE, ROUGH);
         if estimated <= close || round == options.rounds_max {
             // A proof costs as much as many rounds; the next one has to promise more.
-            close *= 0.6;
-            let proven = Schedule::prove(&centre, receivers, model, options.sets_max);
-            if proven < best.certified_fps {
-                best.certified_fps = proven;
-                best.values = centre.clone();
-            }
+            close = 0.6 * estimated.min(close);
+            let enough = reached / (1.0 - options.gap) * (1.0 - 1e-6);
+            let found = model.heaviest_below(&centre, FINE, enough, options.sets_max);
+            best.take_proof(&centre, found.at_most / model.airtime_s);
+            plan.take_sets(vec![(found.set, found.earned)], answer.rate);
             if best.gap() <= options.gap || estimated <= 0.2 * options.gap {
                 break;
             }
         }
-    }
-    if best.certified_fps.is_infinite() {
-        best.certified_fps = Schedule::prove(&centre, receivers, model, options.sets_max);
-        best.values = centre;
     }
     Ok(best)
 }
@@ -359,98 +366,75 @@ impl Plan<'_> {
     }
 
     /// Solves the program over the sets and orders known so far.
-    fn solve(&self, tolerance: f64) -> Result<Answer, Error> {
-        let nodes = self.model.nodes;
-        let mut program = Program::default();
-        let rate = program.column(1.0);
-        let shares: Vec<usize> = self.sets.iter().map(|_| program.column(0.0)).collect();
-        // Conservation for each receiver and node: what leaves is at most what arrives; at the receiver the rate leaves.
-        let mut nets: Vec<Vec<(usize, f64)>> = vec![Vec::new(); self.receivers.len() * nodes];
-        for (place, &receiver) in self.receivers.iter().enumerate() {
-            nets[place * nodes + receiver].push((rate, 1.0));
-        }
-        let mut columns = Vec::with_capacity(self.uses.len());
-        for used in &self.uses {
-            let mut row = vec![(shares[used.set], -1.0)];
-            for vertex in &used.vertices {
-                let column = program.column(0.0);
-                row.push((column, 1.0));
-                let base = used.receiver * nodes;
-                let out: f64 = vertex.iter().map(|&(_, share)| share).sum();
-                nets[base + used.from].push((column, out));
-                for &(to, share) in vertex {
-                    nets[base + to].push((column, -share));
-                }
-            }
-            columns.push(
-                row.iter()
-                    .skip(1)
-                    .map(|&(column, _)| column)
-                    .collect::<Vec<_>>(),
-            );
-            program.at_most.push(Row {
-                terms: row,
-                limit: 0.0,
-            });
-        }
-        let time = shares.iter().map(|&column| (column, 1.0)).collect();
-        program.at_most.push(Row {
-            terms: time,
-            limit: 1.0,
-        });
-        let first = program.at_most.len();
-        let mut rows = vec![None; nets.len()];
-        for (place, terms) in nets.into_iter().enumerate() {
-            if place % nodes != self.source && !terms.is_empty() {
-                rows[place] = Some(program.at_most.len() - first);
-                program.at_most.push(Row { terms, limit: 0.0 });
-            }
-        }
-        let solution = program.solve(tolerance)?;
-        let value =
-            |place: usize| rows[place].map_or(0.0, |row| solution.at_most_dual[first + row]);
-        let table = (0..self.receivers.len()).map(|receiver| {
-            let row = (0..nodes).map(|node| value(receiver * nodes + node));
-            row.collect::<Vec<f64>>()
-        });
-        let values = self.scaled(table.collect());
-        let shares: Vec<f64> = shares
-            .iter()
-            .map(|&column| solution.values[column].max(0.0))
+    fn solve(&mut self, values: &[Vec<f64>], tolerance: f64) -> Answer {
+        let set = |used: &Use| used.set as f64;
+        order::rising(&mut self.uses, set);
+        let inner = self.shape().solve(&values.concat(), tolerance);
+        let rows = inner.values.chunks(self.model.nodes);
+        let values = self.scaled(rows.map(<[f64]>::to_vec).collect());
+        let total: f64 = inner.shares.iter().sum();
+        let shares: Vec<f64> = (inner.shares.iter())
+            .map(|share| share / total.max(1.0))
             .collect();
-        let total: f64 = shares.iter().sum();
-        let shares: Vec<f64> = shares.iter().map(|share| share / total.max(1.0)).collect();
-        let rate = self.carried(&shares, &columns, &solution.values);
-        let each = |columns: &Vec<usize>| {
-            columns
-                .iter()
-                .map(|&column| solution.values[column])
-                .collect()
-        };
-        let spent = columns.iter().map(each).collect();
-        Ok(Answer {
+        let mut place = 0;
+        let each = self.uses.iter().map(|used| {
+            let first = place;
+            place += used.vertices.len();
+            inner.spent[first..place].to_vec()
+        });
+        let spent: Vec<Vec<f64>> = each.collect();
+        let rate = self.carried(&shares, &spent);
+        Answer {
             shares,
             rate,
             values,
             spent,
-        })
+        }
+    }
+
+    fn shape(&self) -> Shape {
+        let mut shape = Shape {
+            nodes: self.model.nodes,
+            source: self.source,
+            receivers: self.receivers.to_vec(),
+            sets: self.sets.len(),
+            uses: Vec::with_capacity(self.uses.len()),
+            vertices: Vec::new(),
+            terms: Vec::new(),
+        };
+        for used in &self.uses {
+            let first = shape.vertices.len();
+            for vertex in &used.vertices {
+                let out: f64 = vertex.iter().map(|&(_, share)| share).sum();
+                let begin = shape.terms.len();
+                shape.terms.push((used.from, out));
+                let brought = vertex.iter().map(|&(to, share)| (to, -share));
+                shape.terms.extend(brought);
+                shape.vertices.push(begin..shape.terms.len());
+            }
+            shape.uses.push(interior::Use {
+                set: used.set,
+                receiver: used.receiver,
+                vertices: first..shape.vertices.len(),
+            });
+        }
+        shape
     }
 
     /// Packets for each frame's time that shares and flows carry to every receiver, after what the solver left inexact is cut off.
-    fn carried(&self, shares: &[f64], columns: &[Vec<usize>], solved: &[f64]) -> f64 {
+    fn carried(&self, shares: &[f64], spent: &[Vec<f64>]) -> f64 {
         let nodes = self.model.nodes;
         let mut flows = vec![vec![0.0; nodes * nodes]; self.receivers.len()];
-        for (used, columns) in self.uses.iter().zip(columns) {
-            let spent: f64 = columns.iter().map(|&column| solved[column].max(0.0)).sum();
-            let scale = if spent > shares[used.set] {
-                shares[used.set] / spent
+        for (used, spent) in self.uses.iter().zip(spent) {
+            let all: f64 = spent.iter().sum();
+            let scale = if all > 0.0 {
+                shares[used.set] / all
             } else {
-                1.0
+                0.0
             };
-            for (vertex, &column) in used.vertices.iter().zip(columns) {
+            for (vertex, time) in used.vertices.iter().zip(spent) {
                 for &(to, share) in vertex {
-                    flows[used.receiver][used.from * nodes + to] +=
-                        scale * solved[column].max(0.0) * share;
+                    flows[used.receiver][used.from * nodes + to] += scale * time * share;
                 }
             }
         }

@@ -1,15 +1,15 @@
-//! The set of senders that earns most under given values of packets at nodes: by local search, and by a search that proves.
+//! The set of senders that earns most under given values of packets at nodes, by a search that proves what no set exceeds.
+//!
+//! All sets are divided into parts: those that contain some senders and otherwise only some open nodes. For a bound on a part the open nodes are
+//! put in groups whose members get in each other's way, and each group is given the senders inside that it disturbs most. Senders only lower
+//! each other, so the part's best set earns at most the sum of what the groups' best subsets leave and earn, with all subsets of a group listed.
+//! The part with the highest bound is divided next, by the open node that comes first in the set; nodes that earn much come first.
 
-use super::{Interference, WEAK};
+use super::Interference;
+use super::senders::Senders;
 use crate::order;
-
-/// Values of a packet for each receiver at each node: none at the source, most at the receiver itself.
-pub(super) struct Values {
-    /// For each receiver its nodes by falling value, with the value; nodes without value are left out.
-    orders: Vec<Vec<(usize, f64)>>,
-    /// For each receiver the value at each node.
-    at: Vec<Vec<f64>>,
-}
+use std::cmp::Ordering;
+use std::collections::BinaryHeap;
 
 /// The best set found, and what no set exceeds.
 #[derive(Clone, Debug, PartialEq)]
@@ -20,120 +20,39 @@ pub struct Heaviest {
     pub earned: f64,
     /// No set earns more.
     pub at_most: f64,
-    /// Sets that the proof looked at.
+    /// Parts of all sets that the proof looked at.
     pub looked_at: usize,
 }
 
-/// A group of candidates, small enough to list its subsets.
-struct Group {
-    members: Vec<usize>,
-    /// For each subset, as a mask, what each member earns in it.
-    earned: Vec<Vec<f64>>,
-}
-
-/// Members of a group. Their subsets are listed for each node of the search.
-const GROUP: usize = 8;
-
-impl Values {
-    pub fn new(values: &[Vec<f64>]) -> Values {
-        let order = |values: &Vec<f64>| {
-            let mut order: Vec<(usize, f64)> = values.iter().copied().enumerate().collect();
-            order.retain(|&(_, value)| value > 0.0);
-            order::falling(&mut order, |&(_, value)| value);
-            order
-        };
-        Values {
-            orders: values.iter().map(order).collect(),
-            at: values.to_vec(),
-        }
-    }
-
-    /// What one frame of a sender earns if each node receives it with the probability that `received` says: for each receiver
-    /// the expected rise of the best node that hears it.
-    fn earned(&self, from: usize, received: impl Fn(usize) -> f64) -> f64 {
-        let mut total = 0.0;
-        for (order, at) in self.orders.iter().zip(&self.at) {
-            let mut missed = 1.0;
-            for &(to, value) in order {
-                if value <= at[from] {
-                    break;
-                }
-                let p = received(to);
-                total += missed * p * (value - at[from]);
-                missed *= 1.0 - p;
-            }
-        }
-        total
-    }
-}
-
 impl Interference {
-    /// What a set earns.
-    pub(super) fn weight(&self, set: &[usize], values: &Values) -> f64 {
-        let of = |&from: &usize| values.earned(from, |to| self.received(from, to, set));
-        set.iter().map(of).sum()
-    }
-
-    /// Good sets by local search from each node, best first, without repetitions.
-    pub(super) fn good_sets(&self, values: &Values) -> Vec<(Vec<usize>, f64)> {
-        let mut found: Vec<(Vec<usize>, f64)> = Vec::new();
-        for start in 0..self.nodes {
-            let mut set = vec![start];
-            let mut weight = self.weight(&set, values);
-            while let Some((next, gained)) = self.neighbour(&set, values) {
-                if gained <= weight * (1.0 + 1e-9) {
-                    break;
-                }
-                (set, weight) = (next, gained);
-            }
-            set.sort_unstable();
-            if weight > 0.0 && found.iter().all(|(known, _)| *known != set) {
-                found.push((set, weight));
-            }
-        }
-        order::falling(&mut found, |&(_, weight)| weight);
-        found
-    }
-
-    /// The best set that differs from `set` by one sender more, or by one less.
-    fn neighbour(&self, set: &[usize], values: &Values) -> Option<(Vec<usize>, f64)> {
-        let more = (0..self.nodes).filter(|node| !set.contains(node));
-        let more = more.map(|node| [set, &[node]].concat());
-        let less = (0..set.len()).map(|left_out| {
-            let mut rest = set.to_vec();
-            rest.swap_remove(left_out);
-            rest
-        });
-        more.chain(less)
-            .map(|set| {
-                let weight = self.weight(&set, values);
-                (set, weight)
-            })
-            .max_by(|a, b| a.1.total_cmp(&b.1))
-    }
-
     /// The set that earns most, to within the part `tolerance`: for each receiver (row) the value of a packet at each node, never
-    /// negative. If the search looks at more than `sets_max` sets it begins again with twice the tolerance; `at_most` holds in any
-    /// case.
+    /// negative. The search stops when it has looked at `sets_max` parts of all sets; `at_most` holds in any case.
     pub fn heaviest(&self, values: &[Vec<f64>], tolerance: f64, sets_max: usize) -> Heaviest {
-        let values = Values::new(values);
-        let best = self.good_sets(&values).into_iter().next();
-        let (set, earned) = best.unwrap_or_default();
-        let mut search = Search::new(self, &values, set, earned);
-        let mut tolerance = tolerance.max(1e-9);
-        loop {
-            search.left = sets_max;
-            search.tolerance = tolerance;
-            let candidates: Vec<usize> = (0..self.nodes).collect();
-            let alone = self.delivery.clone();
-            if search.branch(&mut Vec::new(), &alone, &candidates) || search.earned <= 0.0 {
-                break;
-            }
-            tolerance *= 2.0;
-        }
+        self.heaviest_below(values, tolerance.max(1e-9), 0.0, sets_max)
+    }
+
+    /// As [`heaviest`](Self::heaviest); the search also ends when no set can earn more than `enough` and going on is not cheap.
+    pub(super) fn heaviest_below(
+        &self,
+        values: &[Vec<f64>],
+        tolerance: f64,
+        enough: f64,
+        sets_max: usize,
+    ) -> Heaviest {
+        let senders = Senders::new(self, values);
+        let (set, earned) = senders.good_sets().into_iter().next().unwrap_or_default();
+        let mut search = Search {
+            senders: &senders,
+            set,
+            earned,
+            tolerance,
+            enough,
+            looked_at: 0,
+        };
+        let at_most = search.run(sets_max);
         // Rounding: sums of fewer than a million products.
         Heaviest {
-            at_most: search.earned * (1.0 + tolerance) * (1.0 + 1e-9),
+            at_most: at_most * (1.0 + 1e-9),
             set: search.set,
             earned: search.earned,
             looked_at: search.looked_at,
@@ -141,200 +60,293 @@ impl Interference {
     }
 }
 
-impl Interference {
-    /// The probability that `to` receives a frame of `from`, as [`received`](Self::received) says it, once `node` sends as well;
-    /// `heard` is that probability for all pairs before.
-    fn beside(&self, heard: &[f64], (from, to): (usize, usize), node: usize) -> f64 {
-        let pair = from * self.nodes + to;
-        if to == node {
-            return 0.0;
-        }
-        if from == node || self.delivery[pair] < WEAK {
-            return heard[pair];
-        }
-        heard[pair] * self.survival[pair * self.nodes + node]
-    }
-}
+/// Members of a group by the number of senders inside: few parts have few inside, and their bounds are the worst.
+const GROUPS: [usize; 4] = [12, 10, 8, 7];
 
-/// A search over all sets, cut short where no set can be better.
+/// Parts that take less time than a program of 50 nodes.
+const CHEAP: usize = 300;
+
 struct Search<'a> {
-    model: &'a Interference,
-    values: &'a Values,
-    groups: Vec<Group>,
-    /// For each node its group and its place there.
-    place: Vec<(usize, usize)>,
+    senders: &'a Senders,
     set: Vec<usize>,
     earned: f64,
     tolerance: f64,
-    left: usize,
+    enough: f64,
     looked_at: usize,
 }
 
-impl<'a> Search<'a> {
-    fn new(
-        model: &'a Interference,
-        values: &'a Values,
-        set: Vec<usize>,
-        earned: f64,
-    ) -> Search<'a> {
-        let groups = grouped(model, values);
-        let mut place = vec![(0, 0); model.nodes];
-        for (number, group) in groups.iter().enumerate() {
-            for (at, &member) in group.members.iter().enumerate() {
-                place[member] = (number, at);
+/// All sets that contain `inside` and otherwise only `open` nodes.
+struct Part {
+    at_most: f64,
+    inside: Vec<usize>,
+    open: Vec<usize>,
+}
+
+/// Some open nodes, and what each choice among them brings.
+struct Group {
+    members: Vec<usize>,
+    /// For each subset, as a mask, what it earns and what the senders given to this group earn beside it.
+    brings: Vec<f64>,
+    /// The members not yet dealt with.
+    left: usize,
+    /// The most among subsets of these.
+    best: f64,
+}
+
+/// A sender, and how it is heard beside those inside.
+#[derive(Clone)]
+struct Heard {
+    node: usize,
+    heard: Vec<f64>,
+    earned: f64,
+}
+
+impl Search<'_> {
+    /// What no set exceeds.
+    fn run(&mut self, sets_max: usize) -> f64 {
+        let mut parts = BinaryHeap::new();
+        parts.push(Part {
+            at_most: f64::INFINITY,
+            inside: Vec::new(),
+            open: (0..self.senders.each.len()).collect(),
+        });
+        while let Some(part) = parts.pop() {
+            if part.at_most <= self.close() {
+                break;
             }
+            let cheap = self.looked_at < CHEAP;
+            if self.looked_at >= sets_max || !cheap && part.at_most <= self.enough {
+                return part.at_most;
+            }
+            self.looked_at += 1;
+            self.divide(&part, &mut parts);
         }
-        Search {
-            model,
-            values,
-            groups,
-            place,
-            set,
-            earned,
-            tolerance: 0.0,
-            left: 0,
-            looked_at: 0,
-        }
+        self.close()
     }
 
-    /// Looks at all sets that contain `inside` and otherwise only `candidates`. `heard` is the probability for each sender and
-    /// node that a frame gets through beside those inside. False if it had to stop before.
-    fn branch(&mut self, inside: &mut Vec<usize>, heard: &[f64], candidates: &[usize]) -> bool {
-        if self.left == 0 {
-            return false;
-        }
-        self.left -= 1;
-        self.looked_at += 1;
-        let weight = self.model.weight(inside, self.values);
+    /// What is near enough to the best set found.
+    fn close(&self) -> f64 {
+        self.earned * (1.0 + self.tolerance)
+    }
+
+    fn divide(&mut self, part: &Part, parts: &mut BinaryHeap<Part>) {
+        let senders = self.senders;
+        let beside = |&node: &usize| Heard::beside(senders, node, &part.inside);
+        let inside: Vec<Heard> = part.inside.iter().map(beside).collect();
+        let weight: f64 = inside.iter().map(|heard| heard.earned).sum();
         if weight > self.earned {
-            self.earned = weight;
-            self.set = inside.clone();
+            (self.earned, self.set) = (weight, part.inside.clone());
         }
-        // What each candidate earns beside those inside, and what it leaves to them; others only lower both.
-        let mut offers: Vec<Offer> = Vec::with_capacity(candidates.len());
-        for &node in candidates {
-            let nodes = self.model.nodes;
-            let earned = self.values.earned(node, |to| heard[node * nodes + to]);
-            let beside = |&from: &usize| {
-                self.values
-                    .earned(from, |to| self.model.beside(heard, (from, to), node))
-            };
-            let leaves: f64 = inside.iter().map(beside).sum();
-            if earned > 0.0 {
-                offers.push(Offer {
-                    node,
-                    earned,
-                    leaves,
+        let mut open: Vec<Heard> = part.open.iter().map(beside).collect();
+        open.retain(|heard| heard.earned > 0.0);
+        // What those inside keep beside each open node: no more beside several.
+        let kept: Vec<Vec<f64>> = open
+            .iter()
+            .map(|other| self.kept(&inside, other.node))
+            .collect();
+        let groups = self.grouped(&inside, &open, &kept);
+        self.divide_by(part, &open, groups, parts);
+    }
+
+    /// The parts that begin with each open node, as far as their bounds leave a doubt.
+    fn divide_by(
+        &self,
+        part: &Part,
+        open: &[Heard],
+        mut groups: Vec<Group>,
+        parts: &mut BinaryHeap<Part>,
+    ) {
+        let mut turns: Vec<usize> = (0..open.len()).collect();
+        order::falling(&mut turns, |&at| open[at].earned);
+        let mut place = vec![(0, 0); open.len()];
+        for (number, group) in groups.iter().enumerate() {
+            for (bit, &member) in group.members.iter().enumerate() {
+                place[member] = (number, bit);
+            }
+        }
+        for (turn, &at) in turns.iter().enumerate() {
+            let all: f64 = groups.iter().map(|group| group.best).sum();
+            if all <= self.close() {
+                break;
+            }
+            let (number, bit) = place[at];
+            let with = groups[number].most(1 << bit);
+            let at_most = (all - groups[number].best + with).min(part.at_most);
+            groups[number].remove(bit);
+            if at_most > self.close() {
+                let rest = turns[turn + 1..].iter().map(|&at| open[at].node);
+                parts.push(Part {
+                    at_most,
+                    inside: [&part.inside[..], &[open[at].node]].concat(),
+                    open: rest.collect(),
                 });
             }
         }
-        // With a newcomer in the set, those inside keep at most what that newcomer leaves them. Sets are divided by the newcomer
-        // that leaves least, so all other members of the set leave at least as much.
-        order::rising(&mut offers, |offer| offer.leaves);
-        // The rest that is left of each group, and the best of it: one group changes with each newcomer.
-        let mut left = vec![[0.0f64; GROUP]; self.groups.len()];
-        for offer in &offers {
-            let (group, at) = self.place[offer.node];
-            left[group][at] = offer.earned;
+    }
+
+    /// What each of those inside earns beside one more.
+    fn kept(&self, inside: &[Heard], other: usize) -> Vec<f64> {
+        let each = inside.iter().map(|own| {
+            let sender = &self.senders.each[own.node];
+            sender.earned_beside(&own.heard, sender.left_by(other))
+        });
+        each.collect()
+    }
+
+    fn grouped(&self, inside: &[Heard], open: &[Heard], kept: &[Vec<f64>]) -> Vec<Group> {
+        let size = GROUPS[inside.len().min(GROUPS.len() - 1)];
+        let mut all = self.rivals(open, size);
+        if all.is_empty() {
+            all.push(Vec::new());
         }
-        let each = self.groups.iter().zip(&left);
-        let mut best: Vec<f64> = each.map(|(group, left)| group.best(left)).collect();
-        for first in 0..offers.len() {
-            let Offer {
-                node,
-                earned,
-                leaves,
-            } = offers[first];
-            let rest = &offers[first + 1..];
-            let (group, at) = self.place[node];
-            left[group][at] = 0.0;
-            best[group] = self.groups[group].best(&left[group]);
-            let most = leaves + earned + best.iter().sum::<f64>();
-            if most <= self.earned * (1.0 + self.tolerance) {
+        // Each sender inside goes to the group that could take most from it.
+        let mut given: Vec<Vec<Heard>> = vec![Vec::new(); all.len()];
+        for (own, heard) in inside.iter().enumerate() {
+            let lost = |at: usize| heard.earned - kept[at][own];
+            let of = |members: &Vec<usize>| members.iter().map(|&at| lost(at)).sum::<f64>();
+            let most = (0..all.len()).max_by(|&a, &b| of(&all[a]).total_cmp(&of(&all[b])));
+            given[most.unwrap_or(0)].push(heard.clone());
+        }
+        let each = all.into_iter().zip(given);
+        each.map(|(members, given)| self.listed(members, given, open))
+            .collect()
+    }
+
+    /// Open nodes in groups whose members get in each other's way: each group begins with the node that earns most.
+    fn rivals(&self, open: &[Heard], size: usize) -> Vec<Vec<usize>> {
+        let mut rest: Vec<usize> = (0..open.len()).collect();
+        order::rising(&mut rest, |&at| open[at].earned);
+        let mut all = Vec::new();
+        while let Some(first) = rest.pop() {
+            let mut members = vec![first];
+            let (mut last, mut lost) = (first, vec![0.0; rest.len()]);
+            while members.len() < size {
+                for (lost, &at) in lost.iter_mut().zip(&rest) {
+                    *lost += self.lost(&open[last], &open[at]);
+                }
+                let next = (0..rest.len()).max_by(|&a, &b| lost[a].total_cmp(&lost[b]));
+                let Some(next) = next else { break };
+                lost.remove(next);
+                last = rest.remove(next);
+                members.push(last);
+            }
+            all.push(members);
+        }
+        all
+    }
+
+    /// What a pair loses by sending together, as far as it is worth having both.
+    fn lost(&self, a: &Heard, b: &Heard) -> f64 {
+        let beside = |own: &Heard, other: &Heard| {
+            let sender = &self.senders.each[own.node];
+            own.earned - sender.earned_beside(&own.heard, sender.left_by(other.node))
+        };
+        (beside(a, b) + beside(b, a)).min(a.earned.min(b.earned))
+    }
+
+    /// A group with all its subsets.
+    fn listed(&self, members: Vec<usize>, own: Vec<Heard>, open: &[Heard]) -> Group {
+        let mut brings = vec![0.0; 1 << members.len()];
+        brings[0] = own.iter().map(|heard| heard.earned).sum();
+        let chosen: Vec<&Heard> = members.iter().map(|&at| &open[at]).collect();
+        self.list(&chosen, 0, 0, &own, &mut brings);
+        let mut group = Group {
+            left: brings.len() - 1,
+            members,
+            brings,
+            best: 0.0,
+        };
+        group.best = group.most(0);
+        group
+    }
+
+    /// Lists the subsets that have a given beginning, `mask`, whose senders are heard as `senders` says.
+    fn list(
+        &self,
+        members: &[&Heard],
+        next: usize,
+        mask: usize,
+        senders: &[Heard],
+        brings: &mut [f64],
+    ) {
+        // Those inside have disturbed all newcomers already; the group's own members have not.
+        let inside = senders.len() - mask.count_ones() as usize;
+        for bit in next..members.len() {
+            let mut newcomer = members[bit].clone();
+            let own = &self.senders.each[newcomer.node];
+            for before in &senders[inside..] {
+                own.disturb(&mut newcomer.heard, before.node);
+            }
+            newcomer.earned = own.earned(&newcomer.heard);
+            let with = mask | 1 << bit;
+            if bit + 1 == members.len() {
+                // Nothing follows, so nobody asks how those before are heard now.
+                let kept = self.kept(senders, newcomer.node).into_iter();
+                brings[with] = newcomer.earned + kept.sum::<f64>();
                 continue;
             }
-            let candidates: Vec<usize> = rest.iter().map(|offer| offer.node).collect();
-            let nodes = self.model.nodes;
-            let pair = |pair: usize| self.model.beside(heard, (pair / nodes, pair % nodes), node);
-            let heard: Vec<f64> = (0..nodes * nodes).map(pair).collect();
-            inside.push(node);
-            let done = self.branch(inside, &heard, &candidates);
-            inside.pop();
-            if !done {
-                return false;
+            let mut together: Vec<Heard> = senders.to_vec();
+            for before in &mut together {
+                let sender = &self.senders.each[before.node];
+                sender.disturb(&mut before.heard, newcomer.node);
+                before.earned = sender.earned(&before.heard);
             }
+            together.push(newcomer);
+            brings[with] = together.iter().map(|heard| heard.earned).sum();
+            self.list(members, bit + 1, with, &together, brings);
         }
-        true
     }
 }
 
-/// A candidate beside those inside.
-#[derive(Clone, Copy)]
-struct Offer {
-    node: usize,
-    earned: f64,
-    /// What those inside earn together with it.
-    leaves: f64,
-}
-
-/// All nodes in groups whose members get in each other's way: each group begins with the node that earns most alone.
-fn grouped(model: &Interference, values: &Values) -> Vec<Group> {
-    let alone: Vec<f64> = (0..model.nodes)
-        .map(|node| model.weight(&[node], values))
-        .collect();
-    let mut open: Vec<usize> = (0..model.nodes).filter(|&node| alone[node] > 0.0).collect();
-    order::falling(&mut open, |&node| alone[node]);
-    let mut groups = Vec::new();
-    while !open.is_empty() {
-        let mut members = vec![open.remove(0)];
-        while members.len() < GROUP && !open.is_empty() {
-            // What the pair loses by sending together, the largest loss first.
-            let lost = |node: usize| -> f64 {
-                let with = |&member: &usize| {
-                    let both = model.weight(&[member, node], values);
-                    (alone[member] + alone[node] - both).min(alone[node])
-                };
-                members.iter().map(with).sum()
-            };
-            let next = (0..open.len()).max_by(|&a, &b| lost(open[a]).total_cmp(&lost(open[b])));
-            let Some(next) = next else { break };
-            members.push(open.remove(next));
+impl Heard {
+    fn beside(senders: &Senders, node: usize, inside: &[usize]) -> Heard {
+        let heard = senders.heard_in(node, inside);
+        let earned = senders.each[node].earned(&heard);
+        Heard {
+            node,
+            heard,
+            earned,
         }
-        groups.push(Group::new(members, model, values));
     }
-    groups
 }
 
 impl Group {
-    fn new(members: Vec<usize>, model: &Interference, values: &Values) -> Group {
-        let earned = (0u32..1 << members.len()).map(|mask| {
-            let chosen = |at: &usize| mask >> at & 1 == 1;
-            let set: Vec<usize> = (0..members.len())
-                .filter(chosen)
-                .map(|at| members[at])
-                .collect();
-            let of = |at: usize| match chosen(&at) {
-                true => {
-                    let from = members[at];
-                    values.earned(from, |to| model.received(from, to, &set))
-                }
-                false => 0.0,
-            };
-            (0..members.len()).map(of).collect()
-        });
-        let earned = earned.collect();
-        Group { members, earned }
+    /// The most among subsets of what is left that contain `needed`.
+    fn most(&self, needed: usize) -> f64 {
+        let (mut most, mut mask) = (0.0f64, self.left);
+        loop {
+            if mask & needed == needed {
+                most = most.max(self.brings[mask]);
+            }
+            if mask == 0 {
+                return most;
+            }
+            mask = (mask - 1) & self.left;
+        }
     }
 
-    /// More than any choice among members earns beside those inside, of which each earns as much alone as `alone` says: the best
-    /// subset, where a member earns at most that, and at most what it earns in that subset.
-    fn best(&self, alone: &[f64; GROUP]) -> f64 {
-        let subset = |of: &Vec<f64>| -> f64 {
-            of.iter()
-                .zip(alone)
-                .map(|(there, here)| there.min(*here))
-                .sum()
-        };
-        self.earned.iter().map(subset).fold(0.0, f64::max)
+    fn remove(&mut self, bit: usize) {
+        self.left &= !(1 << bit);
+        self.best = self.most(0);
     }
 }
+
+impl Ord for Part {
+    fn cmp(&self, other: &Part) -> Ordering {
+        self.at_most.total_cmp(&other.at_most)
+    }
+}
+
+impl PartialOrd for Part {
+    fn partial_cmp(&self, other: &Part) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Part {
+    fn eq(&self, other: &Part) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for Part {}

@@ -46,11 +46,12 @@ fn proofs_and_dead_ends() {
     let chain = [(0, 1, 0.5), (1, 2, 1.0)];
     let model = model(4, &chain, 0.0);
     let found = solved(&model, &[2]);
-    let again = Schedule::prove(&found.values, &[2], &model, 1000);
-    assert!((again - found.certified_fps).abs() < 1e-9 * again);
+    let again = Schedule::prove(&found.values, &[2], &model, 1e-3, 1000);
+    assert!(again <= found.certified_fps * (1.0 + 1e-9));
+    assert!(again >= found.rate_fps);
     // By hand: two frames over the first hop, one over the second.
     for value in [0.1, 0.5, 0.9] {
-        let proven = Schedule::prove(&[vec![0.0, value, 1.0, 0.0]], &[2], &model, 1000);
+        let proven = Schedule::prove(&[vec![0.0, value, 1.0, 0.0]], &[2], &model, 1e-3, 1000);
         assert!(proven >= 1e3 / 3.0, "{value} {proven}");
     }
     assert_eq!(solved(&model, &[2, 3]).certified_fps, 0.0);
@@ -81,11 +82,13 @@ fn random(nodes: usize, seed: u64) -> Interference {
     Interference::rayleigh(nodes, &radio, 1e-3, 125).unwrap()
 }
 
-/// Goal: the search misses no set. Method: nine nodes, all 511 sets, twenty networks with random values.
+/// Goal: the search misses no set. Method: all 511 sets of nine nodes, twenty networks with random values; all 32,767 of fifteen, four networks, where the
+/// search needs several groups.
 #[test]
 fn no_set_is_heavier_than_the_search_says() {
-    for seed in 0..20 {
-        let (nodes, model) = (9, random(9, seed));
+    for seed in 0..24 {
+        let nodes = if seed < 20 { 9 } else { 15 };
+        let model = random(nodes, seed);
         let mut numbers = SplitMix64(seed + 100);
         let values: Vec<Vec<f64>> = (0..3)
             .map(|_| (0..nodes).map(|_| numbers.unit()).collect())
