@@ -19,6 +19,7 @@ use crate::packet::{self, Facts, Net};
 use crate::receipts::{RECEIPT, Receipts};
 use crate::recovery::{Recovery, RecoveryCounters};
 use crate::settings::{Hop, NodeConfig};
+use link::TURN_WIRED;
 
 /// Octets of the router's header and stamp around a packet.
 const ROUTED: usize = chappe_dpclo::header::DATA + chappe_dpclo::header::STAMP;
@@ -88,6 +89,9 @@ pub struct Node {
     longest: usize,
     /// When this node answers.
     answer: Answer,
+    /// On a cable: when the burst that arrives is over, and when a frame last told what has arrived.
+    over: Instant,
+    told: Instant,
     life: u8,
     /// Acknowledgements, lost frames or announcements wait for the link.
     urgent: bool,
@@ -195,6 +199,11 @@ pub struct Why {
 const RECEIPTS: u16 = 0x8000;
 /// When a queue of the router that was full is looked at again, if no frame has left meanwhile: about a frame at 11 Mbit/s.
 const FULL: Duration = Duration::from_millis(2);
+/// On a cable an answer leaves at once if the last one is older than this, or else with a later one, since each costs both ends a
+/// wake-up. At 100 Mbit/s a neighbour that waits for half of its window has waited for as long.
+const ANSWERS: Duration = Duration::from_micros(1500);
+/// For so long it waits at most: as the acknowledgement of a frame there.
+const ANSWER_MOST: Duration = TURN_WIRED;
 /// Another gateway must be nearer by this many ETX before flows leave the one in use.
 const NEARER: f64 = 2.0;
 
@@ -216,7 +225,7 @@ impl Node {
         let router = Router::new(config.router(), number, life, &caps, now, stream(1));
         Ok(Node {
             router: router.map_err(|error| error.to_string())?,
-            recovery: Recovery::new(config.air.exchange(config.mtu)),
+            recovery: Recovery::new(config.air.exchange(config.mtu), config.air.is_shared()),
             room: frame_max.saturating_sub(AROUND),
             // Three frames: so long a neighbour waits for an acknowledgement anyway.
             host: Host::new(config.air.exchange(config.mtu) * 3),
@@ -237,6 +246,8 @@ impl Node {
             urgent_at: None,
             longest: 0,
             answer: Answer::default(),
+            over: now,
+            told: now,
             life,
             urgent: false,
             neighbours: Vec::new(),
@@ -415,8 +426,28 @@ impl Node {
         )
     }
 
+    /// Sets how long segments of the host that only acknowledge wait for later ones.
+    fn hold_acks(&mut self, now: Instant) {
+        if self.config.air.is_shared() {
+            return self.host.hold_acks(self.answer.due);
+        }
+        if self.host.waiting() == 0 {
+            return;
+        }
+        // They ride in what leaves anyway.
+        let goes = self.recovery.owes(now) || self.router.queued().0 > 0;
+        let lately = !goes && now.saturating_since(self.told) < ANSWERS;
+        self.host.hold_for(match lately {
+            true => ANSWER_MOST,
+            false => Duration::ZERO,
+        });
+        let over = (!goes && !lately && self.over > now).then_some(self.over);
+        self.host.hold_acks(over);
+    }
+
     /// Passes packets of the host to the router, as its rates allow.
     fn pump(&mut self, now: Instant) {
+        self.hold_acks(now);
         let router = &mut self.router;
         loop {
             let Some(head) = self.host.head(now) else {
@@ -460,7 +491,6 @@ impl Node {
             self.router.bar(now, node);
         }
         self.answer.due = self.answer.next(now);
-        self.host.hold_acks(self.answer.due);
         self.pump(now);
         self.open = self.gate.open_at() <= now;
         if self.open {
