@@ -280,10 +280,9 @@ impl HostSide<'_> {
         waiting: bool,
     ) -> chappe_sys::Result<bool> {
         let answered = self.deliver(node)?;
-        let most = match (waiting, answered) {
-            (true, _) => self.reads.begin(now),
-            (false, true) => 1,
-            (false, false) => return Ok(false),
+        let most = match waiting {
+            true => self.reads.begin(now).max(answered),
+            false => answered,
         };
         let (mut count, mut reads, mut empty) = (0, 0, false);
         while count < TURN && reads < most {
@@ -308,17 +307,17 @@ impl HostSide<'_> {
         Ok(count > 0)
     }
 
-    /// Packets for the host. Whether it has answered by now: Linux acknowledges joined segments while it takes them.
-    fn deliver(&mut self, node: &mut Node) -> chappe_sys::Result<bool> {
-        let mut answered = false;
+    /// Packets for the host. How many answers it has given by now: Linux acknowledges joined segments while it takes them.
+    fn deliver(&mut self, node: &mut Node) -> chappe_sys::Result<usize> {
+        let mut answers = 0;
         while let Some(len) = node.deliver(&mut self.packet) {
             let packet = self.packet.get(..len).unwrap_or_default();
             if !self.joiner.push(packet) {
-                answered |= give(self.tun, &mut self.joiner, &mut self.room)?;
+                answers += usize::from(give(self.tun, &mut self.joiner, &mut self.room)?);
                 self.joiner.push(packet);
             }
         }
-        Ok(give(self.tun, &mut self.joiner, &mut self.room)? || answered)
+        Ok(answers + usize::from(give(self.tun, &mut self.joiner, &mut self.room)?))
     }
 }
 

@@ -18,7 +18,7 @@ use crate::host::{Host, HostCounters};
 use crate::packet::{self, Facts, Net};
 use crate::receipts::{RECEIPT, Receipts};
 use crate::recovery::{Recovery, RecoveryCounters};
-use crate::settings::{Hop, NodeConfig};
+use crate::settings::{Hop, NodeConfig, TUN_MOST};
 use link::TURN_WIRED;
 
 /// Octets of the router's header and stamp around a packet.
@@ -199,6 +199,9 @@ pub struct Why {
 const RECEIPTS: u16 = 0x8000;
 /// When a queue of the router that was full is looked at again, if no frame has left meanwhile: about a frame at 11 Mbit/s.
 const FULL: Duration = Duration::from_millis(2);
+/// On a cable packets that a low rate allows in so long leave together, as Linux groups the segments of TCP (`sk_pacing_shift` of 10), since
+/// each wake-up costs as much as several packets.
+const TOGETHER: Duration = Duration::from_nanos(1_000_000_000 / 1024);
 /// On a cable an answer leaves at once if the last one is older than this, or else with a later one, since each costs both ends a
 /// wake-up. At 100 Mbit/s a neighbour that waits for half of its window has waited for as long.
 const ANSWERS: Duration = Duration::from_micros(1500);
@@ -466,7 +469,14 @@ impl Node {
                     self.receipts.sent(now, node);
                     self.host.taken(now, key, first);
                 }
-                Err(Refused::Rate { until }) => self.host.block(node, until),
+                Err(Refused::Rate { until }) if first || self.config.air.is_shared() => {
+                    self.host.block(node, until);
+                }
+                Err(Refused::Rate { until }) => {
+                    let all = Duration::from_secs_f64(TUN_MOST / router.rate(node).unwrap_or(1.0));
+                    let together = now + TOGETHER.min(all / 2);
+                    self.host.block_together(node, until.max(together));
+                }
                 // The next frame that leaves makes room; a look later anyway.
                 Err(Refused::Full) => self.host.block_full(node, now + FULL),
                 Err(_) => {
