@@ -542,6 +542,29 @@ mod tests {
         assert!(host.head(at(1)).is_none() && host.head(at(2)).is_some());
     }
 
+    /// Goal: what a low rate lets leave together holds no packet that goes first. Method: a flow that has sent much, and one that begins.
+    #[test]
+    fn packets_that_go_first_do_not_wait_with_others() {
+        let mut host = Host::new(Duration::ZERO);
+        let much = offer(&mut host, at(0), &udp(1, 0, 1400));
+        for _ in 0..4 {
+            offer(&mut host, at(0), &udp(1, 0, 1400));
+        }
+        for _ in 0..3 {
+            host.head(at(0)).unwrap();
+            host.taken(at(0), much, false);
+        }
+        host.block_together(9, at(5));
+        assert!(host.head(at(1)).is_none());
+        let few = offer(&mut host, at(1), &udp(2, 0, 100));
+        let head = host.head(at(1)).unwrap();
+        assert!(head.key == few && head.first);
+        // Its rate allows no packet at all.
+        host.block(9, at(5));
+        assert!(host.head(at(4)).is_none());
+        assert_eq!(host.head(at(5)).unwrap().key, few);
+    }
+
     /// Serves a packet each `every` ms while a flow offers twice as many. Returns the waits in the second half.
     fn served(ecn: u8, every: u64) -> (Host, Vec<u64>) {
         let (mut host, mut waits) = (Host::new(Duration::ZERO), Vec::new());

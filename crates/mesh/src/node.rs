@@ -437,15 +437,15 @@ impl Node {
         if self.host.waiting() == 0 {
             return;
         }
-        // They ride in what leaves anyway.
-        let goes = self.recovery.owes(now) || self.router.queued().0 > 0;
-        let lately = !goes && now.saturating_since(self.told) < ANSWERS;
-        self.host.hold_for(match lately {
+        // They ride in an answer that leaves anyway.
+        let goes = self.recovery.owes(now);
+        let lately = now.saturating_since(self.told) < ANSWERS;
+        self.host.hold_for(match lately && !goes {
             true => ANSWER_MOST,
             false => Duration::ZERO,
         });
-        let over = (!goes && !lately && self.over > now).then_some(self.over);
-        self.host.hold_acks(over);
+        let over = (self.over > now).then_some(self.over);
+        self.host.hold_acks(over.filter(|_| !lately && !goes));
     }
 
     /// Passes packets of the host to the router, as its rates allow.
@@ -644,4 +644,63 @@ impl LinkNode for Node {
 /// The link address of a node.
 fn address(node: u16) -> Address {
     Address::node(node)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::air::Air;
+    use chappe_core::Bitrate;
+
+    /// A segment that only acknowledges `number`, from the first node of a mesh to the second.
+    fn ack(number: u8) -> Vec<u8> {
+        let mut packet = vec![0; 40];
+        (packet[0], packet[3], packet[9]) = (0x45, 40, 6);
+        packet[12..20].copy_from_slice(&[10, 77, 0, 1, 10, 77, 0, 2]);
+        (packet[31], packet[32], packet[33]) = (number, 0x50, 0x10);
+        packet
+    }
+
+    /// Goal: on a cable an acknowledgement of the host leaves at once if the last answer is old, or when one is due, and waits for the next one
+    /// otherwise, but not for long.
+    #[test]
+    fn on_a_cable_answers_wait_for_company() {
+        let config = NodeConfig {
+            number: 1,
+            networks: vec![Net::parse("10.77.0.0/16").unwrap()],
+            behind: Vec::new(),
+            air: Air::wired(Bitrate(1_000_000_000)),
+            hop: Hop::Broadcast,
+            size: 2,
+            mtu: 1300,
+            groups: false,
+        };
+        let mut node = Node::new(config, 1470, Instant::ZERO, Seed(1), 0).unwrap();
+        let at = |micros: u64| Instant::from_micros(1_000_000 + micros);
+        let waits = |node: &Node| node.host.waiting() > 0;
+        node.offer(at(0), &ack(1));
+        assert!(!waits(&node), "the last answer is old");
+        node.told = at(0);
+        node.offer(at(1000), &ack(2));
+        node.offer(at(1200), &ack(3));
+        assert!(waits(&node) && node.host.counters().replaced == 1);
+        assert_eq!(node.host.deadline(), Some(at(1000) + ANSWER_MOST));
+        node.offer(at(1600), &ack(4));
+        assert!(!waits(&node), "with the next that is due");
+        node.told = at(1600);
+        node.offer(at(1700), &ack(5));
+        node.pump(at(3700));
+        assert!(!waits(&node), "not for long");
+        // A burst is arriving.
+        node.over = at(9300);
+        node.offer(at(9000), &ack(6));
+        assert_eq!(node.host.deadline(), Some(at(9300)));
+        // Half of a window must be acknowledged.
+        let wait = Duration::from_millis(2);
+        for number in 0..14 {
+            node.recovery.on_frame(at(9100), 2, (0, number), wait);
+        }
+        node.pump(at(9100));
+        assert!(!waits(&node));
+    }
 }

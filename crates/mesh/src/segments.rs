@@ -134,7 +134,10 @@ impl Layout {
 impl Layout {
     /// Makes the header of a whole one that of a segment behind so many octets: number `place` of `count`.
     fn set_place(self, packet: &mut [u8], behind: u32, (place, count): (usize, usize)) {
-        let (sequence, flags) = (self.sequence(packet).wrapping_add(behind), self.flags(packet));
+        let (sequence, flags) = (
+            self.sequence(packet).wrapping_add(behind),
+            self.flags(packet),
+        );
         if let Some(to) = packet.get_mut(self.ip + 4..self.ip + 8) {
             to.copy_from_slice(&sequence.to_be_bytes());
         }
@@ -339,8 +342,7 @@ impl Next {
     /// Whether a packet of this layout follows. Datagrams have no order of their own: they follow as they came.
     fn is_next(&self, packet: &[u8]) -> bool {
         let layout = self.layout;
-        layout.udp
-            || layout.sequence(packet) == self.sequence && layout.flags(packet) & !PSH == ACK
+        layout.udp || layout.sequence(packet) == self.sequence && layout.flags(packet) & !PSH == ACK
     }
 }
 
@@ -517,6 +519,106 @@ mod tests {
         let last = segment(false, 1500, ACK | PSH, &[9; 400]);
         let more = segment(false, 1900, ACK, &data);
         assert_eq!(joins(&[first.clone(), last, more]).len(), 2);
+    }
+
+    /// A datagram of UDP with right checksums.
+    fn datagram(six: bool, payload: &[u8]) -> Vec<u8> {
+        let ip = if six { V6 } else { V4 };
+        let mut packet = vec![0; ip + UDP_HEADER];
+        match six {
+            true => (packet[0], packet[6], packet[7], packet[39]) = (0x60, UDP, 64, 2),
+            false => {
+                (packet[0], packet[6], packet[8], packet[9]) = (0x45, DONT_FRAGMENT, 64, UDP);
+                packet[12..20].copy_from_slice(&[10, 77, 0, 1, 10, 77, 0, 2]);
+            }
+        }
+        packet[ip + 1] = 80;
+        packet.extend_from_slice(payload);
+        let head = ip + UDP_HEADER;
+        let layout = Layout {
+            six,
+            udp: true,
+            ip,
+            head,
+        };
+        let len = packet.len();
+        layout.set_len(&mut packet, len);
+        layout.complete(&mut packet);
+        assert!(Layout::of(&packet) == Some(layout) && layout.is_right(&packet));
+        packet
+    }
+
+    /// Goal: datagrams of one length reach the other host as they were, with a shorter last one, and no more than 64 at once. Method: they
+    /// are joined and cut again.
+    #[test]
+    fn datagrams_are_joined_and_cut_as_they_were() {
+        let mut stream = Seed(4).stream(Purpose::Trial(0));
+        for six in [false, true] {
+            let lens = [1200, 1200, 1200, 7, 500, 501, 501];
+            let packets = lens.map(|len| datagram(six, &payload(&mut stream, len)));
+            let all = joins(&packets);
+            let counts = all.iter().map(|(packet, joined)| match joined {
+                Some(joined) => cuts(packet, *joined),
+                None => vec![packet.clone()],
+            });
+            let counts: Vec<_> = counts.collect();
+            assert_eq!(
+                counts.iter().map(Vec::len).collect::<Vec<_>>(),
+                [4, 1, 2],
+                "one that is longer begins anew"
+            );
+            let mut again = counts.concat();
+            if !six {
+                // Identifications of datagrams that are never cut mean nothing (RFC 6864).
+                again.iter_mut().for_each(|packet| {
+                    set(packet, 4, 0);
+                    let len = packet.len();
+                    Layout::of(packet).unwrap().set_len(packet, len);
+                });
+            }
+            assert_eq!(again, packets);
+            let many = vec![datagram(six, &[9; 100]); 65];
+            let sizes = joins(&many).into_iter().map(|(_, joined)| joined);
+            assert_eq!(
+                sizes.map(|joined| joined.is_some()).collect::<Vec<_>>(),
+                [true, false]
+            );
+        }
+    }
+
+    /// Goal: a datagram stays alone if it is marked, of another flow, damaged, without a checksum or cut by a router, or if the host refused joined ones.
+    #[test]
+    fn datagrams_that_differ_stay_alone() {
+        let first = datagram(false, &[9; 100]);
+        let alone = |second: &[u8]| {
+            let all = joins(&[first.clone(), second.to_vec()]);
+            assert_eq!(all, [(first.clone(), None), (second.to_vec(), None)]);
+        };
+        // A mark of congestion, another port, a damaged octet, a flag that allows fragments.
+        for (at, value, right) in [(1, 3, true), (V4 + 1, 7, true), (60, 8, false)] {
+            let mut second = first.clone();
+            second[at] = value;
+            let layout = Layout::of(&second).unwrap();
+            let len = second.len();
+            layout.set_len(&mut second, len);
+            if right {
+                layout.complete(&mut second);
+            }
+            alone(&second);
+        }
+        let mut unsummed = first.clone();
+        set(&mut unsummed, V4 + 6, 0);
+        alone(&unsummed);
+        let mut joiner = Joiner::new(ALL);
+        let joined = Joined {
+            kind: DATAGRAMS,
+            segment: 100,
+        };
+        joiner.without(joined);
+        assert!(joiner.push(&first) && !joiner.push(&first));
+        // Joined ones that are said to be segments are not what they are said to be.
+        let kind = JOINED_V4;
+        assert!(cuts(&first, Joined { kind, ..joined }).is_empty());
     }
 
     fn mend(packet: &mut [u8]) {
