@@ -56,8 +56,6 @@ const PROBE: usize = 120;
 const START_MAX: f64 = 1000.0;
 /// The shortest interval between two full updates: a lost one must not delay the first packet by more.
 const UPDATE_LEAST: Duration = Duration::from_secs(1);
-/// Packets that the host hands over at once: 64 kB of a connection, as segments of 1300 octets.
-pub(crate) const TUN_MOST: f64 = 50.0;
 /// The shortest time between two updates (ours: three hops in which a change is passed on within a second).
 const GAP_LEAST: Duration = Duration::from_millis(100);
 /// Updates of changed routes for each full one.
