@@ -159,7 +159,11 @@ impl NodeConfig {
                 start: (0.2 / full.as_secs_f64()).min(START_MAX),
                 double: Duration::from_millis(200),
                 fairness: 1.0,
-                bucket: if self.air.is_shared() { 2.0 } else { TUN_MOST },
+                bucket: if self.air.is_shared() {
+                    2.0
+                } else {
+                    f64::from(burst)
+                },
                 ..AirtimeLaw::DOT11B
             }),
             extras: Extras {
