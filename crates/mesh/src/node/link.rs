@@ -242,7 +242,7 @@ impl Node {
             sdu,
         )?;
         self.recovery.told(draft.acks.0.get(..draft.acks.1)?);
-        self.told = now;
+        self.answers(now);
         if !draft.data {
             self.count_control(draft.at);
         }
