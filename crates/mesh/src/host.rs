@@ -139,11 +139,6 @@ impl Host {
         self.hold_until = until;
     }
 
-    /// From now on they wait so long by themselves.
-    pub fn hold_for(&mut self, hold: Duration) {
-        self.hold = hold;
-    }
-
     /// Queues a packet for a node.
     pub fn offer(&mut self, now: Instant, node: u16, facts: Facts, packet: &[u8]) {
         let key = (node, facts.flow);

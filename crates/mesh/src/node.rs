@@ -19,7 +19,6 @@ use crate::packet::{self, Facts, Net};
 use crate::receipts::{RECEIPT, Receipts};
 use crate::recovery::{Recovery, RecoveryCounters};
 use crate::settings::{Hop, NodeConfig};
-use link::TURN_WIRED;
 
 /// Octets of the router's header and stamp around a packet.
 const ROUTED: usize = chappe_dpclo::header::DATA + chappe_dpclo::header::STAMP;
@@ -36,6 +35,15 @@ pub fn mtu_of(frame_max: usize) -> usize {
 /// The longest packet that fits such a frame.
 fn mtu_most(frame_max: usize) -> usize {
     frame_max.saturating_sub(AROUND + ROUTED)
+}
+
+/// How long a segment that only acknowledges waits for one that replaces it: three frames, since so long a neighbour waits for an
+/// acknowledgement anyway. On a cable a wait of its own costs a wake-up.
+fn hold_of(config: &NodeConfig) -> Duration {
+    match config.air.is_shared() {
+        true => config.air.exchange(config.mtu) * 3,
+        false => Duration::ZERO,
+    }
 }
 
 /// Octets of the longest packet that each path of IPv6 carries (RFC 8200, section 5). An interface with less has no IPv6.
@@ -89,9 +97,8 @@ pub struct Node {
     longest: usize,
     /// When this node answers.
     answer: Answer,
-    /// On a cable: when the burst that arrives is over, and until when answers have left ahead of their time.
+    /// On a cable: when the burst that arrives is over.
     over: Instant,
-    answered: Instant,
     life: u8,
     /// Acknowledgements, lost frames or announcements wait for the link.
     urgent: bool,
@@ -205,11 +212,6 @@ const TOGETHER: Duration = Duration::from_nanos(1_000_000_000 / 1024);
 /// But at most so many: more in a queue raise its price (`AirtimeLaw::queue`). With 25 a connection without a limit fell from 880 to 350
 /// Mbit/s on a cable of 1 Gbit/s, since the price rose and the rate fell.
 const TOGETHER_MOST: f64 = 4.0;
-/// On a cable an answer leaves at once if no more than these have left in their time, and otherwise with a later one, since each costs both
-/// ends a wake-up. So no short transfer waits: ten flights of a connection that begins with ten segments carry 13 MB.
-const ANSWERS: u64 = 10;
-/// The time for an answer, and the longest that one waits: as the acknowledgement of a frame there.
-const ANSWER: Duration = TURN_WIRED;
 /// Another gateway must be nearer by this many ETX before flows leave the one in use.
 const NEARER: f64 = 2.0;
 
@@ -233,8 +235,7 @@ impl Node {
             router: router.map_err(|error| error.to_string())?,
             recovery: Recovery::new(config.air.exchange(config.mtu), config.air.is_shared()),
             room: frame_max.saturating_sub(AROUND),
-            // Three frames: so long a neighbour waits for an acknowledgement anyway.
-            host: Host::new(config.air.exchange(config.mtu) * 3),
+            host: Host::new(hold_of(&config)),
             announcements: Announcements::new(
                 number,
                 config.behind.clone(),
@@ -253,7 +254,6 @@ impl Node {
             longest: 0,
             answer: Answer::default(),
             over: now,
-            answered: now,
             life,
             urgent: false,
             neighbours: Vec::new(),
@@ -432,30 +432,10 @@ impl Node {
         )
     }
 
-    /// Sets how long segments of the host that only acknowledge wait for later ones.
+    /// Sets until when segments of the host that only acknowledge wait for later ones: on a cable for the end of the burst that they answer.
     fn hold_acks(&mut self, now: Instant) {
-        if self.config.air.is_shared() {
-            return self.host.hold_acks(self.answer.due);
-        }
-        if self.host.waiting() == 0 {
-            return;
-        }
-        // They ride in an answer that leaves anyway.
-        let goes = self.recovery.owes(now);
-        let lately = self.answered > now;
-        self.host.hold_for(match lately && !goes {
-            true => ANSWER,
-            false => Duration::ZERO,
-        });
         let over = (self.over > now).then_some(self.over);
-        self.host.hold_acks(over.filter(|_| !lately && !goes));
-    }
-
-    /// A frame leaves that tells what has arrived.
-    fn answers(&mut self, now: Instant) {
-        let begun = now.saturating_before(ANSWER * (ANSWERS - 1));
-        let next = self.answered.max(begun) + ANSWER;
-        self.answered = next.min(now + ANSWER);
+        self.host.hold_acks(self.answer.due.or(over));
     }
 
     /// Passes packets of the host to the router, as its rates allow.
@@ -672,10 +652,9 @@ mod tests {
         packet
     }
 
-    /// Goal: on a cable an acknowledgement of the host leaves at once if the last answer is old, or when one is due, and waits for the next one
-    /// otherwise, but not for long.
+    /// Goal: on a cable an acknowledgement of the host leaves at once, but waits for the end of the burst that it answers.
     #[test]
-    fn on_a_cable_answers_wait_for_company() {
+    fn on_a_cable_answers_wait_for_the_burst_only() {
         let config = NodeConfig {
             number: 1,
             networks: vec![Net::parse("10.77.0.0/16").unwrap()],
@@ -689,33 +668,14 @@ mod tests {
         let mut node = Node::new(config, 1470, Instant::ZERO, Seed(1), 0).unwrap();
         let at = |micros: u64| Instant::from_micros(1_000_000 + micros);
         let waits = |node: &Node| node.host.waiting() > 0;
-        for number in 1..=9 {
-            node.offer(at(0), &ack(number));
-            assert!(!waits(&node), "few answers have left");
-            node.answers(at(0));
-        }
-        // As many as a stream of data has.
-        (0..100).for_each(|_| node.answers(at(0)));
-        node.offer(at(1000), &ack(20));
-        node.offer(at(1200), &ack(30));
+        node.offer(at(0), &ack(1));
+        assert!(!waits(&node));
+        node.over = at(300);
+        node.offer(at(100), &ack(2));
+        node.offer(at(200), &ack(3));
         assert!(waits(&node) && node.host.counters().replaced == 1);
-        assert_eq!(node.host.deadline(), Some(at(1000) + ANSWER));
-        node.offer(at(2000), &ack(40));
-        assert!(!waits(&node), "with the next that is due");
-        node.answers(at(2000));
-        node.offer(at(2100), &ack(50));
-        node.pump(at(4100));
-        assert!(!waits(&node), "not for long");
-        // A burst is arriving.
-        node.over = at(9300);
-        node.offer(at(9000), &ack(60));
-        assert_eq!(node.host.deadline(), Some(at(9300)));
-        // Half of a window must be acknowledged.
-        let wait = Duration::from_millis(2);
-        for number in 0..14 {
-            node.recovery.on_frame(at(9100), 2, (0, number), wait);
-        }
-        node.pump(at(9100));
+        assert_eq!(node.host.deadline(), Some(at(300)));
+        node.pump(at(300));
         assert!(!waits(&node));
     }
 }

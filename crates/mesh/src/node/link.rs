@@ -19,7 +19,7 @@ const CONTROL_ROOM: usize = 600;
 const TURN: Duration = Duration::from_micros(500);
 /// The same on a cable, where an answer alone costs both ends a wake-up, and no collision is to be feared: less than half of the time
 /// after which a frame is repeated there (5 ms).
-pub(super) const TURN_WIRED: Duration = Duration::from_millis(2);
+const TURN_WIRED: Duration = Duration::from_millis(2);
 /// The most frames of a burst while urgent packets are about: at each hop they wait for one, and for those in the card. Over three hops
 /// bursts of four carry 7 % more TCP, and make the median of pings a third longer (docs/mesh.md).
 const BURST_HASTE: u8 = 2;
@@ -242,7 +242,6 @@ impl Node {
             sdu,
         )?;
         self.recovery.told(draft.acks.0.get(..draft.acks.1)?);
-        self.answers(now);
         if !draft.data {
             self.count_control(draft.at);
         }
