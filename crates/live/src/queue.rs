@@ -1,5 +1,7 @@
 //! Frames on their way to the kernel.
 
+use std::collections::VecDeque;
+
 use chappe_core::Class;
 use chappe_sys::{BATCH, Endpoint, Run, Socket};
 
@@ -11,7 +13,7 @@ pub const SLOTS: usize = 2 * BATCH;
 /// Sealed frames that wait for one system call. Their buffers are reused.
 #[derive(Debug)]
 pub struct Queue {
-    slots: Vec<Slot>,
+    slots: VecDeque<Slot>,
     len: usize,
     /// One bit for each port, all set.
     all: u32,
@@ -79,7 +81,7 @@ impl Queue {
             broadcast: None,
         };
         Queue {
-            slots: vec![slot; SLOTS],
+            slots: VecDeque::from(vec![slot; SLOTS]),
             len: 0,
             all: u32::MAX >> (32 - ports.clamp(1, 32)),
             octets: Vec::new(),
@@ -132,12 +134,12 @@ impl Queue {
         cuts: &mut bool,
     ) -> chappe_sys::Result<usize> {
         let waits = |slot: &&Slot| slot.waits >> port & 1 == 1;
-        let waiting = self.slots.get(..self.len).unwrap_or(&[]);
-        let Some(first) = waiting.iter().find(waits) else {
+        let waiting = self.slots.iter().take(self.len);
+        let Some(first) = waiting.clone().find(waits) else {
             return Ok(0);
         };
         socket.set_class(first.class)?;
-        let alike = waiting.iter().filter(waits);
+        let alike = waiting.filter(waits);
         let alike = alike.take_while(|slot| slot.class == first.class);
         let frames = alike.filter_map(|slot| {
             let to = match slot.to {
@@ -186,7 +188,7 @@ impl Queue {
 
     /// The oldest frame, if there is one.
     pub fn first(&self) -> Option<&Slot> {
-        self.slots.get(..self.len)?.first()
+        self.slots.front().filter(|_| self.len > 0)
     }
 
     /// Removes the oldest frame. Its buffer moves to the end for reuse.

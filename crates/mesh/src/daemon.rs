@@ -10,7 +10,7 @@ use chappe_core::{Address, Duration, Instant, Seed};
 use chappe_live::{
     Carrier, Config, Ending, Hellos, Live, Membership, Pace, Port, Retries, Statistics,
 };
-use chappe_sys::tun::Tun;
+use chappe_sys::tun::{DATAGRAMS, Given, Joins, Tun};
 use chappe_sys::{Error, Links};
 
 use crate::answers::Answers;
@@ -48,6 +48,8 @@ pub struct MeshConfig {
 pub struct Mesh {
     live: Live<Node>,
     tun: Tun,
+    /// What the host takes and gives as one packet.
+    joins: Joins,
     answers: Option<Answers>,
     exports: Option<Exports>,
     mtu: usize,
@@ -87,7 +89,7 @@ impl Mesh {
         let mtu = node.mtu();
         config.node.mtu = mtu;
         let tun = Tun::create_joining(&config.device)?;
-        tun.join(true)?;
+        let joins = tun.join_all();
         let links = Links::open()?;
         links.set_mtu(tun.name(), mtu as u32)?;
         set_addresses(&links, tun.name(), &networks, config.node.number)?;
@@ -105,6 +107,7 @@ impl Mesh {
         Ok(Mesh {
             live,
             tun,
+            joins,
             answers,
             exports,
             mtu,
@@ -136,6 +139,7 @@ impl Mesh {
         let Mesh {
             live,
             tun,
+            joins,
             answers,
             exports,
             ..
@@ -144,7 +148,7 @@ impl Mesh {
             tun,
             packet: vec![0; JOINED_MAX],
             room: Vec::new(),
-            joiner: Joiner::default(),
+            joiner: Joiner::new(*joins),
             reads: Reads::default(),
         };
         let mut busy: u32 = 0;
@@ -275,18 +279,11 @@ impl HostSide<'_> {
         now: Instant,
         waiting: bool,
     ) -> chappe_sys::Result<bool> {
-        while let Some(len) = node.deliver(&mut self.packet) {
-            let packet = self.packet.get(..len).unwrap_or_default();
-            if !self.joiner.push(packet) {
-                give(self.tun, &mut self.joiner)?;
-                self.joiner.push(packet);
-            }
-        }
-        give(self.tun, &mut self.joiner)?;
-        if !waiting {
-            return Ok(false);
-        }
-        let most = self.reads.begin(now);
+        let answered = self.deliver(node)?;
+        let most = match waiting {
+            true => self.reads.begin(now).max(answered),
+            false => answered,
+        };
         let (mut count, mut reads, mut empty) = (0, 0, false);
         while count < TURN && reads < most {
             let Some((len, joined)) = self.tun.receive_joined(&mut self.packet)? else {
@@ -304,17 +301,45 @@ impl HostSide<'_> {
             count += cut.max(1);
             reads += 1;
         }
-        self.reads.end(now, reads, empty);
+        if waiting {
+            self.reads.end(now, reads, empty);
+        }
         Ok(count > 0)
+    }
+
+    /// Packets for the host. How many answers it has given by now: Linux acknowledges joined segments while it takes them.
+    fn deliver(&mut self, node: &mut Node) -> chappe_sys::Result<usize> {
+        let mut answers = 0;
+        while let Some(len) = node.deliver(&mut self.packet) {
+            let packet = self.packet.get(..len).unwrap_or_default();
+            if !self.joiner.push(packet) {
+                answers += usize::from(give(self.tun, &mut self.joiner, &mut self.room)?);
+                self.joiner.push(packet);
+            }
+        }
+        Ok(answers + usize::from(give(self.tun, &mut self.joiner, &mut self.room)?))
     }
 }
 
-/// Gives the host what has been joined. A host without room drops, as any interface does.
-fn give(tun: &Tun, joiner: &mut Joiner) -> chappe_sys::Result<()> {
-    if let Some((packet, joined)) = joiner.take() {
-        tun.send_joined(packet, joined)?;
+/// Gives the host what has been joined; one by one, from now on, if it refuses that. A host without room drops, as any interface
+/// does. Whether it were joined segments.
+fn give(tun: &Tun, joiner: &mut Joiner, room: &mut Vec<u8>) -> chappe_sys::Result<bool> {
+    let Some((packet, joined)) = joiner.take() else {
+        return Ok(false);
+    };
+    let given = tun.give(packet, joined)?;
+    let Some(joined) = joined else {
+        return Ok(false);
+    };
+    if given == Given::Refused {
+        let mut failed = None;
+        segments::cut(packet, joined, room, |one| {
+            failed = tun.give(one, None).err().or(failed.take());
+        });
+        joiner.without(joined);
+        return failed.map_or(Ok(true), Err);
     }
-    Ok(())
+    Ok(joined.kind != DATAGRAMS)
 }
 
 #[cfg(test)]

@@ -49,8 +49,8 @@ pub struct Host {
     /// Flows that yield to all others.
     least: VecDeque<Key>,
     octets: usize,
-    /// Destinations that take nothing now, until when, and whether room ends it sooner.
-    blocked: BTreeMap<u16, (Instant, bool)>,
+    /// Destinations that take nothing now, and until when.
+    blocked: BTreeMap<u16, (Instant, Block)>,
     counters: HostCounters,
 }
 
@@ -73,6 +73,17 @@ pub struct HostCounters {
     pub first: u64,
     /// Segments that only acknowledge, replaced by later ones before they left.
     pub replaced: u64,
+}
+
+/// Why a destination takes nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Block {
+    /// Its rate allows no packet.
+    Rate,
+    /// Its rate allows few, which leave together. Packets that go first do not wait.
+    Together,
+    /// There is no room for it, which may come sooner.
+    Full,
 }
 
 #[derive(Debug)]
@@ -198,18 +209,23 @@ impl Host {
 
     /// The rate of a destination allows nothing until then.
     pub fn block(&mut self, node: u16, until: Instant) {
-        self.blocked.insert(node, (until, false));
+        self.blocked.insert(node, (until, Block::Rate));
+    }
+
+    /// The rate of a destination allows few packets: those that do not go first leave together then.
+    pub fn block_together(&mut self, node: u16, until: Instant) {
+        self.blocked.insert(node, (until, Block::Together));
     }
 
     /// The mesh has no room for a destination: it takes nothing until then, or until there is room.
     pub fn block_full(&mut self, node: u16, until: Instant) {
-        self.blocked.insert(node, (until, true));
+        self.blocked.insert(node, (until, Block::Full));
     }
 
     /// The mesh takes something again for those destinations that had no room and have some now.
     pub fn make_room(&mut self, has_room: impl Fn(u16) -> bool) {
         self.blocked
-            .retain(|&node, &mut (_, full)| !(full && has_room(node)));
+            .retain(|&node, &mut (_, why)| !(why == Block::Full && has_room(node)));
     }
 
     /// When a destination may take something again, if anything waits.
@@ -257,10 +273,14 @@ impl Host {
                 let Some(&key) = self.list(list).front() else {
                     break;
                 };
-                let blocked = self.blocked.contains_key(&key.0);
+                let block = self.blocked.get(&key.0).map(|(_, why)| *why);
                 let Some(flow) = self.flows.get_mut(&key) else {
                     self.list(list).pop_front();
                     continue;
+                };
+                let blocked = match block {
+                    Some(Block::Together) => !flow.goes_first(now),
+                    other => other.is_some(),
                 };
                 let held = flow.packets.len() == 1
                     && flow
@@ -515,6 +535,29 @@ mod tests {
         host.block(9, at(2));
         host.make_room(|_| true);
         assert!(host.head(at(1)).is_none() && host.head(at(2)).is_some());
+    }
+
+    /// Goal: what a low rate lets leave together holds no packet that goes first. Method: a flow that has sent much, and one that begins.
+    #[test]
+    fn packets_that_go_first_do_not_wait_with_others() {
+        let mut host = Host::new(Duration::ZERO);
+        let much = offer(&mut host, at(0), &udp(1, 0, 1400));
+        for _ in 0..4 {
+            offer(&mut host, at(0), &udp(1, 0, 1400));
+        }
+        for _ in 0..3 {
+            host.head(at(0)).unwrap();
+            host.taken(at(0), much, false);
+        }
+        host.block_together(9, at(5));
+        assert!(host.head(at(1)).is_none());
+        let few = offer(&mut host, at(1), &udp(2, 0, 100));
+        let head = host.head(at(1)).unwrap();
+        assert!(head.key == few && head.first);
+        // Its rate allows no packet at all.
+        host.block(9, at(5));
+        assert!(host.head(at(4)).is_none());
+        assert_eq!(host.head(at(5)).unwrap().key, few);
     }
 
     /// Serves a packet each `every` ms while a flow offers twice as many. Returns the waits in the second half.

@@ -37,6 +37,8 @@ const WAIT_MAX: Duration = Duration::from_millis(400);
 pub struct Recovery {
     /// The least time after which an unanswered frame is repeated.
     wait_min: Duration,
+    /// The same of small ones.
+    wait_small: Duration,
     neighbours: Vec<Neighbour>,
     outstanding: Vec<Outstanding>,
     /// Transmissions so far; tells which of two frames left later.
@@ -145,13 +147,16 @@ pub struct Repeat<'a> {
 }
 
 impl Recovery {
-    /// Nothing is known yet. `exchange` is the time of a full frame on the channel.
-    pub fn new(exchange: Duration) -> Recovery {
+    /// Nothing is known yet. `exchange` is the time of a full frame on the channel, which others share or not.
+    pub fn new(exchange: Duration, shared: bool) -> Recovery {
+        let wait_min = (exchange * 8).max(Duration::from_millis(5));
         Recovery {
             // A relay's next frame carries it sooner, and the host's own acknowledgements are held for less (`Host`).
 
             // A burst of a neighbour, and one of the node that answers.
-            wait_min: (exchange * 8).max(Duration::from_millis(5)),
+            wait_min,
+            // Small ones cost less than to wait for an answer that is lost; on a cable few are, and answers wait for company.
+            wait_small: if shared { wait_min / 2 } else { wait_min },
             neighbours: Vec::new(),
             outstanding: Vec::with_capacity(WINDOW),
             order: 0,
@@ -503,9 +508,8 @@ impl Recovery {
             Duration::from_secs_f64(mean + 4.0 * var)
         });
         if frame.body.len() <= COPIED {
-            // It costs less than to wait for an answer that is lost.
             let times = 1u64 << (frame.attempts / 2).min(5);
-            return frame.left.unwrap_or(frame.sent) + self.wait_min * times / 2;
+            return frame.left.unwrap_or(frame.sent) + self.wait_small * times;
         }
         // It doubles with every second attempt: the channel may be full, but a relay that has gone must be noticed.
         let times = 1u64 << (frame.attempts / 2).min(3);
@@ -636,7 +640,7 @@ mod tests {
 
     /// The same with bodies of this length.
     fn sender_of(frames: u16, octets: usize) -> Recovery {
-        let mut recovery = Recovery::new(Duration::from_millis(2));
+        let mut recovery = Recovery::new(Duration::from_millis(2), true);
         for token in 1..=frames {
             let number = recovery.send(
                 at(token.into()),
@@ -768,7 +772,7 @@ mod tests {
 
     #[test]
     fn copies_are_recognised_in_any_order_and_across_lives() {
-        let mut recovery = Recovery::new(Duration::from_millis(2));
+        let mut recovery = Recovery::new(Duration::from_millis(2), true);
         let mut take = |life, number| recovery.on_frame(at(0), 3, (life, number), Duration::ZERO);
         let taken = [65_535, 0, 65_534, 0, 65_535, 63, 65_534].map(|number| take(1, number));
         assert_eq!(taken, [true, true, true, false, false, true, false]);
@@ -826,7 +830,7 @@ mod tests {
     /// A stream without a pause is acknowledged while it lasts.
     #[test]
     fn a_stream_is_acknowledged() {
-        let mut recovery = Recovery::new(Duration::from_millis(2));
+        let mut recovery = Recovery::new(Duration::from_millis(2), true);
         let wait = Duration::from_millis(3);
         for number in 0..8 {
             recovery.on_frame(at(number), 3, (0, number as u16), wait);
@@ -838,7 +842,7 @@ mod tests {
     /// Goal: a sender on a cable is not stopped by its window. Method: bodies that all arrive at once.
     #[test]
     fn half_a_window_is_acknowledged_at_once() {
-        let mut recovery = Recovery::new(Duration::from_micros(11));
+        let mut recovery = Recovery::new(Duration::from_micros(11), false);
         let wait = Duration::from_millis(1);
         let mut owes = (1..=WINDOW as u16).map(|number| {
             recovery.on_frame(at(1), 3, (0, number), wait);
@@ -855,7 +859,7 @@ mod tests {
     /// to make up for late wake-ups.
     #[test]
     fn time_to_answer_begins_when_a_body_is_sent() {
-        let mut recovery = Recovery::new(Duration::from_micros(11));
+        let mut recovery = Recovery::new(Duration::from_micros(11), false);
         recovery.heard(at(100), 7, 0, at(100));
         recovery.send(at(100), 7, (1, Class::Data), 1, &[0; 1000]);
         recovery.left(at(92));
@@ -883,7 +887,7 @@ mod tests {
 
     #[test]
     fn strangers_do_not_fill_the_memory() {
-        let mut recovery = Recovery::new(Duration::from_millis(2));
+        let mut recovery = Recovery::new(Duration::from_millis(2), true);
         for node in 0..60_000u16 {
             recovery.on_frame(at(node.into()), node, (0, 1), Duration::ZERO);
         }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use chappe_core::Class;
 use chappe_sys::namespace::{NetworkNamespace, isolate};
-use chappe_sys::tun::{Kind, Tun};
+use chappe_sys::tun::{DATAGRAMS, Given, Joined, Joins, Kind, Tun};
 use chappe_sys::{Endpoint, Interface, Links, Received, Run, Socket, packet, udp, wireless};
 
 /// How long a test waits for what the kernel does at once on a computer without other work.
@@ -19,7 +19,7 @@ fn main() {
         chappe_testkit::skip(error.to_string());
         return;
     }
-    let cases: [(&str, fn()); 8] = [
+    let cases: [(&str, fn()); 9] = [
         ("udp_groups_reach_the_peer", udp_groups_reach_the_peer),
         (
             "packet_sockets_reach_the_peer",
@@ -31,6 +31,10 @@ fn main() {
         ),
         ("a_bridge_joins_three", a_bridge_joins_three),
         ("a_tap_device_carries_frames", a_tap_device_carries_frames),
+        (
+            "joined_datagrams_pass_a_tun_device",
+            joined_datagrams_pass_a_tun_device,
+        ),
         ("errors_carry_a_remedy", errors_carry_a_remedy),
         ("an_alias_makes_a_radio", an_alias_makes_a_radio),
         (
@@ -267,6 +271,69 @@ fn a_bridge_joins_three() {
         }
     }
     assert_eq!(heard, [true; 2]);
+}
+
+/// Goal: what one program sends as a run of datagrams comes out of the device as one packet, and into another host as the datagrams
+/// that they were; a plain device, as on a kernel that refuses, passes them one by one. Method: a packet of the device is given back to it
+/// with its ends exchanged.
+fn joined_datagrams_pass_a_tun_device() {
+    for joining in [true, false] {
+        let made = match joining {
+            true => Tun::create_joining("tun%d"),
+            false => Tun::create("tun%d", Kind::Tun),
+        };
+        let tun = match made {
+            Ok(tun) => tun,
+            Err(error) => return chappe_testkit::skip(error.to_string()),
+        };
+        let joins = tun.join_all();
+        assert!(joining || joins == Joins::default());
+        let links = Links::open().unwrap();
+        let here = Ipv4Addr::new(10, 9, u8::from(joining), 1);
+        links.add_address(tun.name(), here, 24).unwrap();
+        links.up(tun.name()).unwrap();
+        let socket = udp::bind((here, 4000).into()).unwrap();
+        let there = SocketAddr::from((Ipv4Addr::new(10, 9, u8::from(joining), 2), 4000));
+        let octets = [[1; 900], [2; 900]].concat();
+        let run = Run {
+            octets: &octets,
+            segment: 900,
+            to: Endpoint::Udp(there),
+        };
+        assert_eq!(socket.send_runs([run].into_iter()).unwrap(), 1);
+        let mut packets = 0;
+        let begun = Instant::now();
+        let mut heard = Vec::new();
+        while heard.len() < 2 {
+            assert!(begun.elapsed() < PATIENCE, "{joins:?}: {packets}");
+            let mut buffer = vec![0; (1 << 16) + 10];
+            while let Some((len, joined)) = tun.receive_joined(&mut buffer).unwrap() {
+                // The kernel sends a few packets of IPv6 by itself on a new interface.
+                if buffer[0] != 0x45 {
+                    continue;
+                }
+                packets += 1;
+                assert_eq!(joined.is_some(), joins.datagrams);
+                let (source, destination) = buffer[12..20].split_at_mut(4);
+                source.swap_with_slice(destination);
+                let given = tun.give(&buffer[..len], joined).unwrap();
+                assert_eq!(given, Given::Taken);
+                if !joining {
+                    let some = Joined {
+                        kind: DATAGRAMS,
+                        segment: 900,
+                    };
+                    let given = tun.give(&buffer[..len], Some(some)).unwrap();
+                    assert_eq!(given, Given::Refused);
+                }
+            }
+            let mut received = Received::new(2000);
+            socket.receive(&mut received).unwrap();
+            heard.extend(received.iter().flatten().map(|(_, octets)| octets.to_vec()));
+        }
+        assert_eq!(packets, if joins.datagrams { 1 } else { 2 });
+        assert_eq!(heard.concat(), octets);
+    }
 }
 
 fn a_tap_device_carries_frames() {

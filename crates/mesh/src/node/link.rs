@@ -17,6 +17,9 @@ const CONTROL: Class = Class::Control;
 const CONTROL_ROOM: usize = 600;
 /// How long the host may take to answer a packet: some wake-ups of a process.
 const TURN: Duration = Duration::from_micros(500);
+/// The same on a cable, where an answer alone costs both ends a wake-up, and no collision is to be feared: less than half of the time
+/// after which a frame is repeated there (5 ms).
+const TURN_WIRED: Duration = Duration::from_millis(2);
 /// The most frames of a burst while urgent packets are about: at each hop they wait for one, and for those in the card. Over three hops
 /// bursts of four carry 7 % more TCP, and make the median of pings a third longer (docs/mesh.md).
 const BURST_HASTE: u8 = 2;
@@ -396,8 +399,9 @@ impl Node {
             // What goes on from here leaves when the burst is over.
             Some(first) if first.to == self.config.number => {
                 self.gate.hold(now + rest);
-                // Where nobody else sends there is nothing to wait for.
-                if self.gate.is_shared() && !goes_on(first.body, first.to) {
+                if !self.gate.is_shared() {
+                    self.over = now + rest.min(TURN);
+                } else if !goes_on(first.body, first.to) {
                     let over = now + rest;
                     self.answer.slot = (over, over + self.config.air.exchange(SMALL));
                     let full = self.config.air.exchange(self.config.mtu);
@@ -429,7 +433,8 @@ impl Node {
             // What goes on carries the acknowledgement.
             let wait = match goes_on(part.body, part.to) {
                 true => rest + full * u64::from(self.config.air.burst_max()),
-                false => rest + TURN,
+                false if self.gate.is_shared() => rest + TURN,
+                false => rest + TURN_WIRED,
             };
             if !self.recovery.on_frame(now, from, (life, part.number), wait) {
                 return;

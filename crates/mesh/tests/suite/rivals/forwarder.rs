@@ -8,7 +8,7 @@ use chappe_mesh::daemon::ETHER_TYPE;
 use chappe_mesh::node::mtu_of;
 use chappe_mesh::segments::{self, Joiner};
 use chappe_sys::packet::{self, BROADCAST, Framing};
-use chappe_sys::tun::Tun;
+use chappe_sys::tun::{Joins, Tun};
 use chappe_sys::{BATCH, Clock, EventLoop, Interface, Links, Ready, Received, Result, Socket};
 
 const TUN: u64 = 0;
@@ -22,7 +22,10 @@ pub fn serve(node: u16, joined: bool) -> Result<()> {
     let caps = Port::open("radio0", Address::node(node), carrier)?.caps();
     let mtu = mtu_of(caps.frame_max);
     let tun = Tun::create_joining("mesh%d")?;
-    tun.join(joined)?;
+    let joins = match joined {
+        true => tun.join_all(),
+        false => Joins::default(),
+    };
     let links = Links::open()?;
     links.set_mtu(tun.name(), mtu as u32)?;
     links.add_address(tun.name(), [10, 77, 0, node as u8].into(), 16)?;
@@ -38,7 +41,7 @@ pub fn serve(node: u16, joined: bool) -> Result<()> {
         room: Vec::new(),
         frames: Vec::new(),
     };
-    let mut joiner = Joiner::default();
+    let mut joiner = Joiner::new(joins);
     loop {
         events.wait(&mut ready)?;
         for event in ready.drain(..) {
