@@ -31,6 +31,7 @@ fn facing(positions: &[Position], pairs: &[(usize, usize)]) -> Antennas {
         of,
         mast: 20.0,
         isolation: Db(60.0),
+        sites: Vec::new(),
     }
 }
 
