@@ -441,6 +441,47 @@ mod tests {
         assert_eq!(with("[[0, 1], [1, 2], [2, 3], [0, 4]]"), ["bad links"]);
     }
 
+    /// A run that takes more events than its budget is endless, on every machine.
+    #[test]
+    fn a_run_without_an_end_is_told_by_its_events() {
+        let draft = Draft::transfer("wildnet", "paper", vec![[0.0, 0.0], [1e3, 0.0]], 1);
+        let care = |events| Care {
+            repeats: false,
+            events,
+        };
+        let system = systems::named("wildnet").unwrap();
+        assert_eq!(judge(system, &draft, care(1_000_000)).wrong, None);
+        let wrong = judge(system, &draft, care(10)).wrong;
+        assert_eq!(wrong.map(|wrong| wrong.kind), Some(Kind::Endless));
+    }
+
+    /// TCPlp sends along its tree, whatever links there are beside it: here 1 and 5 hear each other, and the tree leads from 1 to 5
+    /// over four hops, one of which is bad.
+    #[test]
+    fn links_beside_a_tree_are_not_waited_for() {
+        let links = vec![
+            vec![0.0, 0.7, 0.4, 0.75, 0.7, 0.2],
+            vec![0.15, 0.0, 0.8, 0.3, 0.65, 0.6],
+            vec![0.5, 0.0, 0.0, 0.85, 0.0, 0.2],
+            vec![0.4, 0.2, 0.0, 0.0, 0.95, 0.0],
+            vec![0.25, 0.15, 0.2, 0.85, 0.0, 0.7],
+            vec![0.0, 1.0, 0.0, 0.65, 0.3, 0.0],
+        ];
+        let draft = Draft {
+            network: draft::Network::Links(links),
+            seed: 1427,
+            transfers: vec![draft::Transfer {
+                source: Some(1),
+                receivers: draft::Receivers::Nodes(vec![5]),
+                octets: 312,
+            }],
+            ..Draft::transfer("tcplp", "one-segment", vec![], 1)
+        };
+        let verdict = judge(systems::named("tcplp").unwrap(), &draft, Care::default());
+        assert_eq!(verdict.wrong, None);
+        assert_eq!(verdict.causes, ["bad links"]);
+    }
+
     /// What a scenario declares as lost is no stall where nothing repeats it: 802.11 tries each frame three times and loses 73 %
     /// of the packets of each link at 0.9. WiLDNet repeats until a frame has arrived, and must complete.
     #[test]
