@@ -192,8 +192,17 @@ fn report_run<R: Recorder>(
 const UNREPAIRED_MAX: f64 = 1.0 / 6.0;
 
 /// Masts of several links that send at the same time may disturb each other, by dishes in one direction or with radios that stay
-/// with the first of two frames. 2P repeats nothing, so TCP has these losses to itself.
+/// with the first of two frames. Dishes in one direction may do so in every slot. 2P repeats nothing, so TCP has these losses to itself.
 fn note_unrepaired<R: Recorder>(report: &mut Report, line: &RunningMasts<'_, R>, masts: &Masts) {
+    let in_slots = masts.scheme.slot_configs().is_some();
+    if let Some((one, other)) = masts.alike().filter(|_| in_slots) {
+        let far = [one, other].map(|radio| masts.layout.mast_of(radio ^ 1));
+        let mast = masts.layout.mast_of(one);
+        report.note(format!(
+            "from mast {mast} the dishes to {} and {} look the same way, and send at the same time",
+            far[0], far[1]
+        ));
+    }
     let repeats_nothing = matches!(
         masts.scheme,
         Scheme::Slots {

@@ -265,6 +265,20 @@ impl Masts {
         Medium::directed(&places, &antennas, &self.profile, terrain)
     }
 
+    /// Two radios of one mast whose dishes look almost the same way: at the far end of each the other's frames are not weak enough for a
+    /// receiver to keep them apart when both send at once.
+    pub(super) fn alike(&self) -> Option<(usize, usize)> {
+        let places = self.places();
+        let weaker = |radio: usize, other: usize| {
+            let dish = Antenna::GRID_24DBI.towards(places[radio], places[radio ^ 1]);
+            dish.gain.0 - dish.gain_towards(places[radio], places[other ^ 1]).0
+        };
+        let pairs = (0..self.radios()).flat_map(|one| (0..one).map(move |other| (other, one)));
+        pairs
+            .filter(|&(one, other)| self.layout.mast_of(one) == self.layout.mast_of(other))
+            .find(|&(one, other)| weaker(one, other) < CAPTURE.margin.0)
+    }
+
     /// Loss of all directions: those that a fault changes, then the hops' own.
     pub(super) fn losses(&self) -> Vec<LinkLoss> {
         let mut losses = self.faults.losses.clone();

@@ -133,8 +133,12 @@ fn radios_of_one_mast_share_their_shadowing() {
         floor: Db(200.0),
         ..long()
     };
+    let unshadowed = Profile {
+        shadowing: Db(0.0),
+        ..profile.clone()
+    };
     let below = |from: usize, to: usize, profile: &Profile| {
-        let clear = Medium::directed(&positions, &antennas, &long(), Seed(1)).unwrap();
+        let clear = Medium::directed(&positions, &antennas, &unshadowed, Seed(1)).unwrap();
         let shadowed = Medium::directed(&positions, &antennas, profile, Seed(1)).unwrap();
         clear.mean_power(from, to).0 - shadowed.mean_power(from, to).0
     };
@@ -151,15 +155,7 @@ fn radios_of_one_mast_share_their_shadowing() {
     let mut places = vec![Position::new(1e6, 1e6); 10];
     (places[5], places[9]) = (positions[0], positions[2]);
     let single = Medium::geometric(&places, &profile, Seed(1)).unwrap();
-    let plain = Medium::geometric(
-        &places,
-        &Profile {
-            shadowing: Db(0.0),
-            ..profile.clone()
-        },
-        Seed(1),
-    )
-    .unwrap();
+    let plain = Medium::geometric(&places, &unshadowed, Seed(1)).unwrap();
     let same = plain.mean_power(5, 9).0 - single.mean_power(5, 9).0;
     assert!((same - first).abs() < 1e-9, "{same} {first}");
     let mut short = antennas.clone();
