@@ -112,7 +112,7 @@ mod tests {
     fn a_run_stops_when_its_budget_is_spent() {
         let meter = Meter::default().within(10);
         let mut first = Progress::new(&meter);
-        [3, 3, 6].map(|events| first.spent(events));
+        [3, 3, 6].into_iter().for_each(|events| first.spent(events));
         assert!(!first.stopped());
         first.finish().unwrap();
         let mut second = Progress::new(&meter);
