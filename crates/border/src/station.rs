@@ -18,11 +18,11 @@ pub const SOCKETS: usize = 4;
 const FLOWS: usize = 32;
 /// Length of the relay queue of a node, in frames.
 pub const FRAMES: usize = 16;
-/// Frames that a parent holds for its sleepy children, two for each.
+/// Frames that a parent holds for all its sleepy children.
 const HELD: usize = 8;
 
 /// The link layer of every node.
-pub type Mac = Dot15d4<HELD>;
+pub type Mac = Dot15d4<HELD, NODES_MAX>;
 /// A mote: a relay, and a host with services.
 pub type Mote = OverMac<
     Mac,

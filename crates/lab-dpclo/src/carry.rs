@@ -265,7 +265,7 @@ fn drive<R: Recorder>(
     carry::run_in_steps(
         simulator,
         (STEP, limits),
-        |simulator| simulator.now(),
+        |simulator| (simulator.now(), simulator.counters().events),
         |simulator, until| {
             simulator.run_until(until);
             simulator.read(observe);
@@ -321,23 +321,37 @@ fn report_run<R: Recorder>(
 }
 
 /// DCLO has no routes: among empty queues each neighbour is as good as another, and a lone packet goes back and forth between
-/// two nodes until its hops are used up.
+/// two nodes until its hops are used up, or until a link on its way loses it. The more hops it takes, the likelier that is, so
+/// losses count where TCP cannot repair them: above the share of [`UNREPAIRED_MAX`].
 fn note_wandering<R: Recorder>(
     report: &mut Report,
     mesh: &MeshSpec,
     simulator: &Simulator<Node<'_>, R>,
 ) {
-    let losses = router_counters(simulator)
-        .into_iter()
-        .map(|node| node.losses);
-    let wandered: u64 = losses.map(|lost| lost.hop_limit).sum();
-    if wandered > 0 && matches!(mesh.settings.scheme, Scheme::Dclo(_)) {
+    if !matches!(mesh.settings.scheme, Scheme::Dclo(_)) {
+        return;
+    }
+    let all = router_counters(simulator);
+    let sum = |of: fn(&Counters) -> u64| all.iter().map(of).sum::<u64>();
+    let (accepted, relayed) = (sum(|node| node.accepted), sum(|node| node.relayed));
+    let wandered = sum(|node| node.losses.hop_limit);
+    let lost = sum(|node| node.losses.link + node.losses.unanswered);
+    if wandered > 0 {
         let most = mesh.settings.routing.hop_limit;
         report.note(format!(
             "DCLO has no routes: {wandered} packets were given up after {most} hops"
         ));
     }
+    if lost as f64 > UNREPAIRED_MAX * accepted as f64 {
+        report.note(format!(
+            "DCLO has no routes: links lost {lost} of {accepted} packets, which were relayed {relayed} times"
+        ));
+    }
 }
+
+/// The share of lost packets above which TCP's largest window of `sqrt(8 / (3 p))` segments (Mathis, Semke, Mahdavi and Ott, 1997)
+/// is below the four that three duplicate acknowledgements need: each loss waits for a timeout.
+const UNREPAIRED_MAX: f64 = 1.0 / 6.0;
 
 fn fairness(flows: &[Flow], contending: &[(usize, (usize, usize))], optimum: &Optimum) -> Fairness {
     let rate = |&(stream, _): &(usize, (usize, usize))| flows[stream].goodput_bps;

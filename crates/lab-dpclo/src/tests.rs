@@ -149,6 +149,27 @@ fn packets_that_wander_under_dclo_are_reported() {
     assert_eq!(notes("paper"), Vec::<String>::new());
 }
 
+/// Where frames are tried once, a packet that wanders is lost by a link before its hops are used up. The run says that too.
+#[test]
+fn packets_that_links_lose_on_detours_are_reported() {
+    let text = "[network]\ngenerator = \"random\"\narea = [\"927.4 m\", \"927.4 m\"]\nnodes = 6\n\
+                [radio]\nprofile = \"chappe-physical\"\n[mac]\nretry_short = 1\n\
+                [protocol]\nsystem = \"dpclo\"\nvariant = \"dclo\"\n\
+                [[transfer]]\nreceivers = 5\nbytes = \"1 B\"\n[run]\nlimit = \"60 s\"\n";
+    let plan = Plan::parse(&[&SYSTEM], "test", text).unwrap();
+    let job = Job {
+        plan: &plan,
+        network: plan.network(2413).unwrap(),
+        copies: false,
+        pcap: None,
+        traces: None,
+    };
+    let outcome = (crate::DPCLO.carry)(job, &Meter::default()).unwrap();
+    assert!(!outcome.run.all_complete());
+    let says = |note: &String| note.contains("DCLO has no routes: links lost");
+    assert!(outcome.notes.iter().any(says), "{:?}", outcome.notes);
+}
+
 /// An object that fits into the send buffer is not shut down before its connection is open.
 #[test]
 fn a_short_object_reaches_every_receiver() {

@@ -11,6 +11,7 @@ use chappe_pacifier::improved::turns::{Channel, Turns};
 use chappe_pacifier::paper::{self, Variant, more};
 use chappe_pacifier::{Config, Links, Node, Offered};
 use chappe_results::{DATA_TRANSMISSIONS, Run};
+use chappe_scenario::plan::REACHABLE_PRR;
 use chappe_scenario::{self as scenario, Plan, Settings, System, Transfer};
 use chappe_sim::Reading;
 use chappe_trace::Labeller;
@@ -43,9 +44,46 @@ pub(super) fn run(job: Job<'_>, meter: &Meter) -> Result<Outcome, RunError> {
         pcap: job.pcap,
         traces: job.traces,
     };
-    let outcome = carry(with, &prepared, spec, meter)?;
+    let mut outcome = carry(with, &prepared, spec, meter)?;
     check(with, &prepared, &outcome.run)?;
+    if !outcome.run.all_complete() {
+        let seed = outcome.run.seed;
+        let late = late_acks(with, &prepared);
+        outcome
+            .notes
+            .extend(late.map(|note| format!("seed {seed}: {note}")));
+    }
     Ok(outcome)
+}
+
+/// Metres that light covers in a second.
+const LIGHT: f64 = 299_792_458.0;
+
+/// MORE's source sends without a pause until it has heard of a batch. An acknowledgement that begins in the gap after a frame, which is
+/// the longest back-off at most, comes after the source's next frame has begun where the way there and back takes longer.
+fn late_acks(with: &Pacifier, prepared: &Prepared) -> Option<String> {
+    if with.variant().name != "more" {
+        return None;
+    }
+    let gap = with.mac.slot * u64::from(with.mac.cw_min);
+    let reach = gap.as_secs_f64() / 2.0 * LIGHT;
+    let places = prepared.network.medium.positions();
+    let length = |a: usize, b: usize| {
+        let (a, b) = (places.get(a)?, places.get(b)?);
+        Some(f64::hypot(f64::hypot(a.x - b.x, a.y - b.y), a.z - b.z))
+    };
+    let delivery = &prepared.network.delivery;
+    let nodes = prepared.network.medium.nodes();
+    let used = (0..nodes * nodes).filter(|&link| delivery[link] >= REACHABLE_PRR);
+    let longest = used
+        .filter_map(|link| length(link / nodes, link % nodes))
+        .fold(0.0, f64::max);
+    (longest > reach).then(|| {
+        format!(
+            "MORE's source leaves gaps of {gap} at most, and a link of {:.0} km takes longer there and back: acknowledgements come while it sends",
+            longest / 1e3
+        )
+    })
 }
 
 /// Fails if a run carried more than its bound allows. Such a run is a defect of Chappe: the bound holds for every protocol.

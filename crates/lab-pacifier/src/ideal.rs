@@ -56,8 +56,11 @@ pub fn carry_ideally(with: &Pacifier, prepared: &Prepared, meter: &Meter) -> Res
     let mut steps = 0u32;
     while air.now < limit && !air.is_done(transfer) && air.step() {
         steps = steps.wrapping_add(1);
-        if steps.is_multiple_of(4096) && meter.stopped() {
-            return Err(RunError::Interrupted);
+        if steps.is_multiple_of(4096) {
+            meter.spend(4096);
+            if meter.stopped() {
+                return Err(RunError::Interrupted);
+            }
         }
     }
     meter.advance(WORK);

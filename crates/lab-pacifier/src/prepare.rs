@@ -74,7 +74,13 @@ fn probe(with: &Pacifier, network: &Network, meter: &Meter) -> Result<Probed, Ru
     let mut simulator = Simulator::new(world, (0..nodes).map(node).collect(), seed, ())
         .map_err(|error| RunError::Defect(error.to_string()))?;
     let end = AirTime::ZERO + with.protocol.probing;
-    simulator.run_while(end, |_| !meter.stopped());
+    let mut before = 0;
+    simulator.run_while(end, |simulator| {
+        let events = simulator.counters().events;
+        meter.spend(events - before);
+        before = events;
+        !meter.stopped()
+    });
     if meter.stopped() {
         return Err(RunError::Interrupted);
     }

@@ -51,6 +51,33 @@ fn turns_need_four_octets_of_a_frame() {
     assert!(longer.contains("slot"), "{longer}");
 }
 
+/// MORE sends without a pause until it has an acknowledgement, and over 195 km each comes while it sends. The run says so; the paper's
+/// variant goes on to the next batch without it.
+#[test]
+fn acknowledgements_that_come_too_late_are_reported() {
+    let told = |variant: &str, metres: f64| {
+        let text = format!(
+            "[network]\npositions = [[\"0 m\", \"0 m\"], [\"{metres} m\", \"0 m\"]]\n[radio]\nprofile = \"long-link\"\n\
+             [protocol]\nsystem = \"pacifier\"\nvariant = \"{variant}\"\nbatch = 1\n\
+             [[transfer]]\nsource = 1\nreceivers = [0]\nbytes = \"2444 B\"\n[run]\nseed = 4090\nlimit = \"5 s\"\n"
+        );
+        let plan = chappe_scenario::Plan::parse(&[&SYSTEM], "pair", &text).unwrap();
+        let job = chappe_lab::system::Job {
+            plan: &plan,
+            network: plan.network(4090).unwrap(),
+            copies: false,
+            pcap: None,
+            traces: None,
+        };
+        let outcome = (crate::PACIFIER.carry)(job, &Meter::default()).unwrap();
+        let says = |note: &String| note.contains("MORE's source leaves gaps");
+        (outcome.run.all_complete(), outcome.notes.iter().any(says))
+    };
+    assert_eq!(told("more", 195_111.5), (false, true));
+    assert_eq!(told("paper", 195_111.5), (true, false));
+    assert_eq!(told("more", 20_000.0), (true, false));
+}
+
 /// Runs the improved variant over a row of nodes that hear only their neighbours; returns the run.
 fn row(turns: bool) -> chappe_results::Run {
     let places: Vec<String> = (0..8)

@@ -16,7 +16,7 @@ use super::lln::Lln;
 use super::plan::{SYSTEM, Tcplp};
 use super::role::{Incoming, Role};
 use super::socket_memory::SocketMemory;
-use super::station::Node;
+use super::station::{CHILDREN, Node};
 use super::transport::Transport;
 use super::tree::{hops, leaves, tree};
 
@@ -55,8 +55,9 @@ pub fn carry(with: &Tcplp, job: &Job<'_>, meter: &Meter) -> Result<Outcome, RunE
     let mut report = Report::begin((&SYSTEM, with.variant()), job.network.seed);
     let watch = Watch::new(job.spec(), &job.network.medium, label)?;
     let parents = tree(job.network.medium.nodes(), &job.network.delivery);
-    let experiment = set_up(with, job, &parents);
     let paths = paths(job, &parents);
+    let experiment = set_up(with, job, &parents, &paths);
+    crowded(&experiment, job)?;
     // Connections are opened in the order of `paths` on ascending ports, so a port identifies its transfer at both ends.
     let mut roles = vec![Role::default(); parents.len()];
     for path in &paths {
@@ -78,7 +79,7 @@ pub fn carry(with: &Tcplp, job: &Job<'_>, meter: &Meter) -> Result<Outcome, RunE
     carry::run_in_steps(
         &mut lln,
         (STEP, limits(with, job.plan, &paths)),
-        |lln| lln.simulator.now(),
+        |lln| (lln.simulator.now(), lln.simulator.counters().events),
         |lln, until| {
             lln.simulator.run_until(until);
             lln.simulator
@@ -122,12 +123,31 @@ fn observe(node: &Node<'_>, show: &mut dyn FnMut(Reading)) {
     }
 }
 
+/// Refuses a parent of more sleeping leaves than it can know: it would send their frames while they sleep.
+fn crowded(experiment: &Experiment, job: &Job<'_>) -> Result<(), RunError> {
+    let mut children = std::collections::BTreeMap::<usize, usize>::new();
+    for (leaf, _) in &experiment.leaves {
+        *children.entry(experiment.parents[*leaf]).or_default() += 1;
+    }
+    let Some((node, leaves)) = children.into_iter().find(|(_, leaves)| *leaves > CHILDREN) else {
+        return Ok(());
+    };
+    let message = format!("node {node} is the parent of {leaves} leaves that sleep");
+    let error = job.plan.transfer_error(0, "in this network", message);
+    let error = error.help(format!(
+        "{CHILDREN} at most: use fewer nodes, or spread them"
+    ));
+    Err(RunError::Input(Box::new(error)))
+}
+
 /// The experiment that a scenario describes: its medium, its tree and its settings.
-fn set_up(with: &Tcplp, job: &Job<'_>, parents: &[Option<usize>]) -> Experiment {
+fn set_up(with: &Tcplp, job: &Job<'_>, parents: &[Option<usize>], paths: &[Path]) -> Experiment {
     let air = Air::Given(Box::new(job.network.medium.clone()));
     let up = parents.iter().map(|parent| parent.unwrap_or(0));
     let nodes = 0..parents.len();
     let depth = nodes.filter_map(|node| hops(node, parents)).max();
+    // Between two branches a packet goes up and down, over more hops than the tree is deep.
+    let longest = paths.iter().map(|path| path.hops).max().max(depth);
     let sleeping = leaves(parents).filter_map(|leaf| {
         let sleep = with.sleep_under(parents[leaf]?)?;
         Some((leaf, sleep))
@@ -142,7 +162,7 @@ fn set_up(with: &Tcplp, job: &Job<'_>, parents: &[Option<usize>]) -> Experiment 
         mac: with.mac,
         contexts: with.contexts,
         headers: with.short,
-        pace: with.pace(depth.unwrap_or(1)),
+        pace: with.pace(longest.unwrap_or(1)),
         transport: Transport::new(with.tcp, with.window),
         transports: sleeping
             .iter()

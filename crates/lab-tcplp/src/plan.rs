@@ -26,6 +26,7 @@ use super::frames::Form;
 use super::role::Sensing;
 use super::station::SOCKETS;
 use super::transport::{MSS, Transport, WINDOW};
+use super::tree::tree;
 
 /// What scenarios can say about TCPlp.
 pub static SYSTEM: System = System {
@@ -486,6 +487,19 @@ impl Settings for Tcplp {
 
     fn frame(&self) -> (Mode, usize) {
         (dot15d4::Config::MODE, PSDU_MAX)
+    }
+
+    /// A segment is lost if one of its frames and all their further attempts are.
+    fn unrepaired(&self, frame_loss: f64) -> f64 {
+        let lost = frame_loss.powi(1 + i32::from(self.mac.retries));
+        1.0 - (1.0 - lost).powi(self.segment_frames as i32)
+    }
+
+    /// Packets go along the tree.
+    fn links(&self, nodes: usize, delivery: &[f64]) -> Option<Vec<(usize, usize)>> {
+        let parents = tree(nodes, delivery);
+        let parents = parents.into_iter().enumerate();
+        Some(parents.filter_map(|(node, up)| Some((node, up?))).collect())
     }
 }
 

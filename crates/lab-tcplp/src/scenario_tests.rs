@@ -101,6 +101,69 @@ fn sleeping_leaves_get_frames_of_slow_radios() {
     }
 }
 
+/// Whether all receivers of a scenario get their objects.
+fn completes(text: &str) -> bool {
+    let plan = Plan::parse(&[&SYSTEM], "test", text).unwrap();
+    runs(&plan).remove(0).all_complete()
+}
+
+/// A border router with more sleeping leaves than it has places for their frames: the answer to the last one's SYN waits until it asks.
+#[test]
+fn each_of_many_sleeping_leaves_gets_its_frames() {
+    let links: Vec<Vec<f64>> = (0..12)
+        .map(|a| {
+            (0..12)
+                .map(|b| f64::from(u8::from(a * b == 0 && a != b)))
+                .collect()
+        })
+        .collect();
+    for variant in ["paper", "one-segment", "improved"] {
+        let text = format!(
+            "[network]\nlinks = {links:?}\n[protocol]\nsystem = \"tcplp\"\nvariant = \"{variant}\"\nsleep = \"234 ms\"\n\
+             [[transfer]]\nsource = 11\nreceivers = [0]\nbytes = \"1 B\"\n[run]\nlimit = \"60 s\"\n"
+        );
+        assert!(completes(&text), "{variant}");
+    }
+}
+
+/// A leaf that asks every 83 s and misses what its parent sends the first time is connected the second time: a SYN is sent for three
+/// minutes (RFC 9293, 3.8.3).
+#[test]
+fn a_connection_waits_for_a_leaf_that_sleeps_long() {
+    let places: String = (0..4)
+        .map(|node| format!("[\"{} m\", \"0 m\"], ", f64::from(node) * 24.46))
+        .collect();
+    let text = format!(
+        "[network]\npositions = [{places}]\n[protocol]\nsystem = \"tcplp\"\nvariant = \"improved\"\nsleep = \"83427847 us\"\n\
+         [[transfer]]\nsource = 0\nreceivers = [1]\nbytes = \"1 B\"\n\
+         [[transfer]]\nsource = 0\nreceivers = [3, 2]\nbytes = \"1 B\"\n\
+         [[fault]]\nat = \"66 ms\"\nkind = \"jammer\"\nnode = 2\npower = \"16 dBm\"\nlasts = \"15657 ms\"\n[run]\nseed = 1749\n"
+    );
+    assert!(completes(&text));
+}
+
+/// Between two branches of the tree a packet takes more hops than the tree is deep, and its fragments are paced for these: a source
+/// that is paced for two hops sends into its own fragment on the third.
+#[test]
+fn fragments_are_paced_for_ways_over_the_root() {
+    // 2 - 1 - 0 - 3, where only neighbours hear each other.
+    let links = "[[0, 1, 0, 1], [1, 0, 1, 0], [0, 1, 0, 0], [1, 0, 0, 0]]";
+    let text = |to: &str| {
+        format!(
+            "[network]\nlinks = {links}\n[protocol]\nsystem = \"tcplp\"\nvariant = \"improved\"\n\
+             [[transfer]]\nsource = 2\nreceivers = [{to}]\nbytes = \"20 kB\"\n"
+        )
+    };
+    let retried = |to: &str| {
+        let plan = Plan::parse(&[&SYSTEM], "test", &text(to)).unwrap();
+        let run = runs(&plan).remove(0);
+        assert!(run.all_complete());
+        run.counter("frame_retries") as f64 / run.counter(DATA_TRANSMISSIONS) as f64
+    };
+    let share = retried("3");
+    assert!(share < 0.2, "{share}");
+}
+
 /// All 64 readings of a sleeping leaf arrive in batches. Its radio is off most of the time, while its parent's is on.
 #[test]
 fn sleeping_leaves_send_their_readings() {

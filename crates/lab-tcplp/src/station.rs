@@ -17,6 +17,8 @@ pub const SOCKETS: usize = 4;
 pub const QUEUE: usize = 16;
 /// Frames that a parent holds for its sleeping children.
 pub const HELD: usize = 8;
+/// Sleeping children of a parent: as many as a border router has motes.
+pub const CHILDREN: usize = 128;
 /// Packets in the cable from the host.
 const PACKETS: usize = 64;
 /// The largest datagram: IPv6's minimum MTU (RFC 8200, 5).
@@ -25,7 +27,7 @@ const MTU: usize = 1280;
 /// The layers above the MAC: two datagrams being sent, four being reassembled.
 pub type Stack<'a> = Interface<Gate<'a>, Paths, 2, 4, QUEUE, MTU, Option<TcpHeaders<SOCKETS>>>;
 /// A node: the 802.15.4 MAC below 6LoWPAN and the host.
-pub type Node<'a> = OverMac<Dot15d4<HELD>, Stack<'a>>;
+pub type Node<'a> = OverMac<Dot15d4<HELD, CHILDREN>, Stack<'a>>;
 
 /// A host, and the cable or the injected loss between it and the mesh.
 #[derive(Debug)]

@@ -8,6 +8,7 @@ use chappe_results::{Bound, DATA_TRANSMISSIONS};
 use chappe_scenario::{Settings, Transfer};
 use chappe_sim::{AirTime, Reading, Recorder};
 use chappe_trace::Labeller;
+use chappe_wildnet::Recovery;
 
 use crate::faults::MastFaults;
 use crate::hosts::{BulkApp, HostMemory};
@@ -16,6 +17,7 @@ use crate::masts::{Masts, Pair};
 use crate::measure::Errors;
 use crate::plan::{SYSTEM, WildNet};
 use crate::running_masts::RunningMasts;
+use crate::scheme::Scheme;
 use crate::station::{Station, TunedStation};
 
 /// Interval at which the run checks whether everything has arrived.
@@ -50,6 +52,7 @@ pub fn carry(with: &WildNet, job: &Job<'_>, meter: &Meter) -> Result<Outcome, Ru
     let transfers = &job.network.transfers;
     let (pairs, ends) = pairs(transfers);
     let mut masts = with.masts(&job.plan.profile, pairs);
+    masts.terrain = Some(job.plan.topology.seed(job.network.seed));
     masts.faults = MastFaults::of(job.plan, &with.sites, &with.layout, with.frame_loss);
     let app = |seat: usize| {
         let own = ends.iter().find(|ends| ends.from == seat);
@@ -77,7 +80,7 @@ pub fn carry(with: &WildNet, job: &Job<'_>, meter: &Meter) -> Result<Outcome, Ru
     carry::run_in_steps(
         &mut line,
         (STEP, Limits::of(job.plan, least_s)),
-        |line| line.simulator.now(),
+        |line| (line.simulator.now(), line.simulator.counters().events),
         |line, until| {
             line.advance_to(until);
             line.simulator
@@ -176,9 +179,52 @@ fn report_run<R: Recorder>(
         report.receipt(number, ends.transfer, sink, receipt, job.copies);
     }
     bound(report, with, &job.network.transfers);
+    if report.flows().iter().any(|flow| !flow.complete) {
+        note_unrepaired(report, line, masts);
+    }
     report.note_unfinished();
     count(report, line, masts);
     Ok(())
+}
+
+/// The share of lost packets above which TCP's largest window of `sqrt(8 / (3 p))` segments (Mathis, Semke, Mahdavi and Ott, 1997)
+/// is below the four that three duplicate acknowledgements need: each loss waits for a timeout.
+const UNREPAIRED_MAX: f64 = 1.0 / 6.0;
+
+/// Masts of several links that send at the same time may disturb each other, by dishes in one direction or with radios that stay
+/// with the first of two frames. Dishes in one direction may do so in every slot. 2P repeats nothing, so TCP has these losses to itself.
+fn note_unrepaired<R: Recorder>(report: &mut Report, line: &RunningMasts<'_, R>, masts: &Masts) {
+    let in_slots = masts.scheme.slot_configs().is_some();
+    if let Some((one, other)) = masts.alike().filter(|_| in_slots) {
+        let far = [one, other].map(|radio| masts.layout.mast_of(radio ^ 1));
+        let mast = masts.layout.mast_of(one);
+        report.note(format!(
+            "from mast {mast} the dishes to {} and {} look the same way, and send at the same time",
+            far[0], far[1]
+        ));
+    }
+    let repeats_nothing = matches!(
+        masts.scheme,
+        Scheme::Slots {
+            recovery: Recovery::None,
+            ..
+        }
+    );
+    if !repeats_nothing || masts.layout.links().len() < 2 {
+        return;
+    }
+    let (mut sent, mut lost) = (0, 0);
+    for radio in 0..masts.radios() {
+        if let Station::Slots(slots) = &line.simulator.node(radio).station {
+            let link = slots.radio.link.counters();
+            (sent, lost) = (sent + link.bodies, lost + link.given_up);
+        }
+    }
+    if lost as f64 > UNREPAIRED_MAX * sent as f64 {
+        report.note(format!(
+            "2P repeats nothing: {lost} of {sent} packets were lost where several links share a channel"
+        ));
+    }
 }
 
 /// The bound of the slowest transfer. It stands once for each transfer, because the document has them in this order: one way

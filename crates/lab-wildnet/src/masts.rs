@@ -60,6 +60,8 @@ pub struct Masts {
     pub profile: Profile,
     /// Positions of the masts, if not in a line that is a zigzag.
     pub sites: Option<Vec<Position>>,
+    /// The seed of what stands between the masts, if it is not the run's: a scenario's network may have one of its own.
+    pub terrain: Option<Seed>,
     /// A foreign transmitter, if there is one.
     pub jammer: Option<Jammer>,
     /// Crashes, restarts and changes of loss.
@@ -142,6 +144,7 @@ impl Masts {
             gain: Antenna::GRID_24DBI.gain,
             profile: Masts::profile(Profile::long_link()),
             sites: None,
+            terrain: None,
             jammer: None,
             faults: MastFaults::default(),
             time,
@@ -242,7 +245,7 @@ impl Masts {
         }
     }
 
-    /// The medium with dishes aimed at their peers.
+    /// The medium with dishes aimed at their peers. Between two masts it has the shadowing that a scenario's network shows.
     pub(super) fn medium(&self, seed: Seed) -> Result<Medium, chappe_sim::Error> {
         let places = self.places();
         let dish = Antenna {
@@ -254,8 +257,26 @@ impl Masts {
             of: (0..places.len()).map(aimed).collect(),
             mast: 0.0,
             isolation: MAST_ISOLATION,
+            sites: (0..places.len())
+                .map(|radio| self.layout.mast_of(radio) as u32)
+                .collect(),
         };
-        Medium::directed(&places, &antennas, &self.profile, seed)
+        let terrain = self.terrain.unwrap_or(seed);
+        Medium::directed(&places, &antennas, &self.profile, terrain)
+    }
+
+    /// Two radios of one mast whose dishes look almost the same way: at the far end of each the other's frames are not weak enough for a
+    /// receiver to keep them apart when both send at once.
+    pub(super) fn alike(&self) -> Option<(usize, usize)> {
+        let places = self.places();
+        let weaker = |radio: usize, other: usize| {
+            let dish = Antenna::GRID_24DBI.towards(places[radio], places[radio ^ 1]);
+            dish.gain.0 - dish.gain_towards(places[radio], places[other ^ 1]).0
+        };
+        let pairs = (0..self.radios()).flat_map(|one| (0..one).map(move |other| (other, one)));
+        pairs
+            .filter(|&(one, other)| self.layout.mast_of(one) == self.layout.mast_of(other))
+            .find(|&(one, other)| weaker(one, other) < CAPTURE.margin.0)
     }
 
     /// Loss of all directions: those that a fault changes, then the hops' own.

@@ -383,4 +383,8 @@ impl Settings for WildNet {
             Scheme::Slots { service, .. } => service.retries.map_or(0.0, lost),
         }
     }
+
+    fn links(&self, _: usize, _: &[f64]) -> Option<Vec<(usize, usize)>> {
+        Some(self.layout.links().to_vec())
+    }
 }

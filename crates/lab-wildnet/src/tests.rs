@@ -255,6 +255,59 @@ fn the_most_retries_run() {
     assert!(run(&plan).flows[0].complete);
 }
 
+/// What a run does over shadowed links is what its network shows: each of these lines has good links, and carries an octet.
+#[test]
+fn runs_have_the_shadowing_of_their_network() {
+    let network = "[network]\npositions = [[\"0 m\", \"0 m\"], [\"156.7 m\", \"0 m\"], [\"313.5 m\", \"0 m\"]]\n[radio]\nprofile = \"ns2-threshold\"\nshadowing = \"5 dB\"\n";
+    let transfer =
+        "[[transfer]]\nsource = 0\nreceivers = [2]\nbytes = \"1 B\"\n[run]\nlimit = \"60 s\"\n";
+    let plan = plan(network, "variant = \"paper\"", transfer).unwrap();
+    let mut judged = 0;
+    for seed in 1490..1510 {
+        let Ok(network) = plan.network(seed) else {
+            continue;
+        };
+        let share =
+            |a: usize, b: usize| network.delivery[3 * a + b].min(network.delivery[3 * b + a]);
+        if share(0, 1).min(share(1, 2)) > 0.9 {
+            judged += 1;
+            assert!(run_seed(&plan, seed).flows[0].complete, "{seed}");
+        }
+    }
+    assert!(judged > 3, "{judged}");
+}
+
+/// Three dishes of one mast look in the same direction, so what it sends at once is lost at all three ends. 2P repeats nothing and
+/// says what it lost; with repetitions the octet arrives.
+#[test]
+fn losses_of_links_in_one_direction_are_reported() {
+    let network = "[network]\npositions = [[\"0 m\", \"0 m\"], [\"17939.2 m\", \"0 m\"], [\"35878.4 m\", \"0 m\"], [\"53817.6 m\", \"0 m\"]]\n";
+    let transfer = "[[transfer]]\nsource = 3\nreceivers = [2]\nbytes = \"1 B\"\n[[transfer]]\nsource = 3\nreceivers = [0]\nbytes = \"6 kB\"\n[run]\nlimit = \"60 s\"\n";
+    let outcome = |variant: &str| {
+        let protocol = format!("variant = \"{variant}\"\nlinks = [[0, 1], [0, 2], [0, 3]]");
+        let plan = plan(network, &protocol, transfer).unwrap();
+        let job = Job {
+            plan: &plan,
+            network: plan.network(1662).unwrap(),
+            copies: false,
+            pcap: None,
+            traces: None,
+        };
+        (crate::WILDNET.carry)(job, &Meter::default()).unwrap()
+    };
+    let lost = outcome("2p");
+    assert!(!lost.run.all_complete());
+    for told in [
+        "2P repeats nothing: ",
+        "from mast 0 the dishes to 1 and 2 look the same way",
+    ] {
+        let says = |note: &String| note.contains(told);
+        assert!(lost.notes.iter().any(says), "{:?}", lost.notes);
+    }
+    let repaired = outcome("improved");
+    assert!(repaired.run.all_complete(), "{:?}", repaired.notes);
+}
+
 /// A packet is lost for good if its frame and all retransmissions are.
 #[test]
 fn losses_for_good_follow_from_the_retransmissions() {

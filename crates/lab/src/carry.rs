@@ -318,6 +318,7 @@ fn drive<C: Carry, R: Recorder>(
         simulator.read(|node, reader| {
             run.observe(node, &mut |reading| reader.show(reading));
         });
+        progress.spent(simulator.counters().events);
         if run.is_over(&*simulator, waiting.is_empty()) || progress.stopped() {
             return false;
         }
@@ -342,7 +343,7 @@ fn drive<C: Carry, R: Recorder>(
 /// Advances a network that a system drives itself, `step` by step, until `look` says that it is over, the limit comes, or
 /// nothing arrives any more.
 ///
-/// `look` returns parts that have arrived, parts of all objects, and whether the run is over. It is first called after one
+/// `clock` returns the time and how many events there were. `look` returns parts that have arrived, parts of all objects, and whether the run is over. It is first called after one
 /// step, so with a limit of zero never.
 ///
 /// # Panics
@@ -351,7 +352,7 @@ fn drive<C: Carry, R: Recorder>(
 pub fn run_in_steps<W>(
     world: &mut W,
     (step, limits): (Duration, Limits),
-    now: impl Fn(&W) -> AirTime,
+    clock: impl Fn(&W) -> (AirTime, u64),
     mut advance: impl FnMut(&mut W, AirTime),
     look: impl Fn(&W) -> (u64, u64, bool),
     meter: &Meter,
@@ -359,11 +360,13 @@ pub fn run_in_steps<W>(
     assert!(step > Duration::ZERO, "a step of no time");
     let mut progress = Progress::new(meter);
     let end = limits.end();
-    while now(world) < end && !progress.stopped() {
-        let next = (now(world) + step).min(end);
+    while clock(world).0 < end && !progress.stopped() {
+        let next = (clock(world).0 + step).min(end);
         advance(world, next);
         let (arrived, all, over) = look(world);
-        let at = now(world).as_secs_f64();
+        let (now, events) = clock(world);
+        let at = now.as_secs_f64();
+        progress.spent(events);
         progress.at(at, arrived, all);
         if over
             || limits

@@ -46,10 +46,10 @@ use indirect::Indirect;
 use leaf::Leaf;
 use receive::{Answer, Arrived};
 
-/// One station. It can hold `INDIRECT` frames for sleepy children. Two for each child let the first one announce the
-/// second.
+/// One station. It can hold `INDIRECT` frames for sleepy children, and knows `CHILDREN` of them. Two frames for each child let
+/// the first one announce the second.
 #[derive(Debug)]
-pub struct Dot15d4<const INDIRECT: usize = 4> {
+pub struct Dot15d4<const INDIRECT: usize = 4, const CHILDREN: usize = INDIRECT> {
     config: Config,
     address: Address,
     random: Stream,
@@ -59,7 +59,7 @@ pub struct Dot15d4<const INDIRECT: usize = 4> {
     active: Option<Active>,
     direct: Job,
     request: Job,
-    indirect: Indirect<INDIRECT>,
+    indirect: Indirect<INDIRECT, CHILDREN>,
     leaf: Option<Leaf>,
     answer: Option<Answer>,
     /// A frame that waits until the radio has its acknowledgement.
@@ -107,7 +107,7 @@ enum Active {
     Indirect(usize),
 }
 
-impl<const INDIRECT: usize> Dot15d4<INDIRECT> {
+impl<const INDIRECT: usize, const CHILDREN: usize> Dot15d4<INDIRECT, CHILDREN> {
     /// A station that has received nothing yet. It draws back-offs, pauses and its first sequence number from `random`.
     pub fn new(config: Config, address: Address, mut random: Stream) -> Self {
         Dot15d4 {
@@ -213,7 +213,7 @@ impl<const INDIRECT: usize> Dot15d4<INDIRECT> {
     }
 }
 
-impl<const INDIRECT: usize> Mac for Dot15d4<INDIRECT> {
+impl<const INDIRECT: usize, const CHILDREN: usize> Mac for Dot15d4<INDIRECT, CHILDREN> {
     fn handle_radio<L: LinkNode>(&mut self, now: Instant, event: RadioEvent<'_>, link: &mut L) {
         // A driver that drains takes a frame's acknowledgement before it brings the next event.
         self.take_in_arrived(now, link);
@@ -294,7 +294,7 @@ impl<const INDIRECT: usize> Mac for Dot15d4<INDIRECT> {
     }
 }
 
-impl<const INDIRECT: usize> Dot15d4<INDIRECT> {
+impl<const INDIRECT: usize, const CHILDREN: usize> Dot15d4<INDIRECT, CHILDREN> {
     /// Whether the receiver must be on.
     fn wants_to_listen(&self) -> bool {
         let exchanging = matches!(

@@ -112,6 +112,13 @@ pub trait Settings: Any + Debug + Send + Sync {
         let _ = frame_loss;
         0.0
     }
+
+    /// The pairs of nodes between which the system sends, if it keeps to some of the links, for example to a tree: among so many
+    /// nodes with these delivery ratios (row-major, from each node to each). `None` if it may use all.
+    fn links(&self, nodes: usize, delivery: &[f64]) -> Option<Vec<(usize, usize)>> {
+        let _ = (nodes, delivery);
+        None
+    }
 }
 
 /// Settings of a system without any: every scenario has the same ones.

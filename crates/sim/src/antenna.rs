@@ -100,12 +100,23 @@ pub struct Antennas {
     /// Loss between the ports of any two radios of one mast. Measure it or take it from the mast's plan: parallel
     /// dishes have 40 to 80 dB.
     pub isolation: Db,
+    /// The number of each node's mast, or nothing if each stands alone. Shadowing is of a pair of masts: whatever stands between
+    /// two of them is the same for all their radios, and nothing stands between radios of one.
+    pub sites: Vec<u32>,
 }
 
 impl Antennas {
+    /// The number of a node's mast; its own number if no masts are given, or for an external transmitter.
+    pub(crate) fn site(&self, node: u32) -> u32 {
+        self.sites.get(node as usize).copied().unwrap_or(node)
+    }
+
     pub(crate) fn check(&self, nodes: usize) -> Result<(), Error> {
         if self.of.len() != nodes {
             return Err(Error::Antenna("give one antenna for each node"));
+        }
+        if !self.sites.is_empty() && self.sites.len() != nodes {
+            return Err(Error::Antenna("give one mast for each node, or none"));
         }
         self.of.iter().try_for_each(Antenna::check)?;
         if !(self.isolation.0.is_finite() && self.mast >= 0.0) {

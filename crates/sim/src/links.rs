@@ -328,14 +328,24 @@ impl<'a> Law<'a> {
         let selected = self.selectivity().map_or(0.0, |law| {
             law.gain(&self.selected, number as u32, receiver, self.channel)
         });
-        let gain =
-            profile.antennas.0 + spread + self.shadowing.gain(number as u32, receiver) + selected;
+        let gain = profile.antennas.0 + spread + self.shadowed(number as u32, receiver) + selected;
         // The floor is judged at the highest power a frame may ask for: power control must never create a link.
         (source.power_max.0 + gain >= self.floor.0).then(|| {
             let delay = libm::round(metres / LIGHT * 1e9) as u32;
             let mean = Dbm(source.power.0 + gain).to_milliwatt().0 * MILLIWATT;
             (delay, receiver, mean)
         })
+    }
+
+    /// Shadowing between two nodes, or between their masts.
+    fn shadowed(&self, a: u32, b: u32) -> f64 {
+        let Some(antennas) = self.antennas.filter(|antennas| !antennas.sites.is_empty()) else {
+            return self.shadowing.gain(a, b);
+        };
+        match (antennas.site(a), antennas.site(b)) {
+            (here, there) if here == there => 0.0,
+            (here, there) => self.shadowing.gain(here, there),
+        }
     }
 
     /// The bits of a link of this mean power, see [`Links::push_row`].

@@ -2,12 +2,7 @@
 
 use std::cell::RefCell;
 use std::panic::{self, AssertUnwindSafe};
-use std::sync::Arc;
 use std::sync::Once;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc;
-use std::thread;
-use std::time::Duration;
 
 use chappe::systems;
 use chappe_lab::run::{Meter, Outcome, RunError};
@@ -30,6 +25,8 @@ pub struct Verdict {
     pub frames: u64,
     /// Frames that a node received.
     pub receptions: u64,
+    /// Events of the simulator.
+    pub events: u64,
     /// Seconds of virtual time.
     pub simulated_s: f64,
 }
@@ -60,7 +57,7 @@ pub enum Kind {
     Misreport,
     /// The same scenario and seed gave another result.
     NotRepeated,
-    /// The run took longer than a minute of the computer's time.
+    /// The run took more events than its budget has.
     Endless,
     /// The run failed after its scenario had been accepted.
     Refused,
@@ -81,18 +78,22 @@ impl Kind {
 pub struct Care {
     /// Whether to run twice and compare.
     pub repeats: bool,
-    /// A run that takes longer on the computer's clock is stopped.
-    pub wall: Duration,
+    /// A run whose simulators handle more events is stopped. It counts what is to be done, not time, so a busy machine gives the same
+    /// verdict.
+    pub events: u64,
 }
 
 impl Default for Care {
     fn default() -> Care {
         Care {
             repeats: true,
-            wall: Duration::from_secs(60),
+            events: EVENTS_MAX,
         }
     }
 }
+
+/// The events of the longest run that is waited for.
+const EVENTS_MAX: u64 = 100_000_000;
 
 /// Receivers are waited for where links of this share lead to them, both ways.
 const SURE_PRR: f64 = 0.5;
@@ -150,15 +151,7 @@ struct Ran {
 }
 
 fn run(system: &System, text: &str, seed: u64, care: Care) -> Result<Ran, Wrong> {
-    let stop = Arc::new(AtomicBool::new(false));
-    let meter = Meter::stopped_by(stop.clone());
-    // The timer ends when `done` is dropped, also by a panic that is caught.
-    let (done, ended) = mpsc::channel::<()>();
-    thread::spawn(move || {
-        if ended.recv_timeout(care.wall) == Err(mpsc::RecvTimeoutError::Timeout) {
-            stop.store(true, Ordering::Relaxed);
-        }
-    });
+    let meter = Meter::default().within(care.events);
     let result = caught(|| {
         let plan = Plan::parse(&systems::scenarios(), "storm.toml", text)?;
         let network = plan.network(seed)?;
@@ -176,14 +169,13 @@ fn run(system: &System, text: &str, seed: u64, care: Care) -> Result<Ran, Wrong>
             network,
         })
     });
-    drop(done);
     let wrong = |kind, what: String| Err(Wrong { kind, what });
     match result {
         Err(message) => wrong(Kind::Panic, message),
         Ok(Ok(ran)) => Ok(ran),
         Ok(Err(RunError::Interrupted)) => {
-            let seconds = care.wall.as_secs();
-            wrong(Kind::Endless, format!("it ran for more than {seconds} s"))
+            let events = care.events;
+            wrong(Kind::Endless, format!("it took more than {events} events"))
         }
         Ok(Err(RunError::Input(error))) => wrong(Kind::Refused, error.message.clone()),
         Ok(Err(error)) => {
@@ -201,6 +193,7 @@ fn look(draft: &Draft, ran: &Ran) -> Verdict {
     let mut verdict = Verdict {
         frames: run.counter("frames"),
         receptions: run.counter("receptions"),
+        events: run.events,
         simulated_s: run.simulated_s,
         ..Verdict::default()
     };
@@ -278,25 +271,25 @@ fn cause(draft: &Draft, ran: &Ran, flow: &Flow) -> Option<&'static str> {
         return Some("the limit");
     }
     let lost = |frame_loss: f64| ran.plan.settings.unrepaired(frame_loss);
-    let given = given_links(draft);
+    let network = &ran.network;
+    let kept = ran
+        .plan
+        .settings
+        .links(network.medium.nodes(), &network.delivery);
     let is_used = |a: usize, b: usize| {
-        let listed = given
+        let listed = kept
             .as_ref()
             .is_none_or(|links| links.contains(&(a, b)) || links.contains(&(b, a)));
-        listed && !answers_late(draft, &ran.network, (a, b))
+        listed && !answers_late(draft, network, (a, b))
     };
-    match best_path(&ran.network, (flow.source, flow.sink), is_used, lost) {
+    // TCP needs its acknowledgements too: a path that loses them for good is no better.
+    let arrives = |from: usize, to: usize| best_path(network, (from, to), is_used, lost);
+    let ways = arrives(flow.source, flow.sink).zip(arrives(flow.sink, flow.source));
+    match ways.map(|(there, back)| there.min(back)) {
         None => Some("bad links"),
         Some(arrives) if 1.0 - arrives > UNREPAIRED_MAX => Some("losses that nothing repairs"),
         Some(_) => None,
     }
-}
-
-/// The pairs of nodes to which the scenario restricts the system, if it lists any.
-fn given_links(draft: &Draft) -> Option<Vec<(usize, usize)>> {
-    let (_, text) = draft.protocol.iter().find(|(key, _)| key == "links")?;
-    let pairs: Vec<[usize; 2]> = serde_json::from_str(text).ok()?;
-    Some(pairs.into_iter().map(|[a, b]| (a, b)).collect())
 }
 
 /// Metres over which a CTS still comes back in time: it must begin within a slot of the shortest kind (9 us, 802.11 17.4.4) more
@@ -446,6 +439,47 @@ mod tests {
             verdict.causes
         };
         assert_eq!(with("[[0, 1], [1, 2], [2, 3], [0, 4]]"), ["bad links"]);
+    }
+
+    /// A run that takes more events than its budget is endless, on every machine.
+    #[test]
+    fn a_run_without_an_end_is_told_by_its_events() {
+        let draft = Draft::transfer("wildnet", "paper", vec![[0.0, 0.0], [1e3, 0.0]], 1);
+        let care = |events| Care {
+            repeats: false,
+            events,
+        };
+        let system = systems::named("wildnet").unwrap();
+        assert_eq!(judge(system, &draft, care(1_000_000)).wrong, None);
+        let wrong = judge(system, &draft, care(10)).wrong;
+        assert_eq!(wrong.map(|wrong| wrong.kind), Some(Kind::Endless));
+    }
+
+    /// TCPlp sends along its tree, whatever links there are beside it: here 1 and 5 hear each other, and the tree leads from 1 to 5
+    /// over four hops, one of which is bad.
+    #[test]
+    fn links_beside_a_tree_are_not_waited_for() {
+        let links = vec![
+            vec![0.0, 0.7, 0.4, 0.75, 0.7, 0.2],
+            vec![0.15, 0.0, 0.8, 0.3, 0.65, 0.6],
+            vec![0.5, 0.0, 0.0, 0.85, 0.0, 0.2],
+            vec![0.4, 0.2, 0.0, 0.0, 0.95, 0.0],
+            vec![0.25, 0.15, 0.2, 0.85, 0.0, 0.7],
+            vec![0.0, 1.0, 0.0, 0.65, 0.3, 0.0],
+        ];
+        let draft = Draft {
+            network: draft::Network::Links(links),
+            seed: 1427,
+            transfers: vec![draft::Transfer {
+                source: Some(1),
+                receivers: draft::Receivers::Nodes(vec![5]),
+                octets: 312,
+            }],
+            ..Draft::transfer("tcplp", "one-segment", vec![], 1)
+        };
+        let verdict = judge(systems::named("tcplp").unwrap(), &draft, Care::default());
+        assert_eq!(verdict.wrong, None);
+        assert_eq!(verdict.causes, ["bad links"]);
     }
 
     /// What a scenario declares as lost is no stall where nothing repeats it: 802.11 tries each frame three times and loses 73 %

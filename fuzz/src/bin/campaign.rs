@@ -1,4 +1,4 @@
-//! `campaign [--seconds S] [--seed N] [--target NAME]...`: feeds random and mutated inputs to all targets in turn, and counts.
+//! `campaign [--seconds S] [--executions N] [--seed N] [--target NAME]...`: feeds random and mutated inputs to all targets in turn, and counts.
 //!
 //! An input that breaks something is written to `target/fuzz`; `cargo +nightly fuzz run NAME FILE` or this program with `--file`
 //! plays it again.
@@ -12,11 +12,13 @@ use std::time::{Duration, Instant};
 
 use chappe_core::Stream;
 use chappe_fuzz::{Feed, TARGETS, corpus, input, stream};
+use chappe_sys::thread_time;
 
 const HELP: &str = "\
-Usage: cargo run --release -p chappe-fuzz --bin campaign -- [--seconds S] [--seed N] [--target NAME]... [--file FILE]
+Usage: cargo run --release -p chappe-fuzz --bin campaign -- [--seconds S] [--executions N] [--seed N] [--target NAME]... [--file FILE]
 
-  --seconds S     Stop after S seconds; 60 if omitted
+  --seconds S     Stop after S seconds; 60 if neither seconds nor executions are given
+  --executions N  Stop each target after N executions
   --seed N        Other inputs; 1 if omitted
   --target NAME   Only this target; can be given several times
   --file FILE     Only this input
@@ -24,7 +26,8 @@ Usage: cargo run --release -p chappe-fuzz --bin campaign -- [--seconds S] [--see
 
 /// What was asked for.
 struct Wish {
-    seconds: f64,
+    seconds: Option<f64>,
+    executions: Option<u64>,
     seed: u64,
     targets: Vec<(&'static str, Feed)>,
     file: Option<PathBuf>,
@@ -38,6 +41,7 @@ struct Row {
     random: Stream,
     executions: u64,
     octets: u64,
+    worked: Duration,
     broken: BTreeMap<String, PathBuf>,
 }
 
@@ -67,23 +71,31 @@ fn main() -> ExitCode {
             random: stream(name, wish.seed),
             executions: 0,
             octets: 0,
+            worked: Duration::ZERO,
             broken: BTreeMap::new(),
         })
         .collect();
     panic::set_hook(Box::new(|_| ()));
     let begun = Instant::now();
+    let most = wish.executions.unwrap_or(u64::MAX);
+    let seconds = wish.seconds.unwrap_or(f64::MAX);
     // Each target gets the same time, in turns, so that an early end is fair.
-    while begun.elapsed().as_secs_f64() < wish.seconds {
+    while begun.elapsed().as_secs_f64() < seconds && rows.iter().any(|row| row.executions < most) {
         rows.iter_mut()
-            .for_each(|row| row.run(Duration::from_millis(200)));
+            .for_each(|row| row.run(Duration::from_millis(200), most));
     }
     report(&rows)
 }
 
 impl Row {
-    fn run(&mut self, time: Duration) {
-        let begun = Instant::now();
-        while begun.elapsed() < time {
+    /// Runs for this time, but to so many executions at most.
+    fn run(&mut self, time: Duration, most: u64) {
+        let (begun, worked) = (Instant::now(), thread_time());
+        while self.executions < most {
+            // Asked rarely: the clock takes as long as a short frame's parser.
+            if self.executions.is_multiple_of(LOOKS) && begun.elapsed() >= time {
+                break;
+            }
             let bytes = input(&self.corpus, &mut self.random);
             self.executions += 1;
             self.octets += bytes.len() as u64;
@@ -102,8 +114,12 @@ impl Row {
                 self.broken.insert(kind, path);
             }
         }
+        self.worked += thread_time() - worked;
     }
 }
+
+/// Executions between two looks at the clock.
+const LOOKS: u64 = 16;
 
 /// Writes an input that broke something.
 fn keep(name: &str, number: usize, bytes: &[u8]) -> PathBuf {
@@ -118,15 +134,17 @@ fn keep(name: &str, number: usize, bytes: &[u8]) -> PathBuf {
 
 fn report(rows: &[Row]) -> ExitCode {
     println!(
-        "{:<16} {:>12} {:>14} {:>8} {:>7}",
-        "target", "executions", "octets", "corpus", "broken"
+        "{:<16} {:>12} {:>14} {:>10} {:>8} {:>7}",
+        "target", "executions", "octets", "a second", "corpus", "broken"
     );
     for row in rows {
         println!(
-            "{:<16} {:>12} {:>14} {:>8} {:>7}",
+            "{:<16} {:>12} {:>14} {:>10.0} {:>8} {:>7}",
             row.name,
             row.executions,
             row.octets,
+            // Of processor time, so other work on the machine does not count.
+            row.executions as f64 / row.worked.as_secs_f64().max(1e-9),
             row.corpus.len(),
             row.broken.len()
         );
@@ -141,7 +159,8 @@ fn report(rows: &[Row]) -> ExitCode {
 
 fn wish() -> Result<Wish, String> {
     let mut wish = Wish {
-        seconds: 60.0,
+        seconds: None,
+        executions: None,
         seed: 1,
         targets: Vec::new(),
         file: None,
@@ -154,7 +173,13 @@ fn wish() -> Result<Wish, String> {
         match option.as_str() {
             "--seconds" => {
                 let seconds = value.parse().ok().filter(|s| *s > 0.0);
-                wish.seconds = seconds.ok_or_else(|| format!("`{value}` is not a time"))?;
+                let seconds = seconds.ok_or_else(|| format!("`{value}` is not a time"))?;
+                wish.seconds = Some(seconds);
+            }
+            "--executions" => {
+                let count = value.parse().ok().filter(|count| *count > 0);
+                let count = count.ok_or_else(|| format!("`{value}` is not a count"))?;
+                wish.executions = Some(count);
             }
             "--seed" => {
                 let seed = value.parse();
@@ -172,6 +197,9 @@ fn wish() -> Result<Wish, String> {
     }
     if wish.targets.is_empty() {
         wish.targets = TARGETS.to_vec();
+    }
+    if wish.executions.is_none() {
+        wish.seconds = wish.seconds.or(Some(60.0));
     }
     Ok(wish)
 }

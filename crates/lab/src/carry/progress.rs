@@ -9,6 +9,7 @@ pub struct Progress<'m> {
     arrived: u64,
     moved_at_s: f64,
     reported: u64,
+    events: u64,
 }
 
 impl<'m> Progress<'m> {
@@ -19,7 +20,14 @@ impl<'m> Progress<'m> {
             arrived: 0,
             moved_at_s: 0.0,
             reported: 0,
+            events: 0,
         }
+    }
+
+    /// The simulator has handled `events` events since it began.
+    pub fn spent(&mut self, events: u64) {
+        self.meter.spend(events.saturating_sub(self.events));
+        self.events = events;
     }
 
     /// At `now_s` seconds, `arrived` of `all` parts have arrived. Any change counts as movement, also a loss by a crash;
@@ -97,6 +105,21 @@ mod tests {
         // A crash took a part.
         progress.at(9.0, 1, 10);
         assert_eq!(progress.idle_s(9.5), 0.5);
+    }
+
+    /// The budget counts events of all runs of its meter, each from its own beginning.
+    #[test]
+    fn a_run_stops_when_its_budget_is_spent() {
+        let meter = Meter::default().within(10);
+        let mut first = Progress::new(&meter);
+        [3, 3, 6].into_iter().for_each(|events| first.spent(events));
+        assert!(!first.stopped());
+        first.finish().unwrap();
+        let mut second = Progress::new(&meter);
+        second.spent(4);
+        assert!(!second.stopped());
+        second.spent(5);
+        assert!(matches!(second.finish(), Err(RunError::Interrupted)));
     }
 
     #[test]

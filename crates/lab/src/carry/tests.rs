@@ -230,7 +230,7 @@ fn steps(limits: Limits, last: u64, over_at: u64) -> u64 {
     run_in_steps(
         &mut world,
         (Duration::from_secs(1), limits),
-        |&world| AirTime::ZERO + Duration::from_secs(world),
+        |&world| (AirTime::ZERO + Duration::from_secs(world), world),
         |world, to| *world = to.nanos() / 1_000_000_000,
         |&world| (world.min(last), 100, world >= over_at),
         &Meter::default(),

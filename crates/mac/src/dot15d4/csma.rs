@@ -80,7 +80,7 @@ impl Job {
     }
 }
 
-impl<const INDIRECT: usize> Dot15d4<INDIRECT> {
+impl<const INDIRECT: usize, const CHILDREN: usize> Dot15d4<INDIRECT, CHILDREN> {
     /// Begins the next job if the station is idle.
     pub(super) fn advance<L: LinkNode>(&mut self, now: Instant, link: &mut L) {
         if self.state != State::Idle {

@@ -7,8 +7,8 @@ use super::{Active, Dot15d4};
 
 /// The frames held, oldest first for each child.
 #[derive(Debug)]
-pub(super) struct Indirect<const N: usize> {
-    children: [Option<Address>; N],
+pub(super) struct Indirect<const N: usize, const CHILDREN: usize> {
+    children: [Option<Address>; CHILDREN],
     held: [Held; N],
     /// Number of the next frame held: orders them by age.
     count: u32,
@@ -25,17 +25,17 @@ struct Held {
     expires: Instant,
 }
 
-impl<const N: usize> Default for Indirect<N> {
+impl<const N: usize, const CHILDREN: usize> Default for Indirect<N, CHILDREN> {
     fn default() -> Self {
         Indirect {
-            children: [None; N],
+            children: [None; CHILDREN],
             held: [Held::default(); N],
             count: 0,
         }
     }
 }
 
-impl<const N: usize> Indirect<N> {
+impl<const N: usize, const CHILDREN: usize> Indirect<N, CHILDREN> {
     pub fn add_child(&mut self, child: Address) -> bool {
         if self.is_child(child) {
             return true;
@@ -167,7 +167,7 @@ impl<const N: usize> Indirect<N> {
     }
 }
 
-impl<const INDIRECT: usize> Dot15d4<INDIRECT> {
+impl<const INDIRECT: usize, const CHILDREN: usize> Dot15d4<INDIRECT, CHILDREN> {
     /// Gives up frames that were held for too long.
     pub(super) fn expire<L: LinkNode>(&mut self, now: Instant, link: &mut L) {
         while Wake::due(self.indirect.next_expiry(), now) {

@@ -114,7 +114,7 @@ impl Leaf {
     }
 }
 
-impl<const INDIRECT: usize> Dot15d4<INDIRECT> {
+impl<const INDIRECT: usize, const CHILDREN: usize> Dot15d4<INDIRECT, CHILDREN> {
     /// Handles the leaf's deadlines.
     pub(super) fn leaf_timeout<L: LinkNode>(&mut self, now: Instant, _: &mut L) {
         let Some(leaf) = &mut self.leaf else { return };

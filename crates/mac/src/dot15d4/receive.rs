@@ -51,7 +51,7 @@ impl Answer {
     }
 }
 
-impl<const INDIRECT: usize> Dot15d4<INDIRECT> {
+impl<const INDIRECT: usize, const CHILDREN: usize> Dot15d4<INDIRECT, CHILDREN> {
     /// A good frame ended.
     pub(super) fn on_received<L: LinkNode>(
         &mut self,

@@ -386,6 +386,18 @@ fn a_leaf_fetches_what_its_parent_holds() {
     }
 }
 
+/// A parent knows more children than it has places for frames, if it is told to: none of them gets a frame while it sleeps.
+#[test]
+fn a_parent_knows_more_children_than_it_holds_frames() {
+    let random = || Seed(3).stream(Purpose::Node(0));
+    let mut usual: Dot15d4<2> = Dot15d4::new(Config::HAMILTON, Address::node(0), random());
+    let known = (1..=3).map(|child| usual.add_child(Address::node(child)));
+    assert_eq!(known.collect::<Vec<_>>(), [true, true, false]);
+    let mut large: Dot15d4<2, 3> = Dot15d4::new(Config::HAMILTON, Address::node(0), random());
+    let known = (1..=4).map(|child| large.add_child(Address::node(child)));
+    assert_eq!(known.collect::<Vec<_>>(), [true, true, true, false]);
+}
+
 /// TCPlp 8.1.1: while the transport expects something the leaf asks every 100 ms; then it falls asleep again.
 //= tcplp 8.1.1: the transport's state shortens the sleep interval
 #[test]

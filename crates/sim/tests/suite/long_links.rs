@@ -31,6 +31,7 @@ fn facing(positions: &[Position], pairs: &[(usize, usize)]) -> Antennas {
         of,
         mast: 20.0,
         isolation: Db(60.0),
+        sites: Vec::new(),
     }
 }
 
@@ -116,6 +117,53 @@ fn the_link_budget_has_both_antennas() {
     assert_eq!(
         refused,
         Err(Error::Antenna("give one antenna for each node"))
+    );
+}
+
+/// Shadowing belongs to two masts: all radios of the one are as far below or above the law at all radios of the other, and
+/// radios of one mast hear each other by its isolation alone.
+#[test]
+fn radios_of_one_mast_share_their_shadowing() {
+    // Radios 0 and 1 stand on mast 5, 2 and 3 on mast 9.
+    let positions = [0.0, 0.0, 50e3, 50e3].map(|x| Position::new(x, 0.0));
+    let mut antennas = facing(&positions, &[(0, 2)]);
+    antennas.sites = vec![5, 5, 9, 9];
+    let profile = Profile {
+        shadowing: Db(6.0),
+        floor: Db(200.0),
+        ..long()
+    };
+    let unshadowed = Profile {
+        shadowing: Db(0.0),
+        ..profile.clone()
+    };
+    let below = |from: usize, to: usize, profile: &Profile| {
+        let clear = Medium::directed(&positions, &antennas, &unshadowed, Seed(1)).unwrap();
+        let shadowed = Medium::directed(&positions, &antennas, profile, Seed(1)).unwrap();
+        clear.mean_power(from, to).0 - shadowed.mean_power(from, to).0
+    };
+    let first = below(0, 2, &profile);
+    assert!(first.abs() > 1e-3, "{first}");
+    for (from, to) in [(2, 0), (1, 2), (0, 3), (3, 1)] {
+        assert!(
+            (below(from, to, &profile) - first).abs() < 1e-9,
+            "{from} {to}"
+        );
+    }
+    assert_eq!(below(0, 1, &profile), 0.0);
+    // Ten nodes of which the sixth and the tenth stand there have the same between these two.
+    let mut places = vec![Position::new(1e6, 1e6); 10];
+    (places[5], places[9]) = (positions[0], positions[2]);
+    let single = Medium::geometric(&places, &profile, Seed(1)).unwrap();
+    let plain = Medium::geometric(&places, &unshadowed, Seed(1)).unwrap();
+    let same = plain.mean_power(5, 9).0 - single.mean_power(5, 9).0;
+    assert!((same - first).abs() < 1e-9, "{same} {first}");
+    let mut short = antennas.clone();
+    short.sites.pop();
+    let refused = Medium::directed(&positions, &short, &long(), Seed(1)).map(|_| ());
+    assert_eq!(
+        refused,
+        Err(Error::Antenna("give one mast for each node, or none"))
     );
 }
 

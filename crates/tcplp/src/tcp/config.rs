@@ -37,8 +37,8 @@ pub struct Config {
     /// Consecutive timeouts without progress before the connection fails. Default 12 (FreeBSD's
     /// TCP_MAXRXTSHIFT, which TCPlp keeps); with back-off well above the 100 s of RFC 9293 3.8.3.
     pub retries_max: u8,
-    /// Retransmissions of a SYN or SYN-ACK before giving up. Default 6: 1 + 2 + .. + 60 s is over 2 minutes; RFC
-    /// 9293 3.8.3 asks for at least 3 minutes for a SYN, which 7 intervals reach.
+    /// Retransmissions of a SYN or SYN-ACK before giving up. Default 7: RFC 9293 3.8.3 asks for at least 3 minutes for
+    /// a SYN, and the eight intervals 1 + 2 + 4 + 8 + 16 + 32 + 60 + 60 s are 183 s.
     pub syn_retries_max: u8,
     /// How long an acknowledgement may be delayed; zero sends each at once. Default 100 ms (TCPlp); RFC
     /// 9293 3.8.6.3 allows less than 500 ms.
@@ -168,7 +168,7 @@ impl Config {
         rto_initial: Duration::from_secs(1),
         rto_max: Duration::from_secs(60),
         retries_max: 12,
-        syn_retries_max: 6,
+        syn_retries_max: 7,
         delayed_ack: Duration::from_millis(100),
         ack_every: 2,
         persist_max: Duration::from_secs(60),
