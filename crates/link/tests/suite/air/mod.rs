@@ -512,6 +512,11 @@ impl Run {
             // A wake-up takes some time on any machine.
             let soon = self.now + Duration::from_micros(20);
             self.now = next.map_or(soon, |next| next.max(soon)).min(end);
+            if still {
+                // The path goes on while the hosts stand still.
+                let now = self.now;
+                self.media.iter_mut().for_each(|medium| medium.serve(now));
+            }
             if self.now >= self.still_until && self.air.late.is_none() {
                 (0..2).rev().for_each(|host| self.land_at(host));
             }
@@ -569,7 +574,7 @@ impl Run {
             while let Some((len, _, path)) = self.peers[from].poll_path(self.now, &mut datagram) {
                 let mut frame = datagram[..len].to_vec();
                 frame.resize(len + self.below[path], 0);
-                self.media[path].offer(from, frame);
+                self.media[path].offer(self.now, from, frame);
             }
         }
     }

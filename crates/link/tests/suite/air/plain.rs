@@ -44,7 +44,7 @@ impl Plain {
             while let Some(seq) = sender.poll(now) {
                 let mut frame = vec![0; SEGMENT];
                 frame[..4].copy_from_slice(&seq.to_be_bytes());
-                self.medium.offer(0, frame);
+                self.medium.offer(now, 0, frame);
             }
             if self.flow.receiver.acks_at().is_some_and(|at| at <= now) {
                 self.acknowledge();
@@ -87,7 +87,7 @@ impl Plain {
             frame.extend(behind.to_be_bytes());
         }
         frame.resize(ACKNOWLEDGEMENT, 0);
-        self.medium.offer(1, frame);
+        self.medium.offer(self.now, 1, frame);
     }
 }
 
