@@ -25,11 +25,13 @@ impl Fairness {
     }
 }
 
-/// Eight flows over the path of a cell, for at least twenty seconds and sixty round trips, after a quarter as much.
-pub fn of(cell: &Cell, seed: u64) -> Fairness {
-    const FLOWS: usize = 8;
+/// Eight flows, with which a path is judged.
+pub const FLOWS: usize = 8;
+
+/// Some flows over the path of a cell, for at least twenty seconds and sixty round trips, after a quarter as much.
+pub fn of(cell: &Cell, seed: u64, flows: usize) -> Fairness {
     let mut air = cell.air;
-    air.flows = FLOWS;
+    air.flows = flows;
     let span = Duration::from_secs(20).max(air.delay * 120);
     let begun = Instant::from_millis(2_000) + span / 4;
     let mut run = Run::new(air, seed);
