@@ -327,6 +327,11 @@ pub struct Receiver {
 }
 
 impl Receiver {
+    /// Segments that have arrived in order.
+    pub fn received(&self) -> u32 {
+        self.next
+    }
+
     /// Segments that have arrived, those that wait for an older one included: whether a run ends while many wait is chance.
     pub fn arrived(&self) -> u32 {
         self.arrived

@@ -758,10 +758,16 @@ impl Run {
         self.peers[from].offer(self.now, 1, 16 + place as u8, &packet);
     }
 
-    /// Segments that each flow has received.
+    /// Segments that each flow has received in order.
     pub fn received_by_flows(&self) -> Vec<u32> {
         let flows = self.flows.iter();
-        flows.map(|flow| flow.receiver.arrived()).collect()
+        flows.map(|flow| flow.receiver.received()).collect()
+    }
+
+    /// Segments that all flows have received, in order or not.
+    pub fn arrived_of_flows(&self) -> u32 {
+        let flows = self.flows.iter();
+        flows.map(|flow| flow.receiver.arrived()).sum()
     }
 
     /// Timeouts of all flows, and how many of them were taken back.
