@@ -529,14 +529,14 @@ mod tests {
         let mut put = |ms: u64, flow: usize| {
             let before = queues.dropped;
             let now = Instant::from_millis(ms);
-            queues.put(now, (1, flow), (&[7; 1000], None), limit(100_000));
+            queues.put(now, (1, flow), (&[7; 1000], None), limit(200_000));
             queues.dropped - before
         };
-        let filled: u64 = (0..100).map(|_| put(1, 5)).sum();
+        let filled: u64 = (0..200).map(|_| put(1, 5)).sum();
         assert_eq!(filled, 0);
-        // 100 and 71 ms until the next ones.
-        let dropped: u64 = (2..=172).map(|ms| put(ms, 5)).sum();
-        assert_eq!((put(173, 5), dropped), (1, 2));
+        // The first one at 3 ms, the others 100 and 71 ms later.
+        let dropped: u64 = (2..=173).map(|ms| put(ms, 5)).sum();
+        assert_eq!((dropped, put(174, 5)), (2, 1));
         assert_eq!(put(500, 6), 0);
     }
 

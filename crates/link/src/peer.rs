@@ -42,7 +42,7 @@ pub struct PeerConfig {
     pub rate: Option<Bitrate>,
     /// The service of each class.
     pub services: [Service; SERVICES],
-    /// Queue length of a class, as the time in which the link carries it. Beyond it the longest flow loses packets.
+    /// Queue length of a class, as the time in which the link carries it. Of it a flow has a share; one with more loses packets.
     pub queue: Duration,
     /// Interval between empty frames on an idle link, which keep the entries of address translators alive.
     pub keepalive: Duration,
