@@ -66,7 +66,7 @@ struct Flow {
     warned: Warned,
 }
 
-/// How a flow is told to slow down.
+/// The signals to a flow that it should slow down.
 #[derive(Clone, Copy, Debug, Default)]
 struct Warned {
     /// Packets dropped in a row.
@@ -167,7 +167,7 @@ impl Queues {
         }
     }
 
-    /// Queues a packet.
+    /// Queues a packet, and drops one if a flow has too much queued.
     pub fn put(
         &mut self,
         now: Instant,
