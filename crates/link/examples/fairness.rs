@@ -1,6 +1,6 @@
 //! How equally eight flows of TCP share a link, in virtual time.
 //!
-//! `cargo run --release -p chappe-link --example fairness [seeds=N] [first=N] [WORD...]` prints, for paths whose names contain all words, the
+//! `cargo run --release -p chappe-link --example fairness [seeds=N] [first=N] [flows=N] [WORD...]` prints, for paths whose names contain all words, the
 //! least and mean Jain index of some seeds (three, from 1), the least rate of a flow as a share of the mean, and what all got of (1 - p) C. The flows are
 //! cubic and repeat what the link's queue drops (`tests/suite/air/flow.rs`). They begin together; a quarter of the time does not count.
 
@@ -23,6 +23,10 @@ fn main() {
     let first = first.map(|at| words.remove(at));
     let first = first.and_then(|word| word["first=".len()..].parse().ok());
     let first = first.unwrap_or(1u64);
+    let flows = words.iter().position(|word| word.starts_with("flows="));
+    let flows = flows.map(|at| words.remove(at));
+    let flows = flows.and_then(|word| word["flows=".len()..].parse().ok());
+    let flows = flows.unwrap_or(fairness::FLOWS);
     let mut cells = Vec::new();
     for rate in [1, 6, 100] {
         for round_trip in [2, 20, 100, 300, 600] {
@@ -40,7 +44,7 @@ fn main() {
     let mut met = 0;
     for cell in &cells {
         let runs: Vec<Fairness> = (first..first + seeds)
-            .map(|seed| fairness::of(cell, seed))
+            .map(|seed| fairness::of(cell, seed, flows))
             .collect();
         let jain = runs.iter().map(Fairness::jain).fold(1.0, f64::min);
         let mean = runs.iter().map(Fairness::jain).sum::<f64>() / runs.len() as f64;

@@ -17,7 +17,7 @@ use std::borrow::Cow;
 
 use chappe_sys::tun::Joined;
 use header::Headers;
-pub(crate) use queue::Queues;
+pub(crate) use queue::{Limit, Queues};
 
 /// Octets of kind and length before each item.
 const ITEM: usize = 2;
@@ -366,7 +366,12 @@ fn join(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use chappe_core::{Instant, Purpose, Seed};
+    use chappe_core::{Duration, Instant, Purpose, Seed};
+
+    fn limit(octets: usize) -> Limit {
+        let span = Duration::from_millis(100);
+        Limit { octets, span }
+    }
 
     /// Packs everything in the queues and unpacks it at once.
     fn carry(
@@ -411,7 +416,7 @@ mod tests {
                     Instant::ZERO,
                     (1, (i % 3) as usize),
                     (&packet, None),
-                    usize::MAX,
+                    limit(usize::MAX),
                 );
             }
             let out = carry(&mut queues, &mut packer, &mut far, sure);
@@ -437,7 +442,7 @@ mod tests {
         let (mut packer, mut far) = (Packer::new(64), Unpacker::new(64));
         let mut queues = Queues::new();
         for i in 0..10u8 {
-            queues.put(Instant::ZERO, (1, 0), (&[i; 400], None), 0);
+            queues.put(Instant::ZERO, (1, 0), (&[i; 400], None), limit(0));
         }
         let (mut octets, mut packet, mut came) = ([0; 500], [0; PACKET_MAX], Vec::new());
         for round in 0.. {
@@ -477,7 +482,7 @@ mod tests {
                 Instant::ZERO,
                 (1, 7),
                 (&vec![len as u8; len], joined),
-                usize::MAX,
+                limit(usize::MAX),
             );
         }
         let (mut octets, mut packet, mut out) = ([0; 1400], vec![0; JOINED_MAX], Vec::new());
@@ -502,10 +507,10 @@ mod tests {
     fn flows_take_turns_and_the_longest_loses_packets() {
         let (mut packer, mut far) = (Packer::new(64), Unpacker::new(64));
         let mut queues = Queues::new();
-        for _ in 0..250 {
-            queues.put(Instant::ZERO, (1, 5), (&[5; 450], None), 0);
+        for _ in 0..450 {
+            queues.put(Instant::ZERO, (1, 5), (&[5; 450], None), limit(0));
         }
-        queues.put(Instant::ZERO, (1, 6), (&[6; 60], None), 0);
+        queues.put(Instant::ZERO, (1, 6), (&[6; 60], None), limit(0));
         assert!(queues.dropped > 50);
         let out = carry(&mut queues, &mut packer, &mut far, true);
         let place = out.iter().position(|packet| packet[0] == 6).unwrap();
@@ -513,7 +518,26 @@ mod tests {
             place <= 4,
             "a frame of the other flow goes first at most: {place}"
         );
-        assert_eq!(out.len() as u64 + queues.dropped, 251);
+        assert_eq!(out.len() as u64 + queues.dropped, 451);
+    }
+
+    /// A flow that has more queued than its share loses one packet, and another one only once it can have noticed: what it repeats is not
+    /// dropped as well. A flow with little queued loses none.
+    #[test]
+    fn a_flow_that_queues_too_much_is_told_once_in_a_while() {
+        let mut queues = Queues::new();
+        let mut put = |ms: u64, flow: usize| {
+            let before = queues.dropped;
+            let now = Instant::from_millis(ms);
+            queues.put(now, (1, flow), (&[7; 1000], None), limit(200_000));
+            queues.dropped - before
+        };
+        let filled: u64 = (0..200).map(|_| put(1, 5)).sum();
+        assert_eq!(filled, 0);
+        // The first one at 3 ms, the others 100 and 71 ms later.
+        let dropped: u64 = (2..=173).map(|ms| put(ms, 5)).sum();
+        assert_eq!((dropped, put(174, 5)), (2, 1));
+        assert_eq!(put(500, 6), 0);
     }
 
     #[test]

@@ -18,7 +18,7 @@ use chappe_sys::Endpoint;
 use chappe_wildnet::{Config, ConfigError, FLOWS, Link, Memory, PATHS, Report, SERVICES, Service};
 
 use crate::classify::Net;
-use crate::pace::Sight;
+use crate::pace::{Look, Sight};
 use crate::packing::{JOINED, JOINED_MAX, PACKET_MAX, Packer, Queues, Unpacker, longest};
 
 /// The configuration of a peer.
@@ -42,7 +42,7 @@ pub struct PeerConfig {
     pub rate: Option<Bitrate>,
     /// The service of each class.
     pub services: [Service; SERVICES],
-    /// Queue length of a class, as the time in which the link carries it. Beyond it the longest flow loses packets.
+    /// Queue length of a class, as the time in which the link carries it. Of it a flow has a share; one with more loses packets.
     pub queue: Duration,
     /// Interval between empty frames on an idle link, which keep the entries of address translators alive.
     pub keepalive: Duration,
@@ -618,10 +618,18 @@ impl Peer {
         let measured = report
             .rtt_latest
             .is_some_and(|(_, at)| at > self.resumed_at);
-        match measured {
-            true => own.pace.judge(now, &sight, report.reordering),
+        if !measured {
             // Nothing has been measured since this end stood still.
-            false => own.pace.skip(now, &sight),
+            own.pace.skip(now, &sight);
+            return;
+        }
+        let look = own.pace.judge(now, &sight, report.reordering);
+        self.link.select(path);
+        match look {
+            Look::Clear => self.link.mark_losses(),
+            // What the queue dropped is not the channel's: no repairs for it.
+            Look::Emptied => self.link.forget_losses(),
+            Look::Other => {}
         }
     }
 

@@ -1,8 +1,9 @@
-//! Fair queueing of host packets: one queue for each flow, as in FQ-CoDel (RFC 8290), without its dropping by delay.
+//! Fair queueing of host packets: one queue for each flow, as in FQ-CoDel (RFC 8290), with its dropping by length instead of delay.
 //!
 //! A flow that fills the link only delays itself: flows that have sent little lately are served first, the others in turns
-//! by octets. When a class has more queued than the link carries in a given time, its longest flow loses its oldest
-//! packet, since a loss at the head reaches the sender soonest.
+//! by octets. A flow that has more queued than its share of what the link carries in a given time loses its oldest packet, since a
+//! loss at the head reaches the sender soonest; and another one only once it can have noticed (CoDel's control law, RFC 8289, 5.3). To
+//! drop each packet that is too many drops what is repeated as well, and a flow is stuck.
 
 use std::collections::VecDeque;
 
@@ -22,6 +23,12 @@ const RIDE: Duration = Duration::from_millis(10);
 /// Lower and upper bound of a class's queue limit in octets.
 const LEAST: usize = 64 << 10;
 const MOST: usize = 16 << 20;
+/// A flow with no more queued than this does not fill the link: two frames.
+const SPARSE: usize = 2 * QUANTUM as usize;
+/// The least share of a flow: its first window (RFC 6928).
+const SHARE_LEAST: usize = 10 * QUANTUM as usize;
+/// So many times its limit a class may have queued while flows slow down: one that starts doubles until it notices.
+const OVERSHOOT: usize = 2;
 /// Octets that a flow may send before the next one gets its turn: a frame.
 const QUANTUM: isize = 1514;
 
@@ -56,6 +63,52 @@ struct Flow {
     /// Octets that it may still send in this turn.
     credit: isize,
     listed: bool,
+    warned: Warned,
+}
+
+/// The signals to a flow that it should slow down.
+#[derive(Clone, Copy, Debug, Default)]
+struct Warned {
+    /// Packets dropped in a row.
+    count: u32,
+    /// Until then it has not noticed the last one.
+    until: Instant,
+}
+
+impl Warned {
+    /// Whether a flow loses a packet now. `over`: it has too much queued; `span`: how long it takes to notice.
+    fn is_due(&mut self, now: Instant, over: bool, span: Duration) -> bool {
+        if now < self.until {
+            return false;
+        }
+        if !over {
+            self.count = 0;
+            return false;
+        }
+        self.count = self.count.saturating_add(1);
+        self.until = now + span.mul_f64(1.0 / f64::from(self.count).sqrt());
+        true
+    }
+}
+
+/// The limit of a class's queue.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limit {
+    pub octets: usize,
+    /// How long a flow takes to notice that a packet was dropped, as long as the limit is not below [`LEAST`].
+    pub span: Duration,
+}
+
+impl Limit {
+    /// Within the bounds, with the time that the octets take.
+    fn bounded(self) -> Limit {
+        let octets = self.octets.clamp(LEAST, MOST);
+        let longer = (octets as f64 / self.octets.max(1) as f64).max(1.0);
+        Limit {
+            octets,
+            span: self.span.mul_f64(longer),
+        }
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -93,8 +146,8 @@ impl Queues {
     }
 
     /// Whether a class would take a packet of 1514 octets without dropping one.
-    pub fn has_room(&self, class: usize, limit: usize) -> bool {
-        let limit = limit.clamp(LEAST, MOST);
+    pub fn has_room(&self, class: usize, limit: Limit) -> bool {
+        let limit = limit.bounded().octets;
         self.classes
             .get(class)
             .is_some_and(|class| class.octets + QUANTUM as usize <= limit)
@@ -114,25 +167,29 @@ impl Queues {
         }
     }
 
-    /// Queues a packet. `limit` is the queue limit of the class in octets.
+    /// Queues a packet, and drops one if a flow has too much queued.
     pub fn put(
         &mut self,
         now: Instant,
         (class, flow): (usize, usize),
         (packet, joined): (&[u8], Option<Joined>),
-        limit: usize,
+        limit: Limit,
     ) {
-        let limit = limit.clamp(LEAST, MOST);
+        let limit = limit.bounded();
         let Some(class) = self.classes.get_mut(class) else {
             return;
         };
         class.put(now, flow, packet, joined);
-        // The longest flow loses a packet when it adds one itself. Packets of other flows count only far above the limit,
-        // which may just have shrunk.
+        if class.warns(now, flow, limit, packet.len()) {
+            self.dropped += u64::from(class.drop_one(flow));
+            return;
+        }
+        // What does not slow down loses all that is too much. The longest flow loses a packet when it adds one itself. Packets of other
+        // flows count only far above the limit, which may just have shrunk.
         let longest = class.longest();
         let over = match longest == Some(flow) {
-            true => limit + packet.len(),
-            false => limit * 4,
+            true => limit.octets * OVERSHOOT,
+            false => limit.octets * OVERSHOOT * 2,
         };
         if class.octets > over && longest.is_some_and(|longest| class.drop_one(longest)) {
             self.dropped += 1;
@@ -193,6 +250,17 @@ impl Class {
             rest.or(flow.packets.front().map(|queued| queued.since))
         };
         flows.filter_map(oldest).min()
+    }
+
+    /// Whether a flow that adds a packet is to lose its oldest one, since it has more queued than its share.
+    fn warns(&mut self, now: Instant, number: usize, limit: Limit, added: usize) -> bool {
+        let waits = |flow: &&Flow| flow.octets > SPARSE;
+        let sharing = self.flows.iter().filter(waits).count().max(1);
+        let share = (limit.octets / sharing).max(SHARE_LEAST) + added;
+        let Some(flow) = self.flows.get_mut(number) else {
+            return false;
+        };
+        flow.warned.is_due(now, flow.octets > share, limit.span)
     }
 
     fn longest(&self) -> Option<usize> {

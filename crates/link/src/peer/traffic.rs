@@ -4,7 +4,7 @@ use chappe_core::{Duration, Instant};
 use chappe_wildnet::{Delivery, Link, Opportunity, Order, SERVICES, Service};
 
 use super::Peer;
-use crate::packing::{CONTAINER_MAX, Container};
+use crate::packing::{CONTAINER_MAX, Container, Limit};
 use crate::path_mtu::TAIL;
 use chappe_sys::tun::Joined;
 
@@ -113,7 +113,7 @@ impl Peer {
 
     /// Whether a class would take a packet without dropping another.
     pub fn has_room(&self, service: usize) -> bool {
-        self.queues.has_room(service, self.queue_octets(service))
+        self.queues.has_room(service, self.queue_limit(service))
     }
 
     /// Queues a packet of the host. Returns false if it is empty or too long. `service` is the class, `flow` its hash.
@@ -139,7 +139,7 @@ impl Peer {
             return false;
         }
         self.busy_at = now;
-        let limit = self.queue_octets(service);
+        let limit = self.queue_limit(service);
         self.queues.put(
             now,
             (service, (flow & 0x3f).into()),
@@ -174,13 +174,13 @@ impl Peer {
         self.queues.packets() + self.link.report().queued
     }
 
-    /// The queue limit of a class in octets. Losses delay packets up to the class's deadline, or on a long path for its rounds. Meanwhile
+    /// The queue limit of a class. Losses delay packets up to the class's deadline, or on a long path for its rounds. Meanwhile
     /// more packets must be queued, or the link runs dry, since senders have a limited window. A flow learns of a packet that is dropped
     /// here after as long: with less room eight flows lost a tenth of their segments, most of them for one overshoot.
     ///
     /// On a long path it holds a round trip: a flow of TCP needs that much to halve its window without the path running dry
     /// (Villamizar and Song, "High performance TCP in ANSNET", 1994), and its start overshoots by about as much.
-    fn queue_octets(&self, service: usize) -> usize {
+    fn queue_limit(&self, service: usize) -> Limit {
         let promise = self.config.services.get(service);
         let report = self.link.report();
         let held_up = (report.channel.loss / LOSSY).min(1.0);
@@ -191,7 +191,10 @@ impl Peer {
             promise.deadline.map(|deadline| deadline.max(rounds))
         });
         let span = queue + held_up * recovery.map_or(0.0, Duration::as_secs_f64);
-        (self.rate().0 as f64 / 8.0 * span) as usize
+        Limit {
+            octets: (self.rate().0 as f64 / 8.0 * span) as usize,
+            span: Duration::from_secs_f64(span),
+        }
     }
 
     /// Forgets parts and short headers: the peer has restarted and no longer has what they refer to.

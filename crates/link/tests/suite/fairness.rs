@@ -14,7 +14,7 @@ fn eight_flows_share_a_link_equally() {
         Cell::new(6, 100, 1).found(),
         Cell::new(6, 300, 5),
     ] {
-        let fair = fairness::of(&cell, 1);
+        let fair = fairness::of(&cell, 1, fairness::FLOWS);
         let (jain, share) = (fair.jain(), fair.share);
         println!("{}: {jain:.3}, {share:.3}", cell.name);
         assert!(jain >= 0.95, "{}: {:?}", cell.name, fair.rates);
@@ -28,7 +28,7 @@ fn eight_flows_share_a_link_equally() {
 fn eight_flows_share_a_long_lossy_link() {
     let cell = Cell::new(6, 600, 30);
     let runs: Vec<f64> = (1..=6)
-        .map(|seed| fairness::of(&cell, seed).jain())
+        .map(|seed| fairness::of(&cell, seed, fairness::FLOWS).jain())
         .collect();
     let mean = runs.iter().sum::<f64>() / runs.len() as f64;
     println!("{mean:.3}: {runs:.3?}");

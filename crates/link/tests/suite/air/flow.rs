@@ -3,7 +3,8 @@
 //! Cubic (RFC 9438, with its Reno-friendly region and fast convergence), selective acknowledgements (RFC 2018), losses by the order of
 //! transmissions (RFC 8985 without a window of reordering, since the link keeps the order of a flow), a retransmission timeout
 //! (RFC 6298, at least 200 ms after the smoothed round trip as in Linux's `__tcp_set_rto`), which is taken back if an acknowledgement shows
-//! that it was spurious (F-RTO with selective acknowledgements, RFC 5682, 3, as Linux does by default; the response is that of RFC 4015),
+//! that it was spurious (F-RTO with selective acknowledgements, RFC 5682, 3, or by what it echoes, RFC 3522, as Linux does by default; the
+//! response is that of RFC 4015),
 //! proportional rate reduction (RFC 6937), an acknowledgement for every second segment, or 40 ms later (RFC 1122). Not modelled: HyStart. A
 //! sender always has something to send.
 
@@ -65,6 +66,13 @@ struct Undo {
     window: f64,
     threshold: f64,
     before: f64,
+    /// When it expired, by the clock of stamps.
+    stamp: u32,
+}
+
+/// The clock of stamps, in milliseconds.
+pub fn stamp(now: Instant) -> u32 {
+    (now.saturating_since(Instant::ZERO).nanos() / 1_000_000) as u32
 }
 
 impl Sender {
@@ -117,9 +125,16 @@ impl Sender {
         Some(seq)
     }
 
-    /// All before `acked` and those of the blocks (first, and behind the last) have arrived.
-    pub fn on_acknowledgement(&mut self, now: Instant, acked: u32, blocks: &[(u32, u32)]) {
-        self.notice_spurious(acked, blocks);
+    /// All before `acked` and those of the blocks (first, and behind the last) have arrived. `echo`: the stamp of the segment for which
+    /// the other end acknowledges.
+    pub fn on_acknowledgement(
+        &mut self,
+        now: Instant,
+        acked: u32,
+        blocks: &[(u32, u32)],
+        echo: u32,
+    ) {
+        self.notice_spurious(acked, blocks, echo);
         let mut newest = None;
         let mut news = 0;
         for (first, behind) in blocks.iter().copied().chain([(0, acked)]) {
@@ -159,8 +174,8 @@ impl Sender {
         }
     }
 
-    /// Takes the timeout back if something has arrived that it took for lost and that has not left again.
-    fn notice_spurious(&mut self, acked: u32, blocks: &[(u32, u32)]) {
+    /// Takes the timeout back if something has arrived that it took for lost and that has not left again, or that left before.
+    fn notice_spurious(&mut self, acked: u32, blocks: &[(u32, u32)], echo: u32) {
         let mut all = blocks.iter().copied().chain([(0, acked)]);
         let late = |(first, behind): (u32, u32)| {
             let known = self.lost.range(first..behind.max(first));
@@ -170,14 +185,17 @@ impl Sender {
             };
             known.into_iter().any(was_open)
         };
-        if !all.any(late) {
+        let early = |undo: &Undo| acked > self.acked && echo < undo.stamp;
+        if !all.any(late) && !self.undo.as_ref().is_some_and(early) {
             return;
         }
         let Some(undo) = self.undo.take() else {
             return;
         };
         for (seq, transmission) in undo.open {
-            if self.lost.remove(&seq) {
+            let again = self.open.remove(&seq);
+            again.map(|again| self.sent.remove(&again));
+            if self.lost.remove(&seq) || again.is_some() {
                 self.open.insert(seq, transmission);
                 let sent = undo.sent.get(&transmission);
                 self.sent.extend(sent.map(|sent| (transmission, *sent)));
@@ -280,6 +298,7 @@ impl Sender {
                 window,
                 threshold,
                 before,
+                stamp: stamp(now),
             });
         }
         self.timeouts.0 += 1;
@@ -300,6 +319,11 @@ pub struct Receiver {
     latest: Vec<u32>,
     unacked: u32,
     acks_at: Option<Instant>,
+    /// The stamp to echo, and what has been acknowledged (RFC 7323, 4.3: of the oldest segment that is not acknowledged).
+    echo: u32,
+    acked: u32,
+    /// Segments that have arrived, in order or not.
+    arrived: u32,
 }
 
 impl Receiver {
@@ -308,8 +332,21 @@ impl Receiver {
         self.next
     }
 
-    /// Takes a segment; whether it is to be acknowledged at once.
-    pub fn on_segment(&mut self, now: Instant, seq: u32) -> bool {
+    /// Segments that have arrived, those that wait for an older one included: whether a run ends while many wait is chance.
+    pub fn arrived(&self) -> u32 {
+        self.arrived
+    }
+
+    /// The stamp to echo.
+    pub fn echo(&self) -> u32 {
+        self.echo
+    }
+
+    /// Takes a segment and its stamp; whether it is to be acknowledged at once.
+    pub fn on_segment(&mut self, now: Instant, seq: u32, stamp: u32) -> bool {
+        if seq <= self.acked {
+            self.echo = self.echo.max(stamp);
+        }
         let known = self
             .held
             .range(..=seq)
@@ -318,6 +355,7 @@ impl Receiver {
         if seq < self.next || known {
             return true;
         }
+        self.arrived += 1;
         let first = self
             .held
             .range(..seq)
@@ -348,7 +386,7 @@ impl Receiver {
 
     /// Makes an acknowledgement: all before the first number has arrived, and the blocks.
     pub fn acknowledge(&mut self) -> (u32, Vec<(u32, u32)>) {
-        (self.unacked, self.acks_at) = (0, None);
+        (self.unacked, self.acks_at, self.acked) = (0, None, self.next);
         let block = |first: &u32| Some((*first, *self.held.get(first)?));
         (self.next, self.latest.iter().filter_map(block).collect())
     }
@@ -389,7 +427,8 @@ mod tests {
             assert!(flow.sender.expires_at().is_none_or(|at| at > now), "{ms}");
             while acks.front().is_some_and(|(at, ..)| *at <= ms) {
                 let (_, acked, blocks) = acks.pop_front().unwrap();
-                flow.sender.on_acknowledgement(now, acked, &blocks);
+                flow.sender
+                    .on_acknowledgement(now, acked, &blocks, ms as u32);
             }
             while let Some(seq) = flow.sender.poll(now) {
                 match queue.len() < 50 {
@@ -398,16 +437,16 @@ mod tests {
                 }
             }
             if let Some(seq) = queue.pop_front()
-                && flow.receiver.on_segment(now, seq)
+                && flow.receiver.on_segment(now, seq, ms as u32)
             {
                 let (acked, blocks) = flow.receiver.acknowledge();
                 acks.push_back((ms + 50, acked, blocks));
             }
             if ms == 5_000 {
-                before = flow.receiver.received();
+                before = flow.receiver.arrived();
             }
         }
-        let received = flow.receiver.received() - before;
+        let received = flow.receiver.arrived() - before;
         println!("{received} received, {dropped} dropped in the start and later");
         assert!(received > 24_000 && dropped > 50, "{received} {dropped}");
     }

@@ -76,7 +76,7 @@ fn goodput(cell: &Cell, config: KcpConfig) -> f64 {
             while let Some(len) = end.poll(&mut datagram) {
                 let mut frame = datagram[..len].to_vec();
                 frame.resize(len + BELOW, 0);
-                medium.offer(from, frame);
+                medium.offer(now, from, frame);
             }
         }
         medium.serve(now);

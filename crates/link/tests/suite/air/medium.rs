@@ -9,7 +9,8 @@ use super::Air;
 /// The frames that wait for the medium, and those on their way.
 pub struct Medium {
     air: Air,
-    waiting: [VecDeque<Vec<u8>>; 2],
+    /// With the moment since when each has waited.
+    waiting: [VecDeque<(Instant, Vec<u8>)>; 2],
     flying: [BTreeMap<(Instant, u64), Vec<u8>>; 2],
     bad: [bool; 2],
     turn: usize,
@@ -57,9 +58,9 @@ impl Medium {
     }
 
     /// A frame of host `from`, with the headers below.
-    pub fn offer(&mut self, from: usize, frame: Vec<u8>) {
+    pub fn offer(&mut self, now: Instant, from: usize, frame: Vec<u8>) {
         match self.waiting[from].len() < self.air.queue {
-            true => self.waiting[from].push_back(frame),
+            true => self.waiting[from].push_back((now, frame)),
             false => self.overrun += 1,
         }
     }
@@ -101,11 +102,12 @@ impl Medium {
         if self.free_at[place] > now {
             return false;
         }
-        let Some(frame) = self.waiting[from].pop_front() else {
+        let Some((since, frame)) = self.waiting[from].pop_front() else {
             return false;
         };
         let rate = air.back.filter(|_| from == 1).unwrap_or(air.rate);
-        let free_at = self.free_at[place].max(now) + rate.time_of(frame.len() as u64 * 8);
+        // The medium does not wait for a host to look at it: a frame that waits follows the one before at once.
+        let free_at = self.free_at[place].max(since) + rate.time_of(frame.len() as u64 * 8);
         self.free_at[place] = free_at;
         self.octets[from] += frame.len() as u64;
         self.frames[from] += 1;

@@ -22,7 +22,7 @@ pub mod starts;
 use bbr::Bbr;
 use flow::Flow;
 use medium::Medium;
-use segment::{HEADERS, Segment, number, read};
+use segment::{HEADERS, Segment, number, read, stamps};
 
 use chappe_core::{Bitrate, Duration, Instant, Purpose, Seed, Stream};
 use chappe_link::{BULK, Gate, IDLE_KEEPALIVE, PROTOCOL, PathConfig, Peer, PeerConfig, Secret};
@@ -512,6 +512,11 @@ impl Run {
             // A wake-up takes some time on any machine.
             let soon = self.now + Duration::from_micros(20);
             self.now = next.map_or(soon, |next| next.max(soon)).min(end);
+            if still {
+                // The path goes on while the hosts stand still.
+                let now = self.now;
+                self.media.iter_mut().for_each(|medium| medium.serve(now));
+            }
             if self.now >= self.still_until && self.air.late.is_none() {
                 (0..2).rev().for_each(|host| self.land_at(host));
             }
@@ -569,7 +574,7 @@ impl Run {
             while let Some((len, _, path)) = self.peers[from].poll_path(self.now, &mut datagram) {
                 let mut frame = datagram[..len].to_vec();
                 frame.resize(len + self.below[path], 0);
-                self.media[path].offer(from, frame);
+                self.media[path].offer(self.now, from, frame);
             }
         }
     }
@@ -688,10 +693,15 @@ impl Run {
                 continue;
             }
             self.flows[place].sender.expire(now);
-            while let Some(seq) = self.flows[place].sender.poll(now) {
-                let seq = seq * PAYLOAD as u32;
-                self.offer_of_flow(0, place, (seq, 1), (&[], PAYLOAD));
-            }
+            self.send_of_flow(place);
+        }
+    }
+
+    /// Offers what a flow may send.
+    fn send_of_flow(&mut self, place: usize) {
+        while let Some(seq) = self.flows[place].sender.poll(self.now) {
+            let seq = seq * PAYLOAD as u32;
+            self.offer_of_flow(0, place, (seq, 1), (&[], PAYLOAD));
         }
     }
 
@@ -705,13 +715,18 @@ impl Run {
                 .map(|(first, behind)| (segments(first), segments(behind)))
                 .collect();
             let sender = &mut self.flows[place].sender;
-            sender.on_acknowledgement(self.now, segments(ack), &blocks);
+            let echo = stamps(packet).1;
+            sender.on_acknowledgement(self.now, segments(ack), &blocks, echo);
+            // Each acknowledgement lets segments leave before the next one is read, as in a kernel. In a recovery these are as many as
+            // it brought, so of those that the link hands up together only the last one would count.
+            self.send_of_flow(place);
             return;
         }
         assert!(packet[HEADERS..].iter().all(|&octet| octet == seq as u8));
-        let at_once = self.flows[place]
-            .receiver
-            .on_segment(self.now, segments(seq));
+        let at_once =
+            self.flows[place]
+                .receiver
+                .on_segment(self.now, segments(seq), stamps(packet).0);
         if at_once {
             self.acknowledge(place);
         }
@@ -736,7 +751,9 @@ impl Run {
         (blocks, payload): (&[(u32, u32)], usize),
     ) {
         let flow = place as u16 + 1;
-        let packet = self.packet(from, flow, (seq, ack), (blocks, payload));
+        let echo = self.flows[place].receiver.echo();
+        let echo = if from == 1 { echo } else { self.stamp() };
+        let packet = self.packet(from, (flow, echo), (seq, ack), (blocks, payload));
         // The pings have the hashes 10 and 11.
         self.peers[from].offer(self.now, 1, 16 + place as u8, &packet);
     }
@@ -747,6 +764,12 @@ impl Run {
         flows.map(|flow| flow.receiver.received()).collect()
     }
 
+    /// Segments that all flows have received, in order or not.
+    pub fn arrived_of_flows(&self) -> u32 {
+        let flows = self.flows.iter();
+        flows.map(|flow| flow.receiver.arrived()).sum()
+    }
+
     /// Timeouts of all flows, and how many of them were taken back.
     pub fn timeouts_of_flows(&self) -> (u64, u64) {
         let timeouts = self.flows.iter().map(|flow| flow.sender.timeouts);
@@ -755,19 +778,25 @@ impl Run {
 
     /// A segment as Linux makes it, with stamps in milliseconds.
     fn segment(&mut self, from: usize, seq: u32, ack: u32, payload: usize) -> Vec<u8> {
-        self.packet(from, 0, (seq, ack), (&[], payload))
+        let stamp = self.stamp();
+        self.packet(from, (0, stamp - stamp % 7), (seq, ack), (&[], payload))
+    }
+
+    /// The clock of both hosts, in milliseconds.
+    fn stamp(&self) -> u32 {
+        flow::stamp(self.now)
     }
 
     fn packet(
         &mut self,
         from: usize,
-        flow: u16,
+        (flow, echo): (u16, u32),
         (seq, ack): (u32, u32),
         (blocks, payload): (&[(u32, u32)], usize),
     ) -> Vec<u8> {
         let identification = self.identification[from];
         self.identification[from] = identification.wrapping_add(1);
-        let stamp = (self.now.saturating_since(Instant::ZERO).nanos() / 1_000_000) as u32;
+        let stamp = self.stamp();
         let segment = Segment {
             from,
             flow,
@@ -775,6 +804,7 @@ impl Run {
             seq,
             ack,
             stamp,
+            echo,
             blocks,
             payload,
         };

@@ -7,7 +7,7 @@ use chappe_core::{Duration, Instant};
 
 use super::Air;
 use super::PAYLOAD;
-use super::flow::Flow;
+use super::flow::{Flow, stamp};
 use super::medium::Medium;
 
 /// Octets of a full segment and of an acknowledgement, with Ethernet's header.
@@ -22,9 +22,9 @@ pub fn cubic(air: Air, seed: u64, settled: u64, secs: u64) -> f64 {
         now: Instant::from_millis(1),
     };
     path.until(Instant::from_millis(settled));
-    let before = path.flow.receiver.received();
+    let before = path.flow.receiver.arrived();
     path.until(Instant::from_millis(settled + secs * 1_000));
-    let segments = path.flow.receiver.received() - before;
+    let segments = path.flow.receiver.arrived() - before;
     f64::from(segments) * PAYLOAD as f64 * 8.0 / secs as f64
 }
 
@@ -41,11 +41,7 @@ impl Plain {
             self.land();
             let (sender, now) = (&mut self.flow.sender, self.now);
             sender.expire(now);
-            while let Some(seq) = sender.poll(now) {
-                let mut frame = vec![0; SEGMENT];
-                frame[..4].copy_from_slice(&seq.to_be_bytes());
-                self.medium.offer(0, frame);
-            }
+            self.send();
             if self.flow.receiver.acks_at().is_some_and(|at| at <= now) {
                 self.acknowledge();
             }
@@ -61,33 +57,50 @@ impl Plain {
         }
     }
 
+    fn send(&mut self) {
+        while let Some(seq) = self.flow.sender.poll(self.now) {
+            let mut frame = vec![0; SEGMENT];
+            frame[..4].copy_from_slice(&seq.to_be_bytes());
+            frame[4..8].copy_from_slice(&stamp(self.now).to_be_bytes());
+            self.medium.offer(self.now, 0, frame);
+        }
+    }
+
     fn land(&mut self) {
         while let Some((_, frame)) = self.medium.land(0, self.now) {
-            let at_once = self.flow.receiver.on_segment(self.now, number(&frame, 0));
+            let (seq, stamp) = (number(&frame, 0), number(&frame, 4));
+            let at_once = self.flow.receiver.on_segment(self.now, seq, stamp);
             if at_once {
                 self.acknowledge();
             }
         }
         while let Some((_, frame)) = self.medium.land(1, self.now) {
-            let blocks: Vec<(u32, u32)> = (0..usize::from(frame[4]))
-                .map(|block| (number(&frame, 5 + block * 8), number(&frame, 9 + block * 8)))
+            let blocks: Vec<(u32, u32)> = (0..usize::from(frame[8]))
+                .map(|block| {
+                    (
+                        number(&frame, 9 + block * 8),
+                        number(&frame, 13 + block * 8),
+                    )
+                })
                 .collect();
-            let acked = number(&frame, 0);
+            let (acked, echo) = (number(&frame, 0), number(&frame, 4));
             let sender = &mut self.flow.sender;
-            sender.on_acknowledgement(self.now, acked, &blocks);
+            sender.on_acknowledgement(self.now, acked, &blocks, echo);
+            self.send();
         }
     }
 
     fn acknowledge(&mut self) {
         let (acked, blocks) = self.flow.receiver.acknowledge();
         let mut frame = acked.to_be_bytes().to_vec();
+        frame.extend(self.flow.receiver.echo().to_be_bytes());
         frame.push(blocks.len() as u8);
         for (first, behind) in blocks {
             frame.extend(first.to_be_bytes());
             frame.extend(behind.to_be_bytes());
         }
         frame.resize(ACKNOWLEDGEMENT, 0);
-        self.medium.offer(1, frame);
+        self.medium.offer(self.now, 1, frame);
     }
 }
 

@@ -11,6 +11,8 @@ pub struct Segment<'a> {
     pub ack: u32,
     /// The sender's clock in milliseconds.
     pub stamp: u32,
+    /// The other host's clock as this one heard it last (RFC 7323).
+    pub echo: u32,
     /// What has arrived beyond `ack`: first octets, and those behind the last ones (RFC 2018); three at most.
     pub blocks: &'a [(u32, u32)],
     pub payload: usize,
@@ -50,7 +52,7 @@ impl Segment<'_> {
         packet[36..38].copy_from_slice(&[self.seq as u8 ^ 0x5a, self.ack as u8]);
         packet[40..44].copy_from_slice(&[1, 1, 8, 10]);
         packet[44..48].copy_from_slice(&self.stamp.to_be_bytes());
-        packet[48..52].copy_from_slice(&(self.stamp - self.stamp % 7).to_be_bytes());
+        packet[48..52].copy_from_slice(&self.echo.to_be_bytes());
         if blocks > 0 {
             packet[52..56].copy_from_slice(&[1, 1, 5, (2 + BLOCK * self.blocks.len()) as u8]);
         }
@@ -76,6 +78,11 @@ pub fn read(packet: &[u8]) -> (u16, u32, u32, Vec<(u32, u32)>) {
         number(packet, 28),
         blocks.collect(),
     )
+}
+
+/// The sender's clock in a segment, and what it echoes.
+pub fn stamps(packet: &[u8]) -> (u32, u32) {
+    (number(packet, 44), number(packet, 48))
 }
 
 /// Four octets as a number.
