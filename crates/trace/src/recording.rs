@@ -7,9 +7,10 @@ use chappe_sim::{
 };
 
 use crate::bursts::Bursts;
+use crate::decibels::Decibels;
 use crate::event::{Meeting, Sending};
 use crate::label::{Label, Labeller};
-use crate::resolve::{Decibels, Recorded, resolve};
+use crate::resolve::{Recorded, resolve};
 use crate::ring::Ring;
 use crate::rows::{About, Link, NodeReading, Reception, Switch, Trace};
 use crate::unheard::Unheard;
@@ -37,6 +38,8 @@ pub struct Recording {
     noise: Option<Power>,
     /// Whether frames are kept that no radio could have received.
     unheard: bool,
+    /// Whether identical frames add up at a receiver.
+    joint: bool,
     end: AirTime,
     /// Octets and mode of the largest frame.
     largest: Option<(usize, Mode)>,
@@ -61,6 +64,7 @@ impl Recording {
             next_read: AirTime::ZERO,
             noise,
             unheard: false,
+            joint: profile.synchronous().is_some(),
             end: AirTime::ZERO,
             largest: None,
             labeller,
@@ -194,7 +198,7 @@ fn links(medium: &Medium, largest: Option<(usize, Mode)>) -> Vec<Link> {
         let to = medium.hearers(from).map(|to| Link {
             from: from as u32,
             to: to as u32,
-            delivery: medium.prr(from, to, mode, octets) as f32,
+            delivery: medium.prr_about(from, to, mode, octets) as f32,
         });
         let mut own: Vec<Link> = to.filter(|link| link.delivery >= 0.01).collect();
         own.sort_by(|a, b| b.delivery.total_cmp(&a.delivery));
@@ -315,10 +319,9 @@ impl Recorder for Recording {
             number: frame.number as u32,
             at: frame.at,
             airtime: frame.mode.airtime(octets),
-            content: match frame.mode.rate {
-                // Only 802.15.4 radios add up identical frames.
-                Rate::Oqpsk250 => content(frame.psdu),
-                _ => 0,
+            content: match self.joint {
+                true => content(frame.psdu),
+                false => 0,
             },
             octets: octets as u32,
             channel: frame.channel,

@@ -4,6 +4,7 @@
 use chappe_core::Duration;
 use chappe_sim::{AirTime, Loss, Power};
 
+use crate::decibels::Decibels;
 use crate::event::{Burst, Meeting, Sending};
 use crate::rows::NO_FRAME;
 use crate::unheard::Unheard;
@@ -477,38 +478,6 @@ fn peak(signals: &[Signal], start: AirTime) -> f64 {
     };
     let begins = signals.iter().map(|signal| signal.start.max(start));
     begins.map(at).fold(0.0, f64::max)
-}
-
-/// Decibels that were worked out before, since powers and ratios repeat: a logarithm takes as long as all else of a row.
-#[derive(Debug)]
-pub(crate) struct Decibels(Vec<(u64, f64)>);
-
-impl Decibels {
-    /// Ratios that are kept, as a power of two: those of a few hundred links that meet.
-    const KEPT: u32 = 13;
-
-    pub(crate) fn new() -> Decibels {
-        Decibels(vec![(1f64.to_bits(), 0.0); 1 << Decibels::KEPT])
-    }
-
-    #[inline]
-    fn of(&mut self, ratio: f64) -> f64 {
-        let bits = ratio.to_bits();
-        // The product's upper bits depend on all bits of the ratio.
-        let slot = bits.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - Decibels::KEPT);
-        let known = &mut self.0[slot as usize];
-        if known.0 != bits {
-            *known = (bits, 10.0 * ratio.log10());
-        }
-        known.1
-    }
-
-    /// A power as dBm; none at all is minus infinity.
-    #[inline]
-    pub(crate) fn dbm(&mut self, power: Power) -> f32 {
-        // One milliwatt is 10^18 zeptowatts.
-        (self.of(power.zeptowatts() as f64) - 180.0) as f32
-    }
 }
 
 #[cfg(test)]
