@@ -100,7 +100,11 @@ mod tests {
         let each = (0..200_000).map(|_| f64::from_bits(random.next_u64() >> 1));
         let borders = (0..=SLICES).map(|slice| 1.0 + slice as f64 / SLICES as f64);
         let below = borders.clone().map(f64::next_down);
-        for ratio in each.chain(borders).chain(below).filter(|ratio| !ratio.is_nan()) {
+        for ratio in each
+            .chain(borders)
+            .chain(below)
+            .filter(|ratio| !ratio.is_nan())
+        {
             let (ours, theirs) = (decibels(ratio), 10.0 * ratio.log10());
             let same = ours == theirs || (ours - theirs).abs() < 1e-11;
             assert!(same, "{ratio}: {ours}, {theirs}");

@@ -264,8 +264,9 @@ struct Signals {
     present: [Vec<Signal>; 2],
     /// The first burst that has not begun.
     next: usize,
-    /// No present signal ends before.
+    /// No present signal ends before, and none ends after.
     soonest: AirTime,
+    latest: AirTime,
     own: Vec<(u32, AirTime, AirTime)>,
 }
 
@@ -277,6 +278,7 @@ impl Default for Signals {
             present: [Vec::new(), Vec::new()],
             next: 0,
             soonest: NEVER,
+            latest: AirTime::ZERO,
             own: Vec::new(),
         }
     }
@@ -311,6 +313,7 @@ impl Signals {
         let mut begin = |present: &mut Vec<Signal>, signal: Signal| {
             if signal.end > start {
                 self.soonest = self.soonest.min(signal.end);
+                self.latest = self.latest.max(signal.end);
                 present.push(signal);
             }
         };
@@ -326,6 +329,26 @@ impl Signals {
             begin(bursts, *signal);
             self.next += 1;
         }
+    }
+
+    /// Whether the meeting at `place` has the air to itself from its start to its end, as most have: then it is passed as well.
+    #[inline(always)]
+    fn passes_alone(&mut self, place: u32, own: &Signal, air: &Air<'_>) -> bool {
+        if self.heard != place || self.latest > own.start {
+            return false;
+        }
+        let after = air.after[place as usize];
+        let next = air.recorded.meetings.get(after as usize);
+        let burst = self.bursts.get(self.next);
+        if next.is_some_and(|next| next.started < own.end)
+            || burst.is_some_and(|burst| burst.start < own.end)
+        {
+            return false;
+        }
+        self.heard = after;
+        self.present.iter_mut().for_each(Vec::clear);
+        self.soonest = NEVER;
+        true
     }
 
     /// Gives `take` the signals that were met and are present up to `until`, but the meeting `own`.
@@ -361,6 +384,18 @@ impl Signals {
             _ => {}
         }
         let own = air.signal(place);
+        // What was there at the end comes from the simulator and holds signals that are not recorded; what was there
+        // before is known from those that are.
+        let others = meeting.others.zeptowatts() as f64;
+        let blames = matches!(
+            meeting.outcome,
+            Err(Loss::Collision | Loss::Captured | Loss::PreambleMissed)
+        );
+        if !blames && self.passes_alone(place, &own, air) {
+            let ratio = air.noise.map(|noise| own.power / (noise + others));
+            let sinr_db = ratio.map_or(f32::NAN, |ratio| desk.decibels.of(ratio) as f32);
+            return found(NO_FRAME, sinr_db);
+        }
         // A frame that was lost at its beginning is judged by what was there then.
         let until = meeting.at.max(own.start).min(own.end);
         self.pass((own.start, until), air);
@@ -371,19 +406,12 @@ impl Signals {
                 && own.start.saturating_since(other.start) <= ALLIED
                 && content == air.content(air.frame(other))
         };
-        // What was there at the end comes from the simulator and holds signals that are not recorded; what was there
-        // before is known from those that are.
-        let others = meeting.others.zeptowatts() as f64;
         let mut sum = Sum::new(own.start);
         self.others((place, until), |other| {
             if !allied(other) {
                 sum.add(other);
             }
         });
-        let blames = matches!(
-            meeting.outcome,
-            Err(Loss::Collision | Loss::Captured | Loss::PreambleMissed)
-        );
         let mut most = sum.power;
         let mut culprit = NO_FRAME;
         // One by one only where it matters which they are, or when.
