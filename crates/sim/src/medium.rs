@@ -393,14 +393,7 @@ impl Medium {
     }
 
     /// The mean over these gains.
-    fn prr_by(
-        &self,
-        gains: &[f64],
-        table: &Links,
-        link: usize,
-        mode: Mode,
-        octets: usize,
-    ) -> f64 {
+    fn prr_by(&self, gains: &[f64], table: &Links, link: usize, mode: Mode, octets: usize) -> f64 {
         if let Space::Measured { .. } = self.space {
             return f64::from(self.ratio(link, AirTime::ZERO, 0, octets)).max(0.0);
         }

@@ -396,7 +396,10 @@ mod tests {
                 let mut out = Vec::new();
                 put_short_differences(&mut out, &short);
                 let read = differences(&mut Octets(&out), count, true).unwrap();
-                assert!(read.into_iter().eq(short.into_iter().map(i64::from)), "{count} of {width} bits");
+                assert!(
+                    read.into_iter().eq(short.into_iter().map(i64::from)),
+                    "{count} of {width} bits"
+                );
             }
         }
     }

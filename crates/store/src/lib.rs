@@ -102,9 +102,7 @@ pub fn write(
     run: &Run,
 ) -> Result<PathBuf, StoreError> {
     let path = folder.join(format!("{}.parquet", from.key(run.seed)));
-    write_whole(&path, |file| {
-        encode(file, scenario, from, run)
-    })?;
+    write_whole(&path, |file| encode(file, scenario, from, run))?;
     Ok(path)
 }
 
@@ -161,12 +159,7 @@ fn beside(path: &Path) -> PathBuf {
     folder_of(path).join(format!(".{name}.{}.part", std::process::id()))
 }
 
-fn encode(
-    file: &mut File,
-    scenario: &str,
-    from: &Provenance,
-    run: &Run,
-) -> io::Result<()> {
+fn encode(file: &mut File, scenario: &str, from: &Provenance, run: &Run) -> io::Result<()> {
     let json = |value: serde_json::Result<String>| value.map_err(io::Error::from);
     // Flows are the rows; everything else of a run is metadata.
     let notes = [

@@ -106,16 +106,10 @@ fn numbered(texts: &[Option<String>]) -> (Vec<u32>, Vec<String>) {
 
 /// Writes columns of equal length to a file, completely or not at all.
 pub fn write(path: &Path, notes: &[(&str, String)], columns: &[Column]) -> Result<(), StoreError> {
-    write_whole(path, |file| {
-        encode(file, notes, columns)
-    })
+    write_whole(path, |file| encode(file, notes, columns))
 }
 
-pub(crate) fn encode(
-    file: &File,
-    notes: &[(&str, String)],
-    columns: &[Column],
-) -> io::Result<()> {
+pub(crate) fn encode(file: &File, notes: &[(&str, String)], columns: &[Column]) -> io::Result<()> {
     let chunks: Vec<Chunk> = columns.iter().map(Column::encode).collect();
     chunk::write(file, "flow", notes, &chunks)
 }

@@ -5,7 +5,7 @@
 
 use crate::encoding::{put_varint, put_zigzag};
 
-/// Kinds of values.
+/// Kinds of values, by their numbers.
 const TRUE: u8 = 1;
 const FALSE: u8 = 2;
 const I32: u8 = 5;
@@ -20,7 +20,7 @@ pub(crate) struct Fields<'o> {
     last: u8,
 }
 
-/// Appends a record.
+/// Appends a record with the fields that `fill` writes.
 pub(crate) fn put_record(out: &mut Vec<u8>, fill: impl FnOnce(&mut Fields<'_>)) {
     let mut fields = Fields { out, last: 0 };
     fill(&mut fields);
@@ -60,7 +60,9 @@ impl Fields<'_> {
 
     /// A list of names, by their numbers.
     pub(crate) fn shorts(&mut self, number: u8, values: &[i32]) {
-        self.list(number, I32, values, |out, &value| put_zigzag(out, value.into()));
+        self.list(number, I32, values, |out, &value| {
+            put_zigzag(out, value.into())
+        });
     }
 
     pub(crate) fn texts(&mut self, number: u8, texts: &[&str]) {

@@ -170,7 +170,9 @@ fn chunk_of(name: &str, values: &Values<'_>) -> Chunk {
         Values::Short(values, gaps) => chunk::encode(name, Cells::Short(values), *gaps),
         Values::Long(values, gaps) => chunk::encode(name, Cells::Long(values), *gaps),
         Values::Single(values) => {
-            let gaps = values.iter().fold(false, |gaps, value| gaps | value.is_nan());
+            let gaps = values
+                .iter()
+                .fold(false, |gaps, value| gaps | value.is_nan());
             chunk::encode(name, Cells::Single(values), gaps)
         }
         Values::Double(values) => {

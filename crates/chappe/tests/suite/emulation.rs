@@ -320,17 +320,32 @@ fn a_running_emulation_tells_what_is_on_its_air() {
     assert_eq!(links.iter().filter(good).count(), 1, "{status}");
     let begun = answer(&place, &emulation, "frames json");
     assert!(begun["tables"]["frames"].is_object(), "{begun}");
-    let ping = ["exec", "0", "--", "ping", "-c", "2", "-i", "0.2", "10.17.0.2"];
+    let ping = [
+        "exec",
+        "0",
+        "--",
+        "ping",
+        "-c",
+        "2",
+        "-i",
+        "0.2",
+        "10.17.0.2",
+    ];
     let output = place.command(&ping).output().unwrap();
     assert!(output.status.success(), "{}", text(&output.stderr));
     let frames = answer(&place, &emulation, "frames json");
     let of = |table: &str, column: &str, key: &str| {
         let values = &frames["tables"][table][column][key];
-        values.as_array().unwrap_or_else(|| panic!("{frames}")).len()
+        values
+            .as_array()
+            .unwrap_or_else(|| panic!("{frames}"))
+            .len()
     };
     assert!(of("frames", "node", "whole") >= 4, "{frames}");
     assert!(of("receptions", "outcome", "codes") >= 4, "{frames}");
-    let told = Command::new("kill").arg(emulation.id().to_string()).status();
+    let told = Command::new("kill")
+        .arg(emulation.id().to_string())
+        .status();
     assert!(told.unwrap().success());
     let id = emulation.id();
     assert_eq!(emulation.wait_with_output().unwrap().status.code(), Some(0));

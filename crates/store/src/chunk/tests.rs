@@ -6,11 +6,11 @@ use super::{Cells, File, List, NO_SHORT, NO_WORD, NONE, ROWS, encode, write};
 
 use chappe_core::{Purpose, Seed};
 use chappe_trace::{Column, Data};
+use parquet::basic::{Repetition, Type as Physical};
 use parquet::column::reader::{ColumnReader, get_column_reader};
 use parquet::data_type::{
     BoolType, ByteArray, ByteArrayType, DataType, DoubleType, FloatType, Int32Type, Int64Type,
 };
-use parquet::basic::{Repetition, Type as Physical};
 use parquet::file::properties::WriterProperties;
 use parquet::file::reader::FileReader;
 use parquet::file::serialized_reader::SerializedFileReader;

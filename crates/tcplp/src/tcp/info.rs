@@ -85,7 +85,7 @@ pub struct Gauges {
     pub send_window: u32,
     /// Smoothed round-trip time; zero if not measured.
     pub srtt: Duration,
-    /// Its mean deviation.
+    /// The mean deviation of round-trip times.
     pub rttvar: Duration,
     /// Doublings of the timeout in force.
     pub backoff: u8,

@@ -174,7 +174,11 @@ fn members_and_motes_are_shown() {
         ("late_p99_s", Amount::Gauge(0.001)),
     ] {
         let held = emu.values.iter().find(|held| held.name == name);
-        assert_eq!(held.map(|held| (held.node, &held.value)), Some((0, &value)), "{name}");
+        assert_eq!(
+            held.map(|held| (held.node, &held.value)),
+            Some((0, &value)),
+            "{name}"
+        );
     }
 }
 

@@ -76,7 +76,9 @@ fn tell(emulation: Arc<Emulation>, report: Report, answer: Sender<String>) {
         let mut status = serde_json::to_value(report).unwrap_or_default();
         let nodes = 0..emulation.nodes();
         let links = nodes.flat_map(|from| {
-            let neighbours = emulation.neighbours(from).filter(move |(to, _)| *to != from);
+            let neighbours = emulation
+                .neighbours(from)
+                .filter(move |(to, _)| *to != from);
             neighbours.map(move |(to, share)| json!({ "from": from, "to": to, "delivery": share }))
         });
         if let Some(members) = status.as_object_mut() {

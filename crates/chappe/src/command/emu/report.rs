@@ -64,11 +64,7 @@ struct Air {
 }
 
 impl Report {
-    pub fn of(
-        emulation: &Emulation,
-        emulator: &mut Running,
-        exit_code: Option<u8>,
-    ) -> Report {
+    pub fn of(emulation: &Emulation, emulator: &mut Running, exit_code: Option<u8>) -> Report {
         let bridges = emulator.bridges();
         let node = |(node, bridge): (usize, &BridgeCounters)| {
             self::node(emulation, emulator, node, bridge)
@@ -160,12 +156,7 @@ impl Late {
     }
 }
 
-fn node(
-    emulation: &Emulation,
-    emulator: &Running,
-    node: usize,
-    bridge: &BridgeCounters,
-) -> Node {
+fn node(emulation: &Emulation, emulator: &Running, node: usize, bridge: &BridgeCounters) -> Node {
     let lost = bridge.lost;
     let lost = [
         ("queue_full", lost.queue_full),
