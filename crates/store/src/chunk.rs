@@ -45,7 +45,7 @@ pub(crate) enum List<'a> {
     Words(&'a [String]),
 }
 
-/// Types of values.
+/// Types of values, by their numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Physical {
     Boolean = 0,
@@ -65,7 +65,7 @@ enum Encoding {
     RleDictionary = 8,
 }
 
-/// Kinds of pages.
+/// Kinds of pages, by their numbers.
 const DATA_PAGE: i32 = 0;
 const DICTIONARY_PAGE: i32 = 2;
 /// Whether a column may lack values.
@@ -275,45 +275,88 @@ pub(crate) fn encode(name: &str, cells: Cells<'_>, gaps: bool) -> Chunk {
 
 /// Numbers as places in a list of them, if the list is much shorter. With `gaps` NaN is none of them.
 fn listed<T: Real>(values: &[T], gaps: bool) -> Option<(Vec<u32>, Vec<T>)> {
-    let mut list: Vec<T> = Vec::new();
     let most = DISTINCT.min(values.len() / 2);
-    // For each of more slots than values: a place in the list. A value that meets another one in its slot takes the next one.
-    let slots = (2 * most).next_power_of_two();
-    let mut places = vec![NO_WORD; slots];
-    let mut codes = vec![NO_WORD; values.len()];
-    for (row, (code, value)) in codes.iter_mut().zip(values).enumerate() {
-        if gaps && value.is_none() {
-            continue;
+    let (first, others) = values.split_at(values.len().min(TRIED));
+    let mut distinct = Distinct::new();
+    let mut codes = Vec::with_capacity(values.len());
+    for part in [first, others] {
+        for value in part {
+            if gaps && value.is_none() {
+                codes.push(NO_WORD);
+                continue;
+            }
+            let place = distinct.place(*value);
+            if place as usize >= most {
+                return None;
+            }
+            codes.push(place);
         }
-        if row == TRIED && list.len() > TRIED / 2 {
+        if !others.is_empty() && codes.len() == TRIED && distinct.list.len() > TRIED / 2 {
             return None;
         }
-        let bits = value.bits();
-        // The product's upper bits depend on all bits of the value.
-        let mut slot = (bits.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize & (slots - 1);
-        // A free slot has the place of no value.
-        *code = loop {
-            let place = places[slot];
-            match list.get(place as usize) {
-                Some(known) if known.bits() == bits => break place,
-                Some(_) => slot = (slot + 1) & (slots - 1),
-                None if list.len() == most => return None,
-                None => {
-                    places[slot] = list.len() as u32;
-                    list.push(*value);
-                    break places[slot];
-                }
-            }
-        };
     }
-    Some((codes, list))
+    Some((codes, distinct.list))
+}
+
+/// Distinct numbers in the order of their first use.
+struct Distinct<T> {
+    list: Vec<T>,
+    /// At least twice as many as numbers: a number's place in the list, or none. One that meets another in its slot takes the next one.
+    slots: Vec<u32>,
+}
+
+impl<T: Real> Distinct<T> {
+    fn new() -> Distinct<T> {
+        Distinct {
+            list: Vec::new(),
+            slots: vec![NO_WORD; 64],
+        }
+    }
+
+    /// The number's place in the list, at its end if it is new.
+    #[inline]
+    fn place(&mut self, value: T) -> u32 {
+        let slot = self.slot(value.bits());
+        match self.slots[slot] {
+            NO_WORD => self.enter(value, slot),
+            place => place,
+        }
+    }
+
+    /// Where a number stands among the slots, or should.
+    #[inline]
+    fn slot(&self, bits: u64) -> usize {
+        let last = self.slots.len() - 1;
+        // The product's upper bits depend on all bits of the value.
+        let mut slot = (bits.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize & last;
+        while let Some(known) = self.list.get(self.slots[slot] as usize)
+            && known.bits() != bits
+        {
+            slot = (slot + 1) & last;
+        }
+        slot
+    }
+
+    fn enter(&mut self, value: T, slot: usize) -> u32 {
+        let place = self.list.len() as u32;
+        self.slots[slot] = place;
+        self.list.push(value);
+        if 2 * self.list.len() > self.slots.len() {
+            self.slots = vec![NO_WORD; 2 * self.slots.len()];
+            for place in 0..self.list.len() {
+                let slot = self.slot(self.list[place].bits());
+                self.slots[slot] = place as u32;
+            }
+        }
+        place
+    }
 }
 
 fn encode_as(name: &str, cells: Cells<'_>, gaps: bool) -> Chunk {
     let rows = cells.len();
     // Most columns need less: pages that grow are copied.
     let mut octets = Vec::with_capacity(4 * rows);
-    let mut page = Vec::new();
+    let mut page = Vec::with_capacity(4 * rows.min(ROWS));
     let mut dictionary = None;
     if let (Cells::Listed { list, .. }, true) = (cells, rows > 0) {
         list.put(&mut page);
