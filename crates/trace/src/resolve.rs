@@ -340,8 +340,8 @@ impl Signals {
         let after = air.after[place as usize];
         let next = air.recorded.meetings.get(after as usize);
         let burst = self.bursts.get(self.next);
-        if next.is_some_and(|next| next.started < own.end)
-            || burst.is_some_and(|burst| burst.start < own.end)
+        if next.is_some_and(|next| next.started <= own.end)
+            || burst.is_some_and(|burst| burst.start <= own.end)
         {
             return false;
         }
