@@ -75,7 +75,7 @@ impl Decibels {
 #[inline(always)]
 fn decibels(ratio: f64) -> f64 {
     const FRACTION: u32 = f64::MANTISSA_DIGITS - 1;
-    if !(ratio >= f64::MIN_POSITIVE && ratio < f64::INFINITY) {
+    if !(f64::MIN_POSITIVE..f64::INFINITY).contains(&ratio) {
         return 10.0 * ratio.log10();
     }
     let bits = ratio.to_bits();
