@@ -75,6 +75,35 @@ assert.match(await message(), /Nothing is called/);
 await page.keyboard.press("Escape");
 await page.evaluate(() => document.activeElement.blur());
 
+// The map names each node once: chosen, under the pointer, and while it sends.
+const twice = await page.evaluate(() => {
+  const { map, model } = window.chappe;
+  const { node, hovered, at } = map;
+  const own = Object.getOwnPropertyDescriptor(CanvasRenderingContext2D.prototype, "fillText");
+  let written = [];
+  CanvasRenderingContext2D.prototype.fillText = function (text, x, y) {
+    written.push([text, `${x} ${y}`]);
+    return own.value.call(this, text, x, y);
+  };
+  const found = [];
+  for (let place = 0; place < Math.min(model.nodes, 60); place++) {
+    // The picture behind is drawn anew. Every third one is chosen, every third under the pointer, all while they send.
+    [map.node, map.hovered] = [place % 3 ? 0 : place, place % 3 === 1 ? place : null];
+    const sent = model.lanes[place].sent[0];
+    map.at = sent === undefined ? at : model.run.frames.column("start_ns").at(sent) + 1;
+    map.network = null;
+    written = [];
+    map.draw();
+    const spots = new Map();
+    for (const [text, spot] of written) spots.set(text, (spots.get(text) ?? new Set()).add(spot));
+    for (const [text, all] of spots) if (text !== "✕" && all.size > 1) found.push(`${text} with ${place}`);
+  }
+  Object.defineProperty(CanvasRenderingContext2D.prototype, "fillText", own);
+  [map.node, map.hovered, map.at, map.network] = [node, hovered, at, null];
+  return found;
+});
+assert.deepEqual(twice, [], "names that stand twice on the map");
+
 // Lost frames by key; the cursor moves forward, then back.
 const before = await cursor();
 await page.keyboard.press("n");

@@ -19,6 +19,8 @@ export class NetworkMap {
   /** The canvas's width and height in the page's pixels, as last drawn: to ask for them lays the page out. */
   private size: [number, number] = [0, 0];
   private network: { key: string; canvas: HTMLCanvasElement } | null = null;
+  /** Where the names of nodes stand in that picture; nothing where one has no room. */
+  private spots: (Spot | undefined)[] = [];
 
   constructor(readonly canvas: HTMLCanvasElement, readonly model: Model) {
     this.places = layout(model);
@@ -131,6 +133,7 @@ export class NetworkMap {
 
   /** The names of all nodes but the chosen one. One that would hide another stands beside its node, and if there is no room it is left out. */
   private drawNames(context: CanvasRenderingContext2D): void {
+    this.spots = [];
     if (this.places.length > MANY) return;
     writeNames(context);
     const points = this.places.map((_, node) => this.point(node));
@@ -145,16 +148,17 @@ export class NetworkMap {
       const [across, size] = [context.measureText(text).width, this.radius(node)];
       const beside = size + across / 2 + 3;
       const [slanted, aloft] = [0.7 * size + across / 2 + 2, 0.7 * size + LINE / 2];
-      const spots: [number, number][] = [[x, y + size + 7], [x, y - size - 6], [x + beside, y], [x - beside, y]];
+      const spots: Spot[] = [[x, y + size + 7], [x, y - size - 6], [x + beside, y], [x - beside, y]];
       for (const [u, v] of [[1, -1], [1, 1], [-1, -1], [-1, 1]]) spots.push([x + u * slanted, y + v * aloft]);
       if (this.isWithin(node)) spots.unshift([x, y]);
-      const free = ([u, v]: [number, number]) => {
+      const free = ([u, v]: Spot) => {
         const box = around(u, v, across, LETTER);
         const inside = box.left >= 0 && box.right <= this.size[0] && box.top >= 0 && box.bottom <= this.size[1];
         return inside && !taken.some((other) => meet(box, other)) && !points.some((at, other) => other !== node && covers(at, this.radius(other), box));
       };
       const spot = node === own ? this.spotOnTop(node, size) : spots.find(free);
       if (!spot) continue;
+      this.spots[node] = spot;
       taken.push(around(spot[0], spot[1], across + 2, LETTER));
       if (node === own) continue;
       // Letters beside a node stand on links.
@@ -164,20 +168,21 @@ export class NetworkMap {
   }
 
   /** Where the name of a node stands that is drawn above all others. */
-  private spotOnTop(node: number, size: number): [number, number] {
+  private spotOnTop(node: number, size: number): Spot {
     const [x, y] = this.point(node);
     if (this.isWithin(node)) return [x, y];
     return y + size + LINE + 4 < this.size[1] ? [x, y + size + 7] : [x, y - size - 6];
   }
 
-  /** A node with its name, on a ground of its own where that stands beside it. */
+  /** A node with its name, which stays where it stands, on a ground of its own if that is beside the node. */
   private drawOnTop(context: CanvasRenderingContext2D, node: number): void {
     const palette = colours();
     writeNames(context);
     this.drawNode(context, node);
     const text = this.label(node);
-    const [x, y] = this.spotOnTop(node, this.radius(node));
-    if (!this.isWithin(node)) {
+    const [x, y] = this.spots[node] ?? this.spotOnTop(node, this.radius(node));
+    const [u, v] = this.point(node);
+    if (x !== u || y !== v) {
       const across = context.measureText(text).width + 4;
       context.fillStyle = palette.ground;
       context.fillRect(x - across / 2, y - LINE / 2, across, LINE);
@@ -235,15 +240,19 @@ export class NetworkMap {
     }
   }
 
-  /** The number of a node again, on what was painted over it. */
+  /** The number of a node again, on what was painted over it, unless it stands beside the node. */
   private writeWithin(context: CanvasRenderingContext2D, node: number): void {
-    if (!this.isWithin(node)) return;
+    const [x, y] = this.point(node);
+    const [u, v] = this.spots[node] ?? [x, y];
+    if (!this.isWithin(node) || u !== x || v !== y) return;
     writeNames(context);
     context.fillStyle = colours().text;
-    const [x, y] = this.point(node);
     context.fillText(this.label(node), x, y + 0.5);
   }
 }
+
+/** A place on the map, in the page's pixels. */
+type Spot = [number, number];
 
 interface Box {
   left: number;

@@ -12,6 +12,8 @@ pub mod doctor;
 #[cfg(feature = "full")]
 pub mod emu;
 #[cfg(feature = "full")]
+mod film;
+#[cfg(feature = "full")]
 pub mod generate;
 #[cfg(feature = "full")]
 pub mod lab;

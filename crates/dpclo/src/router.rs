@@ -407,6 +407,16 @@ impl Router {
         })
     }
 
+    /// Whether a packet waits here for any destination, without those that the link holds.
+    pub fn has_queued(&self) -> bool {
+        !self.active.is_empty()
+    }
+
+    /// The number of destinations that this node has heard of, itself included.
+    pub fn destination_count(&self) -> usize {
+        self.routes.count()
+    }
+
     /// The rate at which this node may send to each destination that it has offered something to, in packets a second.
     pub fn rates(&self) -> impl Iterator<Item = (u16, f64)> + '_ {
         let sources = self.sources.iter();

@@ -232,17 +232,24 @@ fn received<'n, R: Recorder>(
     own.map_or(&[][..], |own| &own.copy)
 }
 
-/// What a router holds: packets for each destination, its rates as a source, and its distances in ETX.
-fn observe<R: Recorder>(node: &Node<'_>, reader: &mut Reader<'_, R>) {
+/// Of a router whose queues were all empty when they were last shown: how many it had. `None` where something waited.
+type Idle = Option<usize>;
+
+/// What a router holds: packets for each destination, and its rates as a source. Queues that were empty and still are do not change.
+fn observe<R: Recorder>(node: &Node<'_>, reader: &mut Reader<'_, R>, idle: &mut Idle) {
     let router = &node.link.router;
-    for (to, queue) in router.queues() {
-        reader.show(Reading::number("queue", to.into(), queue.into()));
-        // What nothing waits for has no price.
-        if queue > 0
-            && let Some(price) = router.price(node.link.now(), to)
-        {
-            reader.show(Reading::number("price", to.into(), price));
+    let now = (!router.has_queued()).then(|| router.destination_count());
+    if now.is_none() || now != *idle {
+        for (to, queue) in router.queues() {
+            reader.show(Reading::number("queue", to.into(), queue.into()));
+            // What nothing waits for has no price.
+            if queue > 0
+                && let Some(price) = router.price(node.link.now(), to)
+            {
+                reader.show(Reading::number("price", to.into(), price));
+            }
         }
+        *idle = now;
     }
     for (to, rate) in router.rates() {
         reader.show(Reading::number("rate", to.into(), rate));
@@ -257,6 +264,7 @@ fn drive<R: Recorder>(
     let objects: Vec<(usize, usize)> = (0..streams.parts.len())
         .filter_map(|stream| Some((stream, streams.object(stream)?.len())))
         .collect();
+    let mut idle: Vec<Idle> = vec![None; simulator.nodes().count()];
     let end = streams.end.nanos();
     let limits = Limits {
         end_s: end as f64 / 1e9,
@@ -268,7 +276,10 @@ fn drive<R: Recorder>(
         |simulator| (simulator.now(), simulator.counters().events),
         |simulator, until| {
             simulator.run_until(until);
-            simulator.read(observe);
+            simulator.read(|node, reader| {
+                let place = reader.node();
+                observe(node, reader, &mut idle[place]);
+            });
         },
         |simulator| {
             let done = |&(stream, octets): &(usize, usize)| {

@@ -39,7 +39,7 @@ use std::net::Ipv4Addr;
 use chappe_core::{Address, OverMac, Purpose, Seed};
 use chappe_emu::{Bridge, Host, Joint, Shape};
 use chappe_mac::dot11::{Config, Dot11};
-use chappe_sim::{AirTime, Medium, Simulator, World};
+use chappe_sim::{AirTime, Medium, Recorder, Simulator, World};
 
 use chappe_lab::run::RunError;
 use chappe_scenario::InputError;
@@ -181,8 +181,13 @@ impl Emulation {
             .filter(|(_, prr)| *prr >= NEIGHBOUR)
     }
 
-    /// Creates the simulator of the stations, at time zero. `capture` records its frames.
-    pub fn simulator(&self, capture: Capture) -> Result<Simulator<Station, Capture>, RunError> {
+    /// What lies between the stations' antennas.
+    pub fn medium(&self) -> &Medium {
+        &self.world.medium
+    }
+
+    /// Creates the simulator of the stations, at time zero. `recorder` hears of its frames.
+    pub fn simulator<R: Recorder>(&self, recorder: R) -> Result<Simulator<Station, R>, RunError> {
         let factory = StationFactory {
             mac: self.mac,
             mtu: self.mtu,
@@ -191,7 +196,7 @@ impl Emulation {
         };
         let stations = (0..self.nodes()).map(|node| factory.station(node, 0));
         let (world, stations) = (self.world.clone(), stations.collect());
-        let mut simulator = Simulator::new(world, stations, Seed(self.seed), capture)
+        let mut simulator = Simulator::new(world, stations, Seed(self.seed), recorder)
             .map_err(|error| RunError::Defect(error.to_string()))?;
         let mut lives = 0;
         simulator.set_reviver(move |node| {

@@ -7,7 +7,7 @@ use chappe_lab::system::Job;
 use chappe_results::DATA_TRANSMISSIONS;
 use chappe_scenario::{Plan, Settings};
 use chappe_sim::Reading;
-use chappe_tcplp::tcp::{self, State};
+use chappe_tcplp::tcp::{self, Gauges, State};
 
 use super::app::App;
 use super::experiment::{Air, Experiment};
@@ -76,14 +76,17 @@ pub fn carry(with: &Tcplp, job: &Job<'_>, meter: &Meter) -> Result<Outcome, RunE
         }
     }
     let total: usize = paths.iter().map(|path| path.octets).sum();
+    let mut seen = vec![Vec::new(); parents.len()];
     carry::run_in_steps(
         &mut lln,
         (STEP, limits(with, job.plan, &paths)),
         |lln| (lln.simulator.now(), lln.simulator.counters().events),
         |lln, until| {
             lln.simulator.run_until(until);
-            lln.simulator
-                .read(|node, reader| observe(node, &mut |reading| reader.show(reading)));
+            lln.simulator.read(|node, reader| {
+                let seen = &mut seen[reader.node()];
+                observe(node, seen, &mut |reading| reader.show(reading));
+            });
         },
         |lln| {
             let arrived = paths.iter().filter_map(|path| received(lln, path));
@@ -102,23 +105,27 @@ pub fn carry(with: &Tcplp, job: &Job<'_>, meter: &Meter) -> Result<Outcome, RunE
     Ok(report.finish())
 }
 
-/// What each connection of a node holds: octets, and times in milliseconds.
-fn observe(node: &Node<'_>, show: &mut dyn FnMut(Reading)) {
-    for (part, socket) in (0u32..).zip(node.link.host().host.sockets()) {
-        let info = socket.info();
-        if info.state == State::Closed {
+/// What each connection of a node holds: octets, and times in milliseconds. `seen` is what it held when it was shown last.
+fn observe(node: &Node<'_>, seen: &mut Vec<Option<Gauges>>, show: &mut dyn FnMut(Reading)) {
+    for (part, socket) in node.link.host().host.sockets().iter().enumerate() {
+        if seen.len() <= part {
+            seen.resize(part + 1, None);
+        }
+        let held = socket.gauges();
+        if held.state == State::Closed || seen[part] == Some(held) {
             continue;
         }
+        seen[part] = Some(held);
         let millis = |span: Duration| span.as_secs_f64() * 1e3;
         for (name, value) in [
-            ("sequence", info.sequence.into()),
-            ("in_flight", info.in_flight.into()),
-            ("congestion_window", info.cwnd.into()),
-            ("send_window", info.send_window.into()),
-            ("round_trip_ms", millis(info.srtt)),
-            ("timeout_ms", millis(info.rto)),
+            ("sequence", held.sequence.into()),
+            ("in_flight", held.in_flight.into()),
+            ("congestion_window", held.cwnd.into()),
+            ("send_window", held.send_window.into()),
+            ("round_trip_ms", millis(held.srtt)),
+            ("timeout_ms", millis(socket.rto())),
         ] {
-            show(Reading::number(name, part, value));
+            show(Reading::number(name, part as u32, value));
         }
     }
 }

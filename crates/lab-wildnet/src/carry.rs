@@ -140,7 +140,7 @@ fn observe(node: &TunedStation<'_>, show: &mut dyn FnMut(Reading)) {
     }
     let hosts = node.station.traffic().hosts().into_iter();
     for (part, socket) in (0u32..).zip(hosts.flat_map(|host| host.sockets())) {
-        let info = socket.info();
+        let info = socket.gauges();
         let window = f64::from(info.cwnd);
         show(Reading::number("congestion_window", part, window));
         show(Reading::number("in_flight", part, info.in_flight.into()));

@@ -16,7 +16,7 @@ use crate::receiver::Receiver;
 use crate::rules::Rules;
 use crate::survival::{Draws, HOPELESS};
 use crate::synchronous::{Group, Signal};
-use crate::{AirTime, Clock, Medium, Power, Rule, Synchronous};
+use crate::{AirTime, Clock, Medium, Power, Synchronous};
 
 /// The identical frames that all receivers hear.
 #[derive(Debug)]
@@ -82,11 +82,7 @@ impl Set {
 impl Joint {
     /// For a medium whose profile asks for it.
     pub(crate) fn new(medium: &Medium, seed: Seed) -> Option<Box<Joint>> {
-        let profile = medium.profile();
-        let law = profile.dot15d4?.synchronous?;
-        if profile.rule != Rule::ErrorCurves {
-            return None;
-        }
+        let law = medium.profile().synchronous()?;
         let part = |number: u64| seed.child(0x5700 + number);
         Some(Box::new(Joint {
             law,

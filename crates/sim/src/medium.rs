@@ -19,6 +19,9 @@ use crate::{
 /// Most nodes of a run, set by the bits of an event's key and of a fading position.
 pub(crate) const NODES_MAX: usize = 65_535;
 
+/// Gains by which [`Medium::prr_about`] takes a mean.
+const FEW_GAINS: usize = 256;
+
 /// The medium of one network: geometry and a profile, or a measured matrix.
 #[derive(Clone, Debug)]
 pub struct Medium {
@@ -301,6 +304,19 @@ impl Medium {
         self.prr_in(self.profile.channel.0, tx, rx, mode, octets)
     }
 
+    /// [`prr`](Self::prr) to within 0.002, at a thirtieth of the work or less: by 256 of the fading law's gains. For drawings of all links.
+    pub fn prr_about(&self, tx: usize, rx: usize, mode: Mode, octets: usize) -> f64 {
+        let channel = self.profile.channel.0;
+        let Some(link) = self.link_in(channel, tx, rx) else {
+            return 0.0;
+        };
+        let all = self.gains();
+        let step = all.len().div_ceil(FEW_GAINS);
+        // Each stands for those around it.
+        let few: Vec<f64> = (all.iter().skip(step / 2).step_by(step).copied()).collect();
+        self.prr_by(&few, self.table(channel), link, mode, octets)
+    }
+
     /// [`prr`](Self::prr) on any channel. Makes that channel's links if they do not exist yet.
     pub fn prr_on(
         &mut self,
@@ -375,13 +391,18 @@ impl Medium {
     }
 
     fn prr_of(&self, table: &Links, link: usize, mode: Mode, octets: usize) -> f64 {
+        self.prr_by(self.gains(), table, link, mode, octets)
+    }
+
+    /// The mean over these gains.
+    fn prr_by(&self, gains: &[f64], table: &Links, link: usize, mode: Mode, octets: usize) -> f64 {
         if let Space::Measured { .. } = self.space {
             return f64::from(self.ratio(link, AirTime::ZERO, 0, octets)).max(0.0);
         }
         // The rules of the run itself, so that this expectation and a simulated delivery ratio agree.
         let (rules, mean) = (self.rules(), table.mean[link]);
         let success = |gain: f64| rules.alone(Power::rounded_down(mean * gain), mode, octets);
-        average_rising(self.gains(), success)
+        average_rising(gains, success)
     }
 
     /// The probability that a frame from `tx`, alone on the air, makes the channel busy at `rx`.

@@ -121,6 +121,12 @@ pub enum Rule {
 pub const DSSS_REJECTION: [Db; 6] = [Db(1.8), Db(7.6), Db(18.6), Db(27.5), Db(32.8), Db(43.5)];
 
 impl Profile {
+    /// How identical frames add up at a receiver; `None` where they do not.
+    pub fn synchronous(&self) -> Option<Synchronous> {
+        let law = self.dot15d4?.synchronous;
+        law.filter(|_| self.rule == Rule::ErrorCurves)
+    }
+
     /// The names that [`Profile::named`] knows.
     pub const NAMES: [&'static str; 4] =
         ["chappe-physical", "ns3-yans", "glomosim", "ns2-threshold"];

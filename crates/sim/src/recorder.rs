@@ -87,6 +87,12 @@ pub struct Reader<'r, R> {
 }
 
 impl<R: Recorder> Reader<'_, R> {
+    /// The node that is read.
+    #[inline]
+    pub fn node(&self) -> usize {
+        self.node
+    }
+
     /// Passes on one reading.
     #[inline]
     pub fn show(&mut self, reading: Reading) {

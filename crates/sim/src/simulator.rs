@@ -151,7 +151,7 @@ impl<N: RadioNode + ?Sized, R: Recorder> Simulator<N, R> {
 
     /// Reads every node for the recorder, if it wants that now. `show` passes on each reading of one node. The run is not
     /// changed.
-    pub fn read(&mut self, show: impl Fn(&N, &mut Reader<'_, R>)) {
+    pub fn read(&mut self, mut show: impl FnMut(&N, &mut Reader<'_, R>)) {
         let at = self.engine.now;
         let recorder = &mut self.engine.air.ledger.recorder;
         if !recorder.wants_readings(at) {

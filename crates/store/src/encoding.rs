@@ -67,7 +67,7 @@ impl<'a> Octets<'a> {
     }
 }
 
-fn put_varint(out: &mut Vec<u8>, mut value: u64) {
+pub(crate) fn put_varint(out: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
         out.push(value as u8 | 0x80);
         value >>= 7;
@@ -75,7 +75,7 @@ fn put_varint(out: &mut Vec<u8>, mut value: u64) {
     out.push(value as u8);
 }
 
-fn put_zigzag(out: &mut Vec<u8>, value: i64) {
+pub(crate) fn put_zigzag(out: &mut Vec<u8>, value: i64) {
     put_varint(out, (value << 1 ^ value >> 63) as u64);
 }
 
@@ -212,48 +212,49 @@ pub(crate) fn runs(
     Ok(codes)
 }
 
-/// Whole numbers by the differences between them ("delta encoding"): times and places in order take a few bits each. With `short` they are
-/// numbers of 32 bits, whose differences wrap there.
-pub(crate) fn put_differences(out: &mut Vec<u8>, values: &[i64], short: bool) {
-    for constant in [BLOCK, BLOCK / PART, values.len()] {
-        put_varint(out, constant as u64);
-    }
-    put_zigzag(out, values.first().copied().unwrap_or(0));
-    if short {
-        put_blocks(
-            out,
-            values,
-            |before, after| (after as i32).wrapping_sub(before as i32),
-            |difference, least| difference.wrapping_sub(least) as u32,
-            pack_part,
-        );
-    } else {
-        put_blocks(
-            out,
-            values,
-            |before, after| after.wrapping_sub(before),
-            |difference, least| difference.wrapping_sub(least) as u64,
-            |out, above, width| match width {
-                0..=32 => pack_part(out, &above.map(|above| above as u32), width),
-                _ => pack(out, above.iter().copied(), width),
-            },
-        );
-    }
+/// Whole numbers by the differences between them ("delta encoding"): times and places in order take a few bits each. Those of numbers of 32
+/// bits wrap there.
+pub(crate) fn put_short_differences(out: &mut Vec<u8>, values: &[i32]) {
+    put_blocks(
+        out,
+        values,
+        i32::wrapping_sub,
+        |difference, least| difference.wrapping_sub(least) as u32,
+        pack_part,
+    );
+}
+
+/// The same for numbers of 64 bits.
+pub(crate) fn put_long_differences(out: &mut Vec<u8>, values: &[i64]) {
+    put_blocks(
+        out,
+        values,
+        i64::wrapping_sub,
+        |difference, least| difference.wrapping_sub(least) as u64,
+        |out, above, width| match width {
+            0..=32 => pack_part(out, &above.map(|above| above as u32), width),
+            _ => pack(out, above.iter().copied(), width),
+        },
+    );
 }
 
 /// The differences between values in blocks. A block's least difference stands before what the others are above it. Arrays of one size
 /// and numbers of one width let the compiler work on several at a time.
-fn put_blocks<D, A>(
+fn put_blocks<V, A>(
     out: &mut Vec<u8>,
-    values: &[i64],
-    difference: impl Fn(i64, i64) -> D,
-    above: impl Fn(D, D) -> A,
+    values: &[V],
+    difference: impl Fn(V, V) -> V,
+    above: impl Fn(V, V) -> A,
     put: impl Fn(&mut Vec<u8>, &[A; PART], u32),
 ) where
-    D: Copy + Default + Ord + Into<i64>,
+    V: Copy + Default + Ord + Into<i64>,
     A: Copy + Default + BitOr<Output = A> + Into<u64>,
 {
-    let mut differences = [D::default(); BLOCK];
+    for constant in [BLOCK, BLOCK / PART, values.len()] {
+        put_varint(out, constant as u64);
+    }
+    put_zigzag(out, values.first().copied().unwrap_or_default().into());
+    let mut differences = [V::default(); BLOCK];
     let mut rest = values;
     while let [first, after @ ..] = rest
         && !after.is_empty()
@@ -261,23 +262,21 @@ fn put_blocks<D, A>(
         let count = after.len().min(BLOCK);
         match after.first_chunk::<BLOCK>() {
             Some(after) => {
-                differences[0] = difference(*first, after[0]);
+                differences[0] = difference(after[0], *first);
                 for place in 1..BLOCK {
-                    differences[place] = difference(after[place - 1], after[place]);
+                    differences[place] = difference(after[place], after[place - 1]);
                 }
             }
             None => {
                 for (into, [before, after]) in differences.iter_mut().zip(rest.array_windows()) {
-                    *into = difference(*before, *after);
+                    *into = difference(*after, *before);
                 }
+                // What is missing of the last block takes no bits.
+                let least = differences[..count].iter().min().copied();
+                differences[count..].fill(least.unwrap_or_default());
             }
         }
-        let block = &differences[..count];
-        let least = block
-            .iter()
-            .fold(differences[0], |least, &next| least.min(next));
-        // What is missing of the last block takes no bits.
-        differences[count..].fill(least);
+        let least = differences.iter().fold(differences[0], |a, &b| a.min(b));
         put_zigzag(out, least.into());
         let widths = out.len();
         out.resize(widths + BLOCK / PART, 0);
@@ -385,24 +384,22 @@ mod tests {
 
     #[test]
     fn differences_are_read_again() {
-        for short in [true, false] {
-            for count in [0, 1, 2, 31, 32, 33, 128, 129, 130, 1000] {
-                for width in [0, 1, 7, 31, 32, 63, 64] {
-                    let random = numbers(width.into(), count, width).into_iter();
-                    let values: Vec<i64> = random
-                        .map(|value| {
-                            if short {
-                                i64::from(value as i32)
-                            } else {
-                                value as i64
-                            }
-                        })
-                        .collect();
-                    let mut out = Vec::new();
-                    put_differences(&mut out, &values, short);
-                    let read = differences(&mut Octets(&out), count, short).unwrap();
-                    assert_eq!(read, values, "{count} of {width} bits, {short}");
-                }
+        for count in [0, 1, 2, 31, 32, 33, 128, 129, 130, 1000] {
+            for width in [0, 1, 7, 31, 32, 63, 64] {
+                let random = numbers(width.into(), count, width);
+                let long: Vec<i64> = random.iter().map(|&value| value as i64).collect();
+                let short: Vec<i32> = random.iter().map(|&value| value as i32).collect();
+                let mut out = Vec::new();
+                put_long_differences(&mut out, &long);
+                let read = differences(&mut Octets(&out), count, false).unwrap();
+                assert_eq!(read, long, "{count} of {width} bits");
+                let mut out = Vec::new();
+                put_short_differences(&mut out, &short);
+                let read = differences(&mut Octets(&out), count, true).unwrap();
+                assert!(
+                    read.into_iter().eq(short.into_iter().map(i64::from)),
+                    "{count} of {width} bits"
+                );
             }
         }
     }
@@ -411,7 +408,7 @@ mod tests {
     #[test]
     fn differences_stand_as_the_format_says() {
         let mut out = Vec::new();
-        put_differences(&mut out, &[1, 2, 3, 4, 5], false);
+        put_long_differences(&mut out, &[1, 2, 3, 4, 5]);
         // 128 values a block in four parts, five values, the first is 1; the least difference is 1; four widths.
         assert_eq!(out, [0x80, 1, 4, 5, 2, 2, 0, 0, 0, 0]);
     }

@@ -30,13 +30,13 @@ mod encoding;
 mod reader;
 pub mod sweep;
 pub mod table;
+mod thrift;
 pub mod trace;
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use parquet::errors::ParquetError;
 use parquet::file::metadata::KeyValue;
 use serde::de::DeserializeOwned;
 
@@ -102,9 +102,7 @@ pub fn write(
     run: &Run,
 ) -> Result<PathBuf, StoreError> {
     let path = folder.join(format!("{}.parquet", from.key(run.seed)));
-    write_whole(&path, |file| {
-        encode(file, scenario, from, run).map_err(|error| io::Error::other(error.to_string()))
-    })?;
+    write_whole(&path, |file| encode(file, scenario, from, run))?;
     Ok(path)
 }
 
@@ -161,14 +159,8 @@ fn beside(path: &Path) -> PathBuf {
     folder_of(path).join(format!(".{name}.{}.part", std::process::id()))
 }
 
-fn encode(
-    file: &mut File,
-    scenario: &str,
-    from: &Provenance,
-    run: &Run,
-) -> Result<(), ParquetError> {
-    let json =
-        |value: serde_json::Result<String>| value.map_err(|e| ParquetError::General(e.to_string()));
+fn encode(file: &mut File, scenario: &str, from: &Provenance, run: &Run) -> io::Result<()> {
+    let json = |value: serde_json::Result<String>| value.map_err(io::Error::from);
     // Flows are the rows; everything else of a run is metadata.
     let notes = [
         (SCENARIO, scenario.to_string()),

@@ -15,8 +15,6 @@ use std::fs::File;
 use std::io;
 use std::path::Path;
 
-use parquet::errors::ParquetError;
-
 use crate::chunk::{self, Cells, Chunk, List, NO_WORD};
 use crate::{StoreError, write_whole};
 
@@ -71,7 +69,7 @@ impl Column {
         }
     }
 
-    fn encode(&self) -> Result<Chunk, ParquetError> {
+    fn encode(&self) -> Chunk {
         let gaps = self.optional || self.has_gaps();
         let encode = |cells: Cells<'_>| chunk::encode(&self.name, cells, gaps);
         match &self.values {
@@ -108,19 +106,10 @@ fn numbered(texts: &[Option<String>]) -> (Vec<u32>, Vec<String>) {
 
 /// Writes columns of equal length to a file, completely or not at all.
 pub fn write(path: &Path, notes: &[(&str, String)], columns: &[Column]) -> Result<(), StoreError> {
-    write_whole(path, |file| {
-        encode(file, notes, columns).map_err(|error| io::Error::other(error.to_string()))
-    })
+    write_whole(path, |file| encode(file, notes, columns))
 }
 
-pub(crate) fn encode(
-    file: &File,
-    notes: &[(&str, String)],
-    columns: &[Column],
-) -> Result<(), ParquetError> {
-    let chunks: Vec<Chunk> = columns
-        .iter()
-        .map(Column::encode)
-        .collect::<Result<_, _>>()?;
+pub(crate) fn encode(file: &File, notes: &[(&str, String)], columns: &[Column]) -> io::Result<()> {
+    let chunks: Vec<Chunk> = columns.iter().map(Column::encode).collect();
     chunk::write(file, "flow", notes, &chunks)
 }

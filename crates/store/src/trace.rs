@@ -3,13 +3,13 @@
 //!
 //! The folder is filled under a temporary name and renamed, so a folder that is there is complete.
 
-use std::borrow::Cow;
+use std::convert::Infallible;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use chappe_sim::AirTime;
-use chappe_trace::{About, Column, Data, NONE, TABLES, Table, Tables, Trace};
+use chappe_trace::{About, TABLES, Table, Tables, Trace, Values};
 use parquet::errors::ParquetError;
 
 use crate::chunk::{self, Cells, Chunk, List};
@@ -40,8 +40,8 @@ pub fn find(folder: &Path) -> Result<Vec<PathBuf>, StoreError> {
 pub trait Columns: Sync {
     /// What the rows are about.
     fn about(&self) -> &About;
-    /// One column of the table of this name, one of [`TABLES`]; `None` behind the last one.
-    fn column(&self, table: &str, place: usize) -> Option<Cow<'_, Column>>;
+    /// The name and the values of one column of the table of this name, one of [`TABLES`]; `None` behind the last one.
+    fn column(&self, table: &str, place: usize) -> Option<(&str, Values<'_>)>;
 }
 
 impl Columns for Tables {
@@ -49,9 +49,9 @@ impl Columns for Tables {
         &self.about
     }
 
-    fn column(&self, table: &str, place: usize) -> Option<Cow<'_, Column>> {
-        let column = self.table(table)?.columns.get(place);
-        column.map(Cow::Borrowed)
+    fn column(&self, table: &str, place: usize) -> Option<(&str, Values<'_>)> {
+        let column = self.table(table)?.columns.get(place)?;
+        Some((&column.name, column.data.values()))
     }
 }
 
@@ -60,8 +60,8 @@ impl Columns for Trace {
         &self.about
     }
 
-    fn column(&self, table: &str, place: usize) -> Option<Cow<'_, Column>> {
-        Trace::column(self, table, place).map(Cow::Owned)
+    fn column(&self, table: &str, place: usize) -> Option<(&str, Values<'_>)> {
+        self.values(table, place)
     }
 }
 
@@ -77,11 +77,10 @@ pub fn write(folder: &Path, trace: &impl Columns) -> Result<(), StoreError> {
     let one = |table: &str, chunks: &[Chunk]| {
         let path = part.join(format!("{table}.parquet"));
         let file = File::create(&path).map_err(failed)?;
-        chunk::write(&file, table, &note, chunks)
-            .map_err(|error| StoreError::format(&path, error.to_string()))?;
+        chunk::write(&file, table, &note, chunks).map_err(failed)?;
         file.sync_all().map_err(failed)
     };
-    let tables = encode(trace).map_err(|error| StoreError::format(folder, error.to_string()))?;
+    let tables = encode(trace);
     let one = &one;
     // Side by side, since each waits for the disk.
     side_by_side(TABLES.into_iter().zip(&tables), |(table, chunks)| {
@@ -129,11 +128,11 @@ fn side_by_side<T: Send, E: Send>(
 }
 
 /// The columns of each table, encoded by as many threads as there are processors: one that is free takes the next column.
-fn encode(trace: &impl Columns) -> Result<[Vec<Chunk>; TABLES.len()], ParquetError> {
+fn encode(trace: &impl Columns) -> [Vec<Chunk>; TABLES.len()] {
     let next = Mutex::new((0, 0));
     let done = Mutex::new(Vec::new());
     let processors = std::thread::available_parallelism().map_or(1, |count| count.get());
-    side_by_side(0..processors, |_| {
+    let encoded = side_by_side(0..processors, |_| {
         loop {
             let (table, place) = {
                 let mut next = next.lock().unwrap_or_else(PoisonError::into_inner);
@@ -141,11 +140,10 @@ fn encode(trace: &impl Columns) -> Result<[Vec<Chunk>; TABLES.len()], ParquetErr
                 (next.0, next.1 - 1)
             };
             let Some(name) = TABLES.get(table) else {
-                return Ok::<(), ParquetError>(());
+                return Ok::<(), Infallible>(());
             };
-            if let Some(column) = trace.column(name, place) {
-                let (cells, gaps) = cells(&column.data);
-                let chunk = chunk::encode(&column.name, cells, gaps)?;
+            if let Some((column, values)) = trace.column(name, place) {
+                let chunk = chunk_of(column, &values);
                 let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
                 done.push((table, place, chunk));
                 continue;
@@ -156,54 +154,43 @@ fn encode(trace: &impl Columns) -> Result<[Vec<Chunk>; TABLES.len()], ParquetErr
                 *next = (table + 1, 0);
             }
         }
-    })?;
+    });
+    let Ok(()) = encoded;
     let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
     done.sort_by_key(|(table, place, _)| (*table, *place));
     let mut tables = [const { Vec::new() }; TABLES.len()];
     for (table, _, chunk) in done {
         tables[table].push(chunk);
     }
-    Ok(tables)
+    tables
 }
 
-/// The cells of a column in the narrowest type that holds every value as it is, and whether there are gaps.
-fn cells(data: &Data) -> (Cells<'_>, bool) {
-    match data {
-        Data::Whole(values) => {
-            // A number is short if it is one of 32 bits above the least of them. No value is the least of 64 bits, and stays
-            // apart by the uppermost bit.
-            let raised = |value: i64| value.wrapping_sub(i64::from(i32::MIN)) as u64;
-            let all = values.iter().fold(0, |all, &value| all | raised(value));
-            let none = raised(NONE);
-            let gaps = all >= none && values.contains(&NONE);
-            let long = match all >> 32 {
-                0 => false,
-                _ if gaps && (all ^ none) >> 32 == 0 => {
-                    let there = |&value: &i64| value != NONE && raised(value) >> 32 != 0;
-                    values.iter().any(there)
-                }
-                _ => true,
-            };
-            match long {
-                false => (Cells::Short(values), gaps),
-                true => (Cells::Long(values), gaps),
-            }
+fn chunk_of(name: &str, values: &Values<'_>) -> Chunk {
+    match values {
+        Values::Short(values, gaps) => chunk::encode(name, Cells::Short(values), *gaps),
+        Values::Long(values, gaps) => chunk::encode(name, Cells::Long(values), *gaps),
+        Values::Single(values) => {
+            let gaps = values
+                .iter()
+                .fold(false, |gaps, value| gaps | value.is_nan());
+            chunk::encode(name, Cells::Single(values), gaps)
         }
-        Data::Real(values) => {
+        Values::Double(values) => {
             let (mut long, mut gaps) = (false, false);
-            for &value in values {
+            for &value in values.iter() {
                 let none = value.is_nan();
                 gaps |= none;
                 long |= !none & (f64::from(value as f32) != value);
             }
-            match long {
-                false => (Cells::Single(values), gaps),
-                true => (Cells::Double(values), gaps),
+            if long {
+                return chunk::encode(name, Cells::Double(values), gaps);
             }
+            let short: Vec<f32> = values.iter().map(|&value| value as f32).collect();
+            chunk::encode(name, Cells::Single(&short), gaps)
         }
-        Data::Word { codes, words } => {
+        Values::Words(codes, words) => {
             let list = List::Words(words);
-            (Cells::Listed { codes, list }, false)
+            chunk::encode(name, Cells::Listed { codes, list }, false)
         }
     }
 }
@@ -281,7 +268,7 @@ fn about_of(text: &str) -> Option<About> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use chappe_trace::Column;
+    use chappe_trace::{Column, Data, NONE};
 
     fn tables() -> Tables {
         let column = |name: &str, data| Column {

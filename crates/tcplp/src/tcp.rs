@@ -53,7 +53,7 @@ pub use config::{Config, KeepAlive, Local};
 pub use congestion::{Congestion, Few, NewReno, Unlimited};
 pub use flight::Sent;
 pub use flow::{Endpoint, Flow, PROTOCOL, Sum};
-pub use info::TcpInfo;
+pub use info::{Gauges, TcpInfo};
 pub use input::{Ecn, Verdict};
 pub use isn::Secret;
 pub use listen::{Heard, Listener};

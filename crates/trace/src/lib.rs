@@ -49,6 +49,7 @@
 //! powers are worked out again from the run's seed.
 
 mod bursts;
+mod decibels;
 mod event;
 mod label;
 mod recording;
@@ -61,4 +62,4 @@ mod unheard;
 pub use label::{Label, Labeller, carried, standard};
 pub use recording::{RECEPTIONS, Recording};
 pub use rows::{About, Frame, Link, NO_FRAME, NodeReading, Reception, Switch, Trace};
-pub use tables::{Column, Data, NONE, TABLES, Table, Tables};
+pub use tables::{Column, Data, NO_SHORT, NONE, TABLES, Table, Tables, Values};

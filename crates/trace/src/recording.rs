@@ -7,9 +7,10 @@ use chappe_sim::{
 };
 
 use crate::bursts::Bursts;
+use crate::decibels::Decibels;
 use crate::event::{Meeting, Sending};
 use crate::label::{Label, Labeller};
-use crate::resolve::{Decibels, Recorded, resolve};
+use crate::resolve::{Recorded, resolve};
 use crate::ring::Ring;
 use crate::rows::{About, Link, NodeReading, Reception, Switch, Trace};
 use crate::unheard::Unheard;
@@ -37,6 +38,8 @@ pub struct Recording {
     noise: Option<Power>,
     /// Whether frames are kept that no radio could have received.
     unheard: bool,
+    /// The newest frame, where identical ones add up at a receiver.
+    joint: Option<Box<Newest>>,
     end: AirTime,
     /// Octets and mode of the largest frame.
     largest: Option<(usize, Mode)>,
@@ -61,6 +64,7 @@ impl Recording {
             next_read: AirTime::ZERO,
             noise,
             unheard: false,
+            joint: profile.synchronous().map(|_| Box::default()),
             end: AirTime::ZERO,
             largest: None,
             labeller,
@@ -90,6 +94,31 @@ impl Recording {
             part,
             value,
         });
+    }
+
+    /// What stands for the octets of a frame that is sent, and of the one before, if they may add up: they begin nearly together. 0 where no
+    /// other frame is near.
+    fn content(&mut self, frame: &Sent<'_>) -> u32 {
+        let Some(newest) = &self.joint else {
+            return 0;
+        };
+        let near = frame.at.saturating_since(newest.at) <= NEAR;
+        if near {
+            self.settle();
+        }
+        if let Some(newest) = &mut self.joint {
+            newest.keep(frame.at, frame.psdu, !near);
+        }
+        if near { content(frame.psdu) } else { 0 }
+    }
+
+    /// Notes what stands for the octets of the newest frame, if that is still to be done.
+    fn settle(&mut self) {
+        if let (Some(newest), Some(sent)) = (&mut self.joint, self.sent.newest_mut())
+            && std::mem::take(&mut newest.open)
+        {
+            sent.content = content(&newest.psdu[..newest.octets]);
+        }
     }
 
     /// Takes note of an interferer: a transmitter beyond the nodes.
@@ -163,19 +192,52 @@ impl Recording {
     }
 }
 
+/// The newest frame, in case that the next one begins with it.
+#[derive(Clone, Debug)]
+struct Newest {
+    at: AirTime,
+    psdu: [u8; 128],
+    octets: usize,
+    /// Whether nothing stands for its octets yet.
+    open: bool,
+}
+
+/// Frames that begin further apart do not add up anywhere: the simulator's window of 8 us, and the time over 100 km.
+const NEAR: Duration = Duration::from_micros(400);
+
+impl Default for Newest {
+    fn default() -> Newest {
+        Newest {
+            at: AirTime::ZERO,
+            psdu: [0; 128],
+            octets: 0,
+            open: false,
+        }
+    }
+}
+
+impl Newest {
+    fn keep(&mut self, at: AirTime, psdu: &[u8], open: bool) {
+        // Frames of 802.15.4 have 127 octets at most.
+        self.octets = psdu.len().min(self.psdu.len());
+        self.psdu[..self.octets].copy_from_slice(&psdu[..self.octets]);
+        (self.at, self.open) = (at, open);
+    }
+}
+
 /// The times on the air of frames at their receivers, in nanoseconds: 4 s at most.
 fn airtimes(met: &[Meeting]) -> Vec<u32> {
-    // The next one is mostly the same frame at another receiver.
-    let mut last: Option<(u32, Mode, u32)> = None;
-    let each = met.iter().map(|meeting| match last {
-        Some((octets, mode, airtime)) if (octets, mode) == (meeting.octets, meeting.mode) => {
-            airtime
+    // Frames have few sizes, so they are mostly found where the last one of such a size is.
+    const KEPT: usize = 32;
+    let none = (u32::MAX, Mode::long(Rate::Dsss1), 0);
+    let mut known = [none; KEPT];
+    let each = met.iter().map(|meeting| {
+        let known = &mut known[meeting.octets as usize % KEPT];
+        if (known.0, known.1) != (meeting.octets, meeting.mode) {
+            let airtime = meeting.mode.airtime(meeting.octets as usize);
+            *known = (meeting.octets, meeting.mode, airtime.nanos() as u32);
         }
-        _ => {
-            let airtime = meeting.mode.airtime(meeting.octets as usize).nanos() as u32;
-            last = Some((meeting.octets, meeting.mode, airtime));
-            airtime
-        }
+        known.2
     });
     each.collect()
 }
@@ -194,7 +256,7 @@ fn links(medium: &Medium, largest: Option<(usize, Mode)>) -> Vec<Link> {
         let to = medium.hearers(from).map(|to| Link {
             from: from as u32,
             to: to as u32,
-            delivery: medium.prr(from, to, mode, octets) as f32,
+            delivery: medium.prr_about(from, to, mode, octets) as f32,
         });
         let mut own: Vec<Link> = to.filter(|link| link.delivery >= 0.01).collect();
         own.sort_by(|a, b| b.delivery.total_cmp(&a.delivery));
@@ -306,6 +368,7 @@ impl Recorder for Recording {
     #[inline]
     fn sent(&mut self, frame: &Sent<'_>) {
         let octets = octets(frame.psdu, frame.mode);
+        let content = self.content(frame);
         self.end = self.end.max(frame.at);
         if self.largest.is_none_or(|(most, _)| octets > most) {
             self.largest = Some((octets, frame.mode));
@@ -315,11 +378,7 @@ impl Recorder for Recording {
             number: frame.number as u32,
             at: frame.at,
             airtime: frame.mode.airtime(octets),
-            content: match frame.mode.rate {
-                // Only 802.15.4 radios add up identical frames.
-                Rate::Oqpsk250 => content(frame.psdu),
-                _ => 0,
-            },
+            content,
             octets: octets as u32,
             channel: frame.channel,
             label: (self.labeller)(frame.mode.rate, frame.psdu),
@@ -328,6 +387,7 @@ impl Recorder for Recording {
 
     fn interfered(&mut self, burst: &Interference, receivers: Receivers<'_>) {
         let (from, number) = (burst.from as u32, burst.number as u32);
+        self.settle();
         self.end = self.end.max(burst.at);
         if burst.from >= self.about.nodes {
             self.meet(burst);

@@ -4,6 +4,7 @@
 use chappe_core::Duration;
 use chappe_sim::{AirTime, Loss, Power};
 
+use crate::decibels::Decibels;
 use crate::event::{Burst, Meeting, Sending};
 use crate::rows::NO_FRAME;
 use crate::unheard::Unheard;
@@ -263,8 +264,9 @@ struct Signals {
     present: [Vec<Signal>; 2],
     /// The first burst that has not begun.
     next: usize,
-    /// No present signal ends before.
+    /// No present signal ends before, and none ends after.
     soonest: AirTime,
+    latest: AirTime,
     own: Vec<(u32, AirTime, AirTime)>,
 }
 
@@ -276,6 +278,7 @@ impl Default for Signals {
             present: [Vec::new(), Vec::new()],
             next: 0,
             soonest: NEVER,
+            latest: AirTime::ZERO,
             own: Vec::new(),
         }
     }
@@ -310,6 +313,7 @@ impl Signals {
         let mut begin = |present: &mut Vec<Signal>, signal: Signal| {
             if signal.end > start {
                 self.soonest = self.soonest.min(signal.end);
+                self.latest = self.latest.max(signal.end);
                 present.push(signal);
             }
         };
@@ -325,6 +329,26 @@ impl Signals {
             begin(bursts, *signal);
             self.next += 1;
         }
+    }
+
+    /// Whether the meeting at `place` has the air to itself from its start to its end, as most have: then it is passed as well.
+    #[inline(always)]
+    fn passes_alone(&mut self, place: u32, own: &Signal, air: &Air<'_>) -> bool {
+        if self.heard != place || self.latest > own.start {
+            return false;
+        }
+        let after = air.after[place as usize];
+        let next = air.recorded.meetings.get(after as usize);
+        let burst = self.bursts.get(self.next);
+        if next.is_some_and(|next| next.started <= own.end)
+            || burst.is_some_and(|burst| burst.start <= own.end)
+        {
+            return false;
+        }
+        self.heard = after;
+        self.present.iter_mut().for_each(Vec::clear);
+        self.soonest = NEVER;
+        true
     }
 
     /// Gives `take` the signals that were met and are present up to `until`, but the meeting `own`.
@@ -360,6 +384,18 @@ impl Signals {
             _ => {}
         }
         let own = air.signal(place);
+        // What was there at the end comes from the simulator and holds signals that are not recorded; what was there
+        // before is known from those that are.
+        let others = meeting.others.zeptowatts() as f64;
+        let blames = matches!(
+            meeting.outcome,
+            Err(Loss::Collision | Loss::Captured | Loss::PreambleMissed)
+        );
+        if !blames && self.passes_alone(place, &own, air) {
+            let ratio = air.noise.map(|noise| own.power / (noise + others));
+            let sinr_db = ratio.map_or(f32::NAN, |ratio| desk.decibels.of(ratio) as f32);
+            return found(NO_FRAME, sinr_db);
+        }
         // A frame that was lost at its beginning is judged by what was there then.
         let until = meeting.at.max(own.start).min(own.end);
         self.pass((own.start, until), air);
@@ -370,19 +406,12 @@ impl Signals {
                 && own.start.saturating_since(other.start) <= ALLIED
                 && content == air.content(air.frame(other))
         };
-        // What was there at the end comes from the simulator and holds signals that are not recorded; what was there
-        // before is known from those that are.
-        let others = meeting.others.zeptowatts() as f64;
         let mut sum = Sum::new(own.start);
         self.others((place, until), |other| {
             if !allied(other) {
                 sum.add(other);
             }
         });
-        let blames = matches!(
-            meeting.outcome,
-            Err(Loss::Collision | Loss::Captured | Loss::PreambleMissed)
-        );
         let mut most = sum.power;
         let mut culprit = NO_FRAME;
         // One by one only where it matters which they are, or when.
@@ -477,38 +506,6 @@ fn peak(signals: &[Signal], start: AirTime) -> f64 {
     };
     let begins = signals.iter().map(|signal| signal.start.max(start));
     begins.map(at).fold(0.0, f64::max)
-}
-
-/// Decibels that were worked out before, since powers and ratios repeat: a logarithm takes as long as all else of a row.
-#[derive(Debug)]
-pub(crate) struct Decibels(Vec<(u64, f64)>);
-
-impl Decibels {
-    /// Ratios that are kept, as a power of two: those of a few hundred links that meet.
-    const KEPT: u32 = 13;
-
-    pub(crate) fn new() -> Decibels {
-        Decibels(vec![(1f64.to_bits(), 0.0); 1 << Decibels::KEPT])
-    }
-
-    #[inline]
-    fn of(&mut self, ratio: f64) -> f64 {
-        let bits = ratio.to_bits();
-        // The product's upper bits depend on all bits of the ratio.
-        let slot = bits.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - Decibels::KEPT);
-        let known = &mut self.0[slot as usize];
-        if known.0 != bits {
-            *known = (bits, 10.0 * ratio.log10());
-        }
-        known.1
-    }
-
-    /// A power as dBm; none at all is minus infinity.
-    #[inline]
-    pub(crate) fn dbm(&mut self, power: Power) -> f32 {
-        // One milliwatt is 10^18 zeptowatts.
-        (self.of(power.zeptowatts() as f64) - 180.0) as f32
-    }
 }
 
 #[cfg(test)]

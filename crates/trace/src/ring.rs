@@ -59,6 +59,15 @@ impl<T> Ring<T> {
         self.dropped
     }
 
+    /// The row that was pushed last.
+    pub(crate) fn newest_mut(&mut self) -> Option<&mut T> {
+        let place = self
+            .oldest
+            .checked_sub(1)
+            .unwrap_or(self.rows.len().checked_sub(1)?);
+        self.rows.get_mut(place)
+    }
+
     /// The rows as they lie in memory.
     pub(crate) fn rows(&self) -> &[T] {
         &self.rows
@@ -97,6 +106,7 @@ mod tests {
             (0..count).for_each(|row| ring.push(row));
             let dropped = ring.dropped() as usize;
             assert_eq!(dropped, count.saturating_sub(LIMIT));
+            assert_eq!(ring.newest_mut().copied(), count.checked_sub(1));
             let placed: Vec<usize> = (ring.places().iter())
                 .map(|&place| ring.rows()[place as usize])
                 .collect();

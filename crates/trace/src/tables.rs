@@ -1,10 +1,11 @@
 //! A trace as tables of named columns: what stands on disk and what `chappe view` shows.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 use chappe_sim::{Switched, Value};
 
-use crate::rows::{About, NO_FRAME, Trace};
+use crate::rows::{About, NO_FRAME, NodeReading, Trace};
 
 /// No value in a column of whole numbers.
 pub const NONE: i64 = i64::MIN;
@@ -114,28 +115,31 @@ impl Data {
 
     /// Words as they come, numbered by their first use.
     pub fn of_words<'w>(each: impl Iterator<Item = &'w str>) -> Data {
-        let mut places: HashMap<&str, u32> = HashMap::new();
-        let mut words = Vec::new();
-        // Names of kinds and causes stand in few places of memory, where they are found without hashing.
-        let mut met: Vec<(&str, u32)> = Vec::new();
-        let codes = each.map(|word| {
-            if let Some((_, code)) = met.iter().find(|(known, _)| std::ptr::eq(*known, word)) {
-                return *code;
-            }
-            let code = *places.entry(word).or_insert_with(|| {
-                words.push(word.to_string());
-                words.len() as u32 - 1
-            });
-            if met.len() < FEW {
-                met.push((word, code));
-            }
-            code
-        });
-        Data::Word {
-            codes: codes.collect(),
-            words,
-        }
+        let (codes, words) = numbered(each);
+        Data::Word { codes, words }
     }
+}
+
+/// Words numbered by their first use: the number of each, and the list of them.
+fn numbered<'w>(each: impl Iterator<Item = &'w str>) -> (Vec<u32>, Vec<String>) {
+    let mut places: HashMap<&str, u32> = HashMap::new();
+    let mut words = Vec::new();
+    // Names of kinds and causes stand in few places of memory, where they are found without hashing.
+    let mut met: Vec<(&str, u32)> = Vec::new();
+    let codes = each.map(|word| {
+        if let Some((_, code)) = met.iter().find(|(known, _)| std::ptr::eq(*known, word)) {
+            return *code;
+        }
+        let code = *places.entry(word).or_insert_with(|| {
+            words.push(word.to_string());
+            words.len() as u32 - 1
+        });
+        if met.len() < FEW {
+            met.push((word, code));
+        }
+        code
+    });
+    (codes.collect(), words)
 }
 
 impl Tables {
@@ -145,36 +149,121 @@ impl Tables {
     }
 }
 
-fn whole<T>(name: &str, rows: &[T], value: impl Fn(&T) -> i64) -> Column {
-    Column {
-        name: name.into(),
-        data: Data::Whole(rows.iter().map(value).collect()),
+/// A column as rows give it, in the narrowest type that holds every value: what is written. Where `gaps` is set [`NONE`] and [`NO_SHORT`] stand
+/// for no value; NaN always does.
+#[derive(Clone, Debug)]
+pub enum Values<'a> {
+    /// Whole numbers of 32 bits, and whether there are gaps.
+    Short(Vec<i32>, bool),
+    /// Whole numbers of 64 bits, and whether there are gaps.
+    Long(Cow<'a, [i64]>, bool),
+    /// Numbers of 32 bits.
+    Single(Vec<f32>),
+    /// Numbers of 64 bits.
+    Double(Cow<'a, [f64]>),
+    /// Words, as places in a list.
+    Words(Cow<'a, [u32]>, Cow<'a, [String]>),
+}
+
+/// No value among whole numbers of 32 bits.
+pub const NO_SHORT: i32 = i32::MIN;
+
+/// Numbers that no row lacks. Those above 31 bits are rare.
+fn numbers<T>(rows: &[T], value: impl Fn(&T) -> u32) -> Values<'static> {
+    optional(rows, |row| Some(value(row)))
+}
+
+/// Numbers that rows may lack.
+#[inline(always)]
+fn optional<T>(rows: &[T], value: impl Fn(&T) -> Option<u32>) -> Values<'static> {
+    let (mut all, mut gaps) = (0, false);
+    let short = rows.iter().map(|row| match value(row) {
+        Some(value) => {
+            all |= value;
+            value as i32
+        }
+        None => {
+            gaps = true;
+            NO_SHORT
+        }
+    });
+    let short = short.collect();
+    if i32::try_from(all).is_ok() {
+        return Values::Short(short, gaps);
+    }
+    let long = rows.iter().map(|row| value(row).map_or(NONE, i64::from));
+    Values::Long(long.collect(), gaps)
+}
+
+/// Times in nanoseconds: of short runs they are short.
+fn times<T>(rows: &[T], value: impl Fn(&T) -> u64) -> Values<'static> {
+    let mut all = 0;
+    let long = rows.iter().map(|row| {
+        all |= value(row);
+        value(row) as i64
+    });
+    let long: Cow<'_, [i64]> = long.collect();
+    match i32::try_from(all) {
+        Ok(_) => Values::Short(long.iter().map(|&value| value as i32).collect(), false),
+        Err(_) => Values::Long(long, false),
     }
 }
 
-fn real<T>(name: &str, rows: &[T], value: impl Fn(&T) -> f64) -> Column {
-    Column {
-        name: name.into(),
-        data: Data::Real(rows.iter().map(value).collect()),
+fn singles<T>(rows: &[T], value: impl Fn(&T) -> f32) -> Values<'static> {
+    Values::Single(rows.iter().map(value).collect())
+}
+
+fn words<'w, T>(rows: &'w [T], value: impl Fn(&'w T) -> &'w str) -> Values<'static> {
+    let (codes, words) = numbered(rows.iter().map(value));
+    Values::Words(codes.into(), words.into())
+}
+
+/// The row of a frame, unless there is none.
+fn row_of(place: u32) -> Option<u32> {
+    (place != NO_FRAME).then_some(place)
+}
+
+impl Values<'_> {
+    /// The same in the types of [`Data`].
+    fn into_data(self) -> Data {
+        match self {
+            Values::Short(values, _) => {
+                let wide = |&value: &i32| match value {
+                    NO_SHORT => NONE,
+                    value => value.into(),
+                };
+                Data::Whole(values.iter().map(wide).collect())
+            }
+            Values::Long(values, _) => Data::Whole(values.into_owned()),
+            Values::Single(values) => Data::Real(values.into_iter().map(f64::from).collect()),
+            Values::Double(values) => Data::Real(values.into_owned()),
+            Values::Words(codes, words) => Data::Word {
+                codes: codes.into_owned(),
+                words: words.into_owned(),
+            },
+        }
     }
 }
 
-fn words<'w, T>(name: &str, rows: &'w [T], value: impl Fn(&'w T) -> &'w str) -> Column {
-    Column {
-        name: name.into(),
-        data: Data::of_words(rows.iter().map(value)),
-    }
-}
-
-fn optional(value: Option<impl Into<i64>>) -> i64 {
-    value.map_or(NONE, Into::into)
-}
-
-fn frame(place: u32) -> i64 {
-    if place == NO_FRAME {
-        NONE
-    } else {
-        place.into()
+impl Data {
+    /// The same in the narrowest types.
+    pub fn values(&self) -> Values<'_> {
+        match self {
+            Data::Whole(values) => {
+                let gaps = values.contains(&NONE);
+                // The least of 32 bits would stand for no value.
+                let narrow = |&value: &i64| match value {
+                    NONE => Some(NO_SHORT),
+                    value => i32::try_from(value).ok().filter(|&it| it != NO_SHORT),
+                };
+                match values.iter().map(narrow).collect() {
+                    Some(short) => Values::Short(short, gaps),
+                    None => Values::Long(values.into(), gaps),
+                }
+            }
+            Data::Real(values) => Values::Double(values.into()),
+            Data::Word { codes, words } => Values::Words(codes.into(), words.into()),
+        }
     }
 }
 
@@ -196,91 +285,110 @@ impl Trace {
 
     /// One column of the table of this name; `None` behind the last one. All tables together take as much memory as the rows.
     pub fn column(&self, table: &str, place: usize) -> Option<Column> {
+        let (name, values) = self.values(table, place)?;
+        Some(Column {
+            name: name.into(),
+            data: values.into_data(),
+        })
+    }
+
+    /// The same in the narrowest types: its name and its values.
+    pub fn values(&self, table: &str, place: usize) -> Option<(&'static str, Values<'static>)> {
         match table {
-            "frames" => self.frame_column(place),
-            "receptions" => self.reception_column(place),
-            "switches" => self.switch_column(place),
-            "readings" => self.reading_column(place),
-            "links" => self.link_column(place),
+            "frames" => self.frame_values(place),
+            "receptions" => self.reception_values(place),
+            "switches" => self.switch_values(place),
+            "readings" => self.reading_values(place),
+            "links" => self.link_values(place),
             _ => None,
         }
     }
 
-    fn frame_column(&self, place: usize) -> Option<Column> {
-        let rows = &self.frames;
+    fn frame_values(&self, place: usize) -> Option<(&'static str, Values<'static>)> {
+        let rows = &self.frames[..];
         Some(match place {
-            0 => whole("node", rows, |row| row.node.into()),
-            1 => whole("number", rows, |row| row.number.into()),
-            2 => whole("start_ns", rows, |row| row.start.nanos() as i64),
-            3 => whole("airtime_ns", rows, |row| row.airtime.nanos() as i64),
-            4 => whole("octets", rows, |row| row.octets.into()),
-            5 => whole("channel", rows, |row| row.channel.into()),
-            6 => words("kind", rows, |row| row.label.kind),
-            7 => whole("to", rows, |row| optional(row.label.to)),
-            8 => whole("part", rows, |row| optional(row.label.part)),
-            9 => whole("packet", rows, |row| optional(row.label.number)),
+            0 => ("node", numbers(rows, |row| row.node)),
+            1 => ("number", numbers(rows, |row| row.number)),
+            2 => ("start_ns", times(rows, |row| row.start.nanos())),
+            3 => ("airtime_ns", times(rows, |row| row.airtime.nanos())),
+            4 => ("octets", numbers(rows, |row| row.octets)),
+            5 => ("channel", numbers(rows, |row| row.channel.into())),
+            6 => ("kind", words(rows, |row| row.label.kind)),
+            7 => ("to", optional(rows, |row| row.label.to.map(u32::from))),
+            8 => ("part", optional(rows, |row| row.label.part)),
+            9 => ("packet", optional(rows, |row| row.label.number)),
             _ => return None,
         })
     }
 
-    fn reception_column(&self, place: usize) -> Option<Column> {
-        let rows = &self.receptions;
+    fn reception_values(&self, place: usize) -> Option<(&'static str, Values<'static>)> {
+        let rows = &self.receptions[..];
         Some(match place {
-            0 => whole("frame", rows, |row| frame(row.frame)),
-            1 => whole("node", rows, |row| row.node.into()),
-            2 => whole("from", rows, |row| row.from.into()),
-            3 => whole("start_ns", rows, |row| row.start.nanos() as i64),
-            4 => whole("known_ns", rows, |row| row.at.nanos() as i64),
-            5 => real("power_dbm", rows, |row| row.power_dbm.into()),
-            6 => real("sinr_db", rows, |row| row.sinr_db.into()),
-            7 => words("outcome", rows, |row| match row.outcome {
-                Ok(()) => "received",
-                Err(why) => why.name(),
-            }),
-            8 => whole("culprit", rows, |row| frame(row.culprit)),
+            0 => ("frame", optional(rows, |row| row_of(row.frame))),
+            1 => ("node", numbers(rows, |row| row.node)),
+            2 => ("from", numbers(rows, |row| row.from)),
+            3 => ("start_ns", times(rows, |row| row.start.nanos())),
+            4 => ("known_ns", times(rows, |row| row.at.nanos())),
+            5 => ("power_dbm", singles(rows, |row| row.power_dbm)),
+            6 => ("sinr_db", singles(rows, |row| row.sinr_db)),
+            7 => (
+                "outcome",
+                words(rows, |row| match row.outcome {
+                    Ok(()) => "received",
+                    Err(why) => why.name(),
+                }),
+            ),
+            8 => ("culprit", optional(rows, |row| row_of(row.culprit))),
             _ => return None,
         })
     }
 
-    fn switch_column(&self, place: usize) -> Option<Column> {
-        let rows = &self.switches;
+    fn switch_values(&self, place: usize) -> Option<(&'static str, Values<'static>)> {
+        let rows = &self.switches[..];
         Some(match place {
-            0 => whole("at_ns", rows, |row| row.at.nanos() as i64),
-            1 => whole("node", rows, |row| row.node.into()),
-            2 => words("to", rows, |row| match row.to {
-                Switched::On => "on",
-                Switched::Asleep => "asleep",
-                Switched::Down => "down",
-            }),
+            0 => ("at_ns", times(rows, |row| row.at.nanos())),
+            1 => ("node", numbers(rows, |row| row.node)),
+            2 => (
+                "to",
+                words(rows, |row| match row.to {
+                    Switched::On => "on",
+                    Switched::Asleep => "asleep",
+                    Switched::Down => "down",
+                }),
+            ),
             _ => return None,
         })
     }
 
-    fn reading_column(&self, place: usize) -> Option<Column> {
-        let rows = &self.readings;
+    fn reading_values(&self, place: usize) -> Option<(&'static str, Values<'static>)> {
+        let rows = &self.readings[..];
+        let number = |row: &NodeReading| match row.value {
+            Value::Number(value) => value,
+            Value::Word(_) => f64::NAN,
+        };
         Some(match place {
-            0 => whole("at_ns", rows, |row| row.at.nanos() as i64),
-            1 => whole("node", rows, |row| row.node.into()),
-            2 => words("name", rows, |row| row.name),
-            3 => whole("part", rows, |row| row.part.into()),
-            4 => real("value", rows, |row| match row.value {
-                Value::Number(value) => value,
-                Value::Word(_) => f64::NAN,
-            }),
-            5 => words("word", rows, |row| match row.value {
-                Value::Number(_) => "",
-                Value::Word(word) => word,
-            }),
+            0 => ("at_ns", times(rows, |row| row.at.nanos())),
+            1 => ("node", numbers(rows, |row| row.node)),
+            2 => ("name", words(rows, |row| row.name)),
+            3 => ("part", numbers(rows, |row| row.part)),
+            4 => ("value", Values::Double(rows.iter().map(number).collect())),
+            5 => (
+                "word",
+                words(rows, |row| match row.value {
+                    Value::Number(_) => "",
+                    Value::Word(word) => word,
+                }),
+            ),
             _ => return None,
         })
     }
 
-    fn link_column(&self, place: usize) -> Option<Column> {
-        let rows = &self.links;
+    fn link_values(&self, place: usize) -> Option<(&'static str, Values<'static>)> {
+        let rows = &self.links[..];
         Some(match place {
-            0 => whole("from", rows, |row| row.from.into()),
-            1 => whole("to", rows, |row| row.to.into()),
-            2 => real("delivery", rows, |row| row.delivery.into()),
+            0 => ("from", numbers(rows, |row| row.from)),
+            1 => ("to", numbers(rows, |row| row.to)),
+            2 => ("delivery", singles(rows, |row| row.delivery)),
             _ => return None,
         })
     }

@@ -5,6 +5,7 @@
 
 mod border;
 mod cast;
+mod emu;
 pub mod frames;
 mod link;
 mod mesh;
@@ -31,7 +32,7 @@ const CHANGES: usize = 4096;
 /// One answer of a daemon.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Sighting {
-    /// `cast`, `link`, `mesh` or `border`.
+    /// `cast`, `link`, `mesh`, `border` or `emu`.
     pub daemon: &'static str,
     /// What distinguishes it from others of its kind.
     pub title: String,
@@ -76,6 +77,7 @@ impl Sighting {
         match json.get("daemon").and_then(Value::as_str) {
             Some("cast") => cast::read(&json),
             Some("border") => border::read(&json),
+            Some("emu") => emu::read(&json),
             _ if json.get("peers").is_some() => link::read(&json),
             _ if json.get("routes").is_some() => mesh::read(&json),
             _ => None,
@@ -96,6 +98,19 @@ impl Sighting {
             part,
             value,
         });
+    }
+
+    /// Links as `border` and `emu` list them, by the places of their nodes.
+    fn link(&mut self, json: &Value) {
+        for link in each(json, "links") {
+            let end = |key| number(link, key).map(|node| node as usize);
+            if let (Some(from), Some(to), Some(share)) =
+                (end("from"), end("to"), number(link, "delivery"))
+                && from.max(to) < self.nodes.len()
+            {
+                self.links.push((from, to, share));
+            }
+        }
     }
 
     /// Every number of a JSON object that `is` accepts, as a counter or a gauge.

@@ -1,7 +1,6 @@
 //! `chappe border`: a border router in front of a simulated low-power network, for real programs.
 
 mod desk;
-mod film;
 mod options;
 
 use std::io::Write;
@@ -21,12 +20,12 @@ use chappe_sys::namespace::{self, NetworkNamespace};
 use chappe_sys::{Signal, process};
 use serde::Serialize;
 
+use crate::command::film::Film;
 use crate::door;
 use crate::failure::{ENVIRONMENT, Failure, INTERRUPTED};
 use crate::terminal::{self, Stream};
 
 use desk::Desk;
-use film::Film;
 pub use options::Border;
 use options::{Action, Exec, Report};
 

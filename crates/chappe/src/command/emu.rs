@@ -2,6 +2,7 @@
 
 mod cast;
 mod check;
+mod desk;
 mod exec;
 mod live;
 mod record;
@@ -43,13 +44,13 @@ pub fn run(options: &Emu) -> Result<u8, Failure> {
     }
     let emulation = Emulation::new(&plan, asked(options))?;
     let node = node_of(&options.node, emulation.nodes())?;
-    let film = match &options.pcap {
+    let capture = match &options.pcap {
         Some(path) => {
             Capture::create(path, emulation.nodes()).map_err(|error| unwritable(path, &error))?
         }
         None => Capture::default(),
     };
-    let mut live = Live::start(&emulation, film, options.quiet)?;
+    let mut live = Live::start(&emulation, capture, options.quiet)?;
     if options.command.is_empty() {
         if !options.json {
             terminal::print(&report::places(&emulation, live.record.pid))?;
@@ -93,7 +94,7 @@ fn finish(
     signal: Option<Signal>,
 ) -> Result<u8, Failure> {
     let report = Report::of(emulation, &mut live.emulator, status);
-    let filmed = live.emulator.recorder_mut().finish();
+    let filmed = live.emulator.recorder_mut().capture.finish();
     // Remove the network before printing, which may fail.
     drop(live);
     if options.json {

@@ -5,6 +5,8 @@
 #![cfg(target_os = "linux")]
 
 use std::fs;
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
@@ -66,7 +68,12 @@ impl Place {
     }
 
     fn records(&self) -> usize {
-        fs::read_dir(self.0.join("chappe")).map_or(0, |entries| entries.count())
+        let entries = fs::read_dir(self.0.join("chappe")).into_iter().flatten();
+        let names = entries.flatten().map(|entry| entry.file_name());
+        // A socket may stand beside them.
+        names
+            .filter(|name| !name.to_string_lossy().ends_with(".sock"))
+            .count()
     }
 }
 
@@ -279,6 +286,71 @@ fn other_terminals_can_run_programs() {
     assert!(!sleeping.wait().unwrap().success());
     assert!(!exists(program));
     assert_eq!(place.records(), 0);
+}
+
+/// What an emulation answers to a question at the socket that `chappe view --live` finds.
+fn answer(place: &Place, emulation: &Child, question: &str) -> Value {
+    let name = format!("emu-{}.sock", emulation.id());
+    // Of root, or of another user.
+    let usual = [PathBuf::from("/run/chappe"), place.0.join("chappe")];
+    let socket = usual.map(|folder| folder.join(&name));
+    let socket = socket.iter().find(|path| path.exists()).expect("a socket");
+    let mut stream = UnixStream::connect(socket).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream
+        .write_all(format!("{question}\n").as_bytes())
+        .unwrap();
+    let mut said = String::new();
+    stream.read_to_string(&mut said).unwrap();
+    serde_json::from_str(&said).unwrap_or_else(|error| panic!("{error}: {said}"))
+}
+
+/// A page sees an emulation while it runs: its nodes and links at once, and its frames from the first question on. The socket goes with it.
+#[test]
+fn a_running_emulation_tells_what_is_on_its_air() {
+    let place = Place::new("view");
+    let Some(emulation) = background(&place) else {
+        return;
+    };
+    let status = answer(&place, &emulation, "status json");
+    assert_eq!(status["daemon"], "emu", "{status}");
+    assert_eq!(status["nodes"].as_array().unwrap().len(), 4, "{status}");
+    let links = status["links"].as_array().unwrap();
+    let good = |link: &&Value| link["from"] == 0 && link["to"] == 1;
+    assert_eq!(links.iter().filter(good).count(), 1, "{status}");
+    let begun = answer(&place, &emulation, "frames json");
+    assert!(begun["tables"]["frames"].is_object(), "{begun}");
+    let ping = [
+        "exec",
+        "0",
+        "--",
+        "ping",
+        "-c",
+        "2",
+        "-i",
+        "0.2",
+        "10.17.0.2",
+    ];
+    let output = place.command(&ping).output().unwrap();
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let frames = answer(&place, &emulation, "frames json");
+    let of = |table: &str, column: &str, key: &str| {
+        let values = &frames["tables"][table][column][key];
+        values
+            .as_array()
+            .unwrap_or_else(|| panic!("{frames}"))
+            .len()
+    };
+    assert!(of("frames", "node", "whole") >= 4, "{frames}");
+    assert!(of("receptions", "outcome", "codes") >= 4, "{frames}");
+    let told = Command::new("kill")
+        .arg(emulation.id().to_string())
+        .status();
+    assert!(told.unwrap().success());
+    let id = emulation.id();
+    assert_eq!(emulation.wait_with_output().unwrap().status.code(), Some(0));
+    let left = |folder: &Path| folder.join(format!("emu-{id}.sock")).exists();
+    assert!(!left(Path::new("/run/chappe")) && !left(&place.0.join("chappe")));
 }
 
 /// After kill -9 the namespaces and the program are gone with the process; the next emulation ends the background

@@ -64,10 +64,12 @@ impl<T: Recorder> Recorder for Record<T> {
         pass!(self, to => to.wants_unheard())
     }
 
+    #[inline]
     fn sent(&mut self, frame: &Sent<'_>) {
         pass!(self, to => to.sent(frame));
     }
 
+    #[inline]
     fn heard(&mut self, frame: &Heard<'_>) {
         pass!(self, to => to.heard(frame));
     }

@@ -70,7 +70,47 @@ pub struct TcpInfo {
     pub counters: Counters,
 }
 
+/// What changes from moment to moment, in few steps: for readings at short intervals. As in [`TcpInfo`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Gauges {
+    /// The state, as RFC 9293 names it.
+    pub state: State,
+    /// The next sequence number to be sent.
+    pub sequence: u32,
+    /// Sent and not acknowledged: FlightSize.
+    pub in_flight: u32,
+    /// The congestion window, cwnd.
+    pub cwnd: u32,
+    /// The peer's receive window: SND.WND.
+    pub send_window: u32,
+    /// Smoothed round-trip time; zero if not measured.
+    pub srtt: Duration,
+    /// The mean deviation of round-trip times.
+    pub rttvar: Duration,
+    /// Doublings of the timeout in force.
+    pub backoff: u8,
+}
+
 impl<C: Congestion> Socket<'_, C> {
+    /// The values of [`info`](Self::info) that need no walk over what is in flight.
+    pub fn gauges(&self) -> Gauges {
+        Gauges {
+            state: self.state,
+            sequence: self.snd_nxt.bits(),
+            in_flight: self.snd_nxt.since(self.flight.una()),
+            cwnd: self.window.cwnd,
+            send_window: self.snd_wnd(),
+            srtt: Duration::from_micros(self.rtt.smoothed().into()),
+            rttvar: Duration::from_micros(self.rtt.deviation().into()),
+            backoff: self.backoff,
+        }
+    }
+
+    /// The retransmission timeout, back-off included. It follows from the values of [`gauges`](Self::gauges).
+    pub fn rto(&self) -> Duration {
+        self.timeout()
+    }
+
     /// Takes a snapshot. Walks the flight table four times: for tools, not for hot paths.
     pub fn info(&self) -> TcpInfo {
         let span = |micros: u32| Duration::from_micros(u64::from(micros));

@@ -26,17 +26,8 @@ pub fn read(json: &Value) -> Option<Sighting> {
             _ => Some(Amount::Counter(value)),
         });
     }
-    let nodes = seen.nodes.len();
-    for link in each(json, "links") {
-        let end = |key| number(link, key).map(|node| node as usize);
-        if let (Some(from), Some(to), Some(share)) =
-            (end("from"), end("to"), number(link, "delivery"))
-            && from.max(to) < nodes
-        {
-            seen.links.push((from, to, share));
-        }
-    }
-    if nodes > 0 {
+    seen.link(json);
+    if !seen.nodes.is_empty() {
         for key in ["gateway", "lost"] {
             let counters = json.get(key).unwrap_or(&Value::Null);
             seen.hold_all(0, counters, |_, value| Some(Amount::Counter(value)));

@@ -159,6 +159,27 @@ fn members_and_motes_are_shown() {
         (border.nodes.len(), &border.links[..]),
         (2, &[(0, 1, 0.9)][..])
     );
+    let emu = Sighting::read(
+        r#"{"daemon":"emu","scenario":"x","seed":1,"lateness":{"p99_s":0.001},"air":{"frames":9,"lost":{"collision":2}},
+        "nodes":[{"node":0,"address":"10.17.0.1","retries":3,"lost":{"queue_full":1}},{"node":1}],
+        "links":[{"from":1,"to":0,"delivery":0.8},{"from":2,"to":0,"delivery":1}]}"#,
+    )
+    .unwrap();
+    assert_eq!((emu.nodes.len(), &emu.links[..]), (2, &[(1, 0, 0.8)][..]));
+    for (name, value) in [
+        ("frames", Amount::Counter(9.0)),
+        ("collision", Amount::Counter(2.0)),
+        ("retries", Amount::Counter(3.0)),
+        ("queue_full", Amount::Counter(1.0)),
+        ("late_p99_s", Amount::Gauge(0.001)),
+    ] {
+        let held = emu.values.iter().find(|held| held.name == name);
+        assert_eq!(
+            held.map(|held| (held.node, &held.value)),
+            Some((0, &value)),
+            "{name}"
+        );
+    }
 }
 
 /// Goal: another program's answer, or a broken one, is no daemon and no panic.
@@ -179,6 +200,7 @@ fn strange_answers_are_refused() {
     for answer in [
         r#"{"daemon":"cast","node":1,"members":[1,"x",{"node":"y"}],"links":[{"from":1}],"counters":[]}"#,
         r#"{"daemon":"border","nodes":[{"node":0}],"links":[{"from":-1,"to":1e300,"delivery":"x"}]}"#,
+        r#"{"daemon":"emu","nodes":[{"node":0,"lost":[]}],"links":[{"from":0}],"air":1,"lateness":"x"}"#,
         r#"{"node":1,"routes":[{}],"neighbours":[{"node":2,"from":"x"}]}"#,
     ] {
         let mut history = History::default();

@@ -2,15 +2,14 @@
 
 use std::os::fd::AsFd;
 use std::sync::Arc;
-use std::sync::mpsc::Sender;
 
 use chappe_border::Status;
 use chappe_lab_tcplp::live::LiveNetwork;
-use chappe_sim::{AirTime, Medium};
-use chappe_view::live::frames;
+use chappe_sim::AirTime;
 use serde_json::{Value, json};
 
 use super::Running;
+use crate::command::film::Air;
 use crate::door::{Bound, Door};
 use crate::failure::Failure;
 
@@ -21,9 +20,8 @@ const BELL: u32 = 1;
 pub struct Desk {
     door: Option<Door>,
     scenario: String,
-    seed: u64,
     links: Value,
-    medium: Arc<Medium>,
+    air: Air,
 }
 
 impl Desk {
@@ -46,9 +44,12 @@ impl Desk {
         Ok(Desk {
             door,
             scenario: live.title.clone(),
-            seed: live.seed,
             links: links.collect(),
-            medium: Arc::new(live.medium.clone()),
+            air: Air {
+                medium: Arc::new(live.medium.clone()),
+                seed: live.seed,
+                labeller: chappe_lab_tcplp::label,
+            },
         })
     }
 
@@ -58,7 +59,9 @@ impl Desk {
             let text = match request.question.as_str() {
                 "status json" => format!("{}\n", self.status(border)),
                 "frames json" => {
-                    self.hand_over(border, request.answer);
+                    let now = AirTime::from_nanos(border.clock().now().nanos());
+                    let film = border.recorder_mut();
+                    film.hand_over(now, &self.air, request.answer);
                     continue;
                 }
                 _ => "unknown request: write status json or frames json\n".to_owned(),
@@ -68,27 +71,12 @@ impl Desk {
         }
     }
 
-    /// Answers with the newest frames. Who destroyed what is worked out by a thread: the network must not wait for that.
-    fn hand_over(&self, border: &mut Running, answer: Sender<String>) {
-        let now = border.clock().now().nanos();
-        let look = AirTime::from_nanos(now);
-        let newest = border
-            .recorder_mut()
-            .look(look, &self.medium, chappe_lab_tcplp::label);
-        let (medium, seed) = (self.medium.clone(), self.seed);
-        std::thread::spawn(move || {
-            let trace = newest.finish(&medium, |about| about.seed = seed);
-            // The client may have gone.
-            let _ = answer.send(frames::write(&trace.tables(), now) + "\n");
-        });
-    }
-
     fn status(&self, border: &Running) -> Value {
         let mut status = serde_json::to_value(Status::of(border)).unwrap_or_default();
         if let Some(members) = status.as_object_mut() {
             members.insert("daemon".into(), "border".into());
             members.insert("scenario".into(), self.scenario.clone().into());
-            members.insert("seed".into(), self.seed.into());
+            members.insert("seed".into(), self.air.seed.into());
             members.insert("links".into(), self.links.clone());
         }
         status

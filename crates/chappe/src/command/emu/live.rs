@@ -8,7 +8,10 @@ use chappe_emu::{Emulator, Ending, Network};
 use chappe_lab_emu::{Capture, Emulation, Station};
 use chappe_sys::{Signal, namespace, process};
 
+use super::desk::Desk;
 use super::record::{Folder, Kept, Record};
+use crate::command::film::Film;
+use crate::door;
 use crate::failure::Failure;
 use crate::terminal;
 
@@ -16,14 +19,21 @@ use crate::terminal;
 pub struct Live {
     /// Dropped first: its programs must not outlive the network.
     pub record: Kept,
-    pub emulator: Emulator<Station, Capture>,
+    pub emulator: Running,
+    desk: Desk,
 }
+
+/// The emulated network of [`Live`].
+pub type Running = Emulator<Station, Film>;
+
+/// The token of the program that ends an emulation.
+const CHILD: u64 = 0;
 
 /// Grace time between the signal to a program and its end by force.
 const GRACE: Duration = Duration::from_secs(2);
 
 impl Live {
-    pub fn start(emulation: &Emulation, film: Capture, quiet: bool) -> Result<Live, Failure> {
+    pub fn start(emulation: &Emulation, capture: Capture, quiet: bool) -> Result<Live, Failure> {
         let folder = Folder::open()?;
         let (programs, records) = folder.clean();
         if records > 0 {
@@ -34,14 +44,17 @@ impl Live {
         let record = Record::of(emulation)?;
         // The emulation also works without it; its lateness shows how well.
         let preferred = process::prefer();
+        // Before the namespaces: inside there is no right to write where the socket stands. It is no reason to fail.
+        let bound = door::bind_usual(&format!("emu-{}.sock", std::process::id())).ok();
         namespace::isolate_by_any_means()?;
         let network = Network::make(&emulation.hosts(), emulation.shape())?;
         let namespaces = (0..network.len()).filter_map(|node| network.host(node));
         let namespaces = namespaces
             .map(|namespace| namespace.as_fd().as_raw_fd())
             .collect();
-        let simulator = emulation.simulator(film)?;
-        let emulator = Emulator::new(simulator, network)?;
+        let simulator = emulation.simulator(Film::new(capture))?;
+        let mut emulator = Emulator::new(simulator, network)?;
+        let desk = Desk::open(&mut emulator, emulation, bound)?;
         let record = folder.keep(record.with_namespaces(namespaces))?;
         if preferred.is_err() {
             terminal::remark(
@@ -49,7 +62,11 @@ impl Live {
                 "no real-time priority (only root can have it): keep the machine idle",
             );
         }
-        Ok(Live { record, emulator })
+        Ok(Live {
+            record,
+            emulator,
+            desk,
+        })
     }
 
     /// Runs until SIGINT or SIGTERM.
@@ -58,6 +75,7 @@ impl Live {
             if let Ending::Signal(signal) = self.emulator.run(None)? {
                 return Ok(signal);
             }
+            self.desk.answer(&mut self.emulator);
         }
     }
 
@@ -69,11 +87,12 @@ impl Live {
     ) -> Result<(ExitStatus, Option<Signal>), Failure> {
         let mut child = self.spawn(command, node)?;
         let end = process::watch(&child)?;
-        self.emulator.watch(end.as_fd(), 0)?;
+        self.emulator.watch(end.as_fd(), CHILD as u32)?;
         let (mut asked, mut limit) = (None, None);
         loop {
             match self.emulator.run(limit)? {
-                Ending::Watched(_) => break,
+                Ending::Watched(CHILD) => break,
+                Ending::Watched(_) => self.desk.answer(&mut self.emulator),
                 Ending::Signal(signal) if asked.is_none() => {
                     process::tell(&child, signal)?;
                     asked = Some(signal);
@@ -92,7 +111,13 @@ impl Live {
     /// Emulates for `time`; true if SIGINT or SIGTERM arrives meanwhile.
     pub fn pass(&mut self, time: Duration) -> Result<bool, Failure> {
         let end = self.emulator.clock().now() + time;
-        Ok(matches!(self.emulator.run(Some(end))?, Ending::Signal(_)))
+        loop {
+            match self.emulator.run(Some(end))? {
+                Ending::Signal(_) => return Ok(true),
+                Ending::Time => return Ok(false),
+                Ending::Watched(_) => self.desk.answer(&mut self.emulator),
+            }
+        }
     }
 
     /// Starts a program in `node`. It ends with this process at the latest.

@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 
 use chappe_core::{Address, Instant};
-use chappe_emu::{BridgeCounters, Emulator, INTERFACE, Lateness};
+use chappe_emu::{BridgeCounters, INTERFACE, Lateness};
 use chappe_figures::table::{Table, count};
-use chappe_lab_emu::{Capture, Emulation, Station};
+use chappe_lab_emu::Emulation;
 use serde::Serialize;
 
+use super::live::Running;
 use crate::terminal::{self, Stream};
 
 /// The report, in the layout of `--json`.
@@ -63,11 +64,7 @@ struct Air {
 }
 
 impl Report {
-    pub fn of(
-        emulation: &Emulation,
-        emulator: &mut Emulator<Station, Capture>,
-        exit_code: Option<u8>,
-    ) -> Report {
+    pub fn of(emulation: &Emulation, emulator: &mut Running, exit_code: Option<u8>) -> Report {
         let bridges = emulator.bridges();
         let node = |(node, bridge): (usize, &BridgeCounters)| {
             self::node(emulation, emulator, node, bridge)
@@ -159,12 +156,7 @@ impl Late {
     }
 }
 
-fn node(
-    emulation: &Emulation,
-    emulator: &Emulator<Station, Capture>,
-    node: usize,
-    bridge: &BridgeCounters,
-) -> Node {
+fn node(emulation: &Emulation, emulator: &Running, node: usize, bridge: &BridgeCounters) -> Node {
     let lost = bridge.lost;
     let lost = [
         ("queue_full", lost.queue_full),

@@ -140,7 +140,8 @@ fn ask(path: &Path) -> io::Result<Sighting> {
     let mut seen = Sighting::read(&answer).ok_or_else(|| {
         io::Error::new(ErrorKind::InvalidData, "no daemon of Chappe answers there")
     })?;
-    if seen.daemon == "border" {
+    // Their air is simulated.
+    if matches!(seen.daemon, "border" | "emu") {
         // One of a version before says that it knows no such question.
         let answer = door::ask(path, "frames json").ok();
         seen.frames = answer.and_then(|answer| Frames::read(&answer));

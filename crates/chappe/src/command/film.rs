@@ -1,14 +1,26 @@
-//! What a border router records of its air: a capture file, and the newest frames while a page shows them.
+//! What a network in real time records of its simulated air: a capture file, and the newest frames while a page shows them.
+
+use std::sync::Arc;
+use std::sync::mpsc::Sender;
 
 use chappe_core::Duration;
 use chappe_lab_emu::Capture;
 use chappe_sim::{AirTime, Heard, Interference, Medium, Receivers, Recorder, Sent, Switched};
 use chappe_trace::{Labeller, Recording};
+use chappe_view::live::frames;
 
 /// Receptions that are kept for a page: half a minute of a busy network of a few motes.
 const RECEPTIONS: usize = 1 << 13;
 /// No page is open any more if none has asked for this long.
 const PATIENCE: Duration = Duration::from_secs(10);
+
+/// What frames are on, and what tells them apart.
+#[derive(Clone, Debug)]
+pub struct Air {
+    pub medium: Arc<Medium>,
+    pub seed: u64,
+    pub labeller: Labeller,
+}
 
 /// A capture, and the newest frames.
 #[derive(Debug, Default)]
@@ -27,12 +39,18 @@ impl Film {
         }
     }
 
-    /// A page asks at `now`: a copy of what is recorded, from which frames and causes can be worked out elsewhere. The first question
-    /// begins the recording.
-    pub fn look(&mut self, now: AirTime, medium: &Medium, labeller: Labeller) -> Recording {
+    /// A page asks at `now` of a run on `air` for the newest frames. The first question begins the recording. Who destroyed what is worked
+    /// out by a thread: the network must not wait for that.
+    pub fn hand_over(&mut self, now: AirTime, air: &Air, answer: Sender<String>) {
         self.until = now + PATIENCE;
-        let begin = || Box::new(Recording::new(medium, RECEPTIONS, labeller));
-        (**self.newest.get_or_insert_with(begin)).clone()
+        let begin = || Box::new(Recording::new(&air.medium, RECEPTIONS, air.labeller));
+        let newest = (**self.newest.get_or_insert_with(begin)).clone();
+        let Air { medium, seed, .. } = air.clone();
+        std::thread::spawn(move || {
+            let trace = newest.finish(&medium, |about| about.seed = seed);
+            // The client may have gone.
+            let _ = answer.send(frames::write(&trace.tables(), now.nanos()) + "\n");
+        });
     }
 }
 
