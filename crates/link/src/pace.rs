@@ -21,7 +21,7 @@ use chappe_wildnet::gilbert::Channel;
 
 use bursts::Bursts;
 use found::Found;
-pub(crate) use found::{Look, Sight};
+pub(crate) use found::Sight;
 use losses::Losses;
 
 /// A step: frames may leave together if they are not further ahead of the pace than this. Linux's TCP paces in the same
@@ -203,9 +203,8 @@ impl Pace {
         (self.used, self.held) = (true, true);
     }
 
-    /// Adjusts the pace, once per round trip, to what a report says. `reordering`: how long frames may be overtaken. Returns what a pace
-    /// that is found has seen.
-    pub fn judge(&mut self, now: Instant, sight: &Sight, reordering: Duration) -> Look {
+    /// Adjusts the pace, once per round trip, to what a report says. `reordering`: how long frames may be overtaken.
+    pub fn judge(&mut self, now: Instant, sight: &Sight, reordering: Duration) {
         self.bursts.judge(now, sight, &mut self.losses);
         // Frames that are overtaken count as in flight until they must have come, and all until a report is read.
         self.spread = match reordering > Duration::ZERO {
@@ -222,15 +221,14 @@ impl Pace {
             // Reports count the link's frames; on the medium a frame has more octets.
             let share = self.sent.0 as f64 / self.sent.1.max(1) as f64;
             let sent = (self.sent.0, self.held);
-            let look = (self.found).judge(now, sight, sent, (share, &mut self.losses));
-            if look.is_some() {
+            if (self.found).judge(now, sight, sent, (share, &mut self.losses)) {
                 self.held = false;
                 self.bunch = self.bunch.mul_f64(BUNCH_KEPT);
             }
-            return look.unwrap_or(Look::Other);
+            return;
         }
         if now.saturating_since(self.judged_at) < sight.smoothed.max(ROUND_LEAST) {
-            return Look::Other;
+            return;
         }
         self.judged_at = now;
         self.bunch = self.bunch.mul_f64(BUNCH_KEPT);
@@ -238,7 +236,6 @@ impl Pace {
         // On a long path what is changed shows late: smaller steps, or the share swings.
         let gained = (GAINED / sight.smoothed.as_secs_f64().max(1e-3)).min(1.0);
         self.judge_share(standing, sight.right, gained);
-        Look::Other
     }
 
     /// Notes what a report says without drawing conclusions: this end has stood still.

@@ -18,7 +18,7 @@ use chappe_sys::Endpoint;
 use chappe_wildnet::{Config, ConfigError, FLOWS, Link, Memory, PATHS, Report, SERVICES, Service};
 
 use crate::classify::Net;
-use crate::pace::{Look, Sight};
+use crate::pace::Sight;
 use crate::packing::{JOINED, JOINED_MAX, PACKET_MAX, Packer, Queues, Unpacker, longest};
 
 /// The configuration of a peer.
@@ -618,18 +618,10 @@ impl Peer {
         let measured = report
             .rtt_latest
             .is_some_and(|(_, at)| at > self.resumed_at);
-        if !measured {
+        match measured {
+            true => own.pace.judge(now, &sight, report.reordering),
             // Nothing has been measured since this end stood still.
-            own.pace.skip(now, &sight);
-            return;
-        }
-        let look = own.pace.judge(now, &sight, report.reordering);
-        self.link.select(path);
-        match look {
-            Look::Clear => self.link.mark_losses(),
-            // What the queue dropped is not the channel's: no repairs for it.
-            Look::Emptied => self.link.forget_losses(),
-            Look::Other => {}
+            false => own.pace.skip(now, &sight),
         }
     }
 

@@ -31,17 +31,6 @@ pub struct Estimate {
     lost_in_runs: f64,
     totals: Totals,
     changes: u32,
-    /// What was known at the last mark.
-    marked: Option<Counts>,
-}
-
-/// What a channel is estimated from.
-#[derive(Clone, Copy, Debug)]
-struct Counts {
-    bins: [(u32, u32); BINS],
-    filled: usize,
-    runs: f64,
-    lost_in_runs: f64,
 }
 
 /// Totals of one direction since the link began.
@@ -67,7 +56,6 @@ impl Default for Estimate {
             lost_in_runs: 0.0,
             totals: Totals::default(),
             changes: 0,
-            marked: None,
         }
     }
 }
@@ -136,26 +124,6 @@ impl Estimate {
             *open = (0, 0);
         }
         self.filled = (self.filled + 1).min(BINS - 1);
-    }
-
-    /// Marks what is known of the channel.
-    pub fn mark(&mut self) {
-        self.marked = Some(Counts {
-            bins: self.bins,
-            filled: self.filled,
-            runs: self.runs,
-            lost_in_runs: self.lost_in_runs,
-        });
-    }
-
-    /// Goes back to what was known at the mark, if there was one: a full queue has dropped frames since. Totals stay.
-    pub fn go_back(&mut self) {
-        let Some(known) = self.marked.take() else {
-            return;
-        };
-        (self.bins, self.filled) = (known.bins, known.filled);
-        (self.runs, self.lost_in_runs) = (known.runs, known.lost_in_runs);
-        self.changes = self.changes.wrapping_add(1);
     }
 
     /// The present estimate of the channel; without losses as long as nothing was counted.
@@ -353,28 +321,6 @@ mod tests {
         );
         assert!(down.loss() < 0.15, "{}", down.loss());
         assert!(down.changes() >= 2);
-    }
-
-    /// What a queue drops after a mark changes nothing of the estimate once it goes back there, but for the totals. Without a mark it stays.
-    #[test]
-    fn losses_since_a_mark_are_forgotten() {
-        let mut estimate = run(&[(0.02, 1.1, 20)], false);
-        let (known, totals) = (estimate.channel(), estimate.totals());
-        estimate.mark();
-        let ack = Ack {
-            highest: totals.highest.wrapping_add(100),
-            received: totals.received as u16 + 40,
-            runs: totals.runs as u16 + 1,
-            ..Counter::default().ack()
-        };
-        estimate.on_ack(&ack, 1);
-        estimate.close_bin(true, false);
-        assert!(estimate.loss() > 0.1);
-        estimate.go_back();
-        assert_eq!(estimate.channel(), known);
-        assert_eq!(estimate.totals().lost, totals.lost + 60);
-        estimate.go_back();
-        assert_eq!(estimate.channel(), known);
     }
 
     /// Goal: with bins of three frames, as 40 ms hold at 1 Mbit/s, a steady channel that loses in bursts is hardly ever taken for a changed

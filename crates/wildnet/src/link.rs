@@ -469,16 +469,6 @@ impl Link {
         }
     }
 
-    /// Marks what is known of the losses of the selected path, while its queue surely drops nothing.
-    pub fn mark_losses(&mut self) {
-        self.sender.estimate_mut().mark();
-    }
-
-    /// Forgets the losses of the selected path since the mark: its queue was full.
-    pub fn forget_losses(&mut self) {
-        self.sender.estimate_mut().go_back();
-    }
-
     /// Notes that the peer has started over, known by other means than its frames.
     pub fn peer_restarted(&mut self) {
         self.sender.counters.peer_restarts += 1;

@@ -248,10 +248,6 @@ impl Sender {
         self.conditions.estimate()
     }
 
-    pub(crate) fn estimate_mut(&mut self) -> &mut Estimate {
-        self.conditions.estimate_mut()
-    }
-
     pub fn round(&self) -> Duration {
         self.conditions.round()
     }

@@ -70,16 +70,6 @@ pub(crate) struct Sight {
     pub bursts: (Duration, Duration),
 }
 
-/// What a look at the path says of the losses so far.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Look {
-    /// The start goes on, and no queue stands: none of them is a queue's.
-    Clear,
-    /// The queue that ended the start has gone. Since the last clear look it may have overflowed.
-    Emptied,
-    Other,
-}
-
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Phase {
     /// Doubles; the delivered rate that was last a growth, and since when a pace that was used has not brought another one.
@@ -120,8 +110,6 @@ pub(crate) struct Found {
     /// What has become of the path's delay since the least round trip was measured.
     longer: (Duration, Duration),
     emptied_at: Instant,
-    /// Whether the start has ended, and what stood then has not gone yet.
-    overshot: bool,
 }
 
 impl Found {
@@ -146,7 +134,6 @@ impl Found {
             standing_at_cut: Duration::ZERO,
             longer: (Duration::ZERO, Duration::ZERO),
             emptied_at: Instant::ZERO,
-            overshot: false,
         }
     }
 
@@ -155,21 +142,21 @@ impl Found {
     }
 
     /// Takes a report. `sent`: octets sent so far, and whether the path was full in this round; `share`: octets on the medium for
-    /// one that is counted as passed. Returns what was seen if a round has ended.
+    /// one that is counted as passed. Returns whether a round has ended.
     pub fn judge(
         &mut self,
         now: Instant,
         sight: &Sight,
         sent: (u64, bool),
         (share, losses): (f64, &mut Losses),
-    ) -> Option<Look> {
+    ) -> bool {
         let least = self
             .round_least
             .map_or(sight.latest, |least| least.min(sight.latest));
         self.round_least = Some(least);
         // Not the smoothed one: a queue that grows fast would put off what ends it.
         if now.saturating_since(self.round_at) < self.look(sight) {
-            return None;
+            return false;
         }
         let (octets, since) = (sight.passed.0.wrapping_sub(self.passed.0), self.passed.1);
         let span = sight.passed.1.saturating_since(since).as_secs_f64();
@@ -209,21 +196,7 @@ impl Found {
             let heard = self.both.1 * 8.0 / self.both.2.max(1e-3);
             self.rate = self.rate.max(heard / THIN);
         }
-        Some(self.looked())
-    }
-
-    fn looked(&mut self) -> Look {
-        match self.phase {
-            Phase::Start(..) => {
-                self.overshot = true;
-                Look::Clear
-            }
-            Phase::Hold if self.overshot => {
-                self.overshot = false;
-                Look::Emptied
-            }
-            _ => Look::Other,
-        }
+        true
     }
 
     /// Whether hardly anything goes this way ([`THIN`]).
