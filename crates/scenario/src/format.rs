@@ -17,6 +17,8 @@ mod run;
 mod source;
 mod sweep;
 mod transfer;
+mod unclosed;
+mod wording;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -80,7 +80,7 @@ fn read<K: Any + DeserializeOwned + Serialize>(source: &Source) -> Result<Given,
 }
 
 /// The fields that a type asks for.
-fn names<K: DeserializeOwned>() -> &'static [&'static str] {
+pub(crate) fn names<K: DeserializeOwned>() -> &'static [&'static str] {
     let mut names: &[&str] = &[];
     // It never gives a value, so reading one fails.
     let _ = K::deserialize(Fields(&mut names));

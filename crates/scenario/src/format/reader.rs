@@ -18,7 +18,8 @@ use serde::forward_to_deserialize_any;
 use toml::Spanned;
 use toml::de::{DeArray, DeTable, DeValue};
 
-use crate::input::{InputError, telling};
+use super::wording::wording;
+use crate::input::InputError;
 
 /// The name by which a [`Located`](super::Located) value asks for its place.
 pub(super) const LOCATED: &str = "Located";
@@ -38,6 +39,10 @@ pub(super) struct Misread(Box<Why>);
 struct Why {
     message: String,
     span: Option<Range<usize>>,
+    /// The key of the value, if it has one.
+    key: Option<String>,
+    /// Whether the text is no TOML.
+    syntax: bool,
 }
 
 impl Misread {
@@ -49,19 +54,34 @@ impl Misread {
         self.0.span.clone()
     }
 
+    /// The key of the value that could not be read.
+    pub(super) fn key(&self) -> Option<&str> {
+        self.0.key.as_deref()
+    }
+
+    /// Whether the text is no TOML.
+    pub(super) fn is_syntax(&self) -> bool {
+        self.0.syntax
+    }
+
     /// The innermost value that is read has the best place.
     fn within(mut self, span: Range<usize>) -> Misread {
         self.0.span.get_or_insert(span);
         self
     }
 
+    /// The innermost value's key says what is wrong.
+    fn of_key(mut self, key: &str) -> Misread {
+        self.0.key.get_or_insert_with(|| key.to_owned());
+        self
+    }
+
     fn at(&self, from: &str, text: &Arc<str>) -> InputError {
-        // A quantity's error has the right form behind a separator.
-        let (message, help) = telling(self.message());
-        let mut error = InputError::new(from, message);
-        error.help = help.map(str::to_owned);
+        let words = wording(self, text, self.span().unwrap_or(0..0));
+        let mut error = InputError::new(from, words.message);
+        error.help = words.help;
         match self.span() {
-            Some(span) => error.at(text, span, "here"),
+            Some(_) => error.at(text, words.span, words.label),
             None => error,
         }
     }
@@ -70,8 +90,12 @@ impl Misread {
 impl From<toml::de::Error> for Misread {
     fn from(error: toml::de::Error) -> Misread {
         let message = error.message().to_string();
-        let span = error.span();
-        Misread(Box::new(Why { message, span }))
+        Misread(Box::new(Why {
+            message,
+            span: error.span(),
+            key: None,
+            syntax: true,
+        }))
     }
 }
 
@@ -81,6 +105,8 @@ impl Error for Misread {
         Misread(Box::new(Why {
             message,
             span: None,
+            key: None,
+            syntax: false,
         }))
     }
 }
@@ -292,6 +318,7 @@ impl<'de> SeqAccess<'de> for Items<'de> {
 /// The keys of a table and their values.
 struct Entries<'de> {
     rest: IntoIter<(Spanned<Cow<'de, str>>, Node<'de>)>,
+    key: String,
     value: Option<Node<'de>>,
 }
 
@@ -303,6 +330,7 @@ impl<'de> Entries<'de> {
             .collect();
         Entries {
             rest: entries.into_iter(),
+            key: String::new(),
             value: None,
         }
     }
@@ -310,6 +338,7 @@ impl<'de> Entries<'de> {
     fn step(&mut self) -> Option<Spanned<Cow<'de, str>>> {
         let (key, value) = self.rest.next()?;
         self.value = Some(value);
+        self.key = key.get_ref().to_string();
         Some(key)
     }
 }
@@ -331,7 +360,9 @@ impl<'de> MapAccess<'de> for Entries<'de> {
 
     fn next_value_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<S::Value, Misread> {
         let value = self.value.take();
-        seed.deserialize(value.ok_or_else(|| Misread::custom("a value before its key"))?)
+        let value = value.ok_or_else(|| Misread::custom("a value before its key"))?;
+        let read = seed.deserialize(value);
+        read.map_err(|why: Misread| why.of_key(&self.key))
     }
 
     fn size_hint(&self) -> Option<usize> {
@@ -465,12 +496,12 @@ mod tests {
         for (text, message, at) in [
             (
                 "whole = 300",
-                "invalid value: integer `300`, expected u8",
+                "found `300`, expected a whole number from 0 to 255",
                 "300",
             ),
             (
                 "whole = 'x'",
-                "invalid type: string \"x\", expected u8",
+                "found \"x\", expected a whole number from 0 to 255",
                 "'x'",
             ),
             (
@@ -485,7 +516,7 @@ mod tests {
             ),
             (
                 "whole = 1\nchoice = 'other'",
-                "unknown variant `other`, expected `plain` or `held`",
+                "unknown name `other`",
                 "'other'",
             ),
             (
@@ -505,12 +536,12 @@ mod tests {
             ),
             (
                 "whole = 1\nwords = { a = 1 }",
-                "invalid type: integer `1`, expected a string",
+                "found `1`, expected a text in quotes",
                 "1",
             ),
             (
                 "whole = 1\n[[inner]]\nwhole = true",
-                "invalid type: boolean `true`, expected u8",
+                "found `true`, expected a whole number from 0 to 255",
                 "true",
             ),
         ] {
@@ -524,9 +555,9 @@ mod tests {
         }
         let unknown = table("whole = 1\nwohle = 2").unwrap_err();
         assert_eq!(unknown.line_column(), Some((2, 1)));
-        assert!(unknown.message.starts_with("unknown field `wohle`"));
+        assert!(unknown.message.starts_with("unknown key `wohle`"));
         let missing = table("whole = 1\n[[inner]]\nreal = 1").unwrap_err();
-        assert_eq!(missing.message, "missing field `whole`");
+        assert_eq!(missing.message, "the key `whole` is missing");
         assert_eq!(missing.line_column().unwrap().0, 2);
         assert_eq!(table("whole = \n").unwrap_err().line_column().unwrap().0, 1);
     }
