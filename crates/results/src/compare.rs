@@ -225,11 +225,12 @@ pub fn is_of_program(warning: &str) -> bool {
 
 fn warnings(a: &Document, b: &Document) -> Vec<String> {
     let mut warnings = Vec::new();
-    if a.dirty && b.dirty && a.commit == b.commit {
+    let unknown = a.dirty && b.dirty && a.commit == b.commit;
+    if unknown {
         warnings.push(MAY_DIFFER.into());
     }
     for (name, document) in [("A", a), ("B", b)] {
-        if document.dirty {
+        if document.dirty && !unknown {
             warnings.push(format!("{name} {CHANGED} {}", document.commit));
         }
         if document.interrupted {

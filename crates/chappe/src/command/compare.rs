@@ -186,11 +186,12 @@ fn notes(beside: &[Beside<'_>]) -> String {
         }
     }
     let lines = notes.iter().map(|(warning, letters)| {
-        let letters = match letters.len() {
-            many if many == beside.len() && many > 1 => "all".to_string(),
-            _ => letters.join(", "),
-        };
-        format!("note ({letters}): {warning}\n")
+        // A comparison calls its own two results A and B.
+        match (warning.starts_with("A "), warning.strip_prefix("B ")) {
+            (true, _) => format!("note: {warning}\n"),
+            (false, Some(rest)) => format!("note ({}): {rest}\n", letters.join(", ")),
+            (false, None) => format!("note (A and {}): {warning}\n", letters.join(", ")),
+        }
     });
     match notes.is_empty() {
         true => String::new(),
