@@ -378,7 +378,7 @@ fn ending(plan: &Plan, document: &Document) -> String {
         Some(limit) if longest >= limit => format!("{after}: that is `run.limit`\n"),
         Some(_) => format!("{after}, before `run.limit`: no node that was up waited for more\n"),
         None => format!(
-            "{after}: nothing had arrived for minutes, or it took 300 times the least possible time; `run.limit` sets another end\n"
+            "{after}: nothing was left to do, nothing had arrived for minutes, or 300 times the least possible time was over; `run.limit` sets another end\n"
         ),
     }
 }
