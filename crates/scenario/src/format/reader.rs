@@ -19,7 +19,7 @@ use toml::Spanned;
 use toml::de::{DeArray, DeTable, DeValue};
 
 use super::wording::wording;
-use crate::input::InputError;
+use crate::input::{InputError, told};
 
 /// The name by which a [`Located`](super::Located) value asks for its place.
 pub(super) const LOCATED: &str = "Located";
@@ -220,6 +220,12 @@ impl<'de> Node<'de> {
                     name: name.into_inner(),
                     holds: Some(value),
                 })
+            }
+            // `--set protocol.links=true` gives no name, but a truth value.
+            Plain::Truth(truth) if names.contains(&truth.to_string().as_str()) => {
+                let names = format!("expected one of the names {}", names.join(", "));
+                let help = format!("quotes make a name of it: '\"{truth}\"'");
+                Err(Misread::custom(told(names, help)))
             }
             _ => Err(Misread::custom(format_args!(
                 "expected one of the names {}",

@@ -14,7 +14,7 @@ pub(super) struct Open {
 const QUOTES: [&str; 4] = ["\"\"\"", "'''", "\"", "'"];
 
 impl Open {
-    /// What it opens.
+    /// What the mark opens: a list, a table or a text.
     pub fn what(self) -> &'static str {
         match self.mark {
             "[" => "list",
