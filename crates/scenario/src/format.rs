@@ -9,6 +9,7 @@ mod fault;
 mod flow;
 mod located;
 mod mac;
+mod misread;
 mod network;
 mod protocol;
 mod radio;

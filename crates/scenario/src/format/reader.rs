@@ -4,7 +4,6 @@
 //! [`Located`](super::Located) once more: 0.4 MB of a program. Here all of them are one [`Node`], so a type is compiled once.
 
 use std::borrow::Cow;
-use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 use std::vec::IntoIter;
@@ -18,6 +17,7 @@ use serde::forward_to_deserialize_any;
 use toml::Spanned;
 use toml::de::{DeArray, DeTable, DeValue};
 
+use super::misread::Misread;
 use super::wording::wording;
 use crate::input::{InputError, told};
 
@@ -28,96 +28,19 @@ pub(super) const LOCATED: &str = "Located";
 pub fn read<T: DeserializeOwned>(from: &str, text: &Arc<str>) -> Result<T, InputError> {
     let root = DeTable::parse(text).map_err(Misread::from);
     let value = root.and_then(|root| T::deserialize(Node::from(root)));
-    value.map_err(|why| why.at(from, text))
+    value.map_err(|why| explained(&why, from, text))
 }
 
-/// Why a value could not be read, and where.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Misread(Box<Why>);
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Why {
-    message: String,
-    span: Option<Range<usize>>,
-    /// The key of the value, if it has one.
-    key: Option<String>,
-    /// Whether the text is no TOML.
-    syntax: bool,
-}
-
-impl Misread {
-    pub(super) fn message(&self) -> &str {
-        &self.0.message
-    }
-
-    pub(super) fn span(&self) -> Option<Range<usize>> {
-        self.0.span.clone()
-    }
-
-    /// The key of the value that could not be read.
-    pub(super) fn key(&self) -> Option<&str> {
-        self.0.key.as_deref()
-    }
-
-    /// Whether the text is no TOML.
-    pub(super) fn is_syntax(&self) -> bool {
-        self.0.syntax
-    }
-
-    /// The innermost value that is read has the best place.
-    fn within(mut self, span: Range<usize>) -> Misread {
-        self.0.span.get_or_insert(span);
-        self
-    }
-
-    /// The innermost value's key says what is wrong.
-    fn of_key(mut self, key: &str) -> Misread {
-        self.0.key.get_or_insert_with(|| key.to_owned());
-        self
-    }
-
-    fn at(&self, from: &str, text: &Arc<str>) -> InputError {
-        let words = wording(self, text, self.span().unwrap_or(0..0));
-        let mut error = InputError::new(from, words.message);
-        error.help = words.help;
-        match self.span() {
-            Some(_) => error.at(text, words.span, words.label),
-            None => error,
-        }
+/// The error about a text that is called `from`.
+fn explained(misread: &Misread, from: &str, text: &Arc<str>) -> InputError {
+    let words = wording(misread, text, misread.span().unwrap_or(0..0));
+    let mut error = InputError::new(from, words.message);
+    error.help = words.help;
+    match misread.span() {
+        Some(_) => error.at(text, words.span, words.label),
+        None => error,
     }
 }
-
-impl From<toml::de::Error> for Misread {
-    fn from(error: toml::de::Error) -> Misread {
-        let message = error.message().to_string();
-        Misread(Box::new(Why {
-            message,
-            span: error.span(),
-            key: None,
-            syntax: true,
-        }))
-    }
-}
-
-impl Error for Misread {
-    fn custom<T: fmt::Display>(message: T) -> Misread {
-        let message = message.to_string();
-        Misread(Box::new(Why {
-            message,
-            span: None,
-            key: None,
-            syntax: false,
-        }))
-    }
-}
-
-impl fmt::Display for Misread {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.message())
-    }
-}
-
-impl std::error::Error for Misread {}
 
 /// A value of the text and its place.
 pub(super) struct Node<'de> {

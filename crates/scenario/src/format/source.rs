@@ -15,13 +15,14 @@ use serde::de::DeserializeOwned;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::reader::{Misread, Node};
+use super::misread::Misread;
+use super::reader::Node;
 use super::wording::wording;
 use super::{
     FaultTable, FlowTable, MacTable, NetworkTable, RadioTable, RunTable, Scenario, TransferTable,
 };
+use crate::field_names::names;
 use crate::input::{InputError, read_limited, take_limited};
-use crate::keys::names;
 
 pub use nodes::NodeName;
 

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::reader::Misread;
+use super::misread::Misread;
 use super::unclosed::unclosed;
 use crate::input::telling;
 use crate::nearest::nearest;
