@@ -12,7 +12,7 @@ use clap::{Args, Parser, Subcommand};
 pub const DEMO_NETWORKS: u64 = 8;
 
 const AFTER: &str = "\
-Exit codes: 0 done, 1 a transfer or claim failed, 2 usage, 3 scenario or input, 4 environment,
+Exit codes: 0 done, 1 a transfer or claim failed, 2 usage, 3 scenario or input, 4 environment, \
 70 a defect of chappe, 130 interrupted (finished results are kept).
 
 Start with:  chappe demo";
@@ -139,17 +139,18 @@ pub struct Sim {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-VALUES are a list, `paper,more,improved`, or a range with both ends, `10..20 dBm/5` (A..B UNIT/STEP; the step is 1 if omitted). A
+VALUES are a list, `paper,more,improved`, or a range with both ends, `10..20 dBm/5` (A..B UNIT/STEP; the step is 1 if omitted). A \
 file may hold them in its table [sweep.grid], as `radio.tx_power = \"10..20 dBm/5\"`; options replace a key's values there.
 
-What is finished is kept in the folder: after Ctrl-C, a crash or a change of values, the same command makes only what is missing.
-DIR/cells holds a Parquet data set with a row for each receiver and a column for each swept key. Parts of an array job may share
-the folder, or their folders may be copied together; the same command without --shard then gives the table. Transfers that do not
+What is finished is kept in the folder: after Ctrl-C, a crash or a change of values, the same command makes only what is missing. \
+DIR/cells holds a Parquet data set with a row for each receiver and a column for each swept key. Parts of an array job may share \
+the folder, or their folders may be copied together; the same command without --shard then gives the table. Transfers that do not \
 finish are counted in the table; they are no failure of the sweep.
 
 Examples:
   chappe sweep mesh.toml --grid protocol.variant=paper,more,improved --seeds 1..20
-  chappe sweep mesh.toml --grid protocol.variant=paper,more --grid 'radio.tx_power=10..20 dBm/5' --reference protocol.variant=more
+  chappe sweep mesh.toml --grid protocol.variant=paper,more --reference protocol.variant=more
+  chappe sweep mesh.toml --grid 'radio.tx_power=10..20 dBm/5' --grid 'network.spacing=40 m,60 m'
   chappe sweep mesh.toml --out runs --shard $SLURM_ARRAY_TASK_ID/16")]
 pub struct Sweep {
     /// The scenario file; `chappe new` writes one.
@@ -207,7 +208,7 @@ fn parse_shard(text: &str) -> Result<Shard, String> {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Without names the command makes everything and ends with a page of claims: which statements of the papers are reproduced, which are
+Without names the command makes everything and ends with a page of claims: which statements of the papers are reproduced, which are \
 not and why, and which goals of ours are met. Figures are kept as they are finished: after Ctrl-C the same command goes on.
 
 Examples:
@@ -218,7 +219,7 @@ Examples:
   chappe lab pacifier figure7 --out figures
   chappe lab --out shared --shard $SLURM_ARRAY_TASK_ID/8")]
 pub struct Lab {
-    /// Papers (`pacifier`), or some figures and tables of one; default: all papers.
+    /// Papers (pacifier, dpclo, p3, wildnet, tcplp), or some figures and tables of one; default: all papers.
     pub names: Vec<String>,
     /// List the papers and their figures.
     #[arg(long)]
@@ -279,7 +280,7 @@ fn systems_with_a_template() -> PossibleValuesParser {
     args_conflicts_with_subcommands = true,
     subcommand_negates_reqs = true,
     after_help = "\
-Each node is a network namespace with one interface, radio0. The program's environment has CHAPPE_NODE (the
+Each node is a network namespace with one interface, radio0. The program's environment has CHAPPE_NODE (the \
 number of its node), CHAPPE_NODES (the number of nodes) and CHAPPE_NODE_0, CHAPPE_NODE_1, ... (their addresses).
 
 Examples:
@@ -344,7 +345,7 @@ pub enum EmuAction {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The simulator runs Pacifier alone; the emulator runs one process per node over the same radios. The second table shows
+The simulator runs Pacifier alone; the emulator runs one process per node over the same radios. The second table shows \
 what each additional task of a process costs. Exit code 1 if the goodputs differ by more than the tolerance.
 
 Example:  chappe emu cast examples/mesh-12.toml")]
@@ -388,7 +389,7 @@ pub struct EmuCast {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The simulator runs the same radios, MACs, queues and routes with a saturating sender and with a model of Linux's TCP; the
+The simulator runs the same radios, MACs, queues and routes with a saturating sender and with a model of Linux's TCP; the \
 emulator carries the kernel's own packets from iperf3. Exit code 1 if they differ by more than the tolerance.
 
 Example:  chappe emu check examples/line-3-hops.toml")]
@@ -448,9 +449,10 @@ pub struct EmuExec {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A result is the output of `chappe sim --json`, a folder that `sim --out` filled, the folder of a
-sweep (each cell is a result), or what `chappe lab` wrote (a file or its folder). The first one is
-the reference. Results that carry something else, or over another network, are refused.
+A result is the output of `chappe sim --json`, a folder that `sim --out` filled, the folder of a \
+sweep (each cell is a result), or what `chappe lab` wrote (a file or its folder). The first one is \
+the reference. Results that carry something else, or over another network, are refused, except \
+where a key differs that the sweep varies. \
 Exit code 0 if none is worse than the reference; of the lab's: if no claim is lost.
 
 Examples:
@@ -463,7 +465,7 @@ pub struct Compare {
     /// The results; the others are compared with the first one.
     #[arg(required = true, value_name = "RESULT")]
     pub results: Vec<PathBuf>,
-    /// Compare results that differ in what they carry, or over which network.
+    /// Compare results that differ in what they carry, or over which network, in keys that no sweep varies.
     #[arg(long)]
     pub force: bool,
     /// Print one JSON document instead of a table.

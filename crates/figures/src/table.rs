@@ -39,7 +39,8 @@ impl Table {
         self
     }
 
-    /// Adds a column of numbers. A narrow terminal omits columns of a higher `rank` first, and never those of rank 0.
+    /// Adds a column of numbers. A narrow terminal omits columns of a higher `rank` first, and never those of rank 0. An empty
+    /// column of a rank above 0 is not shown.
     pub fn numbers(mut self, title: &str, rank: u8) -> Table {
         self.columns.push(Column {
             title: title.into(),
@@ -96,8 +97,14 @@ impl Table {
                 .max()
                 .unwrap_or(0)
         };
-        let mut shown: Vec<(usize, usize)> =
-            (0..self.columns.len()).map(|i| (i, wide(i))).collect();
+        let says = |index: &usize| {
+            let empty = self.rows.iter().all(|row| row.cells[*index].is_empty());
+            self.columns[*index].rank == 0 || self.rows.is_empty() || !empty
+        };
+        let mut shown: Vec<(usize, usize)> = (0..self.columns.len())
+            .filter(says)
+            .map(|i| (i, wide(i)))
+            .collect();
         while shown.iter().map(|(_, w)| w + 2).sum::<usize>() > width {
             let worst = shown
                 .iter()

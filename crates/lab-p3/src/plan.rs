@@ -287,7 +287,14 @@ fn one_transfer(checked: &CheckedScenario<'_>) -> Result<(), InputError> {
     if count > 1 {
         let message = format!("P³ carries an object to one receiver, not to {count}");
         let error = check.at(receivers, "more than one", message);
-        return Err(error.help("for example receivers = [0], or receivers = 1"));
+        let source = transfer.source.as_ref().map(|source| **source);
+        let other = match &**receivers {
+            Receivers::Nodes(nodes) => nodes.iter().copied().find(|node| Some(*node) != source),
+            Receivers::Count(_) => (0..2).find(|node| Some(*node) != source),
+        };
+        let node = other.unwrap_or_default();
+        let help = format!("for example receivers = [{node}], or receivers = 1");
+        return Err(error.help(help));
     }
     Ok(())
 }

@@ -213,17 +213,25 @@ fn match_flows(a: &Run, b: &Run) -> Vec<(FlowKey, FlowPair)> {
     pairs.collect()
 }
 
+/// The warning about two programs that no commit tells apart.
+const MAY_DIFFER: &str = "both were made by changed programs of one commit, which may differ";
+/// The words before a commit in the warning about a program that is not that commit's.
+const CHANGED: &str = "was made by a program changed after commit";
+
+/// Whether a warning says that the programs may differ, which those of one sweep do not.
+pub fn is_of_program(warning: &str) -> bool {
+    warning == MAY_DIFFER || warning.contains(CHANGED)
+}
+
 fn warnings(a: &Document, b: &Document) -> Vec<String> {
     let mut warnings = Vec::new();
-    if a.dirty && b.dirty && a.commit == b.commit {
-        warnings.push("both were made by changed programs of one commit, which may differ".into());
+    let unknown = a.dirty && b.dirty && a.commit == b.commit;
+    if unknown {
+        warnings.push(MAY_DIFFER.into());
     }
     for (name, document) in [("A", a), ("B", b)] {
-        if document.dirty {
-            warnings.push(format!(
-                "{name} was made by a program changed after commit {}",
-                document.commit
-            ));
+        if document.dirty && !unknown {
+            warnings.push(format!("{name} {CHANGED} {}", document.commit));
         }
         if document.interrupted {
             warnings.push(format!(

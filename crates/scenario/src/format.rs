@@ -9,6 +9,7 @@ mod fault;
 mod flow;
 mod located;
 mod mac;
+mod misread;
 mod network;
 mod protocol;
 mod radio;
@@ -17,6 +18,8 @@ mod run;
 mod source;
 mod sweep;
 mod transfer;
+mod unclosed;
+mod wording;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

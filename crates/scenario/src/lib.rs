@@ -42,6 +42,7 @@
 //! **Architecture invariant:** this crate knows media and MACs, and no system by name.
 
 mod check;
+mod field_names;
 pub mod format;
 pub mod idle;
 pub mod import;

@@ -158,8 +158,9 @@ impl Plan {
         let Planned {
             topology,
             names,
-            notes,
+            mut notes,
         } = topology::plan(&scenario.network, system.radios, &check)?;
+        notes.extend(radio::note(&scenario.radio, system));
         check_node_count(&scenario, system, topology.nodes(), &check)?;
         refuse_motion(&scenario, (system, systems), &topology, &check)?;
         unused::refuse_radio(

@@ -22,16 +22,29 @@ pub trait Kind {
     const EXAMPLE: &'static str;
     /// Units and how much of the first one each of them is.
     const UNITS: &'static [(&'static str, f64)];
+    /// Units of which the first one is ten times the decimal logarithm, and how much of the least of them each one is.
+    const LINEAR: &'static [(&'static str, f64)];
+    /// The least value that is usual, in the first unit: a bare number is hardly meant in a unit that makes it less.
+    const USUAL: f64;
 }
 
 /// Units that are read, but never written.
 const READ_ONLY: [&str; 5] = ["cm", "h", "KiB", "MiB", "µs"];
 
+/// Powers that are not written as a logarithm, in milliwatts.
+const MILLIWATTS: [(&str, f64); 2] = [("mW", 1.0), ("W", 1e3)];
+
+/// The words before a bare number in an error's sentence.
+pub(crate) const BARE: &str = "found the bare number";
+
 /// A number of a certain kind, kept in the first of its units.
 pub struct Quantity<K>(f64, PhantomData<K>);
 
 macro_rules! kinds {
-    ($($(#[$doc:meta])* $alias:ident = $kind:ident, $name:literal, $example:literal, $units:expr;)*) => {$(
+    (@) => { &[] };
+    (@ $linear:expr) => { &$linear };
+    ($($(#[$doc:meta])* $alias:ident = $kind:ident, $name:literal, $example:literal, $units:expr
+        $(, linear $linear:expr)? $(, usual $usual:expr)?;)*) => {$(
         $(#[$doc])*
         pub type $alias = Quantity<$kind>;
 
@@ -42,6 +55,8 @@ macro_rules! kinds {
             const NAME: &'static str = $name;
             const EXAMPLE: &'static str = $example;
             const UNITS: &'static [(&'static str, f64)] = &$units;
+            const LINEAR: &'static [(&'static str, f64)] = kinds!(@ $($linear)?);
+            const USUAL: f64 = 0.0 $(+ $usual)?;
         }
     )*};
 }
@@ -53,18 +68,18 @@ kinds! {
     Time = TimeKind, "a time", "20 ms",
         [("s", 1.0), ("ms", 1e-3), ("us", 1e-6), ("µs", 1e-6), ("ns", 1e-9), ("min", 60.0), ("h", 3600.0)];
     /// A power relative to one milliwatt.
-    Power = PowerKind, "a power", "-91 dBm", [("dBm", 1.0)];
+    Power = PowerKind, "a power", "-91 dBm", [("dBm", 1.0)], linear MILLIWATTS;
     /// A ratio of powers in decibels.
     Ratio = RatioKind, "a ratio", "10 dB", [("dB", 1.0)];
     /// A rate, kept in bits per second.
     Rate = RateKind, "a bit rate", "2 Mbit/s",
-        [("bit/s", 1.0), ("kbit/s", 1e3), ("Mbit/s", 1e6), ("Gbit/s", 1e9)];
+        [("bit/s", 1.0), ("kbit/s", 1e3), ("Mbit/s", 1e6), ("Gbit/s", 1e9)], usual 1e5;
     /// A size, kept in octets.
     Size = SizeKind, "a size", "12 MB",
         [("B", 1.0), ("kB", 1e3), ("MB", 1e6), ("GB", 1e9), ("KiB", 1024.0), ("MiB", 1048576.0)];
     /// A frequency, kept in hertz.
     Frequency = FrequencyKind, "a frequency", "2.4 GHz",
-        [("Hz", 1.0), ("kHz", 1e3), ("MHz", 1e6), ("GHz", 1e9)];
+        [("Hz", 1.0), ("kHz", 1e3), ("MHz", 1e6), ("GHz", 1e9)], usual 1e8;
     /// A relative error of a clock.
     Drift = DriftKind, "a clock error", "40 ppm", [("ppm", 1.0)];
     /// A speed, kept in metres per second.
@@ -101,7 +116,16 @@ impl<K: Kind> Quantity<K> {
             ));
         };
         if unit.is_empty() {
-            return Err(Self::bare(number));
+            return Err(Self::bare(value));
+        }
+        if let Some((_, scale)) = K::LINEAR.iter().find(|(name, _)| *name == unit) {
+            return match decibels(value * scale) {
+                Some(value) => Ok(Quantity::new(value)),
+                None => Err(told(
+                    format!("{} must be above 0 {unit}", K::NAME),
+                    format!("such as \"{}\"", K::EXAMPLE),
+                )),
+            };
         }
         match K::UNITS.iter().find(|(name, _)| *name == unit) {
             Some((_, scale)) => Ok(Quantity::new(value * scale)),
@@ -115,24 +139,33 @@ impl<K: Kind> Quantity<K> {
         }
     }
 
-    fn bare(number: impl fmt::Display) -> String {
-        let (first, _) = K::UNITS[0];
+    fn bare(number: f64) -> String {
+        let mut usual = K::UNITS.iter();
+        let usual = usual.find(|(_, scale)| number.abs() * scale >= K::USUAL);
+        let (unit, _) = usual.unwrap_or(&K::UNITS[0]);
+        let others = match names::<K>().count() {
+            1 => String::new(),
+            _ => format!(", or another of the units {}", units::<K>()),
+        };
         told(
-            format!(
-                "expected {} with its unit, found the bare number {number}",
-                K::NAME
-            ),
-            format!(
-                "write \"{number} {first}\", or another of the units {}",
-                units::<K>()
-            ),
+            format!("expected {} with its unit, {BARE} {number}", K::NAME),
+            format!("write \"{number} {unit}\"{others}"),
         )
     }
+}
+
+/// Ten times the decimal logarithm of a number above zero.
+fn decibels(number: f64) -> Option<f64> {
+    // Ten significant digits are enough, and hide that 100 mW are hardly more than 20 dBm.
+    (number > 0.0).then(|| round(10.0 * number.log10()))
 }
 
 /// A number with a unit of any kind in the first unit of that kind, and the ending of a column's name that says so: 65 km are
 /// 65000 and `_m`. `None` for an unknown unit.
 pub fn in_first_unit(number: f64, unit: &str) -> Option<(f64, &'static str)> {
+    if let Some((_, scale)) = MILLIWATTS.iter().find(|(name, _)| *name == unit) {
+        return Some((decibels(number * scale)?, "_dbm"));
+    }
     let scale = |units: &[(&str, f64)]| {
         let found = units.iter().find(|(name, _)| *name == unit);
         found.map(|(_, scale)| *scale)
@@ -159,7 +192,7 @@ pub fn in_first_unit(number: f64, unit: &str) -> Option<(f64, &'static str)> {
 ///
 /// Only other spellings count. A unit that merely looks alike has another scale, and a copied help would be wrong by it:
 /// `TB` is no `kB`.
-trait Meant: Kind {
+trait Meant: Kind + Sized {
     fn meant(unit: &str) -> Option<&'static str> {
         let plain = |name: &str| {
             let name = name.to_ascii_lowercase();
@@ -171,16 +204,19 @@ trait Meant: Kind {
                 None => name,
             }
         };
-        let mut names = Self::UNITS.iter().map(|(name, _)| *name);
-        names.find(|name| plain(name) == plain(unit))
+        names::<Self>().find(|name| plain(name) == plain(unit))
     }
 }
 
 impl<K: Kind> Meant for K {}
 
 fn units<K: Kind>() -> String {
-    let names: Vec<&str> = K::UNITS.iter().map(|(name, _)| *name).collect();
-    names.join(", ")
+    names::<K>().collect::<Vec<_>>().join(", ")
+}
+
+/// All units that may be written.
+fn names<K: Kind>() -> impl Iterator<Item = &'static str> {
+    K::UNITS.iter().chain(K::LINEAR).map(|(name, _)| *name)
 }
 
 impl<K> Clone for Quantity<K> {
@@ -243,10 +279,10 @@ impl<'de, K: Kind> Deserialize<'de> for Quantity<K> {
                 Quantity::parse(text).map_err(E::custom)
             }
             fn visit_i64<E: Error>(self, number: i64) -> Result<Self::Value, E> {
-                Err(E::custom(Quantity::<K>::bare(number)))
+                Err(E::custom(Quantity::<K>::bare(number as f64)))
             }
             fn visit_u64<E: Error>(self, number: u64) -> Result<Self::Value, E> {
-                Err(E::custom(Quantity::<K>::bare(number)))
+                Err(E::custom(Quantity::<K>::bare(number as f64)))
             }
             fn visit_f64<E: Error>(self, number: f64) -> Result<Self::Value, E> {
                 Err(E::custom(Quantity::<K>::bare(number)))
@@ -262,10 +298,7 @@ impl<K: Kind> JsonSchema for Quantity<K> {
         name.replace(' ', "_").into()
     }
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        let names: Vec<String> = K::UNITS
-            .iter()
-            .map(|(name, _)| name.replace('/', "\\/"))
-            .collect();
+        let names: Vec<String> = names::<K>().map(|name| name.replace('/', "\\/")).collect();
         json_schema!({
             "type": "string",
             "description": format!("{} with its unit: {}", K::NAME, units::<K>()),
@@ -286,6 +319,11 @@ mod tests {
             assert_eq!(Length::parse(text).unwrap().value(), value, "{text}");
         }
         assert_eq!(Power::parse("-91 dBm").unwrap().value(), -91.0);
+        for (text, value) in [("30 mW", 14.77), ("1 W", 30.0), ("100mW", 20.0)] {
+            let power = Power::parse(text).unwrap().value();
+            assert!((power - value).abs() < 0.002, "{text}: {power}");
+        }
+        assert!(Power::parse("0 mW").is_err() && Power::parse("-1 W").is_err());
         assert_eq!(Rate::parse("5.5 Mbit/s").unwrap().to_string(), "5.5 Mbit/s");
         assert_eq!(Time::parse("20 us").unwrap().to_string(), "20 us");
         assert_eq!(Time::new(600.0).to_string(), "600 s");
@@ -300,6 +338,7 @@ mod tests {
         assert_eq!(in_first_unit(65.0, "km"), Some((65_000.0, "_m")));
         assert_eq!(in_first_unit(11.0, "Mbit/s"), Some((11e6, "_bps")));
         assert_eq!(in_first_unit(-91.0, "dBm"), Some((-91.0, "_dbm")));
+        assert_eq!(in_first_unit(100.0, "mW"), Some((20.0, "_dbm")));
         assert_eq!(in_first_unit(36.0, "km/h"), Some((10.0, "_mps")));
         assert_eq!(in_first_unit(1.0, "furlong"), None);
     }
@@ -321,6 +360,17 @@ mod tests {
         assert!(help(Rate::parse("250 kb/s").unwrap_err()).ends_with("Gbit/s"));
         // No unit stands for this one, so nothing is offered for copying.
         assert!(help(Size::parse("1 TB").unwrap_err()).ends_with("MiB"));
+        // A bare number is proposed in a unit that makes it usual.
+        for (bare, meant) in [
+            ("2", "\"2 Mbit/s\""),
+            ("250", "\"250 kbit/s\""),
+            ("2000000", "\"2000000 bit/s\""),
+        ] {
+            let said = help(Rate::parse(bare).unwrap_err());
+            assert!(said.contains(meant), "{said}");
+        }
+        assert!(help(Frequency::parse("2.4").unwrap_err()).contains("\"2.4 GHz\""));
+        assert_eq!(help(Ratio::parse("3").unwrap_err()), "write \"3 dB\"");
         assert!(help(Length::parse("150").unwrap_err()).contains("\"150 m\""));
         assert!(
             telling(&Length::parse("far").unwrap_err())

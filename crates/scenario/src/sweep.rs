@@ -21,9 +21,9 @@ mod values;
 use std::collections::BTreeMap;
 
 use crate::format::{Assignment, Source};
-use crate::input::InputError;
+use crate::input::{InputError, Place};
 use crate::plan::{Changes, Plan};
-use crate::quantity::in_first_unit;
+use crate::quantity::{BARE, in_first_unit};
 use crate::system::System;
 
 /// The most cells of a sweep: more is a mistake in typing.
@@ -151,6 +151,10 @@ impl Grid {
 
     /// An error of one cell, which says of which one.
     fn located(&self, error: InputError, at: &[usize]) -> InputError {
+        let error = match error.message.contains(BARE) {
+            true => self.with_units(error, at),
+            false => error,
+        };
         if self.axes.len() < 2 {
             return error;
         }
@@ -159,6 +163,45 @@ impl Grid {
             Some(help) => format!("{help}; {cell}"),
             None => cell,
         };
+        error.help(help)
+    }
+
+    /// An error about a value without its unit, with the form of all values of its key.
+    fn with_units(&self, error: InputError, at: &[usize]) -> InputError {
+        let is_meant = |value: &AxisValue| {
+            let place = error.place.as_ref();
+            let same = |place: &Place| {
+                place.span == value.written.value && place.text == value.written.text
+            };
+            value.written.from == error.from && place.is_some_and(same)
+        };
+        let mut chosen = at.iter().zip(&self.axes);
+        let meant = chosen.find(|&(&place, axis)| is_meant(&axis.values[place]));
+        let Some((_, axis)) = meant else {
+            return error;
+        };
+        // Another value has the unit, or the help proposes one.
+        let units = axis
+            .values
+            .iter()
+            .filter_map(|value| Some(value.number()?.1));
+        let proposed = error.help.as_deref().and_then(|help| {
+            let (_, unit) = values::number_and_unit(help.split('"').nth(1)?)?;
+            Some(unit)
+        });
+        let Some(unit) = units.filter(|unit| !unit.is_empty()).chain(proposed).next() else {
+            return error;
+        };
+        let mut texts: Vec<&str> = Vec::new();
+        for value in &axis.values {
+            let text = value.written.text.get(value.written.value.clone());
+            let text = text.unwrap_or(&value.shown).trim_matches(['"', '\'']);
+            if texts.last() != Some(&text) {
+                texts.push(text);
+            }
+        }
+        let form = values::with_unit(&texts.join(","), unit);
+        let help = format!("every value has its unit: write {form}");
         error.help(help)
     }
 

@@ -298,17 +298,20 @@ impl System {
         self.keys.read(source)
     }
 
-    /// Refuses a `[mac]` table that the system does not read.
+    /// Refuses keys of `[mac]` if the system does not read them. An empty table says nothing, so it is no mistake.
     pub(crate) fn refuse_mac(
         &self,
         scenario: &Scenario,
         check: &Check<'_>,
     ) -> Result<(), InputError> {
-        let Some(mac) = scenario.mac.as_ref().filter(|_| !self.has_mac) else {
+        let keys = check.source().keys_of("mac")?;
+        let (Some(mac), false) = (&scenario.mac, self.has_mac || keys.is_empty()) else {
             return Ok(());
         };
         let message = format!("{} does not read [mac]", self.title);
-        Err(check.at(mac, "no use here", message))
+        let keys: Vec<&str> = keys.iter().map(|(key, _)| key.as_str()).collect();
+        let help = format!("leave out the table: {}", keys.join(", "));
+        Err(check.at(mac, "no use here", message).help(help))
     }
 }
 

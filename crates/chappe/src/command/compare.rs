@@ -4,7 +4,7 @@ mod inputs;
 mod lab;
 
 use chappe_figures::table::{Table, count, digits, kbit, with_interval};
-use chappe_results::compare::{Comparison, Quantity, Verdict, compare};
+use chappe_results::compare::{Comparison, Quantity, Verdict, compare, is_of_program};
 use chappe_results::difference::{Difference, differences};
 use chappe_results::statistics::Ratio;
 use chappe_scenario::InputError;
@@ -36,10 +36,19 @@ pub fn run(options: &Compare) -> Result<u8, Failure> {
     };
     let beside: Vec<Beside<'_>> = others
         .iter()
-        .map(|input| Beside {
-            input,
-            differences: differences(&reference.document, &input.document, &input.swept),
-            comparison: compare(&reference.document, &input.document),
+        .map(|input| {
+            let mut comparison = compare(&reference.document, &input.document);
+            if input.sweep.is_some() && input.sweep == reference.sweep {
+                // One sweep files its runs by the program that made them.
+                comparison
+                    .warnings
+                    .retain(|warning| !is_of_program(warning));
+            }
+            Beside {
+                input,
+                differences: differences(&reference.document, &input.document, &input.swept),
+                comparison,
+            }
         })
         .collect();
     refuse(&beside, options.force)?;
@@ -162,7 +171,32 @@ fn text(reference: &Input, beside: &[Beside<'_>]) -> String {
     for (letter, other) in letters().zip(beside) {
         text += &remarks(&letter, &other.comparison);
     }
-    text
+    text + &notes(beside)
+}
+
+/// What makes results hard to compare, each sentence once with the results that it is about.
+fn notes(beside: &[Beside<'_>]) -> String {
+    let mut notes: Vec<(&str, Vec<String>)> = Vec::new();
+    for (letter, other) in letters().zip(beside) {
+        for warning in &other.comparison.warnings {
+            match notes.iter_mut().find(|(known, _)| known == warning) {
+                Some((_, letters)) => letters.push(letter.clone()),
+                None => notes.push((warning, vec![letter.clone()])),
+            }
+        }
+    }
+    let lines = notes.iter().map(|(warning, letters)| {
+        // A comparison calls its own two results A and B.
+        match (warning.starts_with("A "), warning.strip_prefix("B ")) {
+            (true, _) => format!("note: {warning}\n"),
+            (false, Some(rest)) => format!("note ({}): {rest}\n", letters.join(", ")),
+            (false, None) => format!("note (A and {}): {warning}\n", letters.join(", ")),
+        }
+    });
+    match notes.is_empty() {
+        true => String::new(),
+        false => "\n".to_string() + &lines.collect::<String>(),
+    }
 }
 
 /// Names of the results after A: B to Z, then numbers.
@@ -203,9 +237,6 @@ fn remarks(letter: &str, comparison: &Comparison) -> String {
             "{} seeds are only in A, {} only in {letter}\n",
             comparison.only_a, comparison.only_b
         );
-    }
-    for warning in &comparison.warnings {
-        text += &format!("note ({letter}): {warning}\n");
     }
     match text.is_empty() {
         true => text,

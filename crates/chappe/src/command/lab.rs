@@ -346,11 +346,14 @@ fn one_paper(names: &[String]) -> Result<(&'static Paper, Vec<&'static str>), Fa
 }
 
 fn list() -> String {
+    let figures = papers().flat_map(|paper| paper.figures);
+    // Figures are set in by two columns.
+    let width = 2 + figures.map(|item| item.name.len()).max().unwrap_or(0);
     let mut text = String::new();
     for paper in papers() {
-        text += &format!("{:<14}{}\n", paper.name, paper.about);
+        text += &format!("{:<width$}  {}\n", paper.name, paper.about);
         for item in paper.figures {
-            text += &format!("  {:<12}{}\n", item.name, item.about);
+            text += &format!("  {:<1$}  {2}\n", item.name, width - 2, item.about);
         }
     }
     let first = papers().next().map_or("", |paper| paper.name);

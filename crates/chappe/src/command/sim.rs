@@ -183,6 +183,7 @@ fn text(plan: &Plan, session: &Session) -> String {
     }
     if objects > 0 {
         text += &summary(document);
+        text += &ending(plan, document);
     }
     text += &shares(document);
     text += &format!("reproduce: {}\n", document.command);
@@ -228,10 +229,10 @@ fn flows(plan: &Plan, run: &Run, objects: usize) -> Table {
         .words("from")
         .words("to")
         .numbers("kbit/s", 0)
-        .numbers("fair", 2)
-        .numbers("arrived", 1)
+        .numbers("fair rate", 2)
+        .numbers("PDR", 1)
         .numbers("delay", 0)
-        .numbers("95 % below", 1);
+        .numbers("p95 delay", 1);
     let fair = run.fairness.as_ref();
     for (place, flow) in run.flows.iter().enumerate() {
         if flow.transfer < objects {
@@ -272,7 +273,7 @@ fn shares(document: &Document) -> String {
         with_interval(range.mean, range.ci95)
     };
     format!(
-        "together {} kbit/s, Jain's index {}\nslowest: {} % of {} kbit/s, the most that all can have at once\ngeometric mean: {} % of {} kbit/s, that of the proportionally fair rates (`fair`)\n",
+        "together {} kbit/s, Jain's index {}\nslowest: {} % of {} kbit/s, the most that all can have at once\ngeometric mean: {} % of {} kbit/s, that of the proportionally fair rates (`fair rate`)\n",
         over(|fair| fair.total_bps / 1e3),
         over(|fair| fair.jain),
         over(|fair| 100.0 * fair.max_min_fraction),
@@ -357,6 +358,29 @@ fn summary(document: &Document) -> String {
         );
     }
     text
+}
+
+/// Why runs ended before everything had arrived.
+fn ending(plan: &Plan, document: &Document) -> String {
+    let runs = document.runs.iter().filter(|run| !run.all_complete());
+    let times: Vec<f64> = runs.map(|run| run.simulated_s).collect();
+    let Some(longest) = times.iter().copied().reduce(f64::max) else {
+        return String::new();
+    };
+    let after = match times.len() {
+        1 => format!("the unfinished run ended after {} s", digits(longest)),
+        many => format!(
+            "{many} unfinished runs ended after at most {} s",
+            digits(longest)
+        ),
+    };
+    match plan.limit.map(|limit| limit.as_secs_f64()) {
+        Some(limit) if longest >= limit => format!("{after}: that is `run.limit`\n"),
+        Some(_) => format!("{after}, before `run.limit`: no node that was up waited for more\n"),
+        None => format!(
+            "{after}: nothing was left to do, nothing had arrived for minutes, or 300 times the least possible time was over; `run.limit` sets another end\n"
+        ),
+    }
 }
 
 /// A number of frames, with its interval if there is one.

@@ -69,7 +69,7 @@ fn mistakes_in_scenarios_are_reported_in_full() {
 
 #[test]
 fn mistakes_in_options_are_reported_in_full() {
-    let cases: [(&str, &[&str]); 12] = [
+    let cases: [(&str, &[&str]); 18] = [
         (
             "set-unknown-key",
             &["sim", "right.toml", "--set", "radio.tx_pwoer=15 dBm"],
@@ -101,6 +101,24 @@ fn mistakes_in_options_are_reported_in_full() {
             &["try", "--over", "mesh, 95 % loss", "--", "true"],
         ),
         ("try-no-size", &["try", "--size", "large"]),
+        ("try-no-commas", &["try", "--over", "wifi 5km 10% loss"]),
+        ("try-other-unit", &["try", "--over", "wifi, 6 Mbps"]),
+        (
+            "set-key-of-table",
+            &["sim", "right.toml", "--set", "variant=more"],
+        ),
+        (
+            "set-rate-bare",
+            &["sim", "right.toml", "--set", "radio.rate=11"],
+        ),
+        (
+            "grid-range-bare",
+            &["sweep", "right.toml", "--grid", "radio.tx_power=10..20/5"],
+        ),
+        (
+            "grid-list-bare",
+            &["sweep", "right.toml", "--grid", "radio.tx_power=10,15 dBm"],
+        ),
         (
             "unit-relative",
             &[

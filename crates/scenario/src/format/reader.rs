@@ -4,7 +4,6 @@
 //! [`Located`](super::Located) once more: 0.4 MB of a program. Here all of them are one [`Node`], so a type is compiled once.
 
 use std::borrow::Cow;
-use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 use std::vec::IntoIter;
@@ -18,7 +17,9 @@ use serde::forward_to_deserialize_any;
 use toml::Spanned;
 use toml::de::{DeArray, DeTable, DeValue};
 
-use crate::input::{InputError, telling};
+use super::misread::Misread;
+use super::wording::wording;
+use crate::input::{InputError, told};
 
 /// The name by which a [`Located`](super::Located) value asks for its place.
 pub(super) const LOCATED: &str = "Located";
@@ -27,71 +28,19 @@ pub(super) const LOCATED: &str = "Located";
 pub fn read<T: DeserializeOwned>(from: &str, text: &Arc<str>) -> Result<T, InputError> {
     let root = DeTable::parse(text).map_err(Misread::from);
     let value = root.and_then(|root| T::deserialize(Node::from(root)));
-    value.map_err(|why| why.at(from, text))
+    value.map_err(|why| explained(&why, from, text))
 }
 
-/// Why a value could not be read, and where.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Misread(Box<Why>);
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Why {
-    message: String,
-    span: Option<Range<usize>>,
-}
-
-impl Misread {
-    pub(super) fn message(&self) -> &str {
-        &self.0.message
-    }
-
-    pub(super) fn span(&self) -> Option<Range<usize>> {
-        self.0.span.clone()
-    }
-
-    /// The innermost value that is read has the best place.
-    fn within(mut self, span: Range<usize>) -> Misread {
-        self.0.span.get_or_insert(span);
-        self
-    }
-
-    fn at(&self, from: &str, text: &Arc<str>) -> InputError {
-        // A quantity's error has the right form behind a separator.
-        let (message, help) = telling(self.message());
-        let mut error = InputError::new(from, message);
-        error.help = help.map(str::to_owned);
-        match self.span() {
-            Some(span) => error.at(text, span, "here"),
-            None => error,
-        }
+/// The error about a text that is called `from`.
+fn explained(misread: &Misread, from: &str, text: &Arc<str>) -> InputError {
+    let words = wording(misread, text, misread.span().unwrap_or(0..0));
+    let mut error = InputError::new(from, words.message);
+    error.help = words.help;
+    match misread.span() {
+        Some(_) => error.at(text, words.span, words.label),
+        None => error,
     }
 }
-
-impl From<toml::de::Error> for Misread {
-    fn from(error: toml::de::Error) -> Misread {
-        let message = error.message().to_string();
-        let span = error.span();
-        Misread(Box::new(Why { message, span }))
-    }
-}
-
-impl Error for Misread {
-    fn custom<T: fmt::Display>(message: T) -> Misread {
-        let message = message.to_string();
-        Misread(Box::new(Why {
-            message,
-            span: None,
-        }))
-    }
-}
-
-impl fmt::Display for Misread {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.message())
-    }
-}
-
-impl std::error::Error for Misread {}
 
 /// A value of the text and its place.
 pub(super) struct Node<'de> {
@@ -195,6 +144,12 @@ impl<'de> Node<'de> {
                     holds: Some(value),
                 })
             }
+            // `--set protocol.links=true` gives no name, but a truth value.
+            Plain::Truth(truth) if names.contains(&truth.to_string().as_str()) => {
+                let names = format!("expected one of the names {}", names.join(", "));
+                let help = format!("quotes make a name of it: '\"{truth}\"'");
+                Err(Misread::custom(told(names, help)))
+            }
             _ => Err(Misread::custom(format_args!(
                 "expected one of the names {}",
                 names.join(", ")
@@ -292,6 +247,7 @@ impl<'de> SeqAccess<'de> for Items<'de> {
 /// The keys of a table and their values.
 struct Entries<'de> {
     rest: IntoIter<(Spanned<Cow<'de, str>>, Node<'de>)>,
+    key: String,
     value: Option<Node<'de>>,
 }
 
@@ -303,6 +259,7 @@ impl<'de> Entries<'de> {
             .collect();
         Entries {
             rest: entries.into_iter(),
+            key: String::new(),
             value: None,
         }
     }
@@ -310,6 +267,7 @@ impl<'de> Entries<'de> {
     fn step(&mut self) -> Option<Spanned<Cow<'de, str>>> {
         let (key, value) = self.rest.next()?;
         self.value = Some(value);
+        self.key = key.get_ref().to_string();
         Some(key)
     }
 }
@@ -331,7 +289,9 @@ impl<'de> MapAccess<'de> for Entries<'de> {
 
     fn next_value_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<S::Value, Misread> {
         let value = self.value.take();
-        seed.deserialize(value.ok_or_else(|| Misread::custom("a value before its key"))?)
+        let value = value.ok_or_else(|| Misread::custom("a value before its key"))?;
+        let read = seed.deserialize(value);
+        read.map_err(|why: Misread| why.of_key(&self.key))
     }
 
     fn size_hint(&self) -> Option<usize> {
@@ -465,12 +425,12 @@ mod tests {
         for (text, message, at) in [
             (
                 "whole = 300",
-                "invalid value: integer `300`, expected u8",
+                "found `300`, expected a whole number from 0 to 255",
                 "300",
             ),
             (
                 "whole = 'x'",
-                "invalid type: string \"x\", expected u8",
+                "found \"x\", expected a whole number from 0 to 255",
                 "'x'",
             ),
             (
@@ -485,7 +445,7 @@ mod tests {
             ),
             (
                 "whole = 1\nchoice = 'other'",
-                "unknown variant `other`, expected `plain` or `held`",
+                "unknown name `other`",
                 "'other'",
             ),
             (
@@ -505,12 +465,12 @@ mod tests {
             ),
             (
                 "whole = 1\nwords = { a = 1 }",
-                "invalid type: integer `1`, expected a string",
+                "found `1`, expected a text in quotes",
                 "1",
             ),
             (
                 "whole = 1\n[[inner]]\nwhole = true",
-                "invalid type: boolean `true`, expected u8",
+                "found `true`, expected a whole number from 0 to 255",
                 "true",
             ),
         ] {
@@ -524,9 +484,9 @@ mod tests {
         }
         let unknown = table("whole = 1\nwohle = 2").unwrap_err();
         assert_eq!(unknown.line_column(), Some((2, 1)));
-        assert!(unknown.message.starts_with("unknown field `wohle`"));
+        assert!(unknown.message.starts_with("unknown key `wohle`"));
         let missing = table("whole = 1\n[[inner]]\nreal = 1").unwrap_err();
-        assert_eq!(missing.message, "missing field `whole`");
+        assert_eq!(missing.message, "the key `whole` is missing");
         assert_eq!(missing.line_column().unwrap().0, 2);
         assert_eq!(table("whole = \n").unwrap_err().line_column().unwrap().0, 1);
     }

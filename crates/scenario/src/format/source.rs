@@ -15,10 +15,14 @@ use serde::de::DeserializeOwned;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::Scenario;
-use super::reader::{Misread, Node};
-use crate::input::{InputError, read_limited, take_limited, telling};
-use crate::nearest::nearest;
+use super::misread::Misread;
+use super::reader::Node;
+use super::wording::wording;
+use super::{
+    FaultTable, FlowTable, MacTable, NetworkTable, RadioTable, RunTable, Scenario, TransferTable,
+};
+use crate::field_names::names;
+use crate::input::{InputError, read_limited, take_limited};
 
 pub use nodes::NodeName;
 
@@ -160,12 +164,7 @@ impl Source {
 
     /// An error about the octets `span` of the imagined text.
     pub fn error(&self, span: Range<usize>, label: &str, message: impl Into<String>) -> InputError {
-        let found = self
-            .texts
-            .iter()
-            .rev()
-            .find(|text| text.start <= span.start);
-        let Some(text) = found.or(self.texts.first()) else {
+        let Some(text) = self.text_at(span.start) else {
             return InputError::new("", message);
         };
         let clip = |at: usize| at.saturating_sub(text.start).min(text.text.len());
@@ -379,43 +378,70 @@ impl Source {
         }
     }
 
-    /// A parser's error, with the nearest right name.
-    fn explain(&self, error: &Misread) -> InputError {
-        let (message, help) = telling(error.message());
-        let (mut message, mut help) = (message.to_string(), help.map(str::to_string));
-        let mut label = "here";
-        let names: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
-        if let (true, [wrong, known @ ..]) = (message.starts_with("unknown "), names.as_slice()) {
-            label = if message.starts_with("unknown field") {
-                "unknown key"
-            } else {
-                "unknown name"
-            };
-            help = Some(match nearest(wrong, known.iter().copied()) {
-                Some(right) => format!("did you mean `{right}`?"),
-                None if known.is_empty() => "no key is allowed here".to_string(),
-                None => format!("known here: {}", known.join(", ")),
-            });
-            let what = if label == "unknown key" {
-                "key"
-            } else {
-                "name"
-            };
-            message = format!("unknown {what} `{wrong}`");
-        } else if let Some(rest) = message.strip_prefix("missing field ") {
-            label = "in this table";
-            message = format!("the key {rest} is missing");
-        } else if message.starts_with("invalid type: ") || message.starts_with("invalid value: ") {
-            message = message.replacen("invalid type: ", "found ", 1).replacen(
-                "invalid value: ",
-                "found ",
-                1,
-            );
+    /// A parser's error in words of the scenario, with the nearest right name.
+    fn explain(&self, misread: &Misread) -> InputError {
+        let span = misread.span().unwrap_or(0..0);
+        let Some(text) = self.text_at(span.start) else {
+            return InputError::new("", misread.message());
+        };
+        let local = |at: usize| at.saturating_sub(text.start).min(text.text.len());
+        let words = wording(misread, &text.text, local(span.start)..local(span.end));
+        let span = text.start + words.span.start..text.start + words.span.end;
+        let mut error = self.error(span.clone(), words.label, words.message);
+        error.help = words.help;
+        if let Some(tables) = words.unknown.as_deref().map(tables_with)
+            && !tables.is_empty()
+        {
+            let is_first = span.start == text.start;
+            let is_option = self
+                .texts
+                .first()
+                .is_some_and(|file| file.start != text.start);
+            error.help = Some(homes(
+                &tables,
+                words.unknown.as_deref(),
+                is_first && is_option,
+            ));
         }
-        let span = error.span().unwrap_or(0..0);
-        let mut error = self.error(span, label, message);
-        error.help = help;
         error
+    }
+
+    /// The text that holds a place of the imagined text.
+    fn text_at(&self, at: usize) -> Option<&Text> {
+        let found = self.texts.iter().rev().find(|text| text.start <= at);
+        found.or(self.texts.first())
+    }
+}
+
+/// The tables of a scenario that have a key of this name, and whether there may be several of each.
+fn tables_with(key: &str) -> Vec<(&'static str, bool)> {
+    let tables: [(&str, bool, &[&str]); 8] = [
+        ("network", false, names::<NetworkTable>()),
+        ("radio", false, names::<RadioTable>()),
+        ("mac", false, names::<MacTable>()),
+        ("protocol", false, &["system", "variant"]),
+        ("transfer", true, names::<TransferTable>()),
+        ("flow", true, names::<FlowTable>()),
+        ("fault", true, names::<FaultTable>()),
+        ("run", false, names::<RunTable>()),
+    ];
+    let having = tables.into_iter().filter(|(.., keys)| keys.contains(&key));
+    having.map(|(table, several, _)| (table, several)).collect()
+}
+
+/// The help that names the tables of a key: as an option writes them, or as a file.
+fn homes(tables: &[(&str, bool)], key: Option<&str>, as_option: bool) -> String {
+    let key = key.unwrap_or_default();
+    let one = |&(table, several): &(&str, bool)| match (as_option, several) {
+        (true, false) => format!("`{table}.{key}`"),
+        (true, true) => format!("`{table}.0.{key}`"),
+        (false, false) => format!("[{table}]"),
+        (false, true) => format!("[[{table}]]"),
+    };
+    let all: Vec<String> = tables.iter().map(one).collect();
+    match as_option {
+        true => format!("did you mean {}?", all.join(" or ")),
+        false => format!("it belongs to {}", all.join(" or ")),
     }
 }
 

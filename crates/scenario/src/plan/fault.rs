@@ -240,6 +240,9 @@ fn bursts(fault: &Located<FaultTable>, check: &Check<'_>) -> Result<Bursts, Inpu
     Ok(Bursts::Poisson { gap, on })
 }
 
+/// The help for a fault of a link that names a node.
+const LINK_INSTEAD: &str = "it needs a link, by its two ends: link = [3, 7]";
+
 /// A key that this kind of fault does not look at is a mistake.
 fn refuse_unused(fault: &FaultTable, check: &Check<'_>) -> Result<(), InputError> {
     use FaultKind::{Corrupt, CutLink, Drift, Forge, Jammer, LinkLoss, RestoreLink};
@@ -292,12 +295,14 @@ fn refuse_unused(fault: &FaultTable, check: &Check<'_>) -> Result<(), InputError
     let unused = given
         .into_iter()
         .find_map(|(key, span, used)| Some((key, span.filter(|_| !used)?)));
-    match unused {
-        Some((key, span)) => Err(check.error(
-            span,
-            "no use here",
-            format!("this kind of fault does not use `{key}`"),
-        )),
-        None => Ok(()),
-    }
+    let Some((key, span)) = unused else {
+        return Ok(());
+    };
+    let message = format!("this kind of fault does not use `{key}`");
+    let error = check.error(span, "no use here", message);
+    Err(match key {
+        "node" if fault.link.is_none() => error.help(LINK_INSTEAD),
+        "link" if fault.node.is_none() => error.help("it needs a node, such as node = 3"),
+        _ => error,
+    })
 }

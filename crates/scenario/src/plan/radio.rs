@@ -59,13 +59,8 @@ pub fn profile(
     check: &Check<'_>,
 ) -> Result<Profile, InputError> {
     let radios = system.radios;
-    let rate = radio.rate.as_ref().and_then(|rate| rate_of(rate.value()));
-    let is_ofdm = rate.is_some_and(Rate::is_ofdm);
-    let usual = match system.profile == Profile::NAMES[0] && is_ofdm {
-        true => Profile::NAMES_OFDM[0],
-        false => system.profile,
-    };
-    let name = radio.profile.as_ref().map_or(usual, |given| given.name());
+    let is_ofdm = is_ofdm(radio);
+    let name = profile_name(radio, system);
     let mut profile = Profile::named(name).unwrap_or_else(Profile::chappe_physical);
     if let Some(given) = radio
         .profile
@@ -118,6 +113,50 @@ pub fn profile(
         profile.channel = Channel(**channel);
     }
     Ok(profile)
+}
+
+fn is_ofdm(radio: &RadioTable) -> bool {
+    let rate = radio.rate.as_ref().and_then(|rate| rate_of(rate.value()));
+    rate.is_some_and(Rate::is_ofdm)
+}
+
+/// The profile that a scenario names, or the system's usual one.
+fn profile_name(radio: &RadioTable, system: &System) -> &'static str {
+    let usual = match system.profile == Profile::NAMES[0] && is_ofdm(radio) {
+        true => Profile::NAMES_OFDM[0],
+        false => system.profile,
+    };
+    radio.profile.as_ref().map_or(usual, |given| given.name())
+}
+
+/// The highest power of a profile's radio, what has it, and where that is said.
+fn highest_power(profile: &str) -> Option<(Dbm, &'static str)> {
+    match profile {
+        // TI SWRS041c, table "RF Transmit".
+        name if name.starts_with("cc2420") => Some((Dbm(0.0), "a CC2420 can")),
+        // Nordic nRF52840 Product Specification, "Radio: transmitter specification".
+        name if name.starts_with("nrf52840") => Some((Dbm(8.0), "an nRF52840 can")),
+        // Atmel-8351, "Transmitter characteristics".
+        name if name.starts_with("at86rf233") => Some((Dbm(4.0), "an AT86RF233 can")),
+        // ns-3's lr-wpan is no radio that can be bought.
+        name if name.starts_with("ieee-") => None,
+        // 1 W: 47 CFR 15.247 (b) (3).
+        _ => Some((Dbm(30.0), "a card of 802.11 may")),
+    }
+}
+
+/// What the author should know of a power that the profile's radio does not have.
+pub fn note(radio: &RadioTable, system: &System) -> Option<String> {
+    let highest = radio.tx_power_max.as_ref().map(|power| **power);
+    let (most, what) = highest_power(profile_name(radio, system))?;
+    let mut given = [("tx_power", radio.tx_power), ("tx_power_max", highest)]
+        .into_iter()
+        .filter_map(|(key, power)| Some((key, power?)));
+    let (key, power) = given.find(|(_, power)| power.value() > most.0)?;
+    let profile = profile_name(radio, system);
+    Some(format!(
+        "{key} = \"{power}\" is more than {what} send, {most} at most (profile {profile})"
+    ))
 }
 
 fn powers(radio: &RadioTable, profile: &mut Profile) {

@@ -135,3 +135,20 @@ fn ofdm_has_values_of_its_own() {
         assert_eq!(read(radio, mac).unwrap_err().message, message);
     }
 }
+
+/// A power beyond what the profile's radio sends is allowed, with a note.
+#[test]
+fn powers_that_no_radio_has_are_noted() {
+    let notes = |power: &str| {
+        let text = format!(
+            "[network]\npositions = [[\"0 m\", \"0 m\"], [\"50 m\", \"0 m\"]]\n[radio]\ntx_power = \"{power}\"\n\
+             [[transfer]]\nsource = 0\nreceivers = [1]\nbytes = \"1 kB\"\n"
+        );
+        idle::plan(&text).notes
+    };
+    for usual in ["15 dBm", "30 dBm", "1 W", "30 mW"] {
+        assert!(notes(usual).is_empty(), "{usual}");
+    }
+    assert_eq!(notes("90 dBm").len(), 1);
+    assert!(notes("2 W")[0].contains("30"), "{:?}", notes("2 W"));
+}

@@ -102,6 +102,26 @@ fn range(text: &str) -> Result<Option<Vec<String>>, Wrong> {
     ))
 }
 
+/// The same values, with the unit where a number has none: `10..20 dBm/5` for `10..20/5`.
+pub(super) fn with_unit(text: &str, unit: &str) -> String {
+    let one = |part: Range<usize>| {
+        let part = text[part].trim();
+        // A step follows the unit.
+        let (number, step) = match (part.contains(".."), part.rsplit_once('/')) {
+            (true, Some((number, step))) if step.trim().parse::<f64>().is_ok() => {
+                (number.trim_end(), format!("/{}", step.trim()))
+            }
+            _ => (part, String::new()),
+        };
+        match number.ends_with(|last: char| last.is_ascii_digit()) {
+            true => format!("{number} {unit}{step}"),
+            false => part.to_string(),
+        }
+    };
+    let all: Vec<String> = parts(text).into_iter().map(one).collect();
+    all.join(",")
+}
+
 /// A number and what follows it.
 pub(super) fn number_and_unit(text: &str) -> Option<(f64, &str)> {
     let text = text.trim();
@@ -144,6 +164,19 @@ mod tests {
         assert_eq!(texts("\"a,b\",c"), ["\"a,b\"", "c"]);
         // A path is no range.
         assert_eq!(texts("../image.bin"), ["../image.bin"]);
+    }
+
+    #[test]
+    fn missing_units_are_added() {
+        for (text, form) in [
+            ("10..20/5", "10..20 dBm/5"),
+            ("10..20", "10..20 dBm"),
+            ("10,15 dBm", "10 dBm,15 dBm"),
+            ("10 dBm, 12..14", "10 dBm,12..14 dBm"),
+        ] {
+            assert_eq!(with_unit(text, "dBm"), form);
+            assert!(values(form).is_ok(), "{form}");
+        }
     }
 
     #[test]

@@ -14,8 +14,8 @@ const PREFIX: &str = "fd63:6861:7070:65::";
     args_conflicts_with_subcommands = true,
     subcommand_negates_reqs = true,
     after_help = "\
-The scenario's network runs in real time behind a network interface of this host, in a separate network namespace unless
---host is given. Node 0 is the border router; the others serve HTTP (/, /info, /sensors, /50k), CoAP, iperf3, and
+The scenario's network runs in real time behind a network interface of this host, in a separate network namespace unless \
+--host is given. Node 0 is the border router; the others serve HTTP (/, /info, /sensors, /50k), CoAP, iperf3, and \
 discard or generate data on ports 9 and 19. The program's environment has LLN_HOST, LLN_0, LLN_1, ... (addresses) and LLN_NODES.
 
 Examples:

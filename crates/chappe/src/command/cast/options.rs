@@ -14,7 +14,7 @@ use crate::failure::Failure;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Every member has a key of its own, and all have the list of members: `chappe cast keygen lab base hill barn` makes them.
+Every member has a key of its own, and all have the list of members: `chappe cast keygen lab base hill barn` makes them. \
 Copy lab.group and one .key file to each member.
 
 Examples, each on a host of its own:

@@ -1,6 +1,6 @@
 //! The results that are compared: of `sim`, of a sweep's cells, or of the lab.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use chappe_results::Document;
 use chappe_scenario::InputError;
@@ -15,6 +15,8 @@ pub struct Input {
     pub document: Document,
     /// Keys that were varied on purpose, if it is a cell of a sweep.
     pub swept: Vec<String>,
+    /// The folder of the sweep, if it is a cell of one.
+    pub sweep: Option<PathBuf>,
 }
 
 /// What the lab made of one paper.
@@ -72,6 +74,7 @@ fn of_runs(path: &Path) -> Result<Vec<Input>, Failure> {
                     name: format!("{name}: {}", words.join(", ")),
                     document: cell.document,
                     swept,
+                    sweep: Some(path.to_path_buf()),
                 };
                 (place.unwrap_or(usize::MAX), input)
             })
@@ -88,6 +91,7 @@ fn of_runs(path: &Path) -> Result<Vec<Input>, Failure> {
         name,
         document,
         swept: Vec::new(),
+        sweep: None,
     }])
 }
 

@@ -43,7 +43,7 @@ fn after_help() -> String {
         .collect();
     format!(
         "\
-The command runs on a host of its own, joined to the host `far` by that path: first plainly, then with `chappe link` on both
+The command runs on a host of its own, joined to the host `far` by that path: first plainly, then with `chappe link` on both \
 hosts. `far` answers pings and serves HTTP: `http://far/` and, for other sizes, `http://far/5MB`. It takes uploads.
 
 Paths:

@@ -1,5 +1,6 @@
 //! The result of `chappe try`, as a table and as JSON.
 
+use chappe::message::wrap;
 use chappe_emu::Carried;
 use chappe_figures::table::Table;
 use chappe_lab_emu::NamedPath;
@@ -80,6 +81,12 @@ struct Air {
     frames_lost: u64,
 }
 
+/// A command that carried less than this share of the bound, and fewer octets than these, does not measure the path's rate.
+const BULK: (f64, u64) = (0.05, 100_000);
+/// What the last column counts.
+const LOST: &str = "\n\"lost on the path\" counts packets that the path lost: plainly the command's own, which its TCP has to repair; under \
+                    chappe link packets of the link, which repairs them before the command sees a loss.\n";
+
 /// More than this share of a run in which the computer was late makes it doubtful.
 const LATE: f64 = 0.02;
 
@@ -147,7 +154,16 @@ impl Report {
         Ok(())
     }
 
+    /// Whether the command carried so much that its rate says something.
+    fn is_bulk(&self) -> bool {
+        let (share, least) = BULK;
+        let mut runs = self.runs.iter();
+        runs.any(|run| run.share_of_bound >= share || run.octets() >= least)
+    }
+
     fn text(&self) -> String {
+        let is_bulk = self.is_bulk();
+        let of_bulk = |text: String| if is_bulk { text } else { String::new() };
         let mut table = Table::new()
             .words("")
             .numbers("time", 3)
@@ -155,9 +171,8 @@ impl Report {
             .numbers("sent", 0)
             .numbers("throughput", 3)
             .numbers("of the bound", 2)
-            .numbers("packets lost", 1);
+            .numbers("lost on the path", 1);
         for run in &self.runs {
-            let lost: u64 = run.air.iter().map(|air| air.packets_lost).sum();
             let failed = match run.exit_code {
                 0 => String::new(),
                 code => format!(" (exit code {code})"),
@@ -167,29 +182,38 @@ impl Report {
                 format!("{:.2} s", run.seconds),
                 octets(run.received_bytes),
                 octets(run.sent_bytes),
-                rate(run.throughput_bps),
-                format!("{:.0} %", 100.0 * run.share_of_bound),
-                lost.to_string(),
+                of_bulk(rate(run.throughput_bps)),
+                of_bulk(format!("{:.0} %", 100.0 * run.share_of_bound)),
+                run.lost().to_string(),
             ]);
         }
-        let empty = String::new;
-        table.row([
-            "bound".to_owned(),
-            empty(),
-            empty(),
-            empty(),
-            rate(self.bound_bps),
-            "100 %".to_owned(),
-            empty(),
-        ]);
+        if is_bulk {
+            let empty = String::new;
+            table.row([
+                "bound".to_owned(),
+                empty(),
+                empty(),
+                empty(),
+                rate(self.bound_bps),
+                "100 %".to_owned(),
+                empty(),
+            ]);
+        }
         let width = terminal::width(Stream::Output);
         let table = table.render(width, terminal::colour_on(Stream::Output));
         let mut text = format!("{}\n\n{table}", self.path);
+        if self.runs.iter().any(|run| run.lost() > 0) {
+            let lines = wrap(LOST, width);
+            text += &(lines.join("\n") + "\n");
+        }
         if let [plain, link] = &self.runs[..]
             && plain.exit_code == 0
             && link.exit_code == 0
         {
-            text += &verdict(plain.seconds, link.seconds, link.octets());
+            text += &match is_bulk || link.octets() == 0 {
+                true => verdict(plain.seconds, link.seconds, link.octets()),
+                false => SMALL.to_owned(),
+            };
         }
         text
     }
@@ -200,7 +224,15 @@ impl Entry {
     fn octets(&self) -> u64 {
         self.received_bytes + self.sent_bytes
     }
+
+    /// Packets that the path lost, both directions together.
+    fn lost(&self) -> u64 {
+        self.air.iter().map(|air| air.packets_lost).sum()
+    }
 }
+
+/// What is said of a command that carried little.
+const SMALL: &str = "\nThe command carried too little to compare rates with the bound.\n";
 
 /// What the link did for a command that took so many seconds without and with it, and then sent and received these octets.
 fn verdict(plain: f64, link: f64, octets: u64) -> String {
@@ -247,6 +279,50 @@ fn rate(bps: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A ping has no rate, and a download of the same time has.
+    #[test]
+    fn a_command_that_carries_little_has_no_rate() {
+        let said = |octets: u64| {
+            let run = |way| Entry {
+                way,
+                exit_code: 0,
+                seconds: 4.0,
+                received_bytes: octets,
+                sent_bytes: 0,
+                throughput_bps: octets as f64 * 2.0,
+                share_of_bound: octets as f64 * 2.0 / 1e7,
+                air: [0, 3].map(|packets_lost| Air {
+                    packets: 9,
+                    packets_lost,
+                    queue_full: 0,
+                    frames: 9,
+                    frames_lost: 0,
+                }),
+                late_s: 0.0,
+            };
+            let report = Report {
+                chappe: "",
+                path: "a path".into(),
+                seed: 1,
+                served_bytes: 0,
+                bound_bps: 1e7,
+                runs: [Way::Plain, Way::Link].map(run).into(),
+            };
+            report.text()
+        };
+        let (ping, download) = (said(840), said(2_000_000));
+        for bulk in ["throughput", "bound  ", "times as"] {
+            assert!(
+                !ping.contains(bulk) && download.contains(bulk),
+                "{ping}{download}"
+            );
+        }
+        assert!(
+            ping.contains("too little") && ping.contains("lost on the path"),
+            "{ping}"
+        );
+    }
 
     #[test]
     fn a_command_that_uses_no_network_is_not_faster() {
