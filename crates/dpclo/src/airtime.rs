@@ -57,9 +57,9 @@ impl Airtime {
             own: Share::default(),
             spent: Duration::ZERO,
             share: 0.0,
-            price: law.floor,
+            price: law.least(),
             known: Vec::with_capacity(most),
-            around: law.floor,
+            around: law.least(),
             updated: now,
             next: now + law.interval,
         }
@@ -91,7 +91,7 @@ impl Airtime {
 
     /// The active nodes two hops away.
     pub fn far(&self) -> impl Iterator<Item = (u16, Share)> + '_ {
-        let idle = Share::new(0.0, 2.0 * self.law.floor);
+        let idle = Share::new(0.0, 2.0 * self.law.least());
         let active = move |known: &&Known| {
             known.hops == 2 && (known.share.airtime() > 0.0 || known.share.price() > idle.price())
         };
@@ -145,11 +145,12 @@ impl Airtime {
         let neighbours = self.known.iter().filter(|known| known.hops == 1);
         let load = self.share + neighbours.map(|known| known.share.airtime()).sum::<f64>();
         let excess = law.gain * (load - law.load) + law.queue_gain * (queue - law.queue).max(0.0);
-        let step = excess.clamp(-law.fall, law.rise) * span;
-        self.price = (self.price * libm::exp(step)).clamp(law.floor, Share::PRICE_MAX);
+        // Rates follow a root of prices, and shall move as fast whatever the root is.
+        let step = law.fairness * excess.clamp(-law.fall, law.rise) * span;
+        self.price = (self.price * libm::exp(step)).clamp(law.least(), law.most());
         self.own = Share::new(self.share, self.price);
         // An idle node charges nothing, however many there are.
-        let beyond = |known: &Known| (known.share.price() - law.floor).max(0.0);
+        let beyond = |known: &Known| (known.share.price() - law.least()).max(0.0);
         let prices = self.known.iter().map(beyond);
         self.around = self.price + prices.sum::<f64>();
         (self.updated, self.next) = (now, now + law.interval);
@@ -158,6 +159,11 @@ impl Airtime {
     /// The cost of one transmission of a frame of `octets` by this node.
     pub fn cost(&self, octets: usize) -> f64 {
         self.exchange(octets).as_secs_f64() * self.around
+    }
+
+    /// What an idle node among idle ones charges for it.
+    pub fn idle_cost(&self, octets: usize) -> f64 {
+        self.exchange(octets).as_secs_f64() * self.law.least()
     }
 }
 
@@ -184,24 +190,24 @@ mod tests {
     fn a_price_rises_with_load_and_queue_and_falls_otherwise() {
         let mut airtime = Airtime::new(LAW, 4, at(0));
         loaded(&mut airtime, 0, 5, 0.0);
-        assert_eq!(airtime.price, LAW.floor, "half of a channel is no excess");
+        assert_eq!(airtime.price, LAW.least(), "half of a channel is no excess");
         loaded(&mut airtime, 1000, 5, LAW.queue + 30.0);
         let risen = airtime.price;
-        assert!(risen > 1.5 * LAW.floor, "{risen}");
+        assert!(risen > 1.5 * LAW.least(), "{risen}");
         airtime.on_share(at(2000), 7, Share::new(1.0, 0.5), 1);
         airtime.on_share(at(2000), 8, Share::new(1.0, 0.25), 2);
         airtime.on_share(at(2000), 9, Share::new(1.0, 0.25), 2);
         loaded(&mut airtime, 2000, 5, 0.0);
         assert!(airtime.price > risen, "three neighbours that send always");
         // 1874 us, at a price of 1 for the four nodes together and this node's, less what they have while idle.
-        let cost = airtime.cost(216) / (1.0 - 3.0 * LAW.floor + airtime.price);
+        let cost = airtime.cost(216) / (1.0 - 3.0 * LAW.least() + airtime.price);
         assert!((cost - 0.001_874).abs() < 2e-5, "{cost}");
         // A hundred idle nodes around cost nothing.
         let mut lone = Airtime::new(LAW, 200, at(0));
-        (0..100).for_each(|node| lone.on_share(at(0), node, Share::new(0.0, LAW.floor), 2));
+        (0..100).for_each(|node| lone.on_share(at(0), node, Share::new(0.0, LAW.least()), 2));
         lone.update(at(100), 0.0);
         assert!(
-            lone.cost(216) < 1.1 * 0.001_874 * LAW.floor,
+            lone.cost(216) < 1.1 * 0.001_874 * LAW.least(),
             "{}",
             lone.cost(216)
         );
@@ -209,8 +215,8 @@ mod tests {
         for second in 3..80 {
             loaded(&mut airtime, 1000 * second, 0, 0.0);
         }
-        assert_eq!(airtime.price, LAW.floor);
-        assert_eq!(airtime.own(), Share::new(0.0, LAW.floor));
+        assert_eq!(airtime.price, LAW.least());
+        assert_eq!(airtime.own(), Share::new(0.0, LAW.least()));
     }
 
     #[test]

@@ -244,21 +244,23 @@ pub struct AirtimeLaw {
     /// 0.95 (ours: they sense each other, so that 1 is all there is; at 1 queues stand, at 0.85 a single cell lost a
     /// twelfth of its total).
     pub load: f64,
-    /// Rise of the price's logarithm in a second for each unit of excess load. 0.5 (ours: shares arrive within two seconds,
-    /// and a loop with this delay is stable below a gain of 0.8).
+    /// Fall of rates' logarithm in a second for each unit of excess load; prices rise by this times `fairness`, since rates follow a
+    /// root of them. 0.25 (ours: shares arrive within two seconds, and a loop with this delay is stable below a gain of 0.8).
     pub gain: f64,
     /// Packets that may wait in a node before its price rises. 4 (ours: between the low watermark and half of the limit).
     pub queue: f64,
-    /// Rise of the price's logarithm in a second for each packet more. 0.1 (ours: a queue of 10 doubles it in
-    /// a second).
+    /// Fall of rates' logarithm in a second for each packet more. 0.05 (ours: a queue of 10 lowers them by a quarter in a second).
     pub queue_gain: f64,
-    /// The fastest rise of the price's logarithm in a second. 2 (ours: a start that floods ends within two seconds).
+    /// The fastest fall of rates' logarithm in a second. 1 (ours: a start that floods ends within two seconds).
     pub rise: f64,
-    /// The fastest fall of the price's logarithm in a second. 0.5 (ours: that of an idle channel).
+    /// The fastest rise of rates' logarithm in a second. 0.25 (ours: that of an idle channel).
     pub fall: f64,
-    /// The least price, which a node charges for its own transmissions only. It must allow a lone flow a link's whole rate. 0.01 (ours:
-    /// a hop of 1.9 ms costs 19 us, which is 1040 packets a second, and eight hops 367, where a link carries 534).
+    /// The root of the least price, which a node charges for its own transmissions only. It must allow a lone flow a link's whole rate.
+    /// 0.1 (ours: a hop of 1.9 ms allows some 740 packets a second, and eight hops 320, where a link carries 534).
     pub floor: f64,
+    /// The root of the largest price. 4 (ours: one node that asks as much leaves a path of eight hops some 7 packets a second, a third of what
+    /// 108 nodes have for each of seven sources; without a bound the prices of starved nodes take too long to fall).
+    pub ceiling: f64,
     /// Time constant of a node's own airtime. 500 ms (ours: a dozen packets at 25 a second).
     pub smoothing: Duration,
     /// Time between two updates of price and rate. 100 ms (ours: between the moments when a queue changes and when
@@ -270,11 +272,13 @@ pub struct AirtimeLaw {
     pub start: f64,
     /// Time in which a rate at most doubles. 1 s (ours: that of probes, which spread prices beyond the neighbours).
     pub double: Duration,
+    /// The same on a path that others have priced, if that takes longer. 1 s, which changes nothing (2 s is to be judged).
+    pub double_priced: Duration,
     /// Packets that may be sent at once after a pause. 2 (the paper's variant, ours).
     pub bucket: f64,
     /// Alpha of the utility whose sum the rates maximise (Mo, Walrand, 2000): 1 is proportional fairness; 2 makes the sum of the times
-    /// between two packets of each flow least (Massoulie, Roberts, 1999). 2 (prices count every hop within three of a bottleneck, where
-    /// schedules have room for two at once, so that far sources pay too much).
+    /// between two packets of each flow least (Massoulie, Roberts, 1999). 2.5 (ours: prices count every hop within three of a bottleneck,
+    /// where schedules have room for two at once, so that far sources pay too much; found on networks 401 to 408, `docs/dpclo.md`).
     pub fairness: f64,
 }
 
@@ -302,6 +306,10 @@ pub struct Priorities {
     /// Whether the length of the node's own queue counts, not its difference to the neighbour's: the last hop's difference is
     /// the largest, so that traffic near the destination would go first. Default no (the paper: "the largest price").
     pub by_queue: bool,
+    /// A packet that the link has given up, or whose link has a larger ETX than this, is sent in
+    /// [`Class::Data`](chappe_core::Class::Data) at most: its windows grow with collisions. Default none (4 is to be judged with a
+    /// `high` of 0: three of four transmissions are in vain).
+    pub yields: Option<f64>,
     /// At this share and above [`Class::Urgent`](chappe_core::Class::Urgent). Default 0.5 (ours).
     pub high: f64,
     /// At this share and above [`Class::Data`](chappe_core::Class::Data), below it `Background`. Default 0.2 (ours).

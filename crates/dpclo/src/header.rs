@@ -9,8 +9,8 @@
 //!         4     how many counts follow         5   how many queues follow
 //!               counts: node (2), probes of it received (1), of how many (1)
 //!               queues: destination (2), length (2, units of 1/16 packet)
-//!               tariff, optional: 1 (1), the sender's share and those of the nodes in the counts: airtime (1, 1/255),
-//!               price (2, 1/4096); the costs to the destinations of the queues (2, 16 us; ffff: unknown); how many more shares
+//!               tariff, optional: 2 (1), the sender's share and those of the nodes in the counts: airtime (1, 1/255),
+//!               price (2, logarithm); the costs to the destinations of the queues (2, logarithm; ffff: unknown); how many more shares
 //!               follow (1), of active nodes two hops away: node (2), share (3)
 //!               anything after that is padding
 //! routes  1     how many routes follow

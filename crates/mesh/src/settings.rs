@@ -2,7 +2,8 @@
 
 use chappe_core::{Caps, Duration};
 use chappe_dpclo::{
-    AirtimeLaw, Attempts, Extras, NextHops, Probes, Queues, RateLaw, Room, Routing, Settings,
+    AirtimeLaw, Attempts, Extras, NextHops, Priorities, Probes, Queues, RateLaw, Room, Routing,
+    Settings,
 };
 
 use crate::air::Air;
@@ -152,13 +153,25 @@ impl NodeConfig {
                 age_max: Duration::from_secs(3),
                 ..improved.queues
             },
+            priorities: Priorities {
+                high: 1.0,
+                yields: None,
+                ..improved.priorities
+            },
             rate: RateLaw::Airtime(AirtimeLaw {
                 around: self.air.exchange(0),
                 octet: self.air.octet(),
                 // A fifth of a link at once: TCP's own start is slower (RFC 6928), and queues bound what is too much.
                 start: (0.2 / full.as_secs_f64()).min(START_MAX),
                 double: Duration::from_millis(200),
+                double_priced: Duration::from_millis(200),
                 fairness: 1.0,
+                gain: 0.5,
+                queue_gain: 0.1,
+                rise: 2.0,
+                fall: 0.5,
+                floor: 0.01,
+                ceiling: 16.0,
                 bucket: if self.air.is_shared() {
                     2.0
                 } else {

@@ -123,7 +123,7 @@ impl Settings {
             }
             RateLaw::Airtime(law) => {
                 *first = ("rate.load", law.load, 0.01, 100.0);
-                *second = ("rate.floor", law.floor, 0.0003, header::Share::PRICE_MAX);
+                *second = ("rate.floor", law.floor, 1e-4, law.ceiling);
                 *third = ("rate.start", law.start, 0.1, 1000.0);
                 *fourth = ("rate.fairness", law.fairness, 0.5, 8.0);
                 *fifth = ("rate.bucket", law.bucket, 1.0, 1000.0);

@@ -55,6 +55,7 @@ impl Settings {
             rate: RateLaw::Queue(QueueLaw::PAPER),
             priorities: Priorities {
                 by_queue: false,
+                yields: None,
                 high: 0.5,
                 medium: 0.2,
             },
@@ -91,6 +92,7 @@ impl Settings {
             rate: RateLaw::Airtime(AirtimeLaw::DOT11B),
             priorities: Priorities {
                 by_queue: true,
+                yields: None,
                 // A queue at its limit goes first. From half of it on, 802.11e's short windows starved a hidden node.
                 high: 1.0,
                 medium: 0.0,
@@ -167,20 +169,32 @@ impl AirtimeLaw {
         around: Duration::from_micros(1010),
         octet: Duration::from_micros(4),
         load: 0.95,
-        gain: 0.5,
+        gain: 0.25,
         queue: 4.0,
-        queue_gain: 0.1,
-        rise: 2.0,
-        fall: 0.5,
-        floor: 0.01,
+        queue_gain: 0.05,
+        rise: 1.0,
+        fall: 0.25,
+        floor: 0.1,
+        ceiling: 4.0,
         smoothing: Duration::from_millis(500),
         interval: Duration::from_millis(100),
         life: Duration::from_secs(3),
         start: 5.0,
         double: Duration::from_secs(1),
+        double_priced: Duration::from_secs(1),
         bucket: 2.0,
-        fairness: 2.0,
+        fairness: 2.5,
     };
+
+    /// The least price of a node.
+    pub(crate) fn least(&self) -> f64 {
+        libm::pow(self.floor, self.fairness)
+    }
+
+    /// The largest price of a node.
+    pub(crate) fn most(&self) -> f64 {
+        libm::pow(self.ceiling, self.fairness)
+    }
 }
 
 impl Extras {

@@ -10,21 +10,52 @@ pub const FAR: usize = 2 + SHARE;
 pub const FAR_MAX: usize = 24;
 /// Octets of a stamp.
 pub const STAMP: usize = SHARE + 2;
-/// The octet before the shares in a probe. Padding is zero.
-const MARK: u8 = 1;
+/// The octet before the shares in a probe. Padding is zero; 1 was of linear prices.
+const MARK: u8 = 2;
 
 /// A node's share of the channel and its congestion price.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Share {
     /// Airtime, in 1/255 of all.
     airtime: u8,
-    /// Price of the channel's time, in units of 1/4096.
-    price: u16,
+    /// Price of the channel's time.
+    price: Log,
 }
 
 /// The cost of a path: seconds of the channel for a packet times prices. [`Cost::NONE`] if it is not known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Cost(u16);
+pub struct Cost(Log);
+
+/// A value of nearly 2^-32 to 2^32 as its logarithm, exact to 0.04 %. With an alpha of 3, rates of 1 to 1000 packets a second
+/// mean prices over nine powers of ten. The code 0 is zero.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+struct Log(u16);
+
+impl Log {
+    /// The code of 1.
+    const ONE: f64 = 32768.0;
+    /// Codes for each doubling.
+    const STEPS: f64 = 1024.0;
+    /// The largest value; the code above stands for none.
+    const MOST: Log = Log(u16::MAX - 1);
+
+    /// Rounds; values out of range saturate, and what is no number is zero.
+    fn new(value: f64) -> Log {
+        if value.is_nan() || value <= 0.0 {
+            return Log(0);
+        }
+        let code = libm::round(Log::ONE + Log::STEPS * libm::log2(value));
+        // A value that is not zero stays above it.
+        Log(code.clamp(1.0, f64::from(Log::MOST.0)) as u16)
+    }
+
+    fn get(self) -> f64 {
+        match self.0 {
+            0 => 0.0,
+            code => libm::exp2((f64::from(code) - Log::ONE) / Log::STEPS),
+        }
+    }
+}
 
 /// What a data frame says of its sender: its share, and the cost of its path to the destination.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,14 +78,14 @@ pub struct Tariff<'a> {
 }
 
 impl Share {
-    /// The largest price that a share can carry.
-    pub const PRICE_MAX: f64 = 15.99;
+    /// The largest price that a node may ask. Prices within three hops and costs over all hops add up to more.
+    pub const PRICE_MAX: f64 = 1e6;
 
     /// Rounds both; values out of range saturate.
     pub fn new(airtime: f64, price: f64) -> Share {
         Share {
             airtime: libm::round(airtime * 255.0) as u8,
-            price: libm::round(price * 4096.0) as u16,
+            price: Log::new(price),
         }
     }
 
@@ -65,32 +96,40 @@ impl Share {
 
     /// The node's congestion price.
     pub fn price(self) -> f64 {
-        f64::from(self.price) / 4096.0
+        self.price.get()
     }
 
     fn octets(self) -> [u8; SHARE] {
-        let [p0, p1] = self.price.to_be_bytes();
+        let [p0, p1] = self.price.0.to_be_bytes();
         [self.airtime, p0, p1]
     }
 
     fn read([airtime, p0, p1]: [u8; SHARE]) -> Share {
-        let price = u16::from_be_bytes([p0, p1]);
+        let price = Log(u16::from_be_bytes([p0, p1]));
         Share { airtime, price }
     }
 }
 
 impl Cost {
     /// No cost is known.
-    pub const NONE: Cost = Cost(u16::MAX);
+    pub const NONE: Cost = Cost(Log(u16::MAX));
 
-    /// Rounds to 16 us; more than a second counts as a second.
+    /// Rounds; values out of range saturate.
     pub fn new(cost: f64) -> Cost {
-        Cost((libm::round(cost / 16e-6) as u16).min(u16::MAX - 1))
+        Cost(Log::new(cost))
     }
 
     /// The cost, if it is known.
     pub fn get(self) -> Option<f64> {
-        (self != Cost::NONE).then_some(f64::from(self.0) * 16e-6)
+        (self != Cost::NONE).then(|| self.0.get())
+    }
+
+    fn read(octets: [u8; 2]) -> Cost {
+        Cost(Log(u16::from_be_bytes(octets)))
+    }
+
+    fn octets(self) -> [u8; 2] {
+        self.0.0.to_be_bytes()
     }
 }
 
@@ -101,14 +140,14 @@ impl Stamp {
             .ok_or(Malformed::Short)?;
         let stamp = Stamp {
             share: Share::read([a, p0, p1]),
-            cost: Cost(u16::from_be_bytes([c0, c1])),
+            cost: Cost::read([c0, c1]),
         };
         Ok((stamp, rest))
     }
 
     pub(super) fn put(self, writer: &mut Writer<'_>) -> Option<()> {
         writer.put(&self.share.octets())?;
-        writer.put(&self.cost.0.to_be_bytes())
+        writer.put(&self.cost.octets())
     }
 }
 
@@ -137,7 +176,7 @@ impl<'a> Tariff<'a> {
     /// The costs to the destinations of the probe's queues.
     pub fn costs(&self) -> impl Iterator<Item = Cost> + 'a {
         let (costs, _) = self.costs.as_chunks::<2>();
-        costs.iter().map(|&octets| Cost(u16::from_be_bytes(octets)))
+        costs.iter().copied().map(Cost::read)
     }
 
     /// Active nodes two hops from the sender, with their shares.
@@ -164,7 +203,7 @@ impl<'a> Tariff<'a> {
             writer.put(&share.octets())?;
         }
         for cost in costs {
-            writer.put(&cost.0.to_be_bytes())?;
+            writer.put(&cost.octets())?;
         }
         let at = writer.len;
         writer.put(&[0])?;
@@ -186,10 +225,16 @@ mod tests {
     #[test]
     fn shares_and_costs_saturate() {
         assert_eq!(Share::new(2.0, -1.0), Share::new(1.0, 0.0));
-        assert_eq!(Share::new(0.0, 1e9).price(), 65535.0 / 4096.0);
         assert!((Share::new(0.5, 0.1).airtime() - 0.5).abs() < 0.003);
-        assert_eq!(Cost::new(9.0).get(), Some(65534.0 * 16e-6));
+        for value in [1e-9, 1.9e-4, 0.01, 1.0, 700.0, 3e9] {
+            let (cost, price) = (Cost::new(value).get(), Share::new(0.0, value).price());
+            assert!((price / value - 1.0).abs() < 4e-4, "{value}: {price}");
+            assert_eq!(cost, Some(price));
+        }
+        assert_eq!(Cost::new(0.0).get(), Some(0.0));
         assert_eq!(Cost::new(f64::NAN).get(), Some(0.0));
+        assert!(Cost::new(1e-300).get() > Some(0.0));
+        assert_eq!(Cost::new(f64::INFINITY).get(), Cost::new(1e99).get());
         assert_eq!(Cost::NONE.get(), None);
     }
 

@@ -296,8 +296,8 @@ fn the_variant_is_quicker_and_carries_as_much() {
 }
 
 /// Goal: sources share the air by what their paths cost. Method: one source a hop from the sink and one four hops, where all
-/// nodes hear each other now and then: half of the air each is proportionally fair, and with a fairness of 2 the near one, whose
-/// path costs a quarter, sends twice as much. The paper's law, which follows the source's own queue, does not know what a path costs.
+/// nodes hear each other now and then: half of the air each is proportionally fair, and usually the near one, whose
+/// path costs a quarter, sends 1.7 times as much. The paper's law, which follows the source's own queue, does not know what a path costs.
 #[test]
 fn rates_follow_what_paths_cost() {
     let mut links = chain(5, 1.0);
