@@ -7,6 +7,8 @@ import { colours } from "./theme";
 const RADIUS = 9;
 const LINE = 12;
 const LETTER = 8;
+/** Between the outermost nodes and the map's edge, in the page's pixels. */
+const MARGIN = 26;
 /** More nodes than this are small, and only the chosen one and the one under the pointer are named. */
 const MANY = 150;
 
@@ -38,9 +40,8 @@ export class NetworkMap {
   }
 
   private point(node: number): [number, number] {
-    const margin = 26;
     const [x, y] = this.places[node];
-    return [margin + x * (this.size[0] - 2 * margin), margin + y * (this.size[1] - 2 * margin)];
+    return [MARGIN + x * (this.size[0] - 2 * MARGIN), MARGIN + y * (this.size[1] - 2 * MARGIN)];
   }
 
   draw(): void {
@@ -92,9 +93,35 @@ export class NetworkMap {
     context.globalAlpha = 1;
     for (let node = 0; node < this.places.length; node++) if (node !== this.node) this.drawNode(context, node);
     this.drawNames(context);
+    this.drawScale(context);
     if (this.node < this.places.length) this.drawOnTop(context, this.node);
     this.network = { key, canvas };
     return canvas;
+  }
+
+  /** A round length across and one down, in the lower left corner: the map is stretched to its panel, so they differ. */
+  private drawScale(context: CanvasRenderingContext2D): void {
+    const spans = extent(this.model);
+    if (spans === null) return;
+    const [across, down] = spans.map((span, axis) => roundLength(span, this.size[axis] - 2 * MARGIN));
+    const [x, y] = [4.5, this.size[1] - 4.5];
+    context.strokeStyle = context.fillStyle = colours().quiet;
+    context.lineWidth = 1;
+    context.font = "10px system-ui, sans-serif";
+    context.textBaseline = "bottom";
+    context.textAlign = "left";
+    context.beginPath();
+    if (down !== null) {
+      context.moveTo(x, y - down.pixels);
+      context.lineTo(x, y);
+      context.fillText(down.text, x + 3, y - down.pixels + LETTER);
+    }
+    if (across !== null) {
+      context.moveTo(x, y);
+      context.lineTo(x + across.pixels, y);
+      context.fillText(across.text, x + across.pixels + 3, y + 4);
+    }
+    context.stroke();
   }
 
   private radius(node: number): number {
@@ -281,14 +308,31 @@ function writeNames(context: CanvasRenderingContext2D): void {
   context.textBaseline = "middle";
 }
 
+/** Width and height of the network in metres, if its places are known. */
+function extent(model: Model): [number, number] | null {
+  const given = model.run.about.positions_m;
+  if (given.length < model.nodes || model.nodes === 0) return null;
+  const span = (values: number[]) => Math.max(...values) - Math.min(...values);
+  return [span(given.map(([x]) => x)), span(given.map(([, y]) => y))];
+}
+
+/** A length of 1, 2 or 5 times a power of ten metres that takes 30 to 80 of the pixels in which `metres` are drawn. */
+function roundLength(metres: number, pixels: number): { pixels: number; text: string } | null {
+  if (metres <= 0 || pixels <= 0) return null;
+  const most = (80 * metres) / pixels;
+  const ten = 10 ** Math.floor(Math.log10(most));
+  const length = ten * [5, 2, 1].find((digit) => digit * ten <= most)!;
+  const text = length >= 1000 ? `${length / 1000} km` : `${Number(length.toPrecision(1))} m`;
+  return { pixels: (length * pixels) / metres, text };
+}
+
 /** Places within the unit square, which is stretched to the map's size. */
 function layout(model: Model): [number, number][] {
   const given = model.run.about.positions_m;
-  if (given.length >= model.nodes && model.nodes > 0) {
-    const xs = given.map(([x]) => x);
-    const ys = given.map(([, y]) => y);
-    const [left, top] = [Math.min(...xs), Math.min(...ys)];
-    const [width, height] = [Math.max(...xs) - left, Math.max(...ys) - top];
+  const spans = extent(model);
+  if (spans !== null) {
+    const [left, top] = [Math.min(...given.map(([x]) => x)), Math.min(...given.map(([, y]) => y))];
+    const [width, height] = spans;
     // A line of nodes has no height: it goes through the middle.
     const place = (value: number, from: number, length: number) => (length > 0 ? (value - from) / length : 0.5);
     return given.slice(0, model.nodes).map(([x, y]) => [place(x, left, width), 1 - place(y, top, height)]);

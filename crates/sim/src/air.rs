@@ -9,8 +9,9 @@
 
 use chappe_core::{Duration, Seed};
 
+use crate::arrival::Arrival;
 use crate::bit_errors::Heard;
-use crate::cursor::{Cursor, Limits};
+use crate::cursor::{Cursor, CursorEvent, Limits};
 use crate::digest::Digest;
 use crate::duty::Duty;
 use crate::event::Key;
@@ -21,7 +22,7 @@ use crate::link_loss::LinkLosses;
 use crate::radio::{Radio, flag::*};
 use crate::receiver::{Receiver, Receivers};
 use crate::reception::{GoodHead, Reception, interrupt};
-use crate::spread::{Arrival, Departure};
+use crate::spread::Departure;
 use crate::{Accounts, AirTime, Loss, Medium, Position, Power, Recorder};
 
 /// The air with all radios in it.
@@ -35,37 +36,6 @@ pub(crate) struct Air<R> {
     /// Pairs between which no signal passes, both directions, sorted.
     cuts: Vec<(NodeId, NodeId)>,
     pub(crate) ledger: Ledger<R>,
-}
-
-/// What a cursor met that the nodes must hear of, or why it stopped.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum CursorEvent {
-    /// The receiver's carrier changed, and its node asked for carrier events.
-    Carrier { at: AirTime, node: NodeId },
-    /// The receiver locked on to the frame and its node asked to see the head early; `carrier` as above.
-    Locked {
-        at: AirTime,
-        node: NodeId,
-        carrier: bool,
-    },
-    /// The receiver has the whole frame.
-    Received {
-        at: AirTime,
-        node: NodeId,
-        started: AirTime,
-        power: Power,
-        heard: Heard,
-    },
-    /// The receiver was locked on to the frame and lost it.
-    Failed {
-        at: AirTime,
-        node: NodeId,
-        started: AirTime,
-    },
-    /// Another event comes first: go on at this key.
-    Pause(Key),
-    /// The frame is past all receivers.
-    Done,
 }
 
 impl<R: Recorder> Air<R> {

@@ -3,17 +3,48 @@
 //! Most signals meet a radio that they do not matter to, and only change the energy there ([`level`](crate::level)). Of the others
 //! most are examined without leaving the loop: it ends when a node must hear of something, or another event comes first.
 
-use crate::air::CursorEvent;
+use crate::arrival::{Arrival, timely};
+use crate::bit_errors::Heard;
 use crate::event::Key;
 use crate::frame::{Edge, Frame, Frames};
-use crate::id::Slot;
+use crate::id::{NodeId, Slot};
 use crate::ledger::{Ledger, Meeting};
 use crate::level::{NEVER, Passage};
 use crate::radio::flag::*;
 use crate::receiver::Receivers;
 use crate::reception::{Arrived, Completed, Reception};
-use crate::spread::{Arrival, timely};
 use crate::{AirTime, Loss, Power, Recorder};
+
+/// What a cursor met that the nodes must hear of, or why it stopped.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum CursorEvent {
+    /// The receiver's carrier changed, and its node asked for carrier events.
+    Carrier { at: AirTime, node: NodeId },
+    /// The receiver locked on to the frame and its node asked to see the head early; `carrier` as above.
+    Locked {
+        at: AirTime,
+        node: NodeId,
+        carrier: bool,
+    },
+    /// The receiver has the whole frame.
+    Received {
+        at: AirTime,
+        node: NodeId,
+        started: AirTime,
+        power: Power,
+        heard: Heard,
+    },
+    /// The receiver was locked on to the frame and lost it.
+    Failed {
+        at: AirTime,
+        node: NodeId,
+        started: AirTime,
+    },
+    /// Another event comes first: go on at this key.
+    Pause(Key),
+    /// The frame is past all receivers.
+    Done,
+}
 
 /// How far a cursor may go.
 #[derive(Clone, Copy, Debug)]

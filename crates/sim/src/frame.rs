@@ -2,10 +2,11 @@
 
 use chappe_core::{Duration, Mode, Rate};
 
+use crate::arrival::Arrival;
 use crate::error_curve::{ErrorCurve, ErrorCurves};
 use crate::id::{NodeId, Slot};
 use crate::part::Part;
-use crate::spread::{Arrival, SteadyRow};
+use crate::spread::SteadyRow;
 use crate::{AirTime, Oqpsk, Power};
 
 /// One transmission: waiting for its start, or on its way past the receivers.

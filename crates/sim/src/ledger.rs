@@ -1,10 +1,10 @@
 //! The outcomes of a run: counted, mixed into the digest, and passed to the recorder.
 
+use crate::arrival::Arrival;
 use crate::digest::Digest;
 use crate::frame::Frame;
 use crate::id::NodeId;
 use crate::reception::Interrupted;
-use crate::spread::Arrival;
 use crate::{
     AirTime, Counters, Heard, Interference, Loss, NodeCounters, Position, Power, Receivers,
     Recorder, Sent, Switched,

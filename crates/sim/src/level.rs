@@ -4,7 +4,7 @@
 //! receives a frame so strong that they do it no harm. Such a signal only adds its power, here, and takes it away when
 //! it ends. The energy is therefore always right, and whoever asks for it needs no sum over the frames in flight.
 
-use crate::spread::Arrival;
+use crate::arrival::Arrival;
 use crate::{AirTime, Power};
 
 /// What a cursor touches where a signal does not matter. Apart from the [`Radio`](crate::radio::Radio), so that the levels

@@ -70,6 +70,7 @@
 mod air;
 mod air_time;
 mod antenna;
+mod arrival;
 mod bit_errors;
 pub mod building;
 pub mod capture;
@@ -126,6 +127,7 @@ mod world;
 
 pub use air_time::AirTime;
 pub use antenna::{Antenna, Antennas};
+pub use arrival::{Arrival, At};
 pub use clock::Clock;
 pub use counters::{Accounts, Counters, NodeCounters};
 pub use dot15d4::{Chip, Dot15d4, Selectivity};
@@ -148,6 +150,5 @@ pub use recorder::{
     Heard, Interference, Reader, Reading, Receivers, Recorder, Sent, Switched, Value,
 };
 pub use simulator::{Memory, Simulator};
-pub use spread::{Arrival, At};
 pub use synchronous::Synchronous;
 pub use world::World;

@@ -4,11 +4,11 @@ use std::ops::Range;
 
 use chappe_core::{Db, Dbm, Purpose, Seed, Stream};
 
+use crate::arrival::Arrival;
 use crate::id::NodeId;
 use crate::path_loss::LIGHT;
 use crate::position::distance;
 use crate::power::MILLIWATT;
-use crate::spread::Arrival;
 use crate::{Antennas, Fading, LinkPowers, Position, Power, Profile, Selectivity};
 
 /// Compressed rows, one for each transmitter; within a row ordered by (delay, receiver).

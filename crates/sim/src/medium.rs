@@ -4,13 +4,14 @@ use std::sync::{Arc, OnceLock};
 
 use chappe_core::{Channel, Db, Dbm, Duration, Mode, Seed};
 
+use crate::arrival::Arrival;
 use crate::fading::{Fader, average_rising};
 use crate::id::NodeId;
 use crate::links::{Law, Links, Source};
 use crate::moving::Moving;
 use crate::power::MILLIWATT;
 use crate::rules::Rules;
-use crate::spread::{Arrival, Departure, NEVER, Row, Spread, SteadyRow};
+use crate::spread::{Departure, NEVER, Row, Spread, SteadyRow};
 use crate::{
     AirTime, Antennas, Capture, Error, Fading, LinkPowers, LinkTrace, Lock, Matrix, Motion,
     PathLoss, Position, Power, Profile, Rule, Search,

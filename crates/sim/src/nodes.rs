@@ -5,8 +5,8 @@ use chappe_core::{
     Reception, Transmit,
 };
 
-use crate::air::CursorEvent;
 use crate::bit_errors::Heard;
+use crate::cursor::CursorEvent;
 use crate::engine::Engine;
 use crate::event::{Key, Kind};
 use crate::forger::Forger;

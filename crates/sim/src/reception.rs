@@ -5,6 +5,7 @@
 
 use chappe_core::{Purpose, Seed};
 
+use crate::arrival::Arrival;
 use crate::bit_errors::{BitErrors, Falsified, Heard};
 use crate::frame::{Edge, Frame, Frames};
 use crate::id::{NodeId, Slot};
@@ -15,7 +16,7 @@ use crate::parts::{self, Parts};
 use crate::radio::{Radio, flag::*};
 use crate::receiver::Receiver;
 use crate::rules::{Judge, Rejection, Rules};
-use crate::spread::{Arrival, NEVER};
+use crate::spread::NEVER;
 use crate::survival::{Draws, abandon, close_stretch, judge_bits, survives};
 use crate::{AirTime, Loss, Medium, Power, Profile, Window};
 

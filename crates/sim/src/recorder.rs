@@ -4,7 +4,7 @@ use std::slice;
 
 use chappe_core::{Duration, Mode, TraceEvent};
 
-use crate::spread::{Arrival, At};
+use crate::arrival::{Arrival, At};
 use crate::{AirTime, Loss, Position, Power};
 
 /// An observer of a run. All methods do nothing by default.

@@ -2,7 +2,8 @@
 
 use chappe_core::{Instant, RadioNode, Seed};
 
-use crate::air::{Air, CursorEvent};
+use crate::air::Air;
+use crate::cursor::CursorEvent;
 use crate::engine::Engine;
 use crate::event::{Key, Kind};
 use crate::forger::Forger;

@@ -7,6 +7,7 @@ mod exec;
 mod live;
 mod record;
 mod report;
+mod running;
 
 use std::os::fd::AsFd;
 use std::os::unix::process::ExitStatusExt;

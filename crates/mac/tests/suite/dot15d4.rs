@@ -386,7 +386,7 @@ fn a_leaf_fetches_what_its_parent_holds() {
     }
 }
 
-/// A parent knows more children than it has places for frames, if it is told to: none of them gets a frame while it sleeps.
+/// A parent can be set to know more children than it has places for frames: none of them gets a frame while it sleeps.
 #[test]
 fn a_parent_knows_more_children_than_it_holds_frames() {
     let random = || Seed(3).stream(Purpose::Node(0));

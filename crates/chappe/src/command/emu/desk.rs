@@ -8,8 +8,8 @@ use chappe_lab_emu::Emulation;
 use chappe_sim::AirTime;
 use serde_json::{Value, json};
 
-use super::live::Running;
 use super::report::Report;
+use super::running::Running;
 use crate::command::film::Air;
 use crate::door::{Bound, Door};
 use crate::failure::Failure;

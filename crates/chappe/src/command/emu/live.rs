@@ -5,11 +5,12 @@ use std::process::{Child, Command, ExitStatus};
 
 use chappe_core::Duration;
 use chappe_emu::{Emulator, Ending, Network};
-use chappe_lab_emu::{Capture, Emulation, Station};
+use chappe_lab_emu::{Capture, Emulation};
 use chappe_sys::{Signal, namespace, process};
 
 use super::desk::Desk;
 use super::record::{Folder, Kept, Record};
+use super::running::Running;
 use crate::command::film::Film;
 use crate::door;
 use crate::failure::Failure;
@@ -22,9 +23,6 @@ pub struct Live {
     pub emulator: Running,
     desk: Desk,
 }
-
-/// The emulated network of [`Live`].
-pub type Running = Emulator<Station, Film>;
 
 /// The token of the program that ends an emulation.
 const CHILD: u64 = 0;

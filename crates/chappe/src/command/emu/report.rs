@@ -8,7 +8,7 @@ use chappe_figures::table::{Table, count};
 use chappe_lab_emu::Emulation;
 use serde::Serialize;
 
-use super::live::Running;
+use super::running::Running;
 use crate::terminal::{self, Stream};
 
 /// The report, in the layout of `--json`.
