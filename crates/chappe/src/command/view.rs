@@ -13,7 +13,7 @@ use chappe_lab::run::{Meter, RunError};
 use chappe_lab::session;
 use chappe_scenario::InputError;
 use chappe_scenario::plan::{Changes, Plan};
-use chappe_store::{trace, write_whole};
+use chappe_store::{StoreError, trace, write_whole};
 use chappe_trace::{RECEPTIONS, Tables, Trace};
 use chappe_view::{Contents, Server, Source};
 use clap::Args;
@@ -132,17 +132,37 @@ fn read(path: &Path, options: &View, contents: &mut Contents) -> Result<(), Fail
     match extension {
         Some("toml") => simulate(path, options, contents),
         Some("json") => figures(path, contents),
-        _ => folder(path, contents),
+        _ if path.is_dir() => folder(path, contents),
+        _ => Err(nothing(path).into()),
+    }
+}
+
+/// The error about a path that is no folder, scenario or figures.
+fn nothing(path: &Path) -> InputError {
+    let name = path.display();
+    let message = match path.try_exists() {
+        Ok(false) => format!("there is no {name}"),
+        _ => format!("{name} is no recording"),
+    };
+    let help = "`chappe view` takes folders (of `chappe sim FILE --record DIR`, `sweep`, `lab --out`), scenarios (.toml), and figures (.json)";
+    InputError::new("", message).help(help)
+}
+
+/// A recording that cannot be read. Elsewhere files of the store are written.
+fn unreadable(error: StoreError) -> Failure {
+    match error {
+        StoreError::Io { .. } => InputError::new("", format!("cannot read {error}")).into(),
+        other => other.into(),
     }
 }
 
 fn folder(path: &Path, contents: &mut Contents) -> Result<(), Failure> {
-    let traces = trace::find(path)?;
+    let traces = trace::find(path).map_err(unreadable)?;
     let mut found = !traces.is_empty();
     for folder in traces.iter().take(RUNS + 1) {
         add(
             &folder.display().to_string(),
-            trace::read(folder)?,
+            trace::read(folder).map_err(unreadable)?,
             contents,
         );
     }

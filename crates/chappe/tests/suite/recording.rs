@@ -161,3 +161,29 @@ fn batches_of_improved_pacifier_are_found() {
     // They come in order, so that the first and the last differ.
     assert!(batches[0] < batches[batches.len() - 1]);
 }
+
+/// What cannot be shown is reported as what it is, and not as a file that cannot be written.
+#[test]
+fn a_path_without_a_recording_is_refused() {
+    let folder = Scratch::new("no-recording");
+    let file = folder.path("sweep.svg");
+    fs::write(&file, "<svg/>").unwrap();
+    let missing = folder.path("nothing");
+    for (path, says) in [(&file, "is no recording"), (&missing, "there is no ")] {
+        let mut view = Command::new(env!("CARGO_BIN_EXE_chappe"));
+        let out = folder.path("page.html");
+        let done = view
+            .arg("view")
+            .arg(path)
+            .arg("--out")
+            .arg(out)
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&done.stderr);
+        assert_eq!(done.status.code(), Some(3), "{said}");
+        assert!(
+            said.contains(says) && said.contains("chappe sim FILE --record DIR"),
+            "{said}"
+        );
+    }
+}
