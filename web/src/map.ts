@@ -103,7 +103,7 @@ export class NetworkMap {
   private drawScale(context: CanvasRenderingContext2D): void {
     const spans = extent(this.model);
     if (spans === null) return;
-    const [across, down] = spans.map((span, axis) => roundLength(span, this.size[axis] - 2 * MARGIN));
+    const [across, down] = spans.map((span, axis) => roundLength(span, this.size[axis] - 2 * MARGIN, [80, 40][axis]));
     const [x, y] = [4.5, this.size[1] - 4.5];
     context.strokeStyle = context.fillStyle = colours().quiet;
     context.lineWidth = 1;
@@ -316,10 +316,10 @@ function extent(model: Model): [number, number] | null {
   return [span(given.map(([x]) => x)), span(given.map(([, y]) => y))];
 }
 
-/** A length of 1, 2 or 5 times a power of ten metres that takes 30 to 80 of the pixels in which `metres` are drawn. */
-function roundLength(metres: number, pixels: number): { pixels: number; text: string } | null {
+/** A length of 1, 2 or 5 times a power of ten metres that takes at most `room` of the pixels in which `metres` are drawn. */
+function roundLength(metres: number, pixels: number, room: number): { pixels: number; text: string } | null {
   if (metres <= 0 || pixels <= 0) return null;
-  const most = (80 * metres) / pixels;
+  const most = (room * metres) / pixels;
   const ten = 10 ** Math.floor(Math.log10(most));
   const length = ten * [5, 2, 1].find((digit) => digit * ten <= most)!;
   const text = length >= 1000 ? `${length / 1000} km` : `${Number(length.toPrecision(1))} m`;
