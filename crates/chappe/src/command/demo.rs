@@ -144,30 +144,49 @@ fn text(parts: &[DemoResult], options: &cli::Demo, seconds: f64) -> String {
     text + &next(options)
 }
 
-/// The slowest receiver's goodput with every protocol, as a share of its bound, so that all parts have one scale.
+/// What a protocol is in its part: two baselines at most, the paper's protocol, the improved one.
+const ROLES: [&str; 4] = ["baseline", "second baseline", "the paper's", "improved"];
+
+/// The slowest receiver's goodput with every protocol, as a share of its bound, so that all parts have one scale: a group for each system.
 fn picture(parts: &[DemoResult]) -> Figure {
-    let (mut labels, mut shares) = (Vec::new(), Vec::new());
-    for shown in parts {
-        for row in &shown.rows {
-            let bounds = row
-                .document
-                .runs
-                .iter()
-                .filter_map(|run| run.bound.as_ref());
-            let share = bounds.map(|bound| 100.0 * bound.fraction);
-            labels.push(row.label.to_string());
-            shares.push(Summary::of(&share.collect::<Vec<f64>>()));
+    let none = Summary {
+        mean: f64::NAN,
+        ..Summary::of(&[])
+    };
+    let mut shares = ROLES.map(|role| (role, vec![none; parts.len()]));
+    for (place, shown) in parts.iter().enumerate() {
+        let baselines = shown.rows.iter().filter(|row| !row.ours);
+        let ours = shown.rows.iter().filter(|row| row.ours);
+        let roles = baselines.zip(0..2).chain(ours.zip(2..4));
+        for (row, role) in roles {
+            shares[role].1[place] = share_of_bound(row);
         }
     }
+    let series = shares
+        .map(|(role, shares)| Series::new(role, shares))
+        .into();
+    let places = parts.iter().map(|shown| {
+        let system = systems::named(shown.part);
+        system
+            .map_or(shown.part, |system| system.scenario.title)
+            .to_string()
+    });
     let title = "goodput of the slowest receiver, as a share of the bound";
-    let series = vec![Series::new("share of the bound", shares)];
     Figure {
         id: "demo",
         title: "baselines, the papers' protocols, and the improved ones".into(),
-        panels: vec![Panel::bars("", title, "%", labels, series).on("protocol")],
+        panels: vec![Panel::bars("", title, "%", places.collect(), series).on("system")],
         claims: Vec::new(),
         notes: Vec::new(),
     }
+}
+
+/// The mean over networks, in per cent.
+fn share_of_bound(row: &Row) -> Summary {
+    let runs = row.document.runs.iter();
+    let bounds = runs.filter_map(|run| run.bound.as_ref());
+    let shares = bounds.map(|bound| 100.0 * bound.fraction);
+    Summary::of(&shares.collect::<Vec<f64>>())
 }
 
 /// What the ratios of a part leave out, and why a protocol falls behind its baseline.
