@@ -278,7 +278,7 @@ pub struct AirtimeLaw {
     pub bucket: f64,
     /// Alpha of the utility whose sum the rates maximise (Mo, Walrand, 2000): 1 is proportional fairness; 2 makes the sum of the times
     /// between two packets of each flow least (Massoulie, Roberts, 1999). 2.5 (ours: prices count every hop within three of a bottleneck,
-    /// where schedules have room for two at once, so that far sources pay too much; found on networks 401 to 408, `docs/dpclo.md`).
+    /// where schedules have room for two at once, so that far sources pay too much; found on networks 401 to 408, `docs/studies/dpclo.md`).
     pub fairness: f64,
 }
 

@@ -22,7 +22,7 @@ const SCENARIO: &str = include_str!("demo.toml");
 /// The variants that are compared, the baseline first.
 const PROTOCOLS: [Variant; 3] = [Variant::Tcp, Variant::Paper, Variant::Improved];
 
-/// Measured in docs/dpclo.md: of 1 MB instead of 100 kB, DPCLO and its improved variant carry as much as TCP.
+/// Measured in docs/studies/dpclo.md: of 1 MB instead of 100 kB, DPCLO and its improved variant carry as much as TCP.
 const SLOW_START: &str = "DPCLO limits the rates of sources, and they start low: a short object ends before its rate has \
      grown. It is made for flows that last.";
 

@@ -2,7 +2,7 @@
 //!
 //! The format is Apache Parquet's ("Encodings", <https://parquet.apache.org/docs/file-format/data-pages/encodings/>). The crate
 //! `parquet` writes any column that Arrow knows, and hashes, compresses and copies for it. Columns here have one of six kinds, for which a few
-//! functions are enough; `docs/view.md` says what they save.
+//! functions are enough; `docs/studies/view.md` says what recording costs with them.
 
 use std::ops::BitOr;
 

@@ -23,8 +23,8 @@ use crate::terminal;
 
 /// Runs that one page holds: more of them would not fit in a browser's memory.
 const RUNS: usize = 16;
-/// Octets of a page at most. One of 231 MB was opened by Chromium with two cores and 15 million receptions in it (docs/view.md, "Speed");
-/// larger ones were not tried.
+/// Octets of a page at most. One of 231 MB was opened by Chromium with two cores and 15 million receptions in it
+/// (docs/studies/view.md, "Speed"); larger ones were not tried.
 const PAGE_MAX: usize = 240_000_000;
 
 #[derive(Debug, Args)]

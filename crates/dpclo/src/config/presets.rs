@@ -74,7 +74,7 @@ impl Settings {
     }
 
     /// The improved variant: all of [`Extras::ALL`], feasible next hops, ETX from data frames, rates by the price of airtime, and 20
-    /// places in reserve (found, with the credits, by sweeps over five seeds of 108 nodes: `docs/dpclo.md`).
+    /// places in reserve (found, with the credits, by sweeps over five seeds of 108 nodes: `docs/studies/dpclo.md`).
     pub fn improved() -> Settings {
         let paper = Settings::paper();
         Settings {

@@ -21,7 +21,7 @@ const TURN: Duration = Duration::from_micros(500);
 /// after which a frame is repeated there (5 ms).
 const TURN_WIRED: Duration = Duration::from_millis(2);
 /// The most frames of a burst while urgent packets are about: at each hop they wait for one, and for those in the card. Over three hops
-/// bursts of four carry 7 % more TCP, and make the median of pings a third longer (docs/mesh.md).
+/// bursts of four carry 7 % more TCP, and make the median of pings a third longer (docs/studies/mesh.md).
 const BURST_HASTE: u8 = 2;
 /// Most copies of a small body. At 80 % delivery one of 125 stays lost with two, and waits for a turn of the channel at its hop; with four one
 /// of 3125.
@@ -29,7 +29,7 @@ const COPIES: u8 = 4;
 /// The same where more neighbours contend than [`FEW`].
 const COPIES_OF_MANY: u8 = 2;
 /// With more neighbours than these, turns cost collisions: on twelve nodes with four flows, bursts of four carry 9 % more than of two, and
-/// two copies of small packets 9 % more than four, with shorter pings (docs/mesh.md).
+/// two copies of small packets 9 % more than four, with shorter pings (docs/studies/mesh.md).
 const FEW: usize = 3;
 /// Urgent packets are about for so long after one: twice the usual interval of pings.
 const HASTE: Duration = Duration::from_secs(2);
