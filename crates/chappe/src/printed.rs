@@ -135,8 +135,15 @@ fn pages() -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let crates = std::fs::read_dir(root.join("crates")).unwrap().flatten();
     let mut folders: Vec<PathBuf> = crates.map(|entry| entry.path()).collect();
-    folders
-        .extend(["", "docs", "packaging", "firmware", "bindings/python"].map(|at| root.join(at)));
+    let others = [
+        "",
+        "docs",
+        "docs/studies",
+        "packaging",
+        "firmware",
+        "bindings/python",
+    ];
+    folders.extend(others.map(|at| root.join(at)));
     let files = folders
         .iter()
         .flat_map(|folder| std::fs::read_dir(folder).unwrap().flatten());
