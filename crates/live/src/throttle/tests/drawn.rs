@@ -163,7 +163,7 @@ fn a_flow_of_tcp_keeps_half_its_share_on_drawn_paths() {
         ratios[0],
         ratios[ratios.len() / 2]
     );
-    // docs/cast.md says which paths miss the goal, and why.
+    // docs/studies/cast.md says which paths miss the goal, and why.
     assert!(below * 30 <= ratios.len() && worst_slow > 0.4);
     assert!(of_members <= 1 + cells / 200, "{of_members}");
 }
