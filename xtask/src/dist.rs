@@ -4,6 +4,7 @@ mod chroot;
 mod container;
 mod deb;
 mod emulated;
+mod musl;
 mod sbom;
 mod semver;
 mod standard;
@@ -306,6 +307,9 @@ impl Dist<'_> {
         let variable = compiler_variable(target);
         if std::env::var_os(&variable).is_none() {
             cargo.env(variable, compiler(target));
+        }
+        if let Some(flags) = musl::c_flags(root, target) {
+            cargo.env(format!("CFLAGS_{}", target.replace('-', "_")), flags);
         }
         process::take(&mut cargo, LIMIT)?;
         Ok(folder.join(target).join("dist/chappe"))

@@ -3,7 +3,6 @@
 //! Built for size it sorts and prints with less code, and it has neither an unwinder nor a reader of debugging information. It is also the only
 //! way to processors that rustup has no library for. The compiler is the released one; `RUSTC_BOOTSTRAP` lets it build its own library.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -12,6 +11,8 @@ use crate::process;
 use crate::report::Outcome;
 use crate::targets;
 
+use super::musl;
+
 /// Time for downloads on a slow connection.
 const LIMIT: Duration = Duration::from_secs(300);
 
@@ -19,20 +20,6 @@ const LIMIT: Duration = Duration::from_secs(300);
 const ARGS: [&str; 2] = [
     "-Zbuild-std=std,panic_abort",
     "-Zbuild-std-features=optimize_for_size",
-];
-
-/// Processors whose C library rustup does not bring: Debian's name of them, and the folder of its `musl-dev`.
-const MUSL: [(&str, &str, &str); 2] = [
-    (
-        "armv7-unknown-linux-musleabihf",
-        "armhf",
-        "usr/lib/arm-linux-musleabihf",
-    ),
-    (
-        "mipsel-unknown-linux-musl",
-        "mipsel",
-        "usr/lib/mipsel-linux-musl",
-    ),
 ];
 
 /// Installs the library's source where rustup can.
@@ -79,7 +66,7 @@ impl Standard {
         };
         let mut flags = vec![format!("--remap-path-prefix={}=std", source.display())];
         if !installed {
-            let folder = c_library(root, target)?;
+            let folder = musl::library(root, target)?;
             flags.push("-Clink-self-contained=no".to_owned());
             // rustc links dynamically for MIPS unless it is told otherwise.
             flags.push("-Ctarget-feature=+crt-static".to_owned());
@@ -92,62 +79,4 @@ impl Standard {
         let args = ARGS.to_vec();
         Ok(Standard { args, flags })
     }
-}
-
-/// The folder of a processor's C library: Debian's, unpacked under `target`.
-fn c_library(root: &Path, target: &str) -> Result<PathBuf, String> {
-    let known = MUSL.iter().find(|known| known.0 == target);
-    let &(_, architecture, folder) =
-        known.ok_or_else(|| format!("needs `rustup target add {target}`"))?;
-    let tree = root.join("target/musl").join(architecture);
-    let folder = tree.join(folder);
-    if !folder.join("libc.a").is_file() {
-        download(&tree, architecture)
-            .map_err(|why| format!("needs Debian's musl-dev:{architecture}: {why}"))?;
-    }
-    // The standard library names an unwinder, of which nothing is called (crates/sys/src/raw/backtrace.rs).
-    let empty = folder.join("libunwind.a");
-    fs::write(&empty, "!<arch>\n").map_err(|error| format!("{}: {error}", empty.display()))?;
-    Ok(folder)
-}
-
-/// Fetches and unpacks `musl-dev` of another architecture, with lists of its own: the system's configuration stays as it is.
-fn download(tree: &Path, architecture: &str) -> Result<(), String> {
-    let lists = tree.join("lists");
-    fs::create_dir_all(lists.join("partial")).map_err(|error| error.to_string())?;
-    let apt = |args: &[&str]| {
-        let mut apt = Command::new("apt-get");
-        apt.current_dir(tree)
-            .args([
-                "-qq",
-                "-o",
-                "Acquire::Languages=none",
-                "-o",
-                "Dir::Cache::pkgcache=",
-            ])
-            .args([
-                "-o",
-                "Dir::Cache::srcpkgcache=",
-                "-o",
-                "APT::Sandbox::User=root",
-            ])
-            .arg("-o")
-            .arg(format!("Dir::State::lists={}", lists.display()))
-            .arg("-o")
-            .arg(format!("APT::Architectures={architecture}"))
-            .args(args);
-        process::take(&mut apt, LIMIT)
-    };
-    // One of the lists may be away: what counts is whether the package comes.
-    let _ = apt(&["update"]);
-    apt(&["download", &format!("musl-dev:{architecture}")])?;
-    let entries = fs::read_dir(tree).map_err(|error| error.to_string())?;
-    let package = entries
-        .flatten()
-        .map(|entry| entry.path())
-        .find(|path| path.extension().is_some_and(|end| end == "deb"));
-    let package = package.ok_or("apt-get wrote no package")?;
-    let mut unpack = Command::new("dpkg-deb");
-    process::take(unpack.arg("-x").arg(package).arg(tree), LIMIT)?;
-    fs::remove_dir_all(&lists).map_err(|error| error.to_string())
 }
