@@ -146,6 +146,13 @@ fn text(parts: &[DemoResult], options: &cli::Demo, seconds: f64) -> String {
 
 /// What a protocol is in its part: two baselines at most, the paper's protocol, the improved one.
 const ROLES: [&str; 4] = ["baseline", "second baseline", "the paper's", "improved"];
+/// The place of the paper's protocol among them.
+const PAPER: usize = 2;
+
+/// What a part's system is called, and so its paper's protocol.
+fn title(shown: &DemoResult) -> &'static str {
+    systems::named(shown.part).map_or(shown.part, |system| system.scenario.title)
+}
 
 /// The slowest receiver's goodput with every protocol, as a share of its bound, so that all parts have one scale: a group for each system.
 fn picture(parts: &[DemoResult]) -> Figure {
@@ -155,27 +162,27 @@ fn picture(parts: &[DemoResult]) -> Figure {
     };
     let mut shares = ROLES.map(|role| (role, vec![none; parts.len()]));
     for (place, shown) in parts.iter().enumerate() {
-        let baselines = shown.rows.iter().filter(|row| !row.ours);
-        let ours = shown.rows.iter().filter(|row| row.ours);
-        let roles = baselines.zip(0..2).chain(ours.zip(2..4));
-        for (row, role) in roles {
-            shares[role].1[place] = share_of_bound(row);
+        let mut baselines = 0..PAPER;
+        for row in &shown.rows {
+            let role = match row.label {
+                label if label == title(shown) => Some(PAPER),
+                label if label.ends_with(", improved") => Some(PAPER + 1),
+                _ => baselines.next(),
+            };
+            if let Some(role) = role {
+                shares[role].1[place] = share_of_bound(row);
+            }
         }
     }
     let series = shares
         .map(|(role, shares)| Series::new(role, shares))
         .into();
-    let places = parts.iter().map(|shown| {
-        let system = systems::named(shown.part);
-        system
-            .map_or(shown.part, |system| system.scenario.title)
-            .to_string()
-    });
-    let title = "goodput of the slowest receiver, as a share of the bound";
+    let places = parts.iter().map(|shown| title(shown).to_string());
+    let measured = "goodput of the slowest receiver, as a share of the bound";
     Figure {
         id: "demo",
         title: "baselines, the papers' protocols, and the improved ones".into(),
-        panels: vec![Panel::bars("", title, "%", places.collect(), series).on("system")],
+        panels: vec![Panel::bars("", measured, "%", places.collect(), series).on("system")],
         claims: Vec::new(),
         notes: Vec::new(),
     }
