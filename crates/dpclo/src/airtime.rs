@@ -160,11 +160,6 @@ impl Airtime {
     pub fn cost(&self, octets: usize) -> f64 {
         self.exchange(octets).as_secs_f64() * self.around
     }
-
-    /// What an idle node among idle ones charges for it.
-    pub fn idle_cost(&self, octets: usize) -> f64 {
-        self.exchange(octets).as_secs_f64() * self.law.least()
-    }
 }
 
 #[cfg(test)]

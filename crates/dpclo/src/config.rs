@@ -272,8 +272,6 @@ pub struct AirtimeLaw {
     pub start: f64,
     /// Time in which a rate at most doubles. 1 s (ours: that of probes, which spread prices beyond the neighbours).
     pub double: Duration,
-    /// The same on a path that others have priced, if that takes longer. 1 s, which changes nothing (2 s is to be judged).
-    pub double_priced: Duration,
     /// Packets that may be sent at once after a pause. 2 (the paper's variant, ours).
     pub bucket: f64,
     /// Alpha of the utility whose sum the rates maximise (Mo, Walrand, 2000): 1 is proportional fairness; 2 makes the sum of the times
@@ -306,10 +304,6 @@ pub struct Priorities {
     /// Whether the length of the node's own queue counts, not its difference to the neighbour's: the last hop's difference is
     /// the largest, so that traffic near the destination would go first. Default no (the paper: "the largest price").
     pub by_queue: bool,
-    /// A packet that the link has given up, or whose link has a larger ETX than this, is sent in
-    /// [`Class::Data`](chappe_core::Class::Data) at most: its windows grow with collisions. Default none (4 is to be judged with a
-    /// `high` of 0: three of four transmissions are in vain).
-    pub yields: Option<f64>,
     /// At this share and above [`Class::Urgent`](chappe_core::Class::Urgent). Default 0.5 (ours).
     pub high: f64,
     /// At this share and above [`Class::Data`](chappe_core::Class::Data), below it `Background`. Default 0.2 (ours).

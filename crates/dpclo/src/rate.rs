@@ -15,15 +15,6 @@ const AHEAD: f64 = 8.0;
 /// 2 Mbit/s, in the middle of what meshes carry).
 const UNIT: f64 = 50.0;
 
-/// What a packet costs from here to its destination.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct PathCost {
-    /// The sum over the hops.
-    pub whole: f64,
-    /// It is more than idle nodes would charge.
-    pub priced: bool,
-}
-
 /// The rate at which a node may put its own packets for one destination into its queue.
 #[derive(Clone, Copy, Debug)]
 pub struct Rate {
@@ -130,7 +121,7 @@ impl Rate {
     }
 
     /// Updates the rate from the source's own queue (in packets) and the cost of its path, if it is time.
-    pub fn update(&mut self, now: Instant, queue: f64, cost: Option<PathCost>) {
+    pub fn update(&mut self, now: Instant, queue: f64, cost: Option<f64>) {
         let interval = match self.law {
             RateLaw::Queue(law) => law.interval,
             RateLaw::Price(law) => law.interval,
@@ -173,18 +164,14 @@ pub fn by_price(law: &PriceLaw, queue: f64) -> f64 {
 /// The next rate in packets a second: the inverse of the path's cost to the power of one over `fairness`, but at most doubled in each
 /// `double`. Without a known
 /// cost the rate stays.
-pub fn by_cost(law: &AirtimeLaw, rate: f64, cost: Option<PathCost>, span: Duration) -> f64 {
+pub fn by_cost(law: &AirtimeLaw, rate: f64, cost: Option<f64>, span: Duration) -> f64 {
     let Some(cost) = cost else {
         return rate;
     };
-    let double = match cost.priced {
-        true => law.double_priced.max(law.double),
-        false => law.double,
-    };
-    let doublings = span.as_secs_f64() / double.as_secs_f64().max(1e-3);
+    let doublings = span.as_secs_f64() / law.double.as_secs_f64().max(1e-3);
     // A rate of one packet in ten seconds still hears of lower prices.
     let unit = UNIT * law.around.as_secs_f64().max(1e-6);
-    let fair = libm::pow(cost.whole.max(1e-9) / unit, -1.0 / law.fairness) / unit;
+    let fair = libm::pow(cost.max(1e-9) / unit, -1.0 / law.fairness) / unit;
     fair.clamp(0.1, rate * libm::exp2(doublings.min(10.0)))
 }
 
@@ -226,13 +213,6 @@ mod tests {
     use crate::config::Drain;
     use chappe_core::{Purpose, Seed};
 
-    fn free(whole: f64) -> PathCost {
-        PathCost {
-            whole,
-            priced: false,
-        }
-    }
-
     /// Goal: a path that costs four times as much has a quarter of the rate if rates are proportionally fair, and half of it usually;
     /// costs in the middle of their range give the same.
     #[test]
@@ -240,7 +220,7 @@ mod tests {
         let usual = AirtimeLaw::DOT11B;
         let rate = |fairness, cost| {
             let law = AirtimeLaw { fairness, ..usual };
-            by_cost(&law, 1e6, Some(free(cost)), law.interval)
+            by_cost(&law, 1e6, Some(cost), law.interval)
         };
         for (fairness, ratio) in [(1.0, 4.0), (2.0, 2.0), (4.0, libm::sqrt(2.0))] {
             let found = rate(fairness, 0.01) / rate(fairness, 0.04);
@@ -259,8 +239,8 @@ mod tests {
             ..AirtimeLaw::DOT11B
         };
         let mut rate = Rate::new(RateLaw::Airtime(law), Instant::ZERO);
-        let mut at = |ms: u64, cost: Option<f64>| {
-            rate.update(Instant::from_millis(ms), 0.0, cost.map(free));
+        let mut at = |ms: u64, cost| {
+            rate.update(Instant::from_millis(ms), 0.0, cost);
             rate.packets_per_second()
         };
         assert_eq!(at(100, None), 5.0, "no route yet");

@@ -2,8 +2,7 @@
 
 use chappe_core::{Caps, Duration};
 use chappe_dpclo::{
-    AirtimeLaw, Attempts, Extras, NextHops, Priorities, Probes, Queues, RateLaw, Room, Routing,
-    Settings,
+    AirtimeLaw, Attempts, Extras, NextHops, Probes, Queues, RateLaw, Room, Routing, Settings,
 };
 
 use crate::air::Air;
@@ -153,18 +152,12 @@ impl NodeConfig {
                 age_max: Duration::from_secs(3),
                 ..improved.queues
             },
-            priorities: Priorities {
-                high: 1.0,
-                yields: None,
-                ..improved.priorities
-            },
             rate: RateLaw::Airtime(AirtimeLaw {
                 around: self.air.exchange(0),
                 octet: self.air.octet(),
                 // A fifth of a link at once: TCP's own start is slower (RFC 6928), and queues bound what is too much.
                 start: (0.2 / full.as_secs_f64()).min(START_MAX),
                 double: Duration::from_millis(200),
-                double_priced: Duration::from_millis(200),
                 fairness: 1.0,
                 gain: 0.5,
                 queue_gain: 0.1,

@@ -179,7 +179,7 @@ fn set(settings: &mut Settings, change: &str) -> Result<(), Box<dyn std::error::
             });
         }
         "load" | "rise" | "fall" | "queue" | "queue-gain" | "gain-of-load" | "floor" | "double"
-        | "priced" | "around" | "fairness" | "life" | "ceiling" => {
+        | "around" | "fairness" | "life" | "ceiling" => {
             let RateLaw::Airtime(law) = &mut settings.rate else {
                 return Err("this scheme has no prices of airtime".into());
             };
@@ -197,7 +197,6 @@ fn set(settings: &mut Settings, change: &str) -> Result<(), Box<dyn std::error::
                 "fairness" => law.fairness = value,
                 // In seconds.
                 "life" => law.life = Duration::from_secs_f64(value),
-                "priced" => law.double_priced = Duration::from_secs_f64(value),
                 "double" => law.double = Duration::from_secs_f64(value),
                 _ => law.gain = value,
             }
@@ -222,7 +221,6 @@ fn set(settings: &mut Settings, change: &str) -> Result<(), Box<dyn std::error::
         "octets" => settings.probes.octets = value as usize,
         "high" => settings.next_hops.high = value,
         "by-queue" => settings.priorities.by_queue = value > 0.0,
-        "yields" => settings.priorities.yields = Some(value).filter(|&etx| etx > 0.0),
         "urgent" => settings.priorities.high = value,
         "medium" => settings.priorities.medium = value,
         "k" => settings.next_hops.limit = KMax::Fixed(value as u8),

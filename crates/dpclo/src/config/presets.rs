@@ -55,7 +55,6 @@ impl Settings {
             rate: RateLaw::Queue(QueueLaw::PAPER),
             priorities: Priorities {
                 by_queue: false,
-                yields: None,
                 high: 0.5,
                 medium: 0.2,
             },
@@ -92,7 +91,6 @@ impl Settings {
             rate: RateLaw::Airtime(AirtimeLaw::DOT11B),
             priorities: Priorities {
                 by_queue: true,
-                yields: None,
                 // A queue at its limit goes first. From half of it on, 802.11e's short windows starved a hidden node.
                 high: 1.0,
                 medium: 0.0,
@@ -181,7 +179,6 @@ impl AirtimeLaw {
         life: Duration::from_secs(3),
         start: 5.0,
         double: Duration::from_secs(1),
-        double_priced: Duration::from_secs(1),
         bucket: 2.0,
         fairness: 2.5,
     };

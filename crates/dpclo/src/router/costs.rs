@@ -4,7 +4,6 @@ use chappe_core::Instant;
 
 use super::Router;
 use crate::header::{self, Cost, Data, Probe, Share, Stamp, Tariff};
-use crate::rate::PathCost;
 use crate::routes::Hop;
 
 impl Router {
@@ -12,22 +11,6 @@ impl Router {
     pub(super) fn cost_to(&self, now: Instant, place: u16) -> Option<f64> {
         let hop = self.routes.get(place)?.hops().first()?;
         self.cost_by(now, place, hop)
-    }
-
-    /// The same, and whether it is more than twice of what idle nodes would charge.
-    pub(super) fn path_cost(&self, now: Instant, place: u16) -> Option<PathCost> {
-        let whole = self.cost_to(now, place)?;
-        let etx = self.routes.get(place)?.metric().etx();
-        let idle = etx * self.airtime.as_ref()?.idle_cost(self.packet());
-        Some(PathCost {
-            whole,
-            priced: whole > 2.0 * idle,
-        })
-    }
-
-    /// Octets of a full packet.
-    fn packet(&self) -> usize {
-        header::DATA + header::STAMP + usize::from(self.settings.room.payload)
     }
 
     /// Whether the next hop after the `k` in use is worth opening: its path costs no more than the best route. Without prices
@@ -47,7 +30,8 @@ impl Router {
         let airtime = self.airtime.as_ref()?;
         let destination = self.routes.get(place)?;
         let node = self.links.get(hop.place)?.node;
-        let each = airtime.cost(self.packet());
+        let octets = header::DATA + header::STAMP + usize::from(self.settings.room.payload);
+        let each = airtime.cost(octets);
         let here = self.links.etx(hop.place)? * each;
         if node == destination.node {
             return Some(here);

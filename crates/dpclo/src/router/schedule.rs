@@ -64,23 +64,15 @@ impl Router {
                 continue;
             };
             let (limit, priorities) = (self.settings.queues.limit, &self.settings.priorities);
-            let collides = priorities.yields.is_some_and(|most| {
-                let etx = self.links.etx(offer.neighbour);
-                etx.is_some_and(|etx| etx > most) || head.is_some_and(|packet| packet.failures > 0)
-            });
-            let class = match priorities.by_queue {
-                true => price::class(self.backlog(now, place), limit, priorities),
-                false => price::class(offer.plain, limit, priorities),
-            };
             let choice = Choice {
                 destination: place,
                 neighbour: offer.neighbour,
                 detour: offer.detour,
                 first,
-                class: match (first, collides) {
-                    (true, _) => Class::Urgent,
-                    (false, true) => class.min(Class::Data),
-                    (false, false) => class,
+                class: match priorities.by_queue {
+                    _ if first => Class::Urgent,
+                    true => price::class(self.backlog(now, place), limit, priorities),
+                    false => price::class(offer.plain, limit, priorities),
                 },
                 price: offer.price,
                 order: head.map_or(u64::MAX, |packet| packet.order),

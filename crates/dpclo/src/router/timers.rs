@@ -286,7 +286,7 @@ impl Router {
             let place = self.routes.find(source.node);
             let queue = place.and_then(|place| self.queues.get(usize::from(place)));
             let len = queue.map_or(0.0, |queue| f64::from(queue.list.len()));
-            let cost = place.and_then(|place| self.path_cost(now, place));
+            let cost = place.and_then(|place| self.cost_to(now, place));
             if let Some(source) = self.sources.get_mut(at) {
                 source.rate.update(now, len, cost);
             }
