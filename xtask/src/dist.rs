@@ -45,8 +45,9 @@ fn compiler(target: &str) -> &'static str {
     }
 }
 
-fn compiler_variable(target: &str) -> String {
-    format!("CC_{}", target.replace('-', "_"))
+/// The variable that gives C compilers `what` for a processor alone, such as `CC` or `CFLAGS`.
+fn c_variable(what: &str, target: &str) -> String {
+    format!("{what}_{}", target.replace('-', "_"))
 }
 
 /// A program that is shipped.
@@ -304,12 +305,12 @@ impl Dist<'_> {
             .env("CARGO_ENCODED_RUSTFLAGS", flags.join("\u{1f}"))
             // blake3 without C: its build script takes this for its feature `pure`.
             .env("CARGO_FEATURE_PURE", "1");
-        let variable = compiler_variable(target);
+        let variable = c_variable("CC", target);
         if std::env::var_os(&variable).is_none() {
             cargo.env(variable, compiler(target));
         }
         if let Some(flags) = musl::c_flags(root, target) {
-            cargo.env(format!("CFLAGS_{}", target.replace('-', "_")), flags);
+            cargo.env(c_variable("CFLAGS", target), flags);
         }
         process::take(&mut cargo, LIMIT)?;
         Ok(folder.join(target).join("dist/chappe"))
@@ -320,7 +321,7 @@ impl Dist<'_> {
         if let Err(why) = Standard::of(root, target) {
             return Outcome::Skipped(why);
         }
-        let given = std::env::var_os(compiler_variable(target)).is_some();
+        let given = std::env::var_os(c_variable("CC", target)).is_some();
         if !given && !process::exists(compiler(target)) {
             let why = "a C compiler for this processor; apt-get install gcc-aarch64-linux-gnu gcc-arm-linux-gnueabihf gcc-mipsel-linux-gnu";
             return Outcome::Skipped(format!("needs {}, {why}", compiler(target)));

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::{Map, Value};
 
-use crate::schema::schema;
+use crate::schema::{object, schema};
 use crate::system::System;
 
 const BEGIN: &str = "\
@@ -52,7 +52,7 @@ pub fn reference(systems: &[&System]) -> String {
             system.name,
             capital(system.about)
         );
-        let mut keys = object(&condition["then"]["properties"]);
+        let mut keys = object(condition["then"]["properties"].clone());
         keys.remove("system");
         keys.remove("name");
         page.table(&mut text, &keys);
@@ -71,7 +71,7 @@ impl Page<'_> {
         let mut places = alternatives.chain([section, &section["items"]]);
         let named = places.find_map(|place| self.definition(place));
         named
-            .map(|definition| object(&definition["properties"]))
+            .map(|definition| object(definition["properties"].clone()))
             .unwrap_or_default()
     }
 
@@ -184,8 +184,4 @@ fn capital(text: &str) -> String {
     let mut letters = text.chars();
     let first = letters.next().map(char::to_uppercase);
     first.into_iter().flatten().chain(letters).collect()
-}
-
-fn object(value: &Value) -> Map<String, Value> {
-    value.as_object().cloned().unwrap_or_default()
 }

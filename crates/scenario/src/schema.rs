@@ -43,7 +43,7 @@ pub fn schema(systems: &[&System]) -> Value {
     schema
 }
 
-fn object(value: Value) -> Map<String, Value> {
+pub(crate) fn object(value: Value) -> Map<String, Value> {
     match value {
         Value::Object(object) => object,
         _ => Map::new(),
