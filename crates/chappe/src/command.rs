@@ -8,6 +8,8 @@ pub mod cast;
 pub mod compare;
 #[cfg(feature = "full")]
 pub mod demo;
+#[cfg(feature = "full")]
+pub mod desk;
 pub mod doctor;
 #[cfg(feature = "full")]
 pub mod emu;

@@ -6,9 +6,10 @@ use std::sync::Arc;
 use chappe_border::Status;
 use chappe_lab_tcplp::live::LiveNetwork;
 use chappe_sim::AirTime;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::Running;
+use crate::command::desk;
 use crate::command::film::Air;
 use crate::door::{Bound, Door};
 use crate::failure::Failure;
@@ -36,15 +37,10 @@ impl Desk {
         if let Some(door) = &door {
             border.watch(door.as_fd(), BELL)?;
         }
-        let nodes = 0..live.parents.len();
-        let links = nodes.flat_map(|from| {
-            let neighbours = live.neighbours(from).filter(move |(to, _)| *to != from);
-            neighbours.map(move |(to, share)| json!({ "from": from, "to": to, "delivery": share }))
-        });
         Ok(Desk {
             door,
             scenario: live.title.clone(),
-            links: links.collect(),
+            links: desk::links(live.parents.len(), |from| live.neighbours(from)),
             air: Air {
                 medium: Arc::new(live.medium.clone()),
                 seed: live.seed,
@@ -64,7 +60,7 @@ impl Desk {
                     film.hand_over(now, &self.air, request.answer);
                     continue;
                 }
-                _ => "unknown request: write status json or frames json\n".to_owned(),
+                _ => desk::UNKNOWN.to_owned(),
             };
             // The client may have gone.
             let _ = request.answer.send(text);

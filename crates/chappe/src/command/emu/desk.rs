@@ -6,10 +6,10 @@ use std::sync::mpsc::Sender;
 
 use chappe_lab_emu::Emulation;
 use chappe_sim::AirTime;
-use serde_json::{Value, json};
 
 use super::report::Report;
 use super::running::Running;
+use crate::command::desk;
 use crate::command::film::Air;
 use crate::door::{Bound, Door};
 use crate::failure::Failure;
@@ -61,9 +61,8 @@ impl Desk {
                     film.hand_over(now, &self.air, request.answer);
                 }
                 _ => {
-                    let help = "unknown request: write status json or frames json\n";
                     // The client may have gone.
-                    let _ = request.answer.send(help.to_owned());
+                    let _ = request.answer.send(desk::UNKNOWN.to_owned());
                 }
             }
         }
@@ -74,16 +73,10 @@ impl Desk {
 fn tell(emulation: Arc<Emulation>, report: Report, answer: Sender<String>) {
     std::thread::spawn(move || {
         let mut status = serde_json::to_value(report).unwrap_or_default();
-        let nodes = 0..emulation.nodes();
-        let links = nodes.flat_map(|from| {
-            let neighbours = emulation
-                .neighbours(from)
-                .filter(move |(to, _)| *to != from);
-            neighbours.map(move |(to, share)| json!({ "from": from, "to": to, "delivery": share }))
-        });
+        let links = desk::links(emulation.nodes(), |from| emulation.neighbours(from));
         if let Some(members) = status.as_object_mut() {
             members.insert("daemon".into(), "emu".into());
-            members.insert("links".into(), links.collect::<Value>());
+            members.insert("links".into(), links);
         }
         // The client may have gone.
         let _ = answer.send(format!("{status}\n"));
