@@ -34,8 +34,7 @@ fn run(order: &Order<'_>) -> Result<DemoResult, RunError> {
     let plans = plans.into_iter().collect::<Result<Vec<Plan>, RunError>>()?;
     let finished = order.finished(|seed| network(&plans, seed, order))?;
     let row = |(place, (variant, plan)): (usize, (Variant, &Plan))| {
-        let ours = variant != Variant::Tcp;
-        let row = Row::new((variant.label(), ours), order, plan, &finished, place);
+        let row = Row::new(variant.row(), order, plan, &finished, place);
         match variant {
             Variant::Paper => row.behind(SLOW_START),
             _ => row,

@@ -40,8 +40,7 @@ fn run(order: &Order<'_>) -> Result<DemoResult, RunError> {
     let plan = order.plan(&SYSTEM, SCENARIO, &[])?;
     let finished = order.finished(|seed| network(&plan, seed, order))?;
     let row = |(place, variant): (usize, Variant)| {
-        let name = (variant.label(), variant == Variant::Improved);
-        let row = Row::new(name, order, &plan, &finished, place);
+        let row = Row::new(variant.row(), order, &plan, &finished, place);
         match variant {
             Variant::Paper => row.behind(ONCE),
             _ => row,

@@ -55,9 +55,7 @@ fn run(order: &Order<'_>) -> Result<DemoResult, RunError> {
     let (ready, finished): (Vec<&Prepared>, Vec<Vec<Run>>) =
         ready.iter().zip(finished).filter(whole).unzip();
     let row = |(place, variant): (usize, Variant)| {
-        let ours = matches!(variant, Variant::Paper | Variant::Improved);
-        let name = (variant.label(), ours);
-        Row::new(name, order, &plan, &finished, place)
+        Row::new(variant.row(), order, &plan, &finished, place)
     };
     let rows = PROTOCOLS.into_iter().enumerate().map(row);
     let receivers = ready

@@ -5,6 +5,7 @@ use chappe_lab::run::{RunError, WORK};
 use chappe_lab::system::Job;
 use chappe_results::Run;
 use chappe_scenario::Plan;
+use chappe_scenario::Variants as _;
 
 use super::plan::{SYSTEM, Variant};
 
@@ -33,9 +34,7 @@ fn run(order: &Order<'_>) -> Result<DemoResult, RunError> {
     let plans = plans?;
     let finished = order.finished(|seed| network(&plans, seed, order))?;
     let row = |(place, variant): (usize, Variant)| {
-        let label = SYSTEM.variants[variant as usize].label;
-        let name = (label, variant == Variant::Improved);
-        let row = Row::new(name, order, &plans[place], &finished, place);
+        let row = Row::new(variant.row(), order, &plans[place], &finished, place);
         match variant {
             Variant::Paper => row.behind(HIDDEN),
             _ => row,

@@ -9,9 +9,9 @@ use crate::run::{Meter, RunError, WORK};
 use crate::seeds;
 use chappe_results::provenance::{Program, Provenance};
 use chappe_results::{Document, Run};
-use chappe_scenario::System;
 use chappe_scenario::format::Source;
 use chappe_scenario::plan::{Changes, Plan};
+use chappe_scenario::{System, Variant};
 
 /// One system's part of the demo.
 pub struct Part {
@@ -62,10 +62,8 @@ pub struct DemoResult {
 /// One protocol with its runs.
 #[derive(Clone, Debug)]
 pub struct Row {
-    /// The protocol's name in tables.
-    pub label: &'static str,
-    /// Whether it is the protocol that the part is about, not a baseline.
-    pub ours: bool,
+    /// The system's variant that ran.
+    pub variant: &'static Variant,
     /// One run for each finished network.
     pub document: Document,
     /// Why it falls behind its baseline, in a sentence; shown only where it does.
@@ -108,9 +106,9 @@ impl Order<'_> {
 }
 
 impl Row {
-    /// A protocol with its run in each network that was finished: the one at `place`.
+    /// A variant with its run in each network that was finished: the one at `place`.
     pub fn new(
-        (label, ours): (&'static str, bool),
+        variant: &'static Variant,
         order: &Order<'_>,
         plan: &Plan,
         finished: &[Vec<Run>],
@@ -120,8 +118,7 @@ impl Row {
         let runs = finished.iter().filter_map(|runs| runs.get(place)).cloned();
         let partial = (finished.len() as u64) < order.networks;
         Row {
-            label,
-            ours,
+            variant,
             document: Document::new(&plan.title, &from, runs.collect(), partial),
             behind: None,
         }

@@ -61,6 +61,8 @@ fn main() {
         print_list(&judged);
         print_pings(&judged);
     }
+    print_found(&judged);
+    print_clean(&judged);
     let met = judged.iter().filter(|judged| judged.is_met()).count();
     println!(
         "{met} of {} cells met with {seeds} seed{}; it took {:.0} s",
@@ -325,6 +327,52 @@ fn print_rivals(heads: &str, columns: &[(u64, u64)]) {
         format!("| {loss} {kind}: {name} |{row}")
     });
     rows.iter().for_each(|row| println!("{row}"));
+}
+
+/// How many points a path without a given rate may stay behind the same one with it.
+const FOUND: f64 = 3.0;
+
+/// Prints how far the link stays behind where it has to find the rate, and on which path that is most.
+fn print_found(judged: &[Judged]) {
+    let behind = |found: &Judged| {
+        let given = found.name().strip_suffix(" found")?;
+        let given = judged.iter().find(|judged| judged.name() == given)?;
+        let points = 100.0 * (given.mean(Row::share) - found.mean(Row::share));
+        Some((points, found.name().to_string()))
+    };
+    let pairs: Vec<(f64, String)> = judged.iter().filter_map(behind).collect();
+    let within = pairs.iter().filter(|(points, _)| *points <= FOUND).count();
+    if let Some((points, path)) = pairs.iter().max_by(|a, b| a.0.total_cmp(&b.0)) {
+        println!(
+            "without a given rate: {within} of {} paths at most {FOUND} points behind the same with it; {points:.1} on {path}",
+            pairs.len()
+        );
+    }
+}
+
+/// Share of C that a path without losses must carry, whatever plain TCP gets there.
+const CLEAN: f64 = 0.98;
+
+/// Prints how many quiet paths without losses carry what is asked of them.
+fn print_clean(judged: &[Judged]) {
+    let quiet = |judged: &&Judged| {
+        let air = &judged.rows[0].cell.air;
+        let still = air.late.is_none() && air.stall.is_none() && air.jitter.nanos() == 0;
+        air.loss == 0.0 && air.steps.is_empty() && still
+    };
+    let shares = judged.iter().filter(quiet);
+    let shares: Vec<(f64, &str)> = shares
+        .map(|judged| (judged.mean(Row::share), judged.name()))
+        .collect();
+    let met = shares.iter().filter(|(share, _)| *share >= CLEAN).count();
+    if let Some((share, path)) = shares.iter().min_by(|a, b| a.0.total_cmp(&b.0)) {
+        println!(
+            "without losses: {met} of {} paths carry {:.0} % of C; {:.1} on {path}",
+            shares.len(),
+            100.0 * CLEAN,
+            100.0 * share
+        );
+    }
 }
 
 /// Share of the pings that must be in time.

@@ -169,6 +169,16 @@ impl Variant {
             ..Variant::new(name, label)
         }
     }
+
+    /// Whether it is the paper's own protocol. Every system calls that `paper`.
+    pub fn is_paper(&self) -> bool {
+        self.name == "paper"
+    }
+
+    /// Whether it is the one that is to beat the paper. Every system calls that `improved`.
+    pub fn is_improved(&self) -> bool {
+        self.name == "improved"
+    }
 }
 
 impl System {

@@ -54,10 +54,10 @@ pub fn run(options: &cli::Demo) -> Result<u8, Failure> {
         ));
         return Ok(INTERRUPTED);
     }
-    // A baseline may fail, since the demo shows what it lacks; ours must finish.
+    // The others may fail, since the demo shows what they lack.
     let rows = parts.iter().flat_map(|shown| &shown.rows);
     let all = rows
-        .filter(|row| row.ours)
+        .filter(|row| row.variant.is_improved())
         .all(|row| row.document.all_complete());
     Ok(if all { 0 } else { FAILED })
 }
@@ -103,7 +103,7 @@ fn json(parts: &[DemoResult]) -> String {
         let baseline = &shown.rows[0];
         let system = |row: &Row| {
             serde_json::json!({
-                "system": row.label,
+                "system": row.variant.label,
                 "ratio": Gain::of(row, baseline).ratio,
                 "result": row.document,
             })
@@ -164,9 +164,9 @@ fn picture(parts: &[DemoResult]) -> Figure {
     for (place, shown) in parts.iter().enumerate() {
         let mut baselines = 0..PAPER;
         for row in &shown.rows {
-            let role = match row.label {
-                label if label == title(shown) => Some(PAPER),
-                label if label.ends_with(", improved") => Some(PAPER + 1),
+            let role = match row.variant {
+                variant if variant.is_paper() => Some(PAPER),
+                variant if variant.is_improved() => Some(PAPER + 1),
                 _ => baselines.next(),
             };
             if let Some(role) = role {
@@ -205,7 +205,7 @@ fn remarks(shown: &DemoResult) -> Vec<String> {
     if unserved > 0 {
         remarks.push(format!(
             "{} delivers nothing on {unserved} of {n} networks; the ratios leave these out.",
-            baseline.label
+            baseline.variant.label
         ));
     }
     for row in &shown.rows[1..] {
@@ -213,7 +213,7 @@ fn remarks(shown: &DemoResult) -> Vec<String> {
         if gain.failed > 0 {
             remarks.push(format!(
                 "{} delivers nothing on {} of {n} networks, so it has no mean ratio.",
-                row.label, gain.failed
+                row.variant.label, gain.failed
             ));
         }
         if gain.is_loss() {
@@ -229,14 +229,14 @@ fn table(shown: &DemoResult) -> Table {
     let mut table = Table::new()
         .words("")
         .numbers("mean kbit/s", 0)
-        .numbers(&format!("x {}", baseline.label), 2)
+        .numbers(&format!("x {}", baseline.variant.label), 2)
         .numbers("slowest receiver", 0)
         .numbers("of bound", 1)
         .numbers("data frames", 3)
         .numbers("digests right", 0);
     for (place, row) in shown.rows.iter().enumerate() {
         let cells = cells(row, (place > 0).then_some(baseline));
-        if row.ours {
+        if row.variant.is_improved() {
             table.bold_row(cells)
         } else {
             table.row(cells)
@@ -265,7 +265,7 @@ fn cells(row: &Row, baseline: Option<&Row>) -> Vec<String> {
         Some(Some(ratio)) => compare::with_interval_of(&ratio),
     };
     vec![
-        row.label.to_string(),
+        row.variant.label.to_string(),
         rate(&totals.goodput_bps),
         ratio,
         rate(&totals.worst_goodput_bps),
