@@ -35,8 +35,9 @@ const USED: f64 = 0.8;
 const KEEP: f64 = 0.95;
 /// The longest round that counts, in seconds: before the first one, and after a pause, rounds say nothing.
 const ROUND_MOST: f64 = 2.0;
-/// How often the queue is let run empty, so that the least round trip stays known (BBR's ProbeRTT: 10 s, the life of its minimum).
-const EMPTY_EVERY: Duration = Duration::from_secs(5);
+/// How often the queue is let run empty, so that the least round trip stays known: once in each of the stretches of ten seconds over
+/// which the minimum is taken, and done before its end. BBR's ProbeRTT comes after 10 s, the life of its minimum.
+const EMPTY_EVERY: Duration = Duration::from_secs(8);
 
 /// A direction is thin if this many times as much comes the other way: acknowledgements. Round trips show the queues of both directions
 /// together, and those that stand are then not of its making. Only rates of up and down that differ by as much could deceive it.
@@ -357,12 +358,22 @@ impl Found {
         if over < -0.5 || alone {
             // No queue stands, so none needs to be let run empty.
             self.emptied_at = now;
+            if quiet && delivered >= self.rate * GROWTH {
+                return self.start_again(now, delivered);
+            }
             self.rise(now, round, quiet.then(|| self.look(sight)));
         } else {
             (self.up, self.up_at) = (UP_LEAST, now);
             self.rate *= 1.0 - SHARE_STEP * gained * over.min(4.0);
         }
         self.factor = 1.0 - SHARE_NOW * gained * over.clamp(-1.0, 4.0);
+    }
+
+    /// More was delivered than the pace, by as much as a start must show, and the queue that this came from is gone: the path's rate has
+    /// risen. By steps the pace would take 0.4 s to six times the rate.
+    fn start_again(&mut self, now: Instant, delivered: f64) {
+        (self.rate, self.factor) = (delivered, 1.0);
+        self.phase = Phase::Start(delivered, now);
     }
 
     /// The queue that stands is the other direction's. If there is more to send than the pace allows, looks again how much passes.
