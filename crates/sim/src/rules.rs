@@ -101,7 +101,7 @@ impl Rules {
     /// The least power that [`locks`](Self::locks) over noise alone, by bisection. Not from a formula: the cursors skip
     /// what is weaker, so this must agree with `locks` to the last bit.
     fn least_heard(&self) -> Power {
-        let (mut low, mut high) = (0, u64::MAX);
+        let (mut low, mut high) = (0, i64::MAX as u64);
         while low < high {
             let middle = low + (high - low) / 2;
             if self.locks(Power(middle), Power::ZERO) {
