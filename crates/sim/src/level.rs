@@ -4,6 +4,8 @@
 //! receives a frame so strong that they do it no harm. Such a signal only adds its power, here, and takes it away when
 //! it ends. The energy is therefore always right, and whoever asks for it needs no sum over the frames in flight.
 
+use std::slice;
+
 use crate::arrival::Arrival;
 use crate::{AirTime, Power};
 
@@ -11,13 +13,24 @@ use crate::{AirTime, Power};
 /// of thousands of nodes stay in the cache.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Level {
-    /// Power of all signals present on the radio's channel.
+    /// Power of all signals present on the radio's channel, over the [`Unseen::base`], which is zero while the radio is looked at.
     pub(crate) energy: Power,
-    /// Signals that are too weak to lock on to do not matter as long as the energy stays below this.
-    alarm: Power,
-    /// When the energy last crossed the carrier sense threshold while the radio was not looked at; zero if it did not.
+    /// Signals that are too weak to lock on to pass unseen as long as `energy` stays below this; zero while the radio is looked at.
+    /// A sum that falls below the base wraps to more than any width.
+    width: Power,
+}
+
+/// What stands beside a level while signals pass the radio unseen.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Unseen {
+    /// Where the band of energies begins in which signals pass.
+    base: Power,
+    /// When the energy last crossed the carrier sense threshold; zero if it did not, [`EXAMINED`] if that is for no cursor to note.
     crossed: AirTime,
 }
+
+/// Stands for a radio that is examined when its energy leaves the band.
+const EXAMINED: AirTime = AirTime::MAX;
 
 /// An alarm that every signal sets off, and one that none does.
 pub(crate) const ALWAYS: Power = Power::ZERO;
@@ -27,34 +40,69 @@ impl Level {
     /// No signal is present, and the first one is examined.
     pub(crate) const SILENCE: Level = Level {
         energy: Power::ZERO,
-        alarm: ALWAYS,
-        crossed: AirTime::ZERO,
+        width: ALWAYS,
     };
 
     /// From now on every signal is examined. Returns when the energy last crossed the carrier sense threshold unseen, if
     /// it did.
     #[inline]
-    pub(crate) fn look(&mut self) -> Option<AirTime> {
-        self.alarm = ALWAYS;
-        let crossed = std::mem::replace(&mut self.crossed, AirTime::ZERO);
-        (crossed != AirTime::ZERO).then_some(crossed)
+    pub(crate) fn look(&mut self, unseen: &mut Unseen) -> Option<AirTime> {
+        self.energy = self.energy.plus(unseen.base);
+        self.width = ALWAYS;
+        unseen.base = Power::ZERO;
+        let crossed = std::mem::replace(&mut unseen.crossed, EXAMINED);
+        (crossed != AirTime::ZERO && crossed != EXAMINED).then_some(crossed)
     }
 
-    /// From now on weak signals pass unseen while the energy stays below `alarm`.
+    /// From now on weak signals pass a radio that is looked at unseen, while the energy stays below `alarm`.
     #[inline]
     pub(crate) fn look_away(&mut self, alarm: Power) {
-        self.alarm = alarm;
+        self.width = if self.energy < alarm { alarm } else { ALWAYS };
+    }
+
+    /// From now on weak signals pass a radio that is looked at unseen, while the energy stays on its side of the carrier sense
+    /// threshold. If `follow` is set, also when it crosses that, which is then noted.
+    #[inline]
+    pub(crate) fn look_away_from(
+        &mut self,
+        unseen: &mut Unseen,
+        carrier_sense: Power,
+        follow: bool,
+    ) {
+        self.rest_at(unseen, self.energy, carrier_sense);
+        unseen.crossed = if follow { AirTime::ZERO } else { EXAMINED };
+    }
+
+    /// Sets the band to that side of the threshold on which `energy` is.
+    #[inline]
+    fn rest_at(&mut self, unseen: &mut Unseen, energy: Power, carrier_sense: Power) {
+        let is_below = energy < carrier_sense;
+        unseen.base = if is_below { Power::ZERO } else { carrier_sense };
+        self.energy = energy.minus(unseen.base);
+        self.width = if is_below {
+            carrier_sense
+        } else {
+            NEVER.minus(carrier_sense)
+        };
     }
 
     /// Whether every signal is examined.
     #[inline]
     pub(crate) fn is_looked_at(&self) -> bool {
-        self.alarm == ALWAYS
+        self.width == ALWAYS
     }
+}
+
+impl Unseen {
+    /// Nothing passed.
+    pub(crate) const NOTHING: Unseen = Unseen {
+        base: Power::ZERO,
+        crossed: EXAMINED,
+    };
 
     #[cfg(test)]
-    pub(crate) fn alarm(&self) -> Power {
-        self.alarm
+    pub(crate) fn energy(&self, level: Level) -> Power {
+        level.energy.plus(self.base)
     }
 }
 
@@ -68,55 +116,59 @@ pub(crate) struct Passage {
     pub(crate) carrier_sense: Power,
 }
 
+/// The levels of all radios, and what stands beside them.
+pub(crate) type Levels<'a> = (&'a mut [Level], &'a mut [Unseen]);
+
 impl Passage {
-    /// Signals begin, one after another, as long as they pass unseen. Returns how many did.
+    /// Signals begin, one after another, as long as they pass unseen. Returns the first that does not.
     #[inline]
-    pub(crate) fn rise(self, levels: &mut [Level], arrivals: &[Arrival]) -> usize {
-        // What lacks an energy to the threshold, less one: of energies above it this wraps to more than any signal has.
-        let below = self.carrier_sense.0.wrapping_sub(1);
-        self.run(levels, arrivals, |level, power| {
-            let energy = level.energy.plus(power);
-            let crosses = below.wrapping_sub(level.energy.0) < power.0;
-            (energy, energy < level.alarm, crosses)
-        })
-    }
-
-    /// Signals end, one after another, as long as they pass unseen. Returns how many did.
-    #[inline]
-    pub(crate) fn fall(self, levels: &mut [Level], arrivals: &[Arrival]) -> usize {
-        let below = self.carrier_sense.0.wrapping_sub(1);
-        self.run(levels, arrivals, |level, power| {
-            let energy = level.energy.minus(power);
-            let crosses = below.wrapping_sub(energy.0) < power.0;
-            (energy, level.energy < level.alarm, crosses)
-        })
-    }
-
-    #[inline]
-    fn run(
+    pub(crate) fn rise<'a>(
         self,
-        levels: &mut [Level],
-        arrivals: &[Arrival],
-        next: impl Fn(&Level, Power) -> (Power, bool, bool),
-    ) -> usize {
+        levels: Levels<'_>,
+        arrivals: &mut slice::Iter<'a, Arrival>,
+    ) -> Option<&'a Arrival> {
+        self.run(levels, arrivals, Power::plus)
+    }
+
+    /// Signals end, one after another, as long as they pass unseen. Returns the first that does not.
+    #[inline]
+    pub(crate) fn fall<'a>(
+        self,
+        levels: Levels<'_>,
+        arrivals: &mut slice::Iter<'a, Arrival>,
+    ) -> Option<&'a Arrival> {
+        self.run(levels, arrivals, Power::minus)
+    }
+
+    #[inline]
+    fn run<'a>(
+        self,
+        (levels, unseen): Levels<'_>,
+        arrivals: &mut slice::Iter<'a, Arrival>,
+        change: impl Fn(Power, Power) -> Power,
+    ) -> Option<&'a Arrival> {
         let sent = self.sent;
-        let mut rest = arrivals.iter();
-        while let [arrival, ..] = rest.as_slice() {
+        for arrival in arrivals {
             let Some(level) = levels.get_mut(arrival.receiver.index()) else {
-                break;
+                return Some(arrival);
             };
-            let (energy, passes, crosses) = next(level, arrival.power);
-            // One branch: which of the two stops it is random.
-            if !(passes & (arrival.power < self.weaker)) {
-                break;
+            if arrival.power >= self.weaker {
+                return Some(arrival);
             }
-            if crosses {
-                // Does not wrap: the time was compared with a limit.
-                level.crossed = AirTime(sent.0.wrapping_add(u64::from(arrival.delay)));
+            let energy = change(level.energy, arrival.power);
+            if energy < level.width {
+                level.energy = energy;
+                continue;
             }
-            level.energy = energy;
-            rest.next();
+            let unseen = &mut unseen[arrival.receiver.index()];
+            if unseen.crossed == EXAMINED {
+                return Some(arrival);
+            }
+            // Does not wrap: the time was compared with a limit.
+            unseen.crossed = AirTime(sent.0.wrapping_add(u64::from(arrival.delay)));
+            let energy = energy.plus(unseen.base);
+            level.rest_at(unseen, energy, self.carrier_sense);
         }
-        arrivals.len() - rest.len()
+        None
     }
 }

@@ -3,7 +3,7 @@
 use std::ops::{Deref, DerefMut};
 
 use crate::id::NodeId;
-use crate::level::{ALWAYS, Level, NEVER};
+use crate::level::{ALWAYS, Level, Levels, Unseen};
 use crate::radio::{Radio, flag::*};
 use crate::rules::Rules;
 use crate::{AirTime, Power};
@@ -11,7 +11,8 @@ use crate::{AirTime, Power};
 /// All radios and their levels, side by side: a cursor that only adds a signal's power touches no radio.
 #[derive(Debug)]
 pub(crate) struct Receivers {
-    pub(crate) levels: Vec<Level>,
+    levels: Vec<Level>,
+    unseen: Vec<Unseen>,
     radios: Vec<Radio>,
 }
 
@@ -19,6 +20,7 @@ pub(crate) struct Receivers {
 #[derive(Debug)]
 pub(crate) struct Receiver<'a> {
     pub(crate) level: &'a mut Level,
+    unseen: &'a mut Unseen,
     radio: &'a mut Radio,
 }
 
@@ -27,6 +29,7 @@ impl Receivers {
     pub(crate) fn new(channel: u8, nodes: usize) -> Receivers {
         Receivers {
             levels: vec![Level::SILENCE; nodes],
+            unseen: vec![Unseen::NOTHING; nodes],
             radios: vec![Radio::new(channel); nodes],
         }
     }
@@ -49,14 +52,37 @@ impl Receivers {
     #[inline]
     pub(crate) fn look(&mut self, node: NodeId, carrier_sense: Power) -> Receiver<'_> {
         let level = &mut self.levels[node.index()];
+        let unseen = &mut self.unseen[node.index()];
         let radio = &mut self.radios[node.index()];
-        if let Some(crossed) = level.look()
+        if let Some(crossed) = level.look(unseen)
             && radio.is_free()
         {
             radio.set(BUSY, level.energy >= carrier_sense);
             radio.since = crossed;
         }
-        Receiver { level, radio }
+        Receiver {
+            level,
+            unseen,
+            radio,
+        }
+    }
+
+    /// The levels, for signals that pass unseen.
+    #[inline]
+    pub(crate) fn levels(&mut self) -> Levels<'_> {
+        (&mut self.levels, &mut self.unseen)
+    }
+
+    /// Power of all signals present at a node.
+    #[cfg(test)]
+    pub(crate) fn energy(&self, node: NodeId) -> Power {
+        self.unseen[node.index()].energy(self.levels[node.index()])
+    }
+
+    /// Whether every signal at a node is examined.
+    #[inline]
+    pub(crate) fn is_looked_at(&self, node: NodeId) -> bool {
+        self.levels[node.index()].is_looked_at()
     }
 }
 
@@ -110,13 +136,12 @@ impl Receiver<'_> {
     #[inline]
     pub(crate) fn look_away(&mut self, at: AirTime, rules: &Rules) {
         // Turning around is judged by time, so the next signal after its end is examined once more.
-        let able = self.is_idle(rules.home, at);
-        let alarm = match able {
-            true if !self.is(SENSING) => NEVER,
-            // Crossing the threshold either way matters to the node.
-            true if !self.is(BUSY) && !self.is_due() => rules.carrier_sense,
-            _ => ALWAYS,
-        };
-        self.level.look_away(alarm);
+        if !self.is_idle(rules.home, at) || self.is_due() {
+            return self.level.look_away(ALWAYS);
+        }
+        // Crossing the threshold either way matters to a node that asked for carrier events.
+        let follow = !self.radio.is(SENSING);
+        self.level
+            .look_away_from(self.unseen, rules.carrier_sense, follow);
     }
 }
