@@ -122,7 +122,7 @@ impl<R: Recorder> Cursor<'_, R> {
             radio.level.energy = radio.level.energy.plus(edge.power);
             let is_due = radio.refresh_free(at, carrier_sense);
             radio.look_away(at, &self.reception.rules);
-            if is_due && let Some(event) = self.tell_carrier(node, at) {
+            if let Some(event) = self.tell_if(is_due, node, at) {
                 break Some(event);
             }
         };
@@ -204,7 +204,7 @@ impl<R: Recorder> Cursor<'_, R> {
             radio.level.energy = radio.level.energy.minus(edge.power);
             let is_due = radio.refresh_free(at, carrier_sense);
             radio.look_away(at, &self.reception.rules);
-            if is_due && let Some(event) = self.tell_carrier(node, at) {
+            if let Some(event) = self.tell_if(is_due, node, at) {
                 break Some(event);
             }
         };
@@ -268,6 +268,56 @@ impl<R: Recorder> Cursor<'_, R> {
     /// A signal begins at a radio that it matters to. Returns what the node must hear of, if anything.
     #[inline]
     fn arrive(&mut self, frame: &Frame, edge: Edge) -> Option<CursorEvent> {
+        let radio = self.receivers.radio(edge.node);
+        let rules = &self.reception.rules;
+        if rules.plain && !frame.noise && radio.channel == frame.channel {
+            if radio.is_idle(frame.channel, edge.at) {
+                return self.find(frame, edge);
+            }
+            if !radio.lock.is_none() && edge.power < rules.heard {
+                return self.disturb(frame, edge);
+            }
+        }
+        self.meet(frame, edge)
+    }
+
+    /// The same at an idle radio, under plain laws.
+    #[inline]
+    fn find(&mut self, frame: &Frame, edge: Edge) -> Option<CursorEvent> {
+        let Edge { node, at, .. } = edge;
+        let carrier_sense = self.reception.rules.carrier_sense;
+        let mut radio = self.receivers.look(node, carrier_sense);
+        let found = self.reception.find(frame, &mut radio, edge);
+        let carrier = radio.refresh(at, carrier_sense);
+        self.reception.look_away(&mut radio, at);
+        match found {
+            Ok(()) if radio.peeks => return Some(CursorEvent::Locked { at, node, carrier }),
+            Ok(()) => {}
+            Err(why) => {
+                let others = radio.level.energy.minus(edge.power);
+                self.ledger.lose(frame, beginning(edge, others), why);
+            }
+        }
+        self.tell_if(carrier, node, at)
+    }
+
+    /// The same at a radio that receives another frame, where the signal is too weak to lock on to.
+    #[inline]
+    fn disturb(&mut self, frame: &Frame, edge: Edge) -> Option<CursorEvent> {
+        let Edge { node, at, .. } = edge;
+        let carrier_sense = self.reception.rules.carrier_sense;
+        let mut radio = self.receivers.look(node, carrier_sense);
+        self.reception.disturb_weakly(self.frames, &mut radio, edge);
+        self.reception.look_away(&mut radio, at);
+        let (is_due, energy) = (radio.is_due(), radio.level.energy);
+        let meeting = beginning(edge, energy.minus(edge.power));
+        self.ledger.lose(frame, meeting, Loss::TooWeak);
+        self.tell_if(is_due, node, at)
+    }
+
+    /// The same at any radio, under any laws.
+    #[inline(never)]
+    fn meet(&mut self, frame: &Frame, edge: Edge) -> Option<CursorEvent> {
         let Edge { node, at, slot, .. } = edge;
         let carrier_sense = self.reception.rules.carrier_sense;
         let mut radio = self.receivers.look(node, carrier_sense);
@@ -299,10 +349,7 @@ impl<R: Recorder> Cursor<'_, R> {
         if peeks && is_locked {
             return Some(CursorEvent::Locked { at, node, carrier });
         }
-        match carrier {
-            true => self.tell_carrier(node, at),
-            false => None,
-        }
+        self.tell_if(carrier, node, at)
     }
 
     /// A signal ends at a radio that it may matter to. Returns an event if a node has to be served.
@@ -321,10 +368,7 @@ impl<R: Recorder> Cursor<'_, R> {
         {
             return Some(CursorEvent::Ended { at, node });
         }
-        match is_due {
-            true => self.tell_carrier(node, at),
-            false => None,
-        }
+        self.tell_if(is_due, node, at)
     }
 
     /// Books the end of a reception, where all other power is `others` then. Returns whether the node was told.
@@ -377,7 +421,16 @@ impl<R: Recorder> Cursor<'_, R> {
         true
     }
 
-    /// Tells a node its carrier. Returns an event if the node has to be served.
+    /// Tells a node its carrier if that is due. Returns an event if the node has to be served.
+    #[inline]
+    fn tell_if(&mut self, is_due: bool, node: NodeId, at: AirTime) -> Option<CursorEvent> {
+        match is_due {
+            true => self.tell_carrier(node, at),
+            false => None,
+        }
+    }
+
+    #[inline(never)]
     fn tell_carrier(&mut self, node: NodeId, at: AirTime) -> Option<CursorEvent> {
         let rules = &self.reception.rules;
         let mut radio = self.receivers.look(node, rules.carrier_sense);

@@ -3,6 +3,8 @@
 use chappe_core::{Duration, Mode, Rate};
 
 use crate::arrival::Arrival;
+#[cfg(doc)]
+use crate::error_curve::LIKELY;
 use crate::error_curve::{ErrorCurve, ErrorCurves};
 use crate::id::{NodeId, Slot};
 use crate::part::Part;
@@ -64,10 +66,13 @@ pub(crate) struct Bits {
     pub(crate) header_curve: &'static ErrorCurve,
     pub(crate) payload_curve: &'static ErrorCurve,
     header_bits: f64,
+    payload_bits: f64,
     /// Bits in a nanosecond. From the frame's airtime and not from the rate: 802.11 rounds TXTIME up to a whole
     /// microsecond, and all stretches together must hold exactly the frame's bits.
     pub(crate) header_density: f64,
     pub(crate) payload_density: f64,
+    /// From this ratio up the header survives a draw of [`LIKELY`] or less.
+    pub(crate) likely_header: f64,
     /// From this ratio up nothing is lost in the header.
     pub(crate) perfect_header: f64,
     /// From this ratio up nothing is lost in either part.
@@ -87,8 +92,10 @@ impl Bits {
             header_curve,
             payload_curve,
             header_bits: header.bits,
+            payload_bits: octets as f64 * 8.0,
             header_density: header.bits / header.nanos as f64,
             payload_density: octets as f64 * 8.0 / span as f64,
+            likely_header: header_curve.likely,
             perfect_header: header_curve.perfect,
             perfect: payload_curve.perfect.max(header_curve.perfect),
         }
@@ -129,8 +136,8 @@ impl Frame {
     /// The logarithm of the probability that header and payload survive at one ratio throughout.
     #[inline]
     pub(crate) fn ln_alone(&self, ratio: f64) -> f64 {
-        let payload = self.octets as f64 * 8.0 * self.bits.payload_curve.ln_success(ratio);
-        payload + self.bits.ln_header(ratio)
+        let bits = &self.bits;
+        bits.payload_bits * bits.payload_curve.ln_success(ratio) + bits.ln_header(ratio)
     }
 
     /// The delivery ratio to one of its receivers, in a measured medium.

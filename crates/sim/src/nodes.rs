@@ -675,8 +675,9 @@ impl<N: RadioNode + ?Sized> Listener for Nodes<N> {
             &mut self.states[node.index()],
             &mut self.nodes[node.index()],
         );
-        self.asked = node.poll_radio(state.clock.local(at), &mut self.scratch);
-        if self.asked.is_some() {
+        let asked = node.poll_radio(state.clock.local(at), &mut self.scratch);
+        if asked.is_some() {
+            self.asked = asked;
             return false;
         }
         let wake = match node.poll_timeout() {

@@ -7,6 +7,7 @@ use chappe_core::{Purpose, Seed};
 
 use crate::arrival::Arrival;
 use crate::bit_errors::{BitErrors, Falsified, Heard};
+use crate::error_curve::LIKELY;
 use crate::frame::{Edge, Frame, Frames};
 use crate::id::{NodeId, Slot};
 use crate::joint::Joint;
@@ -90,6 +91,7 @@ impl Reception {
         let profile: &Profile = medium.profile();
         let mut rules = Rules::new(profile);
         rules.vigilant |= link_losses.is_some();
+        rules.plain = rules.judge == Judge::Curves && !rules.vigilant;
         Reception {
             rules,
             rejection: Rejection::new(profile),
@@ -102,7 +104,7 @@ impl Reception {
     }
 
     /// The first bit of `frame`, one of `frames`, reaches a receiver.
-    #[inline]
+    #[inline(never)]
     pub(crate) fn arrive(
         &mut self,
         (frames, frame): (&Frames, &Frame),
@@ -134,27 +136,46 @@ impl Reception {
         if !radio.lock.is_none() {
             return self.arrive_locked((frames, frame), radio, edge, Power::ZERO);
         }
+        match self.find(frame, radio, edge) {
+            Ok(()) => Arrived::Locked,
+            Err(why) => Arrived::Lost(edge.power, why),
+        }
+    }
+
+    /// A frame's first bit reaches an idle radio, which locks on to the frame or loses it.
+    #[inline]
+    pub(crate) fn find(
+        &self,
+        frame: &Frame,
+        radio: &mut Receiver<'_>,
+        edge: Edge,
+    ) -> Result<(), Loss> {
         let before = radio.level.energy;
         radio.level.energy = before.plus(edge.power);
         if edge.power < self.rules.heard {
-            return Arrived::Lost(edge.power, Loss::TooWeak);
+            return Err(Loss::TooWeak);
         }
         // A matrix has links that are sensed and never deliver. They count as weak frames, so that they are no collisions.
         let measured = self.rules.judge == Judge::Overlap;
         if measured && frame.ratio(edge.place).is_none_or(|ratio| ratio == NEVER) {
-            return Arrived::Lost(edge.power, Loss::TooWeak);
+            return Err(Loss::TooWeak);
         }
         if !self.rules.locks(edge.power, before) || measured && before != Power::ZERO {
-            return Arrived::Lost(edge.power, Loss::Collision);
+            return Err(Loss::Collision);
         }
         // A receiver that stayed with a frame after a bad header would be deaf to the next one for a whole airtime.
-        let draw = match self.header_survives(frame, edge.node, edge.power, before) {
-            Ok(draw) => draw,
-            Err(why) => return Arrived::Lost(edge.power, why),
-        };
+        let draw = self.header_survives(frame, edge.node, edge.power, before)?;
         radio.lock(edge.slot, edge.power, edge.at, before != Power::ZERO);
         self.foresee(frame, radio, draw);
-        Arrived::Locked
+        Ok(())
+    }
+
+    /// A frame that is too weak to lock on to reaches a radio that receives another one, under [`Rules::plain`] laws.
+    #[inline]
+    pub(crate) fn disturb_weakly(&mut self, frames: &Frames, radio: &mut Receiver<'_>, edge: Edge) {
+        self.close(frames.get(radio.lock), radio, edge.node, edge.at);
+        radio.level.energy = radio.level.energy.plus(edge.power);
+        radio.flags |= INTERFERED;
     }
 
     /// From now on weak signals pass a radio unseen, as long as the frame that it receives is neither harmed by them nor
@@ -229,6 +250,9 @@ impl Reception {
             return Ok(UNDRAWN);
         }
         let draw = self.draws.of(frame, node);
+        if draw <= LIKELY && power >= frame.bits.likely_header * others {
+            return Ok(draw);
+        }
         let lost = |others: f64| !survives(draw, frame.bits.ln_header(power / others));
         if !lost(others) {
             return Ok(draw);
@@ -522,6 +546,7 @@ impl Reception {
     }
 
     /// The outcome of a reception: by the radio first, then by the link's own loss, then by a fault's bit errors.
+    #[inline]
     fn outcome(&mut self, frame: &Frame, radio: &Radio, edge: Edge) -> Result<Heard, Loss> {
         self.judge(frame, radio, edge)?;
         let lost = match frame.parts.is_empty() {
@@ -563,6 +588,7 @@ impl Reception {
     }
 
     /// Whether a frame that was received to its end survived.
+    #[inline]
     fn judge(&self, frame: &Frame, radio: &Radio, edge: Edge) -> Result<(), Loss> {
         if frame.truncated {
             return Err(Loss::Truncated);

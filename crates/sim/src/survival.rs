@@ -77,12 +77,24 @@ pub(crate) fn close_stretch(
     let signal = radio.lock_power.as_f64();
     // Most stretches are perfect; this multiplication saves them the division and the curves. What is hopeless stays so.
     if signal < frame.bits.perfect * others && radio.ln_success > HOPELESS {
-        radio.ln_success += ln_stretch(radio, frame, at, signal / others);
-        if radio.ln_success < DOUBTFUL && !survives(draws.of(frame, node), radio.ln_success) {
-            abandon(rules, radio);
-        }
+        harm((rules, draws), radio, (frame, node), at, signal / others);
     }
     radio.segment = at;
+}
+
+/// The bits since the last stretch arrived at a ratio at which some may be lost.
+#[inline(never)]
+fn harm(
+    (rules, draws): (&Rules, &Draws),
+    radio: &mut Radio,
+    (frame, node): (&Frame, NodeId),
+    at: AirTime,
+    ratio: f64,
+) {
+    radio.ln_success += ln_stretch(radio, frame, at, ratio);
+    if radio.ln_success < DOUBTFUL && !survives(draws.of(frame, node), radio.ln_success) {
+        abandon(rules, radio);
+    }
 }
 
 /// From this logarithm down it is worth asking whether a frame is lost already.
@@ -90,7 +102,7 @@ const DOUBTFUL: f64 = -0.05;
 
 /// The frame being received is lost for certain: weak signals pass the radio unseen until it ends.
 #[inline]
-pub(crate) fn abandon(rules: &Rules, radio: &mut Receiver<'_>) {
+pub(crate) fn abandon(rules: &Rules, radio: &mut Radio) {
     radio.ln_success = f64::NEG_INFINITY;
     if !rules.vigilant {
         radio.harmless = NEVER;
@@ -113,6 +125,7 @@ fn ln_stretch(radio: &Radio, frame: &Frame, at: AirTime, ratio: f64) -> f64 {
 }
 
 /// Whether a whole frame's bits survived at a radio that was locked on to it, by the error curves.
+#[inline]
 pub(crate) fn judge_bits(
     rules: &Rules,
     draws: &Draws,
@@ -126,6 +139,17 @@ pub(crate) fn judge_bits(
     if radio.ln_success <= HOPELESS && !radio.is(INTERFERED) {
         return Err(Loss::Noise);
     }
+    judge_doubtful(rules, draws, radio, (frame, node))
+}
+
+/// The same where the draw decides.
+#[inline(never)]
+fn judge_doubtful(
+    rules: &Rules,
+    draws: &Draws,
+    radio: &Radio,
+    (frame, node): (&Frame, NodeId),
+) -> Result<(), Loss> {
     let draw = draws.of(frame, node);
     if survives(draw, radio.ln_success) {
         return Ok(());
