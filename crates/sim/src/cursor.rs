@@ -93,15 +93,31 @@ impl<R: Recorder> Cursor<'_, R> {
             .get(first..)
             .unwrap_or_default()
             .iter();
+        let is_plain = self.is_plain(frame);
         // Those that booked their losses themselves.
         let mut booked = 0;
         let stop = loop {
             let Some(arrival) = passage.rise(self.receivers.levels(), &mut rest) else {
                 break None;
             };
-            let edge = self.edge(arrival, count - rest.len() - 1, frame.begin);
+            let edge = self.edge(arrival, count.wrapping_sub(rest.len() + 1), frame.begin);
             let (at, node) = (edge.at, edge.node);
             let radio = self.receivers.radio(node);
+            if is_plain && radio.hears(home) {
+                let is_locked = !radio.lock.is_none();
+                let is_heard = edge.power >= examined;
+                if is_locked != is_heard && (is_locked || at >= radio.deaf_until) {
+                    booked += 1;
+                    let stop = match is_locked {
+                        true => self.disturb(frame, edge),
+                        false => self.find(frame, edge),
+                    };
+                    match stop {
+                        Some(event) => break Some(event),
+                        None => continue,
+                    }
+                }
+            }
             if radio.is_away(frame.channel, reach) {
                 booked += 1;
                 self.pass_by(frame, edge);
@@ -109,7 +125,7 @@ impl<R: Recorder> Cursor<'_, R> {
             }
             if edge.power >= examined || !radio.is_idle(frame.channel, at) {
                 booked += 1;
-                match self.arrive(frame, edge) {
+                match self.meet(frame, edge) {
                     Some(event) => break Some(event),
                     None => continue,
                 }
@@ -182,13 +198,24 @@ impl<R: Recorder> Cursor<'_, R> {
             .get(first..)
             .unwrap_or_default()
             .iter();
+        let is_plain = self.is_plain(frame);
         let stop = loop {
             let Some(arrival) = passage.fall(self.receivers.levels(), &mut rest) else {
                 break None;
             };
-            let edge = self.edge(arrival, count - rest.len() - 1, end);
+            let edge = self.edge(arrival, count.wrapping_sub(rest.len() + 1), end);
             let (at, node) = (edge.at, edge.node);
             let radio = self.receivers.radio(node);
+            if is_plain && radio.channel == home && !radio.lock.is_none() {
+                let stop = match radio.lock == self.slot {
+                    true => self.complete(frame, edge),
+                    false => self.relieve(edge),
+                };
+                match stop {
+                    Some(event) => break Some(event),
+                    None => continue,
+                }
+            }
             if radio.is_away(frame.channel, reach) {
                 self.shift_energy(frame, edge, Power::minus);
                 continue;
@@ -265,57 +292,83 @@ impl<R: Recorder> Cursor<'_, R> {
         radio.refresh(edge.at, carrier_sense);
     }
 
-    /// A signal begins at a radio that it matters to. Returns what the node must hear of, if anything.
-    #[inline]
-    fn arrive(&mut self, frame: &Frame, edge: Edge) -> Option<CursorEvent> {
-        let radio = self.receivers.radio(edge.node);
+    /// Whether radios on the usual channel that hear the frame go by powers and bits alone.
+    fn is_plain(&self, frame: &Frame) -> bool {
         let rules = &self.reception.rules;
-        if rules.plain && !frame.noise && radio.channel == frame.channel {
-            if radio.is_idle(frame.channel, edge.at) {
-                return self.find(frame, edge);
-            }
-            if !radio.lock.is_none() && edge.power < rules.heard {
-                return self.disturb(frame, edge);
-            }
-        }
-        self.meet(frame, edge)
+        let is_usual = frame.channel == rules.home && !frame.noise;
+        rules.plain && is_usual && frame.parts.is_empty()
     }
 
-    /// The same at an idle radio, under plain laws.
+    /// A frame begins at an idle radio that hears it, under plain laws. Returns an event if a node has to be served.
     #[inline]
     fn find(&mut self, frame: &Frame, edge: Edge) -> Option<CursorEvent> {
         let Edge { node, at, .. } = edge;
         let carrier_sense = self.reception.rules.carrier_sense;
         let mut radio = self.receivers.look(node, carrier_sense);
-        let found = self.reception.find(frame, &mut radio, edge);
-        let carrier = radio.refresh(at, carrier_sense);
-        self.reception.look_away(&mut radio, at);
-        match found {
-            Ok(()) if radio.peeks => return Some(CursorEvent::Locked { at, node, carrier }),
-            Ok(()) => {}
-            Err(why) => {
-                let others = radio.level.energy.minus(edge.power);
-                self.ledger.lose(frame, beginning(edge, others), why);
+        let carrier = match self.reception.find::<true>(frame, &mut radio, edge) {
+            Ok(()) => {
+                let carrier = radio.hold(at);
+                if radio.peeks {
+                    return Some(CursorEvent::Locked { at, node, carrier });
+                }
+                carrier
             }
-        }
+            Err(why) => {
+                let carrier = radio.rest(at, carrier_sense);
+                let others = self.receivers.energy(node).minus(edge.power);
+                self.ledger.lose(frame, beginning(edge, others), why);
+                carrier
+            }
+        };
         self.tell_if(carrier, node, at)
     }
 
-    /// The same at a radio that receives another frame, where the signal is too weak to lock on to.
+    /// A weak signal begins at a radio that receives another frame, under plain laws.
     #[inline]
     fn disturb(&mut self, frame: &Frame, edge: Edge) -> Option<CursorEvent> {
         let Edge { node, at, .. } = edge;
-        let carrier_sense = self.reception.rules.carrier_sense;
-        let mut radio = self.receivers.look(node, carrier_sense);
-        self.reception.disturb_weakly(self.frames, &mut radio, edge);
-        self.reception.look_away(&mut radio, at);
-        let (is_due, energy) = (radio.is_due(), radio.level.energy);
-        let meeting = beginning(edge, energy.minus(edge.power));
-        self.ledger.lose(frame, meeting, Loss::TooWeak);
+        let mut radio = self.receivers.locked(node);
+        let others = radio.level.energy;
+        let energy = others.plus(edge.power);
+        self.reception
+            .disturb_plainly(self.frames, &mut radio, (node, at), energy);
+        radio.flags |= INTERFERED;
+        let is_due = radio.hold(at);
+        self.ledger
+            .lose(frame, beginning(edge, others), Loss::TooWeak);
         self.tell_if(is_due, node, at)
     }
 
-    /// The same at any radio, under any laws.
+    /// A signal ends at a radio that receives another frame, under plain laws.
+    #[inline]
+    fn relieve(&mut self, edge: Edge) -> Option<CursorEvent> {
+        let Edge { node, at, .. } = edge;
+        let mut radio = self.receivers.locked(node);
+        let energy = radio.level.energy.minus(edge.power);
+        self.reception
+            .disturb_plainly(self.frames, &mut radio, (node, at), energy);
+        let is_due = radio.hold(at);
+        self.tell_if(is_due, node, at)
+    }
+
+    /// A frame ends at a radio that received it, under plain laws.
+    #[inline]
+    fn complete(&mut self, frame: &Frame, edge: Edge) -> Option<CursorEvent> {
+        let Edge { node, at, .. } = edge;
+        let carrier_sense = self.reception.rules.carrier_sense;
+        let mut radio = self.receivers.locked(node);
+        let completed = self
+            .reception
+            .complete_plainly(frame, &mut radio, (node, at));
+        let others = radio.level.energy;
+        let is_due = radio.rest(at, carrier_sense);
+        if self.book(frame, edge, completed, others) && !self.settles(node, at) {
+            return Some(CursorEvent::Ended { at, node });
+        }
+        self.tell_if(is_due, node, at)
+    }
+
+    /// A signal begins at any radio, under any laws. Returns an event if a node has to be served.
     #[inline(never)]
     fn meet(&mut self, frame: &Frame, edge: Edge) -> Option<CursorEvent> {
         let Edge { node, at, slot, .. } = edge;
@@ -352,8 +405,8 @@ impl<R: Recorder> Cursor<'_, R> {
         self.tell_if(carrier, node, at)
     }
 
-    /// A signal ends at a radio that it may matter to. Returns an event if a node has to be served.
-    #[inline]
+    /// A signal ends at any radio, under any laws. Returns an event if a node has to be served.
+    #[inline(never)]
     fn leave(&mut self, frame: &Frame, edge: Edge) -> Option<CursorEvent> {
         let Edge { node, at, .. } = edge;
         let carrier_sense = self.reception.rules.carrier_sense;

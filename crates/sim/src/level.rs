@@ -100,7 +100,7 @@ impl Unseen {
         crossed: EXAMINED,
     };
 
-    #[cfg(test)]
+    #[inline]
     pub(crate) fn energy(&self, level: Level) -> Power {
         level.energy.plus(self.base)
     }

@@ -116,6 +116,12 @@ impl Radio {
         able && self.lock.is_none() && self.channel == channel
     }
 
+    /// Whether the radio could hear a frame on `channel`, unless it still turns around.
+    #[inline]
+    pub(crate) fn hears(&self, channel: u8) -> bool {
+        self.flags & (TRANSMITTING | ASLEEP | DOWN) == 0 && self.channel == channel
+    }
+
     /// Whether the radio is off, or on a channel that nothing of a signal on `channel` reaches, `reach` channels around.
     #[inline]
     pub(crate) fn is_away(&self, channel: u8, reach: u8) -> bool {

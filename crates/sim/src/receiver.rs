@@ -67,6 +67,16 @@ impl Receivers {
         }
     }
 
+    /// A radio that receives a frame. Cursors note crossings of the threshold at idle radios only, so it is up to date.
+    #[inline]
+    pub(crate) fn locked(&mut self, node: NodeId) -> Receiver<'_> {
+        Receiver {
+            level: &mut self.levels[node.index()],
+            unseen: &mut self.unseen[node.index()],
+            radio: &mut self.radios[node.index()],
+        }
+    }
+
     /// The levels, for signals that pass unseen.
     #[inline]
     pub(crate) fn levels(&mut self) -> Levels<'_> {
@@ -74,7 +84,7 @@ impl Receivers {
     }
 
     /// Power of all signals present at a node.
-    #[cfg(test)]
+    #[inline]
     pub(crate) fn energy(&self, node: NodeId) -> Power {
         self.unseen[node.index()].energy(self.levels[node.index()])
     }
@@ -130,6 +140,36 @@ impl Receiver<'_> {
             self.since = at;
         }
         self.is_due()
+    }
+
+    /// Brings the carrier of a radio that could receive and receives nothing up to date, and looks away. Returns whether the node must
+    /// be notified.
+    #[inline]
+    pub(crate) fn rest(&mut self, at: AirTime, carrier_sense: Power) -> bool {
+        let is_due = self.refresh_free(at, carrier_sense);
+        match is_due {
+            true => self.level.look_away(ALWAYS),
+            // Crossing the threshold either way matters to a node that asked for carrier events.
+            false => {
+                let follow = !self.radio.is(SENSING);
+                self.level
+                    .look_away_from(self.unseen, carrier_sense, follow);
+            }
+        }
+        is_due
+    }
+
+    /// The same for a radio that receives on the channel on which signals may pass.
+    #[inline]
+    pub(crate) fn hold(&mut self, at: AirTime) -> bool {
+        if !self.is(BUSY) {
+            self.flags |= BUSY;
+            self.since = at;
+        }
+        let is_due = self.is_due();
+        let alarm = if is_due { ALWAYS } else { self.harmless };
+        self.level.look_away(alarm);
+        is_due
     }
 
     /// From now on weak signals pass a radio that receives nothing unseen, as long as its node need not hear of the carrier.

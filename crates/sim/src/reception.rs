@@ -136,15 +136,16 @@ impl Reception {
         if !radio.lock.is_none() {
             return self.arrive_locked((frames, frame), radio, edge, Power::ZERO);
         }
-        match self.find(frame, radio, edge) {
+        match self.find::<false>(frame, radio, edge) {
             Ok(()) => Arrived::Locked,
             Err(why) => Arrived::Lost(edge.power, why),
         }
     }
 
-    /// A frame's first bit reaches an idle radio, which locks on to the frame or loses it.
+    /// A frame's first bit reaches an idle radio, which locks on to the frame or loses it. `PLAIN` says that the laws are
+    /// [plain](Rules::plain), that the frame is not weak, and that it has no parts.
     #[inline]
-    pub(crate) fn find(
+    pub(crate) fn find<const PLAIN: bool>(
         &self,
         frame: &Frame,
         radio: &mut Receiver<'_>,
@@ -152,11 +153,11 @@ impl Reception {
     ) -> Result<(), Loss> {
         let before = radio.level.energy;
         radio.level.energy = before.plus(edge.power);
-        if edge.power < self.rules.heard {
+        if !PLAIN && edge.power < self.rules.heard {
             return Err(Loss::TooWeak);
         }
         // A matrix has links that are sensed and never deliver. They count as weak frames, so that they are no collisions.
-        let measured = self.rules.judge == Judge::Overlap;
+        let measured = !PLAIN && self.rules.judge == Judge::Overlap;
         if measured && frame.ratio(edge.place).is_none_or(|ratio| ratio == NEVER) {
             return Err(Loss::TooWeak);
         }
@@ -164,18 +165,55 @@ impl Reception {
             return Err(Loss::Collision);
         }
         // A receiver that stayed with a frame after a bad header would be deaf to the next one for a whole airtime.
-        let draw = self.header_survives(frame, edge.node, edge.power, before)?;
+        let draw = match PLAIN || self.rules.judge == Judge::Curves {
+            true => self.header_survives(frame, edge.node, edge.power, before)?,
+            false => UNDRAWN,
+        };
         radio.lock(edge.slot, edge.power, edge.at, before != Power::ZERO);
-        self.foresee(frame, radio, draw);
+        if PLAIN {
+            self.foresee_from(frame, radio, draw, frame.bits.perfect);
+        } else {
+            self.foresee(frame, radio, draw);
+        }
         Ok(())
     }
 
-    /// A frame that is too weak to lock on to reaches a radio that receives another one, under [`Rules::plain`] laws.
+    /// A signal begins or ends at a radio that receives another frame, under [plain](Rules::plain) laws: the energy becomes another one.
     #[inline]
-    pub(crate) fn disturb_weakly(&mut self, frames: &Frames, radio: &mut Receiver<'_>, edge: Edge) {
-        self.close(frames.get(radio.lock), radio, edge.node, edge.at);
-        radio.level.energy = radio.level.energy.plus(edge.power);
-        radio.flags |= INTERFERED;
+    pub(crate) fn disturb_plainly(
+        &mut self,
+        frames: &Frames,
+        radio: &mut Receiver<'_>,
+        (node, at): (NodeId, AirTime),
+        energy: Power,
+    ) {
+        let frame = frames.get(radio.lock);
+        match frame.parts.is_empty() {
+            true => close_stretch((&self.rules, &self.draws), radio, (frame, node), at),
+            false => self.close(frame, radio, node, at),
+        }
+        radio.level.energy = energy;
+    }
+
+    /// The end of the reception of a frame without parts, under plain laws.
+    #[inline]
+    pub(crate) fn complete_plainly(
+        &mut self,
+        frame: &Frame,
+        radio: &mut Receiver<'_>,
+        (node, at): (NodeId, AirTime),
+    ) -> Completed {
+        close_stretch((&self.rules, &self.draws), radio, (frame, node), at);
+        radio.level.energy = radio.level.energy.minus(radio.lock_power);
+        radio.lock = Slot::NONE;
+        let judged = self.judge_whole(frame, radio);
+        let judged =
+            judged.and_then(|()| judge_bits(&self.rules, &self.draws, radio, (frame, node)));
+        Completed {
+            started: radio.lock_started,
+            power: radio.lock_power,
+            outcome: judged.and_then(|()| self.falsify(frame, node, 0)),
+        }
     }
 
     /// From now on weak signals pass a radio unseen, as long as the frame that it receives is neither harmed by them nor
@@ -204,9 +242,14 @@ impl Reception {
             Judge::Threshold(ratio) => ratio,
             _ => return,
         };
-        if self.rules.vigilant {
-            return;
+        if !self.rules.vigilant {
+            self.foresee_from(frame, radio, draw, least);
         }
+    }
+
+    /// The same, where nothing is lost from the ratio `least` up.
+    #[inline]
+    fn foresee_from(&self, frame: &Frame, radio: &mut Receiver<'_>, draw: f64, least: f64) {
         let power = radio.lock_power.as_f64();
         // A billionth less covers all roundings.
         let room = (power / least - self.rules.noise.as_f64()) * (1.0 - 1e-9);
@@ -241,9 +284,6 @@ impl Reception {
         power: Power,
         before: Power,
     ) -> Result<f64, Loss> {
-        if self.rules.judge != Judge::Curves {
-            return Ok(UNDRAWN);
-        }
         let others = self.rules.noise.plus(before).as_f64();
         let power = power.as_f64();
         if power >= frame.bits.perfect_header * others {
@@ -480,7 +520,10 @@ impl Reception {
             _ if !self.rules.locks(sum, others) => Some(Loss::Collision),
             _ => {
                 let frame = frames.get(edge.slot);
-                self.header_survives(frame, edge.node, sum, others).err()
+                match self.rules.judge {
+                    Judge::Curves => self.header_survives(frame, edge.node, sum, others).err(),
+                    _ => None,
+                }
             }
         };
         if let Some(why) = why {
@@ -546,7 +589,6 @@ impl Reception {
     }
 
     /// The outcome of a reception: by the radio first, then by the link's own loss, then by a fault's bit errors.
-    #[inline]
     fn outcome(&mut self, frame: &Frame, radio: &Radio, edge: Edge) -> Result<Heard, Loss> {
         self.judge(frame, radio, edge)?;
         let lost = match frame.parts.is_empty() {
@@ -556,9 +598,15 @@ impl Reception {
         if matches!(self.fate(frame, edge.node), Fate::Broken(_)) {
             return Err(Loss::Link);
         }
+        self.falsify(frame, edge.node, lost)
+    }
+
+    /// What a fault's bit errors leave of a frame that survived otherwise.
+    #[inline]
+    fn falsify(&self, frame: &Frame, node: NodeId, lost: u64) -> Result<Heard, Loss> {
         let falsified = match self.bit_errors.is_empty() {
             true => None,
-            false => self.bit_errors.strike(frame, edge.node, frame.octets)?,
+            false => self.bit_errors.strike(frame, node, frame.octets)?,
         };
         Ok(Heard { falsified, lost })
     }
@@ -587,18 +635,20 @@ impl Reception {
         }
     }
 
-    /// Whether a frame that was received to its end survived.
+    /// Whether a frame is lost whatever became of its bits.
     #[inline]
+    fn judge_whole(&self, frame: &Frame, radio: &Radio) -> Result<(), Loss> {
+        match () {
+            _ if frame.truncated => Err(Loss::Truncated),
+            _ if radio.is(DOOMED) => Err(Loss::Collision),
+            _ if radio.lock_power < self.rules.decode_power => Err(Loss::TooWeak),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether a frame that was received to its end survived.
     fn judge(&self, frame: &Frame, radio: &Radio, edge: Edge) -> Result<(), Loss> {
-        if frame.truncated {
-            return Err(Loss::Truncated);
-        }
-        if radio.is(DOOMED) {
-            return Err(Loss::Collision);
-        }
-        if radio.lock_power < self.rules.decode_power {
-            return Err(Loss::TooWeak);
-        }
+        self.judge_whole(frame, radio)?;
         match self.rules.judge {
             Judge::Curves => judge_bits(&self.rules, &self.draws, radio, (frame, edge.node)),
             Judge::Overlap => {
