@@ -487,7 +487,7 @@ impl<R: Recorder> Cursor<'_, R> {
     fn tell_carrier(&mut self, node: NodeId, at: AirTime) -> Option<CursorEvent> {
         let rules = &self.reception.rules;
         let mut radio = self.receivers.look(node, rules.carrier_sense);
-        let (busy, since) = (radio.is(BUSY), radio.since);
+        let (busy, since) = (radio.is(BUSY), radio.unseen.since);
         radio.set(REPORTED_BUSY, busy);
         self.reception.look_away(&mut radio, at);
         self.ledger.counters.calls += 1;

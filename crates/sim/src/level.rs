@@ -27,6 +27,8 @@ pub(crate) struct Unseen {
     base: Power,
     /// When the energy last crossed the carrier sense threshold; zero if it did not, [`EXAMINED`] if that is for no cursor to note.
     crossed: AirTime,
+    /// Since when the channel has been busy or idle. Here, since a [`Radio`](crate::radio::Radio) has no room for it.
+    pub(crate) since: AirTime,
 }
 
 /// Stands for a radio that is examined when its energy leaves the band.
@@ -98,6 +100,7 @@ impl Unseen {
     pub(crate) const NOTHING: Unseen = Unseen {
         base: Power::ZERO,
         crossed: EXAMINED,
+        since: AirTime::ZERO,
     };
 
     #[inline]

@@ -509,7 +509,7 @@ impl<N: RadioNode + ?Sized> Nodes<N> {
     /// Tells a node its carrier, changed or not; the caller drains.
     fn report_carrier<R: Recorder>(&mut self, engine: &mut Engine<R>, node: NodeId) {
         let mut radio = engine.air.receiver(node);
-        let (busy, since) = (radio.is(BUSY), radio.since);
+        let (busy, since) = (radio.is(BUSY), radio.unseen.since);
         radio.set(REPORTED_BUSY, busy);
         let since = self.states[node.index()].clock.local(since);
         self.radio_event(engine, node, RadioEvent::Carrier { busy, since });

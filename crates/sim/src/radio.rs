@@ -23,8 +23,8 @@ pub(crate) struct Radio {
     /// Logarithm of the probability that all its bits up to `segment` survived. A sum of logarithms: a product of thousands
     /// of probabilities underflows.
     pub(crate) ln_success: f64,
-    /// Since when the channel has been busy or idle.
-    pub(crate) since: AirTime,
+    /// The draw that decides over that frame; zero until it is asked for.
+    pub(crate) draw: f64,
     /// The radio hears nothing before this moment: it turns around from transmitting.
     pub(crate) deaf_until: AirTime,
     /// The frame being received, or [`Slot::NONE`].
@@ -62,7 +62,7 @@ impl Radio {
             lock_started: AirTime::ZERO,
             segment: AirTime::ZERO,
             ln_success: 0.0,
-            since: AirTime::ZERO,
+            draw: 0.0,
             deaf_until: AirTime::ZERO,
             lock: Slot::NONE,
             flags: 0,
@@ -101,6 +101,7 @@ impl Radio {
         self.lock_started = at;
         self.segment = at;
         self.ln_success = 0.0;
+        self.draw = 0.0;
         self.grouped = false;
         self.flags &= !(INTERFERED | DOOMED);
         if interfered {

@@ -20,7 +20,7 @@ pub(crate) struct Receivers {
 #[derive(Debug)]
 pub(crate) struct Receiver<'a> {
     pub(crate) level: &'a mut Level,
-    unseen: &'a mut Unseen,
+    pub(crate) unseen: &'a mut Unseen,
     radio: &'a mut Radio,
 }
 
@@ -58,7 +58,7 @@ impl Receivers {
             && radio.is_free()
         {
             radio.set(BUSY, level.energy >= carrier_sense);
-            radio.since = crossed;
+            unseen.since = crossed;
         }
         Receiver {
             level,
@@ -126,7 +126,7 @@ impl Receiver<'_> {
             0
         };
         let changed = (self.flags ^ busy) & BUSY;
-        self.since = if changed != 0 { at } else { self.since };
+        self.unseen.since = if changed != 0 { at } else { self.unseen.since };
         self.flags ^= changed;
         self.is_due()
     }
@@ -137,7 +137,7 @@ impl Receiver<'_> {
         let busy = self.level.energy >= carrier_sense || !self.is_free();
         if busy != self.is(BUSY) {
             self.flags ^= BUSY;
-            self.since = at;
+            self.unseen.since = at;
         }
         self.is_due()
     }
@@ -164,7 +164,7 @@ impl Receiver<'_> {
     pub(crate) fn hold(&mut self, at: AirTime) -> bool {
         if !self.is(BUSY) {
             self.flags |= BUSY;
-            self.since = at;
+            self.unseen.since = at;
         }
         let is_due = self.is_due();
         let alarm = if is_due { ALWAYS } else { self.harmless };

@@ -170,6 +170,7 @@ impl Reception {
             false => UNDRAWN,
         };
         radio.lock(edge.slot, edge.power, edge.at, before != Power::ZERO);
+        radio.draw = draw;
         if PLAIN {
             self.foresee_from(frame, radio, draw, frame.bits.perfect);
         } else {

@@ -92,8 +92,13 @@ fn harm(
     ratio: f64,
 ) {
     radio.ln_success += ln_stretch(radio, frame, at, ratio);
-    if radio.ln_success < DOUBTFUL && !survives(draws.of(frame, node), radio.ln_success) {
-        abandon(rules, radio);
+    if radio.ln_success < DOUBTFUL {
+        if radio.draw == 0.0 {
+            radio.draw = draws.of(frame, node);
+        }
+        if !survives(radio.draw, radio.ln_success) {
+            abandon(rules, radio);
+        }
     }
 }
 
@@ -119,9 +124,14 @@ fn ln_stretch(radio: &Radio, frame: &Frame, at: AirTime, ratio: f64) -> f64 {
         .min(frame.airtime)
         .saturating_sub(from.max(bits.payload))
         .nanos();
+    let header = bits.header_between(from, to);
     // Less than 2^63: machines convert signed numbers faster.
-    let ln = payload as i64 as f64 * bits.payload_density * bits.payload_curve.ln_success(ratio);
-    ln + bits.ln_header_between(from, to, ratio)
+    let payload = payload as i64 as f64 * bits.payload_density;
+    if header == 0 {
+        return payload * bits.payload_curve.ln_success(ratio);
+    }
+    let (ln_payload, ln_header) = bits.ln_bits(ratio);
+    payload * ln_payload + header as i64 as f64 * bits.header_density * ln_header
 }
 
 /// Whether a whole frame's bits survived at a radio that was locked on to it, by the error curves.
@@ -150,7 +160,10 @@ fn judge_doubtful(
     radio: &Radio,
     (frame, node): (&Frame, NodeId),
 ) -> Result<(), Loss> {
-    let draw = draws.of(frame, node);
+    let draw = match radio.draw {
+        0.0 => draws.of(frame, node),
+        draw => draw,
+    };
     if survives(draw, radio.ln_success) {
         return Ok(());
     }
