@@ -108,7 +108,8 @@ impl<R: Recorder> Air<R> {
     /// Power of all signals present at a node.
     #[cfg(test)]
     pub(crate) fn energy(&self, node: NodeId) -> Power {
-        self.receivers.energy(node)
+        self.receivers
+            .energy(node, self.reception.rules.carrier_sense)
     }
 
     /// How late a transmission starts by itself.

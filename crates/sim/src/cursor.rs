@@ -106,7 +106,7 @@ impl<R: Recorder> Cursor<'_, R> {
             if is_plain && radio.hears(home) {
                 let is_locked = !radio.lock.is_none();
                 let is_heard = edge.power >= examined;
-                if is_locked != is_heard && (is_locked || at >= radio.deaf_until) {
+                if is_locked != is_heard && (is_locked || !radio.is_deaf(at)) {
                     booked += 1;
                     let stop = match is_locked {
                         true => self.disturb(frame, edge),
@@ -314,8 +314,8 @@ impl<R: Recorder> Cursor<'_, R> {
                 carrier
             }
             Err(why) => {
+                let others = radio.level.energy.minus(edge.power);
                 let carrier = radio.rest(at, carrier_sense);
-                let others = self.receivers.energy(node).minus(edge.power);
                 self.ledger.lose(frame, beginning(edge, others), why);
                 carrier
             }
@@ -487,7 +487,7 @@ impl<R: Recorder> Cursor<'_, R> {
     fn tell_carrier(&mut self, node: NodeId, at: AirTime) -> Option<CursorEvent> {
         let rules = &self.reception.rules;
         let mut radio = self.receivers.look(node, rules.carrier_sense);
-        let (busy, since) = (radio.is(BUSY), radio.unseen.since);
+        let (busy, since) = (radio.is(BUSY), radio.since);
         radio.set(REPORTED_BUSY, busy);
         self.reception.look_away(&mut radio, at);
         self.ledger.counters.calls += 1;

@@ -7,32 +7,20 @@
 use std::slice;
 
 use crate::arrival::Arrival;
+use crate::radio::{Radio, flag::*};
 use crate::{AirTime, Power};
 
 /// What a cursor touches where a signal does not matter. Apart from the [`Radio`](crate::radio::Radio), so that the levels
 /// of thousands of nodes stay in the cache.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Level {
-    /// Power of all signals present on the radio's channel, over the [`Unseen::base`], which is zero while the radio is looked at.
+    /// Power of all signals present on the radio's channel; where signals pass an idle radio unseen whose channel is busy, less the carrier
+    /// sense threshold.
     pub(crate) energy: Power,
     /// Signals that are too weak to lock on to pass unseen as long as `energy` stays below this; zero while the radio is looked at.
-    /// A sum that falls below the base wraps to more than any width.
+    /// A sum that falls below the threshold wraps to more than any width.
     width: Power,
 }
-
-/// What stands beside a level while signals pass the radio unseen.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Unseen {
-    /// Where the band of energies begins in which signals pass.
-    base: Power,
-    /// When the energy last crossed the carrier sense threshold; zero if it did not, [`EXAMINED`] if that is for no cursor to note.
-    crossed: AirTime,
-    /// Since when the channel has been busy or idle. Here, since a [`Radio`](crate::radio::Radio) has no room for it.
-    pub(crate) since: AirTime,
-}
-
-/// Stands for a radio that is examined when its energy leaves the band.
-const EXAMINED: AirTime = AirTime::MAX;
 
 /// An alarm that every signal sets off, and one that none does.
 pub(crate) const ALWAYS: Power = Power::ZERO;
@@ -45,15 +33,19 @@ impl Level {
         width: ALWAYS,
     };
 
-    /// From now on every signal is examined. Returns when the energy last crossed the carrier sense threshold unseen, if
-    /// it did.
+    /// From now on every signal is examined.
     #[inline]
-    pub(crate) fn look(&mut self, unseen: &mut Unseen) -> Option<AirTime> {
-        self.energy = self.energy.plus(unseen.base);
+    pub(crate) fn look(&mut self, radio: &Radio, carrier_sense: Power) {
+        self.energy = self.total(radio, carrier_sense);
         self.width = ALWAYS;
-        unseen.base = Power::ZERO;
-        let crossed = std::mem::replace(&mut unseen.crossed, EXAMINED);
-        (crossed != AirTime::ZERO && crossed != EXAMINED).then_some(crossed)
+    }
+
+    /// Power of all signals present on the radio's channel.
+    #[inline]
+    pub(crate) fn total(&self, radio: &Radio, carrier_sense: Power) -> Power {
+        let is_above = !self.is_looked_at() && radio.lock.is_none() && radio.is(BUSY);
+        let base = if is_above { carrier_sense } else { Power::ZERO };
+        self.energy.plus(base)
     }
 
     /// From now on weak signals pass a radio that is looked at unseen, while the energy stays below `alarm`.
@@ -62,50 +54,45 @@ impl Level {
         self.width = if self.energy < alarm { alarm } else { ALWAYS };
     }
 
-    /// From now on weak signals pass a radio that is looked at unseen, while the energy stays on its side of the carrier sense
-    /// threshold. If `follow` is set, also when it crosses that, which is then noted.
+    /// From now on weak signals pass an idle radio that is looked at unseen, while the energy stays on its side of the carrier sense
+    /// threshold.
     #[inline]
-    pub(crate) fn look_away_from(
-        &mut self,
-        unseen: &mut Unseen,
-        carrier_sense: Power,
-        follow: bool,
-    ) {
-        self.rest_at(unseen, self.energy, carrier_sense);
-        unseen.crossed = if follow { AirTime::ZERO } else { EXAMINED };
+    pub(crate) fn look_away_idle(&mut self, is_busy: bool, carrier_sense: Power) {
+        let (base, width) = match is_busy {
+            true => (carrier_sense, NEVER.minus(carrier_sense)),
+            false => (Power::ZERO, carrier_sense),
+        };
+        self.energy = self.energy.minus(base);
+        self.width = width;
     }
 
-    /// Sets the band to that side of the threshold on which `energy` is.
+    /// A signal changes the energy to `energy`, which is on the other side. If no one has to hear of that, it is noted in the
+    /// radio; returns false if the radio has to be examined.
     #[inline]
-    fn rest_at(&mut self, unseen: &mut Unseen, energy: Power, carrier_sense: Power) {
-        let is_below = energy < carrier_sense;
-        unseen.base = if is_below { Power::ZERO } else { carrier_sense };
-        self.energy = energy.minus(unseen.base);
-        self.width = if is_below {
-            carrier_sense
-        } else {
-            NEVER.minus(carrier_sense)
+    fn cross(
+        &mut self,
+        radio: &mut Radio,
+        energy: Power,
+        (at, carrier_sense): (AirTime, Power),
+    ) -> bool {
+        if self.is_looked_at() || !radio.lock.is_none() || radio.is(SENSING) {
+            return false;
+        }
+        let was_busy = radio.is(BUSY);
+        self.energy = match was_busy {
+            true => energy.plus(carrier_sense),
+            false => energy,
         };
+        self.look_away_idle(!was_busy, carrier_sense);
+        radio.flags ^= BUSY;
+        radio.since = at;
+        true
     }
 
     /// Whether every signal is examined.
     #[inline]
     pub(crate) fn is_looked_at(&self) -> bool {
         self.width == ALWAYS
-    }
-}
-
-impl Unseen {
-    /// Nothing passed.
-    pub(crate) const NOTHING: Unseen = Unseen {
-        base: Power::ZERO,
-        crossed: EXAMINED,
-        since: AirTime::ZERO,
-    };
-
-    #[inline]
-    pub(crate) fn energy(&self, level: Level) -> Power {
-        level.energy.plus(self.base)
     }
 }
 
@@ -119,8 +106,8 @@ pub(crate) struct Passage {
     pub(crate) carrier_sense: Power,
 }
 
-/// The levels of all radios, and what stands beside them.
-pub(crate) type Levels<'a> = (&'a mut [Level], &'a mut [Unseen]);
+/// The levels of all radios, and the radios.
+pub(crate) type Levels<'a> = (&'a mut [Level], &'a mut [Radio]);
 
 impl Passage {
     /// Signals begin, one after another, as long as they pass unseen. Returns the first that does not.
@@ -146,7 +133,7 @@ impl Passage {
     #[inline]
     fn run<'a>(
         self,
-        (levels, unseen): Levels<'_>,
+        (levels, radios): Levels<'_>,
         arrivals: &mut slice::Iter<'a, Arrival>,
         change: impl Fn(Power, Power) -> Power,
     ) -> Option<&'a Arrival> {
@@ -163,14 +150,12 @@ impl Passage {
                 level.energy = energy;
                 continue;
             }
-            let unseen = &mut unseen[arrival.receiver.index()];
-            if unseen.crossed == EXAMINED {
+            let radio = &mut radios[arrival.receiver.index()];
+            // Does not wrap: the time was compared with a limit.
+            let at = AirTime(sent.0.wrapping_add(u64::from(arrival.delay)));
+            if !level.cross(radio, energy, (at, self.carrier_sense)) {
                 return Some(arrival);
             }
-            // Does not wrap: the time was compared with a limit.
-            unseen.crossed = AirTime(sent.0.wrapping_add(u64::from(arrival.delay)));
-            let energy = energy.plus(unseen.base);
-            level.rest_at(unseen, energy, self.carrier_sense);
         }
         None
     }

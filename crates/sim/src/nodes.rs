@@ -42,6 +42,7 @@ type Reviver<N> = Box<dyn FnMut(usize) -> Box<N> + Send>;
 
 /// What the simulator keeps for a node beside its radio.
 #[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
 pub(crate) struct NodeState {
     clock: Clock,
     /// When the node wants to be woken, in the time of the air.
@@ -122,7 +123,7 @@ impl<N: RadioNode + ?Sized> Nodes<N> {
         let radio = engine.air.radio(node);
         let is_free = !radio.is(TRANSMITTING | ASLEEP | DOWN)
             && radio.lock.is_none()
-            && engine.now >= radio.deaf_until;
+            && !radio.is_deaf(engine.now);
         let Some(forger) = self.forger.as_mut().filter(|_| is_free) else {
             return;
         };
@@ -509,7 +510,7 @@ impl<N: RadioNode + ?Sized> Nodes<N> {
     /// Tells a node its carrier, changed or not; the caller drains.
     fn report_carrier<R: Recorder>(&mut self, engine: &mut Engine<R>, node: NodeId) {
         let mut radio = engine.air.receiver(node);
-        let (busy, since) = (radio.is(BUSY), radio.unseen.since);
+        let (busy, since) = (radio.is(BUSY), radio.since);
         radio.set(REPORTED_BUSY, busy);
         let since = self.states[node.index()].clock.local(since);
         self.radio_event(engine, node, RadioEvent::Carrier { busy, since });

@@ -3,7 +3,7 @@
 use std::ops::{Deref, DerefMut};
 
 use crate::id::NodeId;
-use crate::level::{ALWAYS, Level, Levels, Unseen};
+use crate::level::{ALWAYS, Level, Levels};
 use crate::radio::{Radio, flag::*};
 use crate::rules::Rules;
 use crate::{AirTime, Power};
@@ -12,7 +12,6 @@ use crate::{AirTime, Power};
 #[derive(Debug)]
 pub(crate) struct Receivers {
     levels: Vec<Level>,
-    unseen: Vec<Unseen>,
     radios: Vec<Radio>,
 }
 
@@ -20,7 +19,6 @@ pub(crate) struct Receivers {
 #[derive(Debug)]
 pub(crate) struct Receiver<'a> {
     pub(crate) level: &'a mut Level,
-    pub(crate) unseen: &'a mut Unseen,
     radio: &'a mut Radio,
 }
 
@@ -29,7 +27,6 @@ impl Receivers {
     pub(crate) fn new(channel: u8, nodes: usize) -> Receivers {
         Receivers {
             levels: vec![Level::SILENCE; nodes],
-            unseen: vec![Unseen::NOTHING; nodes],
             radios: vec![Radio::new(channel); nodes],
         }
     }
@@ -42,37 +39,26 @@ impl Receivers {
         self.radios.iter()
     }
 
-    /// A radio, to read what it does. When its carrier changed is known only to a [`Receiver`].
+    /// A radio, to read what it does.
     #[inline]
     pub(crate) fn radio(&self, node: NodeId) -> &Radio {
         &self.radios[node.index()]
     }
 
-    /// A radio to change or to ask for its carrier, brought up to date with what passed it.
+    /// A radio to change or to ask for its carrier.
     #[inline]
     pub(crate) fn look(&mut self, node: NodeId, carrier_sense: Power) -> Receiver<'_> {
         let level = &mut self.levels[node.index()];
-        let unseen = &mut self.unseen[node.index()];
         let radio = &mut self.radios[node.index()];
-        if let Some(crossed) = level.look(unseen)
-            && radio.is_free()
-        {
-            radio.set(BUSY, level.energy >= carrier_sense);
-            unseen.since = crossed;
-        }
-        Receiver {
-            level,
-            unseen,
-            radio,
-        }
+        level.look(radio, carrier_sense);
+        Receiver { level, radio }
     }
 
-    /// A radio that receives a frame. Cursors note crossings of the threshold at idle radios only, so it is up to date.
+    /// A radio that receives a frame: its level is the energy whether it is looked at or not.
     #[inline]
     pub(crate) fn locked(&mut self, node: NodeId) -> Receiver<'_> {
         Receiver {
             level: &mut self.levels[node.index()],
-            unseen: &mut self.unseen[node.index()],
             radio: &mut self.radios[node.index()],
         }
     }
@@ -80,13 +66,13 @@ impl Receivers {
     /// The levels, for signals that pass unseen.
     #[inline]
     pub(crate) fn levels(&mut self) -> Levels<'_> {
-        (&mut self.levels, &mut self.unseen)
+        (&mut self.levels, &mut self.radios)
     }
 
     /// Power of all signals present at a node.
-    #[inline]
-    pub(crate) fn energy(&self, node: NodeId) -> Power {
-        self.unseen[node.index()].energy(self.levels[node.index()])
+    #[cfg(test)]
+    pub(crate) fn energy(&self, node: NodeId, carrier_sense: Power) -> Power {
+        self.levels[node.index()].total(self.radio(node), carrier_sense)
     }
 
     /// Whether every signal at a node is examined.
@@ -126,7 +112,7 @@ impl Receiver<'_> {
             0
         };
         let changed = (self.flags ^ busy) & BUSY;
-        self.unseen.since = if changed != 0 { at } else { self.unseen.since };
+        self.since = if changed != 0 { at } else { self.since };
         self.flags ^= changed;
         self.is_due()
     }
@@ -137,7 +123,7 @@ impl Receiver<'_> {
         let busy = self.level.energy >= carrier_sense || !self.is_free();
         if busy != self.is(BUSY) {
             self.flags ^= BUSY;
-            self.unseen.since = at;
+            self.since = at;
         }
         self.is_due()
     }
@@ -149,12 +135,7 @@ impl Receiver<'_> {
         let is_due = self.refresh_free(at, carrier_sense);
         match is_due {
             true => self.level.look_away(ALWAYS),
-            // Crossing the threshold either way matters to a node that asked for carrier events.
-            false => {
-                let follow = !self.radio.is(SENSING);
-                self.level
-                    .look_away_from(self.unseen, carrier_sense, follow);
-            }
+            false => self.look_away_idle(carrier_sense),
         }
         is_due
     }
@@ -164,7 +145,7 @@ impl Receiver<'_> {
     pub(crate) fn hold(&mut self, at: AirTime) -> bool {
         if !self.is(BUSY) {
             self.flags |= BUSY;
-            self.unseen.since = at;
+            self.since = at;
         }
         let is_due = self.is_due();
         let alarm = if is_due { ALWAYS } else { self.harmless };
@@ -179,9 +160,12 @@ impl Receiver<'_> {
         if !self.is_idle(rules.home, at) || self.is_due() {
             return self.level.look_away(ALWAYS);
         }
-        // Crossing the threshold either way matters to a node that asked for carrier events.
-        let follow = !self.radio.is(SENSING);
-        self.level
-            .look_away_from(self.unseen, rules.carrier_sense, follow);
+        self.look_away_idle(rules.carrier_sense);
+    }
+
+    #[inline]
+    fn look_away_idle(&mut self, carrier_sense: Power) {
+        let is_busy = self.radio.is(BUSY);
+        self.level.look_away_idle(is_busy, carrier_sense);
     }
 }

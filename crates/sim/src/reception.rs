@@ -114,7 +114,7 @@ impl Reception {
         if radio.channel != frame.channel
             || frame.noise
             || radio.is(TRANSMITTING | ASLEEP | DOWN)
-            || edge.at < radio.deaf_until
+            || radio.is_deaf(edge.at)
         {
             let why = match radio.channel != frame.channel {
                 true => Loss::OtherChannel,

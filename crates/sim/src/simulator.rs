@@ -8,7 +8,7 @@ use crate::engine::Engine;
 use crate::event::{Key, Kind};
 use crate::forger::Forger;
 use crate::id::{NodeId, Slot};
-use crate::level::{Level, Unseen};
+use crate::level::Level;
 use crate::link_loss::LinkLosses;
 use crate::nodes::{NodeState, Nodes};
 use crate::queue::Queue;
@@ -175,7 +175,6 @@ impl<N: RadioNode + ?Sized, R: Recorder> Simulator<N, R> {
         let (frames, slots) = self.engine.air.frames().octets();
         Memory {
             per_node: size_of::<Level>()
-                + size_of::<Unseen>()
                 + size_of::<Radio>()
                 + size_of::<NodeState>()
                 + size_of::<Box<N>>(),

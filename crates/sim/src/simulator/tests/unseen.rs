@@ -44,13 +44,8 @@ fn compare(profile: &Profile, seed: u64, seen: &mut Seen) {
             seen.looks += u64::from(sum != Power::ZERO);
             let (one, other) = (air.receiver(node), plain.receiver(node));
             assert_eq!(
-                (one.is(BUSY), one.unseen.since, one.lock, one.is(DOWN)),
-                (
-                    other.is(BUSY),
-                    other.unseen.since,
-                    other.lock,
-                    other.is(DOWN)
-                ),
+                (one.is(BUSY), one.since, one.lock, one.is(DOWN)),
+                (other.is(BUSY), other.since, other.lock, other.is(DOWN)),
                 "{name}: node {} at {at}",
                 node.0
             );
