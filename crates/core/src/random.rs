@@ -172,7 +172,7 @@ impl Stream {
 #[inline]
 fn open_fraction(bits: u64) -> f64 {
     // 53 bits are all that a double's mantissa holds. The one added makes zero impossible, and one possible.
-    ((bits >> 11) + 1) as f64 * (1.0 / (1u64 << 53) as f64)
+    ((bits >> 11) + 1) as i64 as f64 * (1.0 / (1u64 << 53) as f64)
 }
 
 /// Squares-64: five rounds of Widynski's generator.

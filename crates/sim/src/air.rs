@@ -19,6 +19,7 @@ use crate::frame::{Bits, Frame, Frames};
 use crate::id::{NodeId, Slot};
 use crate::ledger::Ledger;
 use crate::link_loss::LinkLosses;
+use crate::listener::Listener;
 use crate::radio::{Radio, flag::*};
 use crate::receiver::{Receiver, Receivers};
 use crate::reception::{GoodHead, Reception, interrupt};
@@ -98,16 +99,17 @@ impl<R: Recorder> Air<R> {
         self.receivers.look(node, carrier_sense)
     }
 
-    /// The energy below which weak signals pass a node unseen.
+    /// Whether weak signals pass a node unseen.
     #[cfg(test)]
-    pub(crate) fn alarm(&self, node: NodeId) -> Power {
-        self.receivers.levels[node.index()].alarm()
+    pub(crate) fn is_passed(&self, node: NodeId) -> bool {
+        !self.receivers.is_looked_at(node)
     }
 
     /// Power of all signals present at a node.
     #[cfg(test)]
     pub(crate) fn energy(&self, node: NodeId) -> Power {
-        self.receivers.levels[node.index()].energy
+        self.receivers
+            .energy(node, self.reception.rules.carrier_sense)
     }
 
     /// How late a transmission starts by itself.
@@ -120,7 +122,7 @@ impl<R: Recorder> Air<R> {
     #[inline]
     pub(crate) fn refresh_carrier(&mut self, node: NodeId, at: AirTime) -> bool {
         // Nothing has changed since signals pass it, or they would not.
-        self.receivers.levels[node.index()].is_looked_at() && self.refresh_looked_at(node, at)
+        self.receivers.is_looked_at(node) && self.refresh_looked_at(node, at)
     }
 
     #[inline(never)]
@@ -154,6 +156,9 @@ impl<R: Recorder> Air<R> {
         let vanish = self.reception.rules.vanish;
         let spread = self.medium.spread(departure, vanish, arrivals, ratios);
         (frame.row, frame.latest) = (spread.row, spread.latest);
+        if let Some(row) = spread.row {
+            touch(self.medium.steady(row));
+        }
         let (source, foreign) = (frame.source, frame.foreign);
         self.ledger.digest.mix(at.0);
         let numbers = source.number() << 40 ^ frame.number << 16 ^ frame.octets as u64;
@@ -251,11 +256,16 @@ impl<R: Recorder> Air<R> {
 
     /// Moves a frame's first cursor from `key` on. `bounds` are the next other event, and the next other event that
     /// can switch or tune a radio.
-    pub(crate) fn advance_starts(&mut self, slot: Slot, key: Key, bounds: [Key; 2]) -> CursorEvent {
+    pub(crate) fn advance_starts(
+        &mut self,
+        (slot, key): (Slot, Key),
+        bounds: [Key; 2],
+        listener: &mut dyn Listener,
+    ) -> CursorEvent {
         let Some(limits) = limits(key, bounds) else {
             return CursorEvent::Pause(key);
         };
-        let (place, event) = self.cursor(slot, key, limits).begin();
+        let (place, event) = self.cursor((slot, key), limits, listener).begin();
         self.frames.get_mut(slot).started = place;
         if event == CursorEvent::Done {
             self.ledger.counters.arrivals += u64::from(place);
@@ -264,17 +274,27 @@ impl<R: Recorder> Air<R> {
     }
 
     /// Moves a frame's second cursor, after the transmitter's own end.
-    pub(crate) fn advance_ends(&mut self, slot: Slot, key: Key, bounds: [Key; 2]) -> CursorEvent {
+    pub(crate) fn advance_ends(
+        &mut self,
+        (slot, key): (Slot, Key),
+        bounds: [Key; 2],
+        listener: &mut dyn Listener,
+    ) -> CursorEvent {
         let Some(limits) = limits(key, bounds) else {
             return CursorEvent::Pause(key);
         };
-        let (place, event) = self.cursor(slot, key, limits).end();
+        let (place, event) = self.cursor((slot, key), limits, listener).end();
         self.frames.get_mut(slot).ended = place;
         event
     }
 
     #[inline]
-    fn cursor(&mut self, slot: Slot, key: Key, limits: Limits) -> Cursor<'_, R> {
+    fn cursor<'a>(
+        &'a mut self,
+        (slot, key): (Slot, Key),
+        limits: Limits,
+        listener: &'a mut dyn Listener,
+    ) -> Cursor<'a, R> {
         Cursor {
             slot,
             key,
@@ -284,6 +304,8 @@ impl<R: Recorder> Air<R> {
             receivers: &mut self.receivers,
             reception: &mut self.reception,
             ledger: &mut self.ledger,
+            listener,
+            powers_are_real: self.medium.powers_are_real(),
         }
     }
 
@@ -395,6 +417,15 @@ impl<R: Recorder> Air<R> {
         radio.channel = channel;
         radio.level.energy = energy;
     }
+}
+
+/// Reads a row before the first cursor walks it. In a large network it lies far away in memory, and comes much faster as a whole than
+/// to a cursor whose next step nothing can foresee.
+#[inline]
+fn touch(row: &[Arrival]) {
+    const LINE: usize = 64 / size_of::<Arrival>();
+    let receivers = row.iter().step_by(LINE).map(|arrival| arrival.receiver.0);
+    std::hint::black_box(receivers.fold(0, |all, one| all ^ one));
 }
 
 /// The receivers that a frame reaches.

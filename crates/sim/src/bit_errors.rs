@@ -84,6 +84,7 @@ impl BitErrors {
     }
 
     /// A PSDU as a node hears it: as it was sent, or a copy in `space` with wrong bits and without lost subframes.
+    #[inline]
     pub(crate) fn apply<'a>(
         &self,
         frame: &'a Frame,
@@ -91,10 +92,22 @@ impl BitErrors {
         heard: Heard,
         space: &'a mut Vec<u8>,
     ) -> &'a [u8] {
-        let psdu = frame.psdu();
-        if heard == Heard::default() {
-            return psdu;
+        match heard.falsified.is_none() && heard.lost == 0 {
+            true => frame.psdu(),
+            false => self.bend(frame, node, heard, space),
         }
+    }
+
+    /// A copy in `space` with wrong bits and without lost subframes.
+    #[cold]
+    fn bend<'a>(
+        &self,
+        frame: &Frame,
+        node: NodeId,
+        heard: Heard,
+        space: &'a mut Vec<u8>,
+    ) -> &'a [u8] {
+        let psdu = frame.psdu();
         space.clear();
         space.extend_from_slice(psdu);
         if let Some(Falsified(position)) = heard.falsified {

@@ -1,44 +1,33 @@
 //! The two cursors of a frame in flight, as tight loops over its receivers.
 //!
 //! Most signals meet a radio that they do not matter to, and only change the energy there ([`level`](crate::level)). Of the others
-//! most are examined without leaving the loop: it ends when a node must hear of something, or another event comes first.
+//! most are examined without leaving the loop, and nodes are told from within it. It ends when a node that was told something wants
+//! something, or another event comes first.
 
 use crate::arrival::{Arrival, timely};
-use crate::bit_errors::Heard;
 use crate::event::Key;
 use crate::frame::{Edge, Frame, Frames};
 use crate::id::{NodeId, Slot};
 use crate::ledger::{Ledger, Meeting};
 use crate::level::{NEVER, Passage};
+use crate::listener::{Carrier, Ending, Listener};
 use crate::radio::flag::*;
 use crate::receiver::Receivers;
 use crate::reception::{Arrived, Completed, Reception};
 use crate::{AirTime, Loss, Power, Recorder};
 
-/// What a cursor met that the nodes must hear of, or why it stopped.
+/// Why a cursor stopped.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum CursorEvent {
-    /// The receiver's carrier changed, and its node asked for carrier events.
+    /// A node was told its carrier, and has to be served.
     Carrier { at: AirTime, node: NodeId },
-    /// The receiver locked on to the frame and its node asked to see the head early; `carrier` as above.
+    /// A node was told the end of a reception, and has to be served. Its carrier may be due.
+    Ended { at: AirTime, node: NodeId },
+    /// The receiver locked on to the frame and its node asked to see the head early. Whether its carrier is due.
     Locked {
         at: AirTime,
         node: NodeId,
         carrier: bool,
-    },
-    /// The receiver has the whole frame.
-    Received {
-        at: AirTime,
-        node: NodeId,
-        started: AirTime,
-        power: Power,
-        heard: Heard,
-    },
-    /// The receiver was locked on to the frame and lost it.
-    Failed {
-        at: AirTime,
-        node: NodeId,
-        started: AirTime,
     },
     /// Another event comes first: go on at this key.
     Pause(Key),
@@ -67,6 +56,9 @@ pub(crate) struct Cursor<'a, R> {
     pub(crate) receivers: &'a mut Receivers,
     pub(crate) reception: &'a mut Reception,
     pub(crate) ledger: &'a mut Ledger<R>,
+    pub(crate) listener: &'a mut dyn Listener,
+    /// Whether powers are those of radios, and no symbols.
+    pub(crate) powers_are_real: bool,
 }
 
 impl<R: Recorder> Cursor<'_, R> {
@@ -97,35 +89,44 @@ impl<R: Recorder> Cursor<'_, R> {
             frame.begin,
             self.limits.last,
         );
-        let timely = &self.arrivals[..count];
+        let mut rest = self.arrivals[..count]
+            .get(first..)
+            .unwrap_or_default()
+            .iter();
+        let is_plain = self.is_plain(frame);
         // Those that booked their losses themselves.
-        let (mut place, mut booked) = (first, 0);
-        let event = loop {
-            if let Some(arrivals) = timely.get(place..) {
-                place += passage.rise(&mut self.receivers.levels, arrivals);
-            }
-            let Some(arrival) = self.arrivals.get(place) else {
-                break CursorEvent::Done;
+        let mut booked = 0;
+        let stop = loop {
+            let Some(arrival) = passage.rise(self.receivers.levels(), &mut rest) else {
+                break None;
             };
-            let edge = self.edge(arrival, place, frame.begin);
+            let edge = self.edge(arrival, count.wrapping_sub(rest.len() + 1), frame.begin);
             let (at, node) = (edge.at, edge.node);
             let radio = self.receivers.radio(node);
-            let is_away = radio.is_away(frame.channel, reach);
-            if place >= timely.len()
-                && !(is_away && at <= self.limits.far && !radio.reports_carrier())
-            {
-                break CursorEvent::Pause(self.key.at_time(at));
+            if is_plain && radio.hears(home) {
+                let is_locked = !radio.lock.is_none();
+                let is_heard = edge.power >= examined;
+                if is_locked != is_heard && (is_locked || !radio.is_deaf(at)) {
+                    booked += 1;
+                    let stop = match is_locked {
+                        true => self.disturb(frame, edge),
+                        false => self.find(frame, edge),
+                    };
+                    match stop {
+                        Some(event) => break Some(event),
+                        None => continue,
+                    }
+                }
             }
-            place += 1;
-            if is_away {
+            if radio.is_away(frame.channel, reach) {
                 booked += 1;
                 self.pass_by(frame, edge);
                 continue;
             }
             if edge.power >= examined || !radio.is_idle(frame.channel, at) {
                 booked += 1;
-                match self.arrive(frame, edge) {
-                    Some(event) => break event,
+                match self.meet(frame, edge) {
+                    Some(event) => break Some(event),
                     None => continue,
                 }
             }
@@ -135,17 +136,41 @@ impl<R: Recorder> Cursor<'_, R> {
             // Too weak to lock on to: only the carrier can change.
             let mut radio = self.receivers.look(node, carrier_sense);
             radio.level.energy = radio.level.energy.plus(edge.power);
-            if radio.refresh_free(at, carrier_sense) {
-                break CursorEvent::Carrier { at, node };
-            }
+            let is_due = radio.refresh_free(at, carrier_sense);
             radio.look_away(at, &self.reception.rules);
+            if let Some(event) = self.tell_if(is_due, node, at) {
+                break Some(event);
+            }
         };
+        let mut place = count - rest.len();
+        let event = stop.unwrap_or_else(|| self.pass_away(frame, (&mut place, &mut booked)));
         if frame.counts() {
             // Losses are counted once for the whole stretch.
             let weak = place - first - booked;
             self.ledger.counters.lost.add(Loss::TooWeak, weak as u64);
         }
         (place as u32, event)
+    }
+
+    /// Goes on past the limit of other events, as long as the receivers are radios that are off or elsewhere.
+    fn pass_away(
+        &mut self,
+        frame: &Frame,
+        (place, booked): (&mut usize, &mut usize),
+    ) -> CursorEvent {
+        let reach = self.reception.rejection.reach();
+        while let Some(arrival) = self.arrivals.get(*place) {
+            let edge = self.edge(arrival, *place, frame.begin);
+            let radio = self.receivers.radio(edge.node);
+            let passes = radio.is_away(frame.channel, reach) && !radio.reports_carrier();
+            if !passes || edge.at > self.limits.far {
+                return CursorEvent::Pause(self.key.at_time(edge.at));
+            }
+            *place += 1;
+            *booked += 1;
+            self.pass_by(frame, edge);
+        }
+        CursorEvent::Done
     }
 
     /// Moves a frame's second cursor, after the transmitter's own end: signals end. Returns as [`begin`](Self::begin).
@@ -167,47 +192,72 @@ impl<R: Recorder> Cursor<'_, R> {
             weaker: if unseen { weaker } else { Power::ZERO },
             carrier_sense,
         };
-        let mut place = frame.ended as usize;
-        let count = timely((self.arrivals, frame.latest), place, end, self.limits.last);
-        let timely = &self.arrivals[..count];
-        let event = loop {
-            if let Some(arrivals) = timely.get(place..) {
-                place += passage.fall(&mut self.receivers.levels, arrivals);
-            }
-            let Some(arrival) = self.arrivals.get(place) else {
-                break CursorEvent::Done;
+        let first = frame.ended as usize;
+        let count = timely((self.arrivals, frame.latest), first, end, self.limits.last);
+        let mut rest = self.arrivals[..count]
+            .get(first..)
+            .unwrap_or_default()
+            .iter();
+        let is_plain = self.is_plain(frame);
+        let stop = loop {
+            let Some(arrival) = passage.fall(self.receivers.levels(), &mut rest) else {
+                break None;
             };
-            let edge = self.edge(arrival, place, end);
+            let edge = self.edge(arrival, count.wrapping_sub(rest.len() + 1), end);
             let (at, node) = (edge.at, edge.node);
             let radio = self.receivers.radio(node);
-            let is_away = radio.is_away(frame.channel, reach);
-            // A signal ends nowhere before it has begun there. On links longer than a frame, the first cursor may still be on
-            // its way to a radio that is off, where this one would not wait for it.
-            let has_begun = place < frame.started as usize;
-            let passes = has_begun && is_away && radio.lock.is_none() && !radio.reports_carrier();
-            if place >= timely.len() && !(passes && at <= self.limits.far) {
-                break CursorEvent::Pause(self.key.at_time(at));
+            if is_plain && radio.channel == home && !radio.lock.is_none() {
+                let stop = match radio.lock == self.slot {
+                    true => self.complete(frame, edge),
+                    false => self.relieve(edge),
+                };
+                match stop {
+                    Some(event) => break Some(event),
+                    None => continue,
+                }
             }
-            place += 1;
-            if is_away {
+            if radio.is_away(frame.channel, reach) {
                 self.shift_energy(frame, edge, Power::minus);
                 continue;
             }
             // A radio that receives or transmits must close a stretch first; another channel needs the rejection.
             if !radio.is_free() || radio.channel != frame.channel {
                 match self.leave(frame, edge) {
-                    Some(event) => break event,
+                    Some(event) => break Some(event),
                     None => continue,
                 }
             }
             let mut radio = self.receivers.look(node, carrier_sense);
             radio.level.energy = radio.level.energy.minus(edge.power);
-            if radio.refresh_free(at, carrier_sense) {
-                break CursorEvent::Carrier { at, node };
-            }
+            let is_due = radio.refresh_free(at, carrier_sense);
             radio.look_away(at, &self.reception.rules);
+            if let Some(event) = self.tell_if(is_due, node, at) {
+                break Some(event);
+            }
         };
+        let mut place = count - rest.len();
+        let event = stop.unwrap_or_else(|| self.leave_away(frame, &mut place));
         (place as u32, event)
+    }
+
+    /// The same for signals that end.
+    fn leave_away(&mut self, frame: &Frame, place: &mut usize) -> CursorEvent {
+        let reach = self.reception.rejection.reach();
+        while let Some(arrival) = self.arrivals.get(*place) {
+            let edge = self.edge(arrival, *place, frame.end());
+            let radio = self.receivers.radio(edge.node);
+            let is_away = radio.is_away(frame.channel, reach);
+            // A signal ends nowhere before it has begun there. On links longer than a frame, the first cursor may still be on
+            // its way to a radio that is off, where this one would not wait for it.
+            let has_begun = *place < frame.started as usize;
+            let passes = has_begun && is_away && radio.lock.is_none() && !radio.reports_carrier();
+            if !passes || edge.at > self.limits.far {
+                return CursorEvent::Pause(self.key.at_time(edge.at));
+            }
+            *place += 1;
+            self.shift_energy(frame, edge, Power::minus);
+        }
+        CursorEvent::Done
     }
 
     #[inline]
@@ -242,9 +292,85 @@ impl<R: Recorder> Cursor<'_, R> {
         radio.refresh(edge.at, carrier_sense);
     }
 
-    /// A signal begins at a radio that it matters to. Returns what the node must hear of, if anything.
+    /// Whether radios on the usual channel that hear the frame go by powers and bits alone.
+    fn is_plain(&self, frame: &Frame) -> bool {
+        let rules = &self.reception.rules;
+        let is_usual = frame.channel == rules.home && !frame.noise;
+        rules.plain && is_usual && frame.parts.is_empty()
+    }
+
+    /// A frame begins at an idle radio that hears it, under plain laws. Returns an event if a node has to be served.
     #[inline]
-    fn arrive(&mut self, frame: &Frame, edge: Edge) -> Option<CursorEvent> {
+    fn find(&mut self, frame: &Frame, edge: Edge) -> Option<CursorEvent> {
+        let Edge { node, at, .. } = edge;
+        let carrier_sense = self.reception.rules.carrier_sense;
+        let mut radio = self.receivers.look(node, carrier_sense);
+        let carrier = match self.reception.find::<true>(frame, &mut radio, edge) {
+            Ok(()) => {
+                let carrier = radio.hold(at);
+                if radio.peeks {
+                    return Some(CursorEvent::Locked { at, node, carrier });
+                }
+                carrier
+            }
+            Err(why) => {
+                let others = radio.level.energy.minus(edge.power);
+                let carrier = radio.rest(at, carrier_sense);
+                self.ledger.lose(frame, beginning(edge, others), why);
+                carrier
+            }
+        };
+        self.tell_if(carrier, node, at)
+    }
+
+    /// A weak signal begins at a radio that receives another frame, under plain laws.
+    #[inline]
+    fn disturb(&mut self, frame: &Frame, edge: Edge) -> Option<CursorEvent> {
+        let Edge { node, at, .. } = edge;
+        let mut radio = self.receivers.locked(node);
+        let others = radio.level.energy;
+        let energy = others.plus(edge.power);
+        self.reception
+            .disturb_plainly(self.frames, &mut radio, (node, at), energy);
+        radio.flags |= INTERFERED;
+        let is_due = radio.hold(at);
+        self.ledger
+            .lose(frame, beginning(edge, others), Loss::TooWeak);
+        self.tell_if(is_due, node, at)
+    }
+
+    /// A signal ends at a radio that receives another frame, under plain laws.
+    #[inline]
+    fn relieve(&mut self, edge: Edge) -> Option<CursorEvent> {
+        let Edge { node, at, .. } = edge;
+        let mut radio = self.receivers.locked(node);
+        let energy = radio.level.energy.minus(edge.power);
+        self.reception
+            .disturb_plainly(self.frames, &mut radio, (node, at), energy);
+        let is_due = radio.hold(at);
+        self.tell_if(is_due, node, at)
+    }
+
+    /// A frame ends at a radio that received it, under plain laws.
+    #[inline]
+    fn complete(&mut self, frame: &Frame, edge: Edge) -> Option<CursorEvent> {
+        let Edge { node, at, .. } = edge;
+        let carrier_sense = self.reception.rules.carrier_sense;
+        let mut radio = self.receivers.locked(node);
+        let completed = self
+            .reception
+            .complete_plainly(frame, &mut radio, (node, at));
+        let others = radio.level.energy;
+        let is_due = radio.rest(at, carrier_sense);
+        if self.book(frame, edge, completed, others) && !self.settles(node, at) {
+            return Some(CursorEvent::Ended { at, node });
+        }
+        self.tell_if(is_due, node, at)
+    }
+
+    /// A signal begins at any radio, under any laws. Returns an event if a node has to be served.
+    #[inline(never)]
+    fn meet(&mut self, frame: &Frame, edge: Edge) -> Option<CursorEvent> {
         let Edge { node, at, slot, .. } = edge;
         let carrier_sense = self.reception.rules.carrier_sense;
         let mut radio = self.receivers.look(node, carrier_sense);
@@ -273,29 +399,32 @@ impl<R: Recorder> Cursor<'_, R> {
                 self.ledger.interrupt(old, (node, at), lost, energy, why);
             }
         }
-        match peeks && is_locked {
-            true => Some(CursorEvent::Locked { at, node, carrier }),
-            false => carrier.then_some(CursorEvent::Carrier { at, node }),
+        if peeks && is_locked {
+            return Some(CursorEvent::Locked { at, node, carrier });
         }
+        self.tell_if(carrier, node, at)
     }
 
-    /// A signal ends at a radio that it may matter to. Returns what the node must hear of, if anything.
-    #[inline]
+    /// A signal ends at any radio, under any laws. Returns an event if a node has to be served.
+    #[inline(never)]
     fn leave(&mut self, frame: &Frame, edge: Edge) -> Option<CursorEvent> {
         let Edge { node, at, .. } = edge;
         let carrier_sense = self.reception.rules.carrier_sense;
         let mut radio = self.receivers.look(node, carrier_sense);
         let completed = self.reception.leave((self.frames, frame), &mut radio, edge);
-        let carrier = radio.refresh(at, carrier_sense);
+        let is_due = radio.refresh(at, carrier_sense);
         self.reception.look_away(&mut radio, at);
         let energy = radio.level.energy;
-        // The end of a reception comes with its own look at the carrier, once the node has been notified.
-        completed
-            .and_then(|completed| self.book(frame, edge, completed, energy))
-            .or_else(|| carrier.then_some(CursorEvent::Carrier { at, node }))
+        if let Some(completed) = completed
+            && self.book(frame, edge, completed, energy)
+            && !self.settles(node, at)
+        {
+            return Some(CursorEvent::Ended { at, node });
+        }
+        self.tell_if(is_due, node, at)
     }
 
-    /// Books the end of a reception, where all other power is `others` then.
+    /// Books the end of a reception, where all other power is `others` then. Returns whether the node was told.
     #[inline]
     fn book(
         &mut self,
@@ -303,7 +432,7 @@ impl<R: Recorder> Cursor<'_, R> {
         Edge { node, at, .. }: Edge,
         completed: Completed,
         others: Power,
-    ) -> Option<CursorEvent> {
+    ) -> bool {
         let (started, power) = (completed.started, completed.power);
         let meeting = Meeting {
             node,
@@ -312,10 +441,10 @@ impl<R: Recorder> Cursor<'_, R> {
             power,
             others,
         };
-        match completed.outcome {
+        let heard = match completed.outcome {
             Ok(_) if frame.foreign => {
                 self.ledger.node(node).foreign += 1;
-                None
+                return false;
             }
             Ok(heard) => {
                 // Aggregates alone can lose a part: digests of other runs are as before.
@@ -323,20 +452,59 @@ impl<R: Recorder> Cursor<'_, R> {
                     self.ledger.digest.mix(heard.lost);
                 }
                 self.ledger.keep(frame, meeting);
-                Some(CursorEvent::Received {
-                    at,
-                    node,
-                    started,
-                    power,
-                    heard,
-                })
+                self.ledger.counters.falsified += u64::from(heard.falsified.is_some());
+                Some(heard)
             }
             Err(why) => {
                 self.ledger.node(node).failures += 1;
                 self.ledger.lose(frame, meeting, why);
-                Some(CursorEvent::Failed { at, node, started })
+                None
             }
+        };
+        self.ledger.counters.calls += 1;
+        self.listener.ended(Ending {
+            node,
+            at,
+            started,
+            frame,
+            heard,
+            power: self.powers_are_real.then_some(power),
+            bit_errors: &self.reception.bit_errors,
+        });
+        true
+    }
+
+    /// Tells a node its carrier if that is due. Returns an event if the node has to be served.
+    #[inline]
+    fn tell_if(&mut self, is_due: bool, node: NodeId, at: AirTime) -> Option<CursorEvent> {
+        match is_due {
+            true => self.tell_carrier(node, at),
+            false => None,
         }
+    }
+
+    #[inline(never)]
+    fn tell_carrier(&mut self, node: NodeId, at: AirTime) -> Option<CursorEvent> {
+        let rules = &self.reception.rules;
+        let mut radio = self.receivers.look(node, rules.carrier_sense);
+        let (busy, since) = (radio.is(BUSY), radio.since);
+        radio.set(REPORTED_BUSY, busy);
+        self.reception.look_away(&mut radio, at);
+        self.ledger.counters.calls += 1;
+        self.listener.carrier(Carrier {
+            node,
+            at,
+            busy,
+            since,
+        });
+        (!self.settles(node, at)).then_some(CursorEvent::Carrier { at, node })
+    }
+
+    /// Whether a node that was told something wants nothing.
+    #[inline]
+    fn settles(&mut self, node: NodeId, at: AirTime) -> bool {
+        // What it says of itself is for the recorder, whom the nodes do not know here.
+        !R::NODES && self.listener.settle(node, at)
     }
 }
 

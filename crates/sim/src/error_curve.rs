@@ -28,7 +28,12 @@ pub(crate) struct ErrorCurve {
     ln_success: [f64; SIZE],
     /// From this ratio up every bit survives: fewer than one error in 10^13 bits.
     pub(crate) perfect: f64,
+    /// From this ratio up a hundred bits, more than any header has, survive with a probability over [`LIKELY`].
+    pub(crate) likely: f64,
 }
+
+/// A draw that a likely header survives. Its probability is a hundredth higher, which is more than all roundings.
+pub(crate) const LIKELY: f64 = 0.98;
 
 /// One curve for each rate, worked out when it is first asked for: a run uses few of them, and those of CCK take as long as a
 /// short simulation.
@@ -111,9 +116,12 @@ impl ErrorCurve {
             }
             *entry = ln;
         }
+        let likely = |&ln: &f64| 100.0 * ln >= libm::log(LIKELY + 0.01);
+        let first = ln_success.iter().position(likely).unwrap_or(SIZE - 1);
         ErrorCurve {
             ln_success,
             perfect,
+            likely: grid_ratio(first),
         }
     }
 

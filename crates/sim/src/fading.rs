@@ -155,23 +155,22 @@ pub(crate) struct Fader {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Block(u64);
 
-/// The part of a position that all links of one frame share.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Pairs {
-    from: u64,
-    /// With this transmitter as the lesser and as the greater number of a pair.
-    lesser: u64,
-    greater: u64,
-}
+/// The part of a position that belongs to a link: its ends, the lesser number in the upper half. Ordered, because the channel is
+/// reciprocal: both directions fade alike.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Pair(u32);
 
-impl Block {
-    pub(crate) fn from(self, node: NodeId) -> Pairs {
-        let from = node.number() & 0xffff;
-        Pairs {
-            from,
-            lesser: from << 48 | self.0,
-            greater: from << 32 | self.0,
-        }
+impl Pair {
+    #[inline]
+    pub(crate) fn of(a: NodeId, b: NodeId) -> Pair {
+        let (a, b) = (a.0 & 0xffff, b.0 & 0xffff);
+        Pair(a.min(b) << 16 | a.max(b))
+    }
+
+    /// The end that is not `node`. A run has fewer than 2^16 receivers.
+    #[inline]
+    pub(crate) fn other(self, node: NodeId) -> NodeId {
+        NodeId((self.0 >> 16 ^ self.0 ^ node.0) & 0xffff)
     }
 }
 
@@ -191,31 +190,28 @@ impl Fader {
         Block(u64::from(channel & 31) << CHANNEL_SHIFT | block & BLOCK_MASK)
     }
 
-    /// The random bits of the pair of a frame's transmitter and one receiver, in either order.
+    /// The random bits of a link.
     #[inline]
-    pub(crate) fn bits(&self, pairs: Pairs, to: NodeId) -> u64 {
-        let to = to.number() & 0xffff;
-        // Ordered, because the channel is reciprocal: both directions fade alike.
-        let (upper, lower) = (to << 32 | pairs.lesser, to << 48 | pairs.greater);
-        let position = if to > pairs.from { upper } else { lower };
-        self.stream.at(position)
+    pub(crate) fn bits(&self, Block(block): Block, Pair(pair): Pair) -> u64 {
+        self.stream.at(u64::from(pair) << 32 | block)
     }
 
-    /// Those of a few receivers whose random bits reach `least`, which is as long: their places. Without a branch on the bits,
+    /// Those of a few links whose random bits reach `least`, which is as long: their places. Without a branch on the bits,
     /// which no predictor guesses.
     #[inline(never)]
     pub(crate) fn reached(
         &self,
-        pairs: Pairs,
-        receivers: &[u32],
+        block: Block,
+        pairs: &[Pair],
         least: &[u32],
         places: &mut [u8; FEW],
     ) -> usize {
         let (mut place, mut count) = (0u8, 0usize);
-        for (&receiver, &least) in receivers.iter().zip(least).take(FEW) {
+        for (&pair, &least) in pairs.iter().zip(least) {
             places[count % FEW] = place;
             place = place.wrapping_add(1);
-            count += usize::from((self.bits(pairs, NodeId(receiver)) >> 32) as u32 >= least);
+            let reaches = (self.bits(block, pair) >> 32) as u32 >= least;
+            count = count.wrapping_add(usize::from(reaches));
         }
         count.min(FEW)
     }
@@ -241,10 +237,8 @@ mod tests {
         let fader = Fader::new(law, Duration::from_millis(1), Seed(4));
         let n = 200_000u64;
         let gains = (0..n).map(|i| {
-            fader.gain_of(fader.bits(
-                fader.block(AirTime(i * 1_000_000), 1).from(NodeId(3)),
-                NodeId(9),
-            ))
+            let block = fader.block(AirTime(i * 1_000_000), 1);
+            fader.gain_of(fader.bits(block, Pair::of(NodeId(3), NodeId(9))))
         });
         let (mut sum, mut squares) = (0.0, 0.0);
         for gain in gains {
@@ -309,8 +303,8 @@ mod tests {
     fn a_gain_lasts_one_block_and_belongs_to_the_pair() {
         let fader = Fader::new(Fading::Rayleigh, Duration::from_millis(1), Seed(1));
         let gain = |a, b, nanos, channel| {
-            let pairs = fader.block(AirTime(nanos), channel).from(NodeId(a));
-            fader.gain_of(fader.bits(pairs, NodeId(b)))
+            let block = fader.block(AirTime(nanos), channel);
+            fader.gain_of(fader.bits(block, Pair::of(NodeId(a), NodeId(b))))
         };
         let first = gain(1, 2, 5_000_000, 1);
         assert_eq!(first, gain(2, 1, 5_999_999, 1));

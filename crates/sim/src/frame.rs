@@ -3,6 +3,8 @@
 use chappe_core::{Duration, Mode, Rate};
 
 use crate::arrival::Arrival;
+#[cfg(doc)]
+use crate::error_curve::LIKELY;
 use crate::error_curve::{ErrorCurve, ErrorCurves};
 use crate::id::{NodeId, Slot};
 use crate::part::Part;
@@ -63,11 +65,16 @@ pub(crate) struct Bits {
     /// The error curves of header and PSDU, and how many bits of the header can be wrong.
     pub(crate) header_curve: &'static ErrorCurve,
     pub(crate) payload_curve: &'static ErrorCurve,
+    /// Both are the same.
+    one_curve: bool,
     header_bits: f64,
+    payload_bits: f64,
     /// Bits in a nanosecond. From the frame's airtime and not from the rate: 802.11 rounds TXTIME up to a whole
     /// microsecond, and all stretches together must hold exactly the frame's bits.
     pub(crate) header_density: f64,
     pub(crate) payload_density: f64,
+    /// From this ratio up the header survives a draw of [`LIKELY`] or less.
+    pub(crate) likely_header: f64,
     /// From this ratio up nothing is lost in the header.
     pub(crate) perfect_header: f64,
     /// From this ratio up nothing is lost in either part.
@@ -86,9 +93,12 @@ impl Bits {
             payload,
             header_curve,
             payload_curve,
+            one_curve: std::ptr::eq(header_curve, payload_curve),
             header_bits: header.bits,
+            payload_bits: octets as f64 * 8.0,
             header_density: header.bits / header.nanos as f64,
             payload_density: octets as f64 * 8.0 / span as f64,
+            likely_header: header_curve.likely,
             perfect_header: header_curve.perfect,
             perfect: payload_curve.perfect.max(header_curve.perfect),
         }
@@ -100,17 +110,32 @@ impl Bits {
         self.header_bits * self.header_curve.ln_success(ratio)
     }
 
+    /// How long the header lasts between two moments of a reception, counted from its beginning, in nanoseconds.
+    #[inline]
+    pub(crate) fn header_between(&self, from: Duration, to: Duration) -> u64 {
+        let last = to.min(self.header_end);
+        last.saturating_sub(from.max(self.header)).nanos()
+    }
+
     /// That of those bits that lie between two moments of a reception, counted from its beginning.
     #[inline]
     pub(crate) fn ln_header_between(&self, from: Duration, to: Duration, ratio: f64) -> f64 {
-        let header = to
-            .min(self.header_end)
-            .saturating_sub(from.max(self.header))
-            .nanos();
+        let header = self.header_between(from, to);
         if header == 0 {
             return 0.0;
         }
         header as i64 as f64 * self.header_density * self.header_curve.ln_success(ratio)
+    }
+
+    /// The logarithm of the probability that a bit of the PSDU survives at a ratio, and that for a bit of the header.
+    #[inline]
+    pub(crate) fn ln_bits(&self, ratio: f64) -> (f64, f64) {
+        let payload = self.payload_curve.ln_success(ratio);
+        let header = match self.one_curve {
+            true => payload,
+            false => self.header_curve.ln_success(ratio),
+        };
+        (payload, header)
     }
 }
 
@@ -129,8 +154,9 @@ impl Frame {
     /// The logarithm of the probability that header and payload survive at one ratio throughout.
     #[inline]
     pub(crate) fn ln_alone(&self, ratio: f64) -> f64 {
-        let payload = self.octets as f64 * 8.0 * self.bits.payload_curve.ln_success(ratio);
-        payload + self.bits.ln_header(ratio)
+        let bits = &self.bits;
+        let (payload, header) = bits.ln_bits(ratio);
+        bits.payload_bits * payload + bits.header_bits * header
     }
 
     /// The delivery ratio to one of its receivers, in a measured medium.

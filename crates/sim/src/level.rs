@@ -4,19 +4,22 @@
 //! receives a frame so strong that they do it no harm. Such a signal only adds its power, here, and takes it away when
 //! it ends. The energy is therefore always right, and whoever asks for it needs no sum over the frames in flight.
 
+use std::slice;
+
 use crate::arrival::Arrival;
+use crate::radio::{Radio, flag::*};
 use crate::{AirTime, Power};
 
 /// What a cursor touches where a signal does not matter. Apart from the [`Radio`](crate::radio::Radio), so that the levels
 /// of thousands of nodes stay in the cache.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Level {
-    /// Power of all signals present on the radio's channel.
+    /// Power of all signals present on the radio's channel; where signals pass an idle radio unseen whose channel is busy, less the carrier
+    /// sense threshold.
     pub(crate) energy: Power,
-    /// Signals that are too weak to lock on to do not matter as long as the energy stays below this.
-    alarm: Power,
-    /// When the energy last crossed the carrier sense threshold while the radio was not looked at; zero if it did not.
-    crossed: AirTime,
+    /// Signals that are too weak to lock on to pass unseen as long as `energy` stays below this; zero while the radio is looked at.
+    /// A sum that falls below the threshold wraps to more than any width.
+    width: Power,
 }
 
 /// An alarm that every signal sets off, and one that none does.
@@ -27,34 +30,69 @@ impl Level {
     /// No signal is present, and the first one is examined.
     pub(crate) const SILENCE: Level = Level {
         energy: Power::ZERO,
-        alarm: ALWAYS,
-        crossed: AirTime::ZERO,
+        width: ALWAYS,
     };
 
-    /// From now on every signal is examined. Returns when the energy last crossed the carrier sense threshold unseen, if
-    /// it did.
+    /// From now on every signal is examined.
     #[inline]
-    pub(crate) fn look(&mut self) -> Option<AirTime> {
-        self.alarm = ALWAYS;
-        let crossed = std::mem::replace(&mut self.crossed, AirTime::ZERO);
-        (crossed != AirTime::ZERO).then_some(crossed)
+    pub(crate) fn look(&mut self, radio: &Radio, carrier_sense: Power) {
+        self.energy = self.total(radio, carrier_sense);
+        self.width = ALWAYS;
     }
 
-    /// From now on weak signals pass unseen while the energy stays below `alarm`.
+    /// Power of all signals present on the radio's channel.
+    #[inline]
+    pub(crate) fn total(&self, radio: &Radio, carrier_sense: Power) -> Power {
+        let is_above = !self.is_looked_at() && radio.lock.is_none() && radio.is(BUSY);
+        let base = if is_above { carrier_sense } else { Power::ZERO };
+        self.energy.plus(base)
+    }
+
+    /// From now on weak signals pass a radio that is looked at unseen, while the energy stays below `alarm`.
     #[inline]
     pub(crate) fn look_away(&mut self, alarm: Power) {
-        self.alarm = alarm;
+        self.width = if self.energy < alarm { alarm } else { ALWAYS };
+    }
+
+    /// From now on weak signals pass an idle radio that is looked at unseen, while the energy stays on its side of the carrier sense
+    /// threshold.
+    #[inline]
+    pub(crate) fn look_away_idle(&mut self, is_busy: bool, carrier_sense: Power) {
+        let (base, width) = match is_busy {
+            true => (carrier_sense, NEVER.minus(carrier_sense)),
+            false => (Power::ZERO, carrier_sense),
+        };
+        self.energy = self.energy.minus(base);
+        self.width = width;
+    }
+
+    /// A signal changes the energy to `energy`, which is on the other side. If no one has to hear of that, it is noted in the
+    /// radio; returns false if the radio has to be examined.
+    #[inline]
+    fn cross(
+        &mut self,
+        radio: &mut Radio,
+        energy: Power,
+        (at, carrier_sense): (AirTime, Power),
+    ) -> bool {
+        if self.is_looked_at() || !radio.lock.is_none() || radio.is(SENSING) {
+            return false;
+        }
+        let was_busy = radio.is(BUSY);
+        self.energy = match was_busy {
+            true => energy.plus(carrier_sense),
+            false => energy,
+        };
+        self.look_away_idle(!was_busy, carrier_sense);
+        radio.flags ^= BUSY;
+        radio.since = at;
+        true
     }
 
     /// Whether every signal is examined.
     #[inline]
     pub(crate) fn is_looked_at(&self) -> bool {
-        self.alarm == ALWAYS
-    }
-
-    #[cfg(test)]
-    pub(crate) fn alarm(&self) -> Power {
-        self.alarm
+        self.width == ALWAYS
     }
 }
 
@@ -68,55 +106,57 @@ pub(crate) struct Passage {
     pub(crate) carrier_sense: Power,
 }
 
+/// The levels of all radios, and the radios.
+pub(crate) type Levels<'a> = (&'a mut [Level], &'a mut [Radio]);
+
 impl Passage {
-    /// Signals begin, one after another, as long as they pass unseen. Returns how many did.
+    /// Signals begin, one after another, as long as they pass unseen. Returns the first that does not.
     #[inline]
-    pub(crate) fn rise(self, levels: &mut [Level], arrivals: &[Arrival]) -> usize {
-        // What lacks an energy to the threshold, less one: of energies above it this wraps to more than any signal has.
-        let below = self.carrier_sense.0.wrapping_sub(1);
-        self.run(levels, arrivals, |level, power| {
-            let energy = level.energy.plus(power);
-            let crosses = below.wrapping_sub(level.energy.0) < power.0;
-            (energy, energy < level.alarm, crosses)
-        })
-    }
-
-    /// Signals end, one after another, as long as they pass unseen. Returns how many did.
-    #[inline]
-    pub(crate) fn fall(self, levels: &mut [Level], arrivals: &[Arrival]) -> usize {
-        let below = self.carrier_sense.0.wrapping_sub(1);
-        self.run(levels, arrivals, |level, power| {
-            let energy = level.energy.minus(power);
-            let crosses = below.wrapping_sub(energy.0) < power.0;
-            (energy, level.energy < level.alarm, crosses)
-        })
-    }
-
-    #[inline]
-    fn run(
+    pub(crate) fn rise<'a>(
         self,
-        levels: &mut [Level],
-        arrivals: &[Arrival],
-        next: impl Fn(&Level, Power) -> (Power, bool, bool),
-    ) -> usize {
+        levels: Levels<'_>,
+        arrivals: &mut slice::Iter<'a, Arrival>,
+    ) -> Option<&'a Arrival> {
+        self.run(levels, arrivals, Power::plus)
+    }
+
+    /// Signals end, one after another, as long as they pass unseen. Returns the first that does not.
+    #[inline]
+    pub(crate) fn fall<'a>(
+        self,
+        levels: Levels<'_>,
+        arrivals: &mut slice::Iter<'a, Arrival>,
+    ) -> Option<&'a Arrival> {
+        self.run(levels, arrivals, Power::minus)
+    }
+
+    #[inline]
+    fn run<'a>(
+        self,
+        (levels, radios): Levels<'_>,
+        arrivals: &mut slice::Iter<'a, Arrival>,
+        change: impl Fn(Power, Power) -> Power,
+    ) -> Option<&'a Arrival> {
         let sent = self.sent;
-        let mut rest = arrivals.iter();
-        while let [arrival, ..] = rest.as_slice() {
+        for arrival in arrivals {
             let Some(level) = levels.get_mut(arrival.receiver.index()) else {
-                break;
+                return Some(arrival);
             };
-            let (energy, passes, crosses) = next(level, arrival.power);
-            // One branch: which of the two stops it is random.
-            if !(passes & (arrival.power < self.weaker)) {
-                break;
+            if arrival.power >= self.weaker {
+                return Some(arrival);
             }
-            if crosses {
-                // Does not wrap: the time was compared with a limit.
-                level.crossed = AirTime(sent.0.wrapping_add(u64::from(arrival.delay)));
+            let energy = change(level.energy, arrival.power);
+            if energy < level.width {
+                level.energy = energy;
+                continue;
             }
-            level.energy = energy;
-            rest.next();
+            let radio = &mut radios[arrival.receiver.index()];
+            // Does not wrap: the time was compared with a limit.
+            let at = AirTime(sent.0.wrapping_add(u64::from(arrival.delay)));
+            if !level.cross(radio, energy, (at, self.carrier_sense)) {
+                return Some(arrival);
+            }
         }
-        arrivals.len() - rest.len()
+        None
     }
 }

@@ -96,6 +96,7 @@ mod ledger;
 mod level;
 mod link_loss;
 mod links;
+mod listener;
 mod logarithm;
 mod loss;
 mod matrix;

@@ -5,6 +5,7 @@ use std::ops::Range;
 use chappe_core::{Db, Dbm, Purpose, Seed, Stream};
 
 use crate::arrival::Arrival;
+use crate::fading::Pair;
 use crate::id::NodeId;
 use crate::path_loss::LIGHT;
 use crate::position::distance;
@@ -24,8 +25,8 @@ pub(crate) struct Links {
     /// For each link, where a profile has a vanishing point: the least upper half of its random bits with which its signal
     /// may not vanish. Zero lets all pass.
     pub(crate) least: Vec<u32>,
-    /// Receiver of each link that fades.
-    pub(crate) receiver: Vec<u32>,
+    /// The ends of each link that fades.
+    pub(crate) pair: Vec<Pair>,
     /// Propagation delay of each link that fades, in nanoseconds.
     pub(crate) delay: Vec<u32>,
     /// Mean power at the receiver in zeptowatts, at the transmitter's usual power.
@@ -102,12 +103,12 @@ impl Links {
         self.fading == Fading::None
     }
 
-    /// The node at which a link ends, and how late signals are there.
+    /// The node at which a link of `transmitter` ends, and how late signals are there.
     #[inline]
-    pub(crate) fn end(&self, link: usize) -> (NodeId, u32) {
+    pub(crate) fn end(&self, transmitter: NodeId, link: usize) -> (NodeId, u32) {
         match self.is_steady() {
             true => (self.steady[link].receiver, self.steady[link].delay),
-            false => (NodeId(self.receiver[link]), self.delay[link]),
+            false => (self.pair[link].other(transmitter), self.delay[link]),
         }
     }
 
@@ -118,7 +119,7 @@ impl Links {
     /// The place of the link from `transmitter` to `receiver`, if there is one.
     pub(crate) fn find(&self, transmitter: u32, receiver: u32) -> Option<usize> {
         self.row(transmitter)
-            .find(|&link| self.end(link).0 == NodeId(receiver))
+            .find(|&link| self.end(NodeId(transmitter), link).0 == NodeId(receiver))
     }
 
     /// Starts a table whose rows are added in order by [`Links::push_row`].
@@ -130,7 +131,7 @@ impl Links {
             near: Vec::new(),
             latest: Vec::new(),
             least: Vec::new(),
-            receiver: Vec::new(),
+            pair: Vec::new(),
             delay: Vec::new(),
             mean: Vec::new(),
             steady: Vec::new(),
@@ -139,9 +140,14 @@ impl Links {
         }
     }
 
-    /// Appends the next transmitter's row; `row` holds (delay, receiver, mean power) and is sorted here. `least`
+    /// Appends the next row, that of `transmitter`; `row` holds (delay, receiver, mean power) and is sorted here. `least`
     /// gives a link's bits by its mean power.
-    pub(crate) fn push_row(&mut self, row: &mut [(u32, u32, f64)], least: impl Fn(f64) -> u32) {
+    pub(crate) fn push_row(
+        &mut self,
+        transmitter: usize,
+        row: &mut [(u32, u32, f64)],
+        least: impl Fn(f64) -> u32,
+    ) {
         // By receiver too, so that equal delays do not leave the order to the search.
         row.sort_unstable_by_key(|&(delay, receiver, _)| (delay, receiver));
         let mut near = 0;
@@ -160,7 +166,8 @@ impl Links {
                     power,
                 });
             } else {
-                self.receiver.push(receiver);
+                let ends = Pair::of(NodeId::of(transmitter), NodeId(receiver));
+                self.pair.push(ends);
                 self.delay.push(delay);
                 self.least.push(bits);
             }
@@ -201,11 +208,11 @@ impl Links {
                 };
                 row.extend(law.link((number, source), (receiver, position)));
             });
-            links.push_row(&mut row, |mean| law.least(mean));
+            links.push_row(number, &mut row, |mean| law.least(mean));
         }
-        for column in [&mut links.receiver, &mut links.delay, &mut links.least] {
-            column.shrink_to_fit();
-        }
+        links.pair.shrink_to_fit();
+        links.delay.shrink_to_fit();
+        links.least.shrink_to_fit();
         links.mean.shrink_to_fit();
         links.steady.shrink_to_fit();
         links
@@ -227,7 +234,8 @@ impl Links {
                     row.push((0, to as u32, power.to_milliwatt().0 * MILLIWATT));
                 }
             }
-            links.push_row(&mut row, |mean| profile.fading.least_bits(vanish / mean));
+            let least = |mean| profile.fading.least_bits(vanish / mean);
+            links.push_row(from, &mut row, least);
         }
         links
     }
@@ -238,7 +246,7 @@ impl Links {
         self.first.push(0);
         self.near.clear();
         self.latest.clear();
-        self.receiver.clear();
+        self.pair.clear();
         self.delay.clear();
         self.mean.clear();
         self.steady.clear();
@@ -248,7 +256,7 @@ impl Links {
 
     /// Octets that the table takes.
     pub(crate) fn octets(&self) -> usize {
-        let columns = self.receiver.capacity() + self.delay.capacity() + self.least.capacity();
+        let columns = self.pair.capacity() + self.delay.capacity() + self.least.capacity();
         let steady = self.steady.capacity() * size_of::<Arrival>();
         self.first.capacity() * 12 + columns * 4 + self.mean.capacity() * 8 + steady
     }
@@ -531,7 +539,11 @@ mod tests {
             );
             assert!(grid.len() > 1000 && grid.len() < 300 * 299);
             assert_eq!(grid.first, brute.first);
-            let ends = |links: &Links| Vec::from_iter((0..links.len()).map(|link| links.end(link)));
+            let ends = |links: &Links| {
+                let row = |from| links.row(from).map(move |link| (from, link));
+                let all = (0..links.rows()).flat_map(row);
+                Vec::from_iter(all.map(|(from, link)| links.end(NodeId(from), link)))
+            };
             assert_eq!(ends(&grid), ends(&brute));
             assert_eq!(grid.mean, brute.mean);
         }

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use chappe_core::{Channel, Db, Dbm, Duration, Mode, Seed};
 
 use crate::arrival::Arrival;
-use crate::fading::{Fader, average_rising};
+use crate::fading::{Fader, Pair, average_rising};
 use crate::id::NodeId;
 use crate::links::{Law, Links, Source};
 use crate::moving::Moving;
@@ -191,7 +191,7 @@ impl Medium {
                 ratio.push(if delivers { prr as f32 } else { NEVER });
                 trace.push(traced.map_or(0, |place| place as u32 + 1));
             }
-            links.push_row(&mut row, |_| 0);
+            links.push_row(from, &mut row, |_| 0);
         }
         let space = Space::Measured {
             ratio,
@@ -284,7 +284,7 @@ impl Medium {
         } else {
             0..0
         };
-        row.map(|link| table.end(link).0.index())
+        row.map(move |link| table.end(NodeId::of(tx), link).0.index())
     }
 
     /// Mean power at `rx` of a frame from `tx`, without fading; minus infinity where no link exists. A matrix
@@ -359,7 +359,7 @@ impl Medium {
         let links = nodes.flat_map(move |from| table.row(from).map(move |link| (from, link)));
         links.map(move |(from, link)| LinkView {
             from: from as usize,
-            to: table.end(link).0.index(),
+            to: table.end(NodeId(from), link).0.index(),
             power: match measured {
                 true => Dbm(f64::NAN),
                 false => Dbm(10.0 * libm::log10(table.mean[link] / MILLIWATT)),
@@ -380,7 +380,7 @@ impl Medium {
         let links = nodes.flat_map(move |from| table.row(from).map(move |link| (from, link)));
         links.map(move |(from, link)| {
             let prr = self.prr_of(table, link, mode, octets);
-            (from as usize, table.end(link).0.index(), prr)
+            (from as usize, table.end(NodeId(from), link).0.index(), prr)
         })
     }
 
@@ -523,7 +523,8 @@ impl Medium {
             .iter()
             .map(|&receiver| (0, receiver as u32, SENSED))
             .collect();
-        links.push_row(&mut row, |_| 0);
+        let number = links.rows() as usize;
+        links.push_row(number, &mut row, |_| 0);
         ratio.resize(links.len(), NEVER);
         trace.resize(links.len(), 0);
         Some(NodeId(links.rows() - 1))
@@ -595,13 +596,17 @@ impl Medium {
         } else {
             fader.law
         };
-        let pairs = fader.block(begin, channel).from(source);
+        let block = fader.block(begin, channel);
         // The table's bounds on bits hold for the usual power and less. With more, every link is tested by its power.
         let (near, far) = match table.near_and_far(number) {
             (near, far) if scale > 1.0 => (near.start..far.end, far.end..far.end),
             parts => parts,
         };
-        let row = Row { table, vanish };
+        let row = Row {
+            table,
+            from: source,
+            vanish,
+        };
         let links = far.end - near.start;
         match law {
             Fading::None if table.is_steady() => {
@@ -610,17 +615,17 @@ impl Medium {
             Fading::None => row.fill(near.start..far.end, arrivals, |_, mean| mean * scale),
             Fading::Rayleigh => {
                 let gain = |bits| fader.rayleigh(bits) * scale;
-                row.fill(near, arrivals, |to, mean| {
-                    mean * gain(fader.bits(pairs, to))
+                row.fill(near, arrivals, |pair, mean| {
+                    mean * gain(fader.bits(block, pair))
                 });
-                row.fill_far(far, arrivals, (fader, pairs), gain);
+                row.fill_far(far, arrivals, (fader, block), gain);
             }
             Fading::GlomosimRayleigh | Fading::Rician { .. } => {
                 let gain = |bits| fader.gain_of(bits) * scale;
-                row.fill(near, arrivals, |to, mean| {
-                    mean * gain(fader.bits(pairs, to))
+                row.fill(near, arrivals, |pair, mean| {
+                    mean * gain(fader.bits(block, pair))
                 });
-                row.fill_far(far, arrivals, (fader, pairs), gain);
+                row.fill_far(far, arrivals, (fader, block), gain);
             }
         }
         Spread {
@@ -660,7 +665,7 @@ impl Medium {
     ) {
         let table = self.table(departure.channel);
         for link in table.row(departure.source.0) {
-            let (receiver, delay) = table.end(link);
+            let (receiver, delay) = table.end(departure.source, link);
             arrivals.push(Arrival {
                 receiver,
                 delay,
@@ -743,8 +748,8 @@ impl Powers<'_> {
         let mean = self.medium.table(channel).mean[link];
         let fader = &self.fader;
         let bits = || {
-            let pairs = fader.block(begin, channel).from(NodeId::of(from));
-            fader.bits(pairs, NodeId::of(to))
+            let ends = Pair::of(NodeId::of(from), NodeId::of(to));
+            fader.bits(fader.block(begin, channel), ends)
         };
         let gain = match fader.law {
             Fading::None => 1.0,

@@ -75,7 +75,7 @@ impl Moving {
             }
         });
         row.clear();
-        row.push_row(found, |mean| law.least(mean));
+        row.push_row(number, found, |mean| law.least(mean));
         row
     }
 

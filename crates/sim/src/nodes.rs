@@ -6,11 +6,11 @@ use chappe_core::{
 };
 
 use crate::bit_errors::Heard;
-use crate::cursor::CursorEvent;
 use crate::engine::Engine;
 use crate::event::{Key, Kind};
 use crate::forger::Forger;
 use crate::id::{NodeId, Slot};
+use crate::listener::{Carrier, Ending, Listener};
 use crate::part;
 use crate::radio::flag::*;
 use crate::{AirTime, Clock, Forgery, Loss, Power, Recorder, Switched};
@@ -33,6 +33,8 @@ pub(crate) struct Nodes<N: ?Sized> {
     falsified: Vec<u8>,
     /// Only in runs with forged frames.
     forger: Option<Box<Forger>>,
+    /// What a node asked for when it was told something, until it is served.
+    asked: Option<RadioRequest>,
 }
 
 /// Makes a fresh node for a crashed one.
@@ -40,6 +42,7 @@ type Reviver<N> = Box<dyn FnMut(usize) -> Box<N> + Send>;
 
 /// What the simulator keeps for a node beside its radio.
 #[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
 pub(crate) struct NodeState {
     clock: Clock,
     /// When the node wants to be woken, in the time of the air.
@@ -101,6 +104,7 @@ impl<N: RadioNode + ?Sized> Nodes<N> {
             scratch: vec![0; frame_max],
             falsified: Vec::new(),
             forger: None,
+            asked: None,
         }
     }
 
@@ -119,7 +123,7 @@ impl<N: RadioNode + ?Sized> Nodes<N> {
         let radio = engine.air.radio(node);
         let is_free = !radio.is(TRANSMITTING | ASLEEP | DOWN)
             && radio.lock.is_none()
-            && engine.now >= radio.deaf_until;
+            && !radio.is_deaf(engine.now);
         let Some(forger) = self.forger.as_mut().filter(|_| is_free) else {
             return;
         };
@@ -202,7 +206,13 @@ impl<N: RadioNode + ?Sized> Nodes<N> {
     pub(crate) fn drain<R: Recorder>(&mut self, engine: &mut Engine<R>, node: NodeId) {
         let index = node.index();
         let now = self.local(engine, node);
-        while let Some(request) = self.nodes[index].poll_radio(now, &mut self.scratch) {
+        loop {
+            let asked = self.asked.take();
+            let Some(request) =
+                asked.or_else(|| self.nodes[index].poll_radio(now, &mut self.scratch))
+            else {
+                break;
+            };
             match request {
                 RadioRequest::Transmit(transmit) => self.accept(engine, node, transmit),
                 RadioRequest::Burst(burst) => self.accept_burst(engine, node, burst),
@@ -497,51 +507,6 @@ impl<N: RadioNode + ?Sized> Nodes<N> {
         self.drain(engine, node);
     }
 
-    /// Tells a node the outcome of a frame that it was locked on to; the caller drains.
-    pub(crate) fn ended<R: Recorder>(
-        &mut self,
-        engine: &mut Engine<R>,
-        slot: Slot,
-        event: CursorEvent,
-    ) {
-        match event {
-            CursorEvent::Failed { node, started, .. } => {
-                let started = self.states[node.index()].clock.local(started);
-                let mode = Some(engine.air.frame(slot).mode);
-                self.radio_event(engine, node, RadioEvent::Failed(Failure { started, mode }));
-            }
-            CursorEvent::Received {
-                node,
-                started,
-                power,
-                heard,
-                ..
-            } => {
-                let clock = self.states[node.index()].clock;
-                let counters = &mut engine.air.ledger.counters;
-                counters.calls += 1;
-                counters.falsified += u64::from(heard.falsified.is_some());
-                let space = &mut self.falsified;
-                let reception = Reception {
-                    psdu: engine.air.psdu_heard(slot, node, heard, space),
-                    started: clock.local(started),
-                    mode: engine.air.frame(slot).mode,
-                    power: engine
-                        .air
-                        .medium()
-                        .powers_are_real()
-                        .then(|| Power::to_dbm(power)),
-                };
-                if let Some(forger) = &mut self.forger {
-                    forger.overhear(reception.psdu, reception.mode);
-                }
-                let now = clock.local(engine.now);
-                self.nodes[node.index()].handle_radio(now, RadioEvent::Received(reception));
-            }
-            _ => {}
-        }
-    }
-
     /// Tells a node its carrier, changed or not; the caller drains.
     fn report_carrier<R: Recorder>(&mut self, engine: &mut Engine<R>, node: NodeId) {
         let mut radio = engine.air.receiver(node);
@@ -666,6 +631,65 @@ impl<N: RadioNode + ?Sized> Nodes<N> {
         engine.air.tune(node, engine.now, channel);
         self.update_carrier(engine, node);
         self.start(engine, node);
+    }
+}
+
+impl<N: RadioNode + ?Sized> Listener for Nodes<N> {
+    fn ended(&mut self, ending: Ending<'_>) {
+        let index = ending.node.index();
+        let clock = self.states[index].clock;
+        let (now, started) = (clock.local(ending.at), clock.local(ending.started));
+        let mode = ending.frame.mode;
+        let Some(heard) = ending.heard else {
+            let mode = Some(mode);
+            let event = RadioEvent::Failed(Failure { started, mode });
+            return self.nodes[index].handle_radio(now, event);
+        };
+        let space = &mut self.falsified;
+        let reception = Reception {
+            psdu: ending
+                .bit_errors
+                .apply(ending.frame, ending.node, heard, space),
+            started,
+            mode,
+            power: ending.power.map(Power::to_dbm),
+        };
+        if let Some(forger) = &mut self.forger {
+            forger.overhear(reception.psdu, reception.mode);
+        }
+        self.nodes[index].handle_radio(now, RadioEvent::Received(reception));
+    }
+
+    fn carrier(&mut self, carrier: Carrier) {
+        let index = carrier.node.index();
+        let clock = &self.states[index].clock;
+        let event = RadioEvent::Carrier {
+            busy: carrier.busy,
+            since: clock.local(carrier.since),
+        };
+        let now = clock.local(carrier.at);
+        self.nodes[index].handle_radio(now, event);
+    }
+
+    fn settle(&mut self, node: NodeId, at: AirTime) -> bool {
+        let (state, node) = (
+            &mut self.states[node.index()],
+            &mut self.nodes[node.index()],
+        );
+        let asked = node.poll_radio(state.clock.local(at), &mut self.scratch);
+        if asked.is_some() {
+            self.asked = asked;
+            return false;
+        }
+        let wake = match node.poll_timeout() {
+            Some(wake) => state.clock.air(wake.at).max(at),
+            None => AirTime::MAX,
+        };
+        let settles = wake >= state.queued;
+        if settles {
+            state.wake = wake;
+        }
+        settles
     }
 }
 

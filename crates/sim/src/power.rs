@@ -7,7 +7,7 @@ use crate::logarithm::Logarithm;
 /// A power in zeptowatts, 10^-21 W.
 ///
 /// Thermal noise in 22 MHz is about 10^8 of them. A single signal is capped at 2^56 (-11 dBm), where a
-/// receiver is overdriven anyway, so that hundreds of them add up without overflow.
+/// receiver is overdriven anyway, so that a hundred of them add up without overflow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Power(pub(crate) u64);
 
@@ -50,7 +50,7 @@ impl Power {
         Power(libm::round(power.to_milliwatt().0 * MILLIWATT) as u64)
     }
 
-    /// A signal joins a sum. Wrapping: the cap leaves room for 256 signals, and if more than that were ever present at
+    /// A signal joins a sum. Wrapping: the cap leaves room for 127 signals, and if more than that were ever present at
     /// once, the sum would still be exact again when they end.
     #[inline]
     #[must_use]
@@ -68,11 +68,8 @@ impl Power {
     /// The power in zeptowatts, rounded, to form ratios with.
     #[inline]
     pub(crate) const fn as_f64(self) -> f64 {
-        // The same number; machines convert signed ones faster.
-        match self.0 as i64 {
-            signed @ 0.. => signed as f64,
-            _ => self.0 as f64,
-        }
+        // Machines convert signed numbers faster.
+        self.0 as i64 as f64
     }
 
     /// The power in dBm; zero is minus infinity. Error below 1e-11 dB.

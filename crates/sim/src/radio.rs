@@ -16,17 +16,18 @@ pub(crate) struct Radio {
     pub(crate) lock_power: Power,
     /// The energy below which weak signals do not harm it.
     pub(crate) harmless: Power,
-    /// When the first bit of that frame arrived.
+    /// When the first bit of that frame arrived. While none is received, the radio hears nothing before this moment: it turns around
+    /// from transmitting.
     pub(crate) lock_started: AirTime,
     /// When the present stretch of constant interference began.
     pub(crate) segment: AirTime,
     /// Logarithm of the probability that all its bits up to `segment` survived. A sum of logarithms: a product of thousands
     /// of probabilities underflows.
     pub(crate) ln_success: f64,
+    /// The draw that decides over that frame; zero until it is asked for.
+    pub(crate) draw: f64,
     /// Since when the channel has been busy or idle.
     pub(crate) since: AirTime,
-    /// The radio hears nothing before this moment: it turns around from transmitting.
-    pub(crate) deaf_until: AirTime,
     /// The frame being received, or [`Slot::NONE`].
     pub(crate) lock: Slot,
     pub(crate) flags: u8,
@@ -62,8 +63,8 @@ impl Radio {
             lock_started: AirTime::ZERO,
             segment: AirTime::ZERO,
             ln_success: 0.0,
+            draw: 0.0,
             since: AirTime::ZERO,
-            deaf_until: AirTime::ZERO,
             lock: Slot::NONE,
             flags: 0,
             channel,
@@ -89,7 +90,13 @@ impl Radio {
     /// Turns around after a transmission that ended at `at`.
     pub(crate) fn turn_around(&mut self, at: AirTime, turnaround: Duration) {
         self.set(TRANSMITTING, false);
-        self.deaf_until = at + turnaround;
+        self.lock_started = at + turnaround;
+    }
+
+    /// Whether the radio still turns around from transmitting. Judged by time and not by a flag: no event is needed for its end.
+    #[inline]
+    pub(crate) fn is_deaf(&self, at: AirTime) -> bool {
+        at < self.lock_started
     }
 
     /// Begins to receive a frame.
@@ -101,6 +108,7 @@ impl Radio {
         self.lock_started = at;
         self.segment = at;
         self.ln_success = 0.0;
+        self.draw = 0.0;
         self.grouped = false;
         self.flags &= !(INTERFERED | DOOMED);
         if interfered {
@@ -111,9 +119,14 @@ impl Radio {
     /// Whether the radio could receive a frame on `channel` and is receiving none.
     #[inline]
     pub(crate) fn is_idle(&self, channel: u8, at: AirTime) -> bool {
-        // Turning around is judged by time and not by a flag: no event is needed for its end.
-        let able = !self.is(TRANSMITTING | ASLEEP | DOWN) && at >= self.deaf_until;
+        let able = !self.is(TRANSMITTING | ASLEEP | DOWN) && !self.is_deaf(at);
         able && self.lock.is_none() && self.channel == channel
+    }
+
+    /// Whether the radio could hear a frame on `channel`, unless it still turns around.
+    #[inline]
+    pub(crate) fn hears(&self, channel: u8) -> bool {
+        self.flags & (TRANSMITTING | ASLEEP | DOWN) == 0 && self.channel == channel
     }
 
     /// Whether the radio is off, or on a channel that nothing of a signal on `channel` reaches, `reach` channels around.

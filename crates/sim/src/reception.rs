@@ -7,6 +7,7 @@ use chappe_core::{Purpose, Seed};
 
 use crate::arrival::Arrival;
 use crate::bit_errors::{BitErrors, Falsified, Heard};
+use crate::error_curve::LIKELY;
 use crate::frame::{Edge, Frame, Frames};
 use crate::id::{NodeId, Slot};
 use crate::joint::Joint;
@@ -90,6 +91,7 @@ impl Reception {
         let profile: &Profile = medium.profile();
         let mut rules = Rules::new(profile);
         rules.vigilant |= link_losses.is_some();
+        rules.plain = rules.judge == Judge::Curves && !rules.vigilant;
         Reception {
             rules,
             rejection: Rejection::new(profile),
@@ -102,7 +104,7 @@ impl Reception {
     }
 
     /// The first bit of `frame`, one of `frames`, reaches a receiver.
-    #[inline]
+    #[inline(never)]
     pub(crate) fn arrive(
         &mut self,
         (frames, frame): (&Frames, &Frame),
@@ -112,7 +114,7 @@ impl Reception {
         if radio.channel != frame.channel
             || frame.noise
             || radio.is(TRANSMITTING | ASLEEP | DOWN)
-            || edge.at < radio.deaf_until
+            || radio.is_deaf(edge.at)
         {
             let why = match radio.channel != frame.channel {
                 true => Loss::OtherChannel,
@@ -134,27 +136,85 @@ impl Reception {
         if !radio.lock.is_none() {
             return self.arrive_locked((frames, frame), radio, edge, Power::ZERO);
         }
+        match self.find::<false>(frame, radio, edge) {
+            Ok(()) => Arrived::Locked,
+            Err(why) => Arrived::Lost(edge.power, why),
+        }
+    }
+
+    /// A frame's first bit reaches an idle radio, which locks on to the frame or loses it. `PLAIN` says that the laws are
+    /// [plain](Rules::plain), that the frame is not weak, and that it has no parts.
+    #[inline]
+    pub(crate) fn find<const PLAIN: bool>(
+        &self,
+        frame: &Frame,
+        radio: &mut Receiver<'_>,
+        edge: Edge,
+    ) -> Result<(), Loss> {
         let before = radio.level.energy;
         radio.level.energy = before.plus(edge.power);
-        if edge.power < self.rules.heard {
-            return Arrived::Lost(edge.power, Loss::TooWeak);
+        if !PLAIN && edge.power < self.rules.heard {
+            return Err(Loss::TooWeak);
         }
         // A matrix has links that are sensed and never deliver. They count as weak frames, so that they are no collisions.
-        let measured = self.rules.judge == Judge::Overlap;
+        let measured = !PLAIN && self.rules.judge == Judge::Overlap;
         if measured && frame.ratio(edge.place).is_none_or(|ratio| ratio == NEVER) {
-            return Arrived::Lost(edge.power, Loss::TooWeak);
+            return Err(Loss::TooWeak);
         }
         if !self.rules.locks(edge.power, before) || measured && before != Power::ZERO {
-            return Arrived::Lost(edge.power, Loss::Collision);
+            return Err(Loss::Collision);
         }
         // A receiver that stayed with a frame after a bad header would be deaf to the next one for a whole airtime.
-        let draw = match self.header_survives(frame, edge.node, edge.power, before) {
-            Ok(draw) => draw,
-            Err(why) => return Arrived::Lost(edge.power, why),
+        let draw = match PLAIN || self.rules.judge == Judge::Curves {
+            true => self.header_survives(frame, edge.node, edge.power, before)?,
+            false => UNDRAWN,
         };
         radio.lock(edge.slot, edge.power, edge.at, before != Power::ZERO);
-        self.foresee(frame, radio, draw);
-        Arrived::Locked
+        radio.draw = draw;
+        if PLAIN {
+            self.foresee_from(frame, radio, draw, frame.bits.perfect);
+        } else {
+            self.foresee(frame, radio, draw);
+        }
+        Ok(())
+    }
+
+    /// A signal begins or ends at a radio that receives another frame, under [plain](Rules::plain) laws: the energy becomes another one.
+    #[inline]
+    pub(crate) fn disturb_plainly(
+        &mut self,
+        frames: &Frames,
+        radio: &mut Receiver<'_>,
+        (node, at): (NodeId, AirTime),
+        energy: Power,
+    ) {
+        let frame = frames.get(radio.lock);
+        match frame.parts.is_empty() {
+            true => close_stretch((&self.rules, &self.draws), radio, (frame, node), at),
+            false => self.close(frame, radio, node, at),
+        }
+        radio.level.energy = energy;
+    }
+
+    /// The end of the reception of a frame without parts, under plain laws.
+    #[inline]
+    pub(crate) fn complete_plainly(
+        &mut self,
+        frame: &Frame,
+        radio: &mut Receiver<'_>,
+        (node, at): (NodeId, AirTime),
+    ) -> Completed {
+        close_stretch((&self.rules, &self.draws), radio, (frame, node), at);
+        radio.level.energy = radio.level.energy.minus(radio.lock_power);
+        radio.lock = Slot::NONE;
+        let judged = self.judge_whole(frame, radio);
+        let judged =
+            judged.and_then(|()| judge_bits(&self.rules, &self.draws, radio, (frame, node)));
+        Completed {
+            started: radio.lock_started,
+            power: radio.lock_power,
+            outcome: judged.and_then(|()| self.falsify(frame, node, 0)),
+        }
     }
 
     /// From now on weak signals pass a radio unseen, as long as the frame that it receives is neither harmed by them nor
@@ -183,9 +243,14 @@ impl Reception {
             Judge::Threshold(ratio) => ratio,
             _ => return,
         };
-        if self.rules.vigilant {
-            return;
+        if !self.rules.vigilant {
+            self.foresee_from(frame, radio, draw, least);
         }
+    }
+
+    /// The same, where nothing is lost from the ratio `least` up.
+    #[inline]
+    fn foresee_from(&self, frame: &Frame, radio: &mut Receiver<'_>, draw: f64, least: f64) {
         let power = radio.lock_power.as_f64();
         // A billionth less covers all roundings.
         let room = (power / least - self.rules.noise.as_f64()) * (1.0 - 1e-9);
@@ -220,15 +285,15 @@ impl Reception {
         power: Power,
         before: Power,
     ) -> Result<f64, Loss> {
-        if self.rules.judge != Judge::Curves {
-            return Ok(UNDRAWN);
-        }
         let others = self.rules.noise.plus(before).as_f64();
         let power = power.as_f64();
         if power >= frame.bits.perfect_header * others {
             return Ok(UNDRAWN);
         }
         let draw = self.draws.of(frame, node);
+        if draw <= LIKELY && power >= frame.bits.likely_header * others {
+            return Ok(draw);
+        }
         let lost = |others: f64| !survives(draw, frame.bits.ln_header(power / others));
         if !lost(others) {
             return Ok(draw);
@@ -456,7 +521,10 @@ impl Reception {
             _ if !self.rules.locks(sum, others) => Some(Loss::Collision),
             _ => {
                 let frame = frames.get(edge.slot);
-                self.header_survives(frame, edge.node, sum, others).err()
+                match self.rules.judge {
+                    Judge::Curves => self.header_survives(frame, edge.node, sum, others).err(),
+                    _ => None,
+                }
             }
         };
         if let Some(why) = why {
@@ -531,9 +599,15 @@ impl Reception {
         if matches!(self.fate(frame, edge.node), Fate::Broken(_)) {
             return Err(Loss::Link);
         }
+        self.falsify(frame, edge.node, lost)
+    }
+
+    /// What a fault's bit errors leave of a frame that survived otherwise.
+    #[inline]
+    fn falsify(&self, frame: &Frame, node: NodeId, lost: u64) -> Result<Heard, Loss> {
         let falsified = match self.bit_errors.is_empty() {
             true => None,
-            false => self.bit_errors.strike(frame, edge.node, frame.octets)?,
+            false => self.bit_errors.strike(frame, node, frame.octets)?,
         };
         Ok(Heard { falsified, lost })
     }
@@ -562,17 +636,20 @@ impl Reception {
         }
     }
 
+    /// Whether a frame is lost whatever became of its bits.
+    #[inline]
+    fn judge_whole(&self, frame: &Frame, radio: &Radio) -> Result<(), Loss> {
+        match () {
+            _ if frame.truncated => Err(Loss::Truncated),
+            _ if radio.is(DOOMED) => Err(Loss::Collision),
+            _ if radio.lock_power < self.rules.decode_power => Err(Loss::TooWeak),
+            _ => Ok(()),
+        }
+    }
+
     /// Whether a frame that was received to its end survived.
     fn judge(&self, frame: &Frame, radio: &Radio, edge: Edge) -> Result<(), Loss> {
-        if frame.truncated {
-            return Err(Loss::Truncated);
-        }
-        if radio.is(DOOMED) {
-            return Err(Loss::Collision);
-        }
-        if radio.lock_power < self.rules.decode_power {
-            return Err(Loss::TooWeak);
-        }
+        self.judge_whole(frame, radio)?;
         match self.rules.judge {
             Judge::Curves => judge_bits(&self.rules, &self.draws, radio, (frame, edge.node)),
             Judge::Overlap => {

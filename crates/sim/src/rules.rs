@@ -32,6 +32,8 @@ pub(crate) struct Rules {
     pub(crate) adds_up: bool,
     /// Nothing passes a radio that receives: identical frames add up, or links have losses of their own.
     pub(crate) vigilant: bool,
+    /// Powers and bits alone decide: error curves, no identical frames that add up, no losses of links' own.
+    pub(crate) plain: bool,
     pub(crate) search: Duration,
     pub(crate) decode_power: Power,
     /// Infinite where nothing captures.
@@ -68,6 +70,7 @@ impl Rules {
                 .dot15d4
                 .is_some_and(|radio| radio.synchronous.is_some()),
             vigilant: false,
+            plain: false,
             noise: Power::threshold(profile.noise).max(LEAST),
             lock_power: Power::threshold(profile.lock.power),
             lock_ratio: profile.lock.sinr.to_linear(),
@@ -101,7 +104,7 @@ impl Rules {
     /// The least power that [`locks`](Self::locks) over noise alone, by bisection. Not from a formula: the cursors skip
     /// what is weaker, so this must agree with `locks` to the last bit.
     fn least_heard(&self) -> Power {
-        let (mut low, mut high) = (0, u64::MAX);
+        let (mut low, mut high) = (0, i64::MAX as u64);
         while low < high {
             let middle = low + (high - low) / 2;
             if self.locks(Power(middle), Power::ZERO) {

@@ -249,10 +249,13 @@ impl<N: RadioNode + ?Sized, R: Recorder> Simulator<N, R> {
             // Only its own node switches or tunes a radio. One that is off or elsewhere and reports no carrier hears nothing
             // of other frames' beginnings, so its node acts on none of them.
             let far = engine.queue.top_but_starts();
-            match engine.air.advance_starts(slot, key, [bound, far]) {
+            let event = engine
+                .air
+                .advance_starts((slot, key), [bound, far], &mut self.nodes);
+            match event {
                 CursorEvent::Carrier { at, node } => {
                     engine.now = at;
-                    self.nodes.carrier_changed(engine, node);
+                    self.nodes.drain(engine, node);
                 }
                 CursorEvent::Locked { at, node, carrier } => {
                     self.nodes.await_head(engine, slot, node, at);
@@ -279,15 +282,16 @@ impl<N: RadioNode + ?Sized, R: Recorder> Simulator<N, R> {
         loop {
             let bound = engine.queue.top().min(limit);
             let far = engine.queue.top_but_cursors();
-            let event = engine.air.advance_ends(slot, key, [bound, far]);
+            let event = engine
+                .air
+                .advance_ends((slot, key), [bound, far], &mut self.nodes);
             match event {
                 CursorEvent::Carrier { at, node } => {
                     engine.now = at;
-                    self.nodes.carrier_changed(engine, node);
+                    self.nodes.drain(engine, node);
                 }
-                CursorEvent::Received { at, node, .. } | CursorEvent::Failed { at, node, .. } => {
+                CursorEvent::Ended { at, node } => {
                     engine.now = at;
-                    self.nodes.ended(engine, slot, event);
                     self.nodes.drain(engine, node);
                     self.nodes.update_carrier(engine, node);
                 }

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::arrival::Arrival;
-use crate::fading::{FEW, Fader, Pairs};
+use crate::fading::{Block, FEW, Fader, Pair};
 use crate::id::NodeId;
 use crate::links::Links;
 use crate::{AirTime, Power};
@@ -42,9 +42,10 @@ pub(crate) struct SteadyRow {
 
 /// The ratio of a link that is sensed and never delivers.
 pub(crate) const NEVER: f32 = -1.0;
-/// Links under one vanishing point.
+/// Links of one transmitter under one vanishing point.
 pub(crate) struct Row<'a> {
     pub(crate) table: &'a Links,
+    pub(crate) from: NodeId,
     pub(crate) vanish: Power,
 }
 
@@ -56,26 +57,25 @@ impl Row<'_> {
         &self,
         links: Range<usize>,
         arrivals: &mut Vec<Arrival>,
-        power: impl Fn(NodeId, f64) -> f64,
+        power: impl Fn(Pair, f64) -> f64,
     ) {
         let (table, mut room) = (self.table, [Arrival::default(); FEW]);
         for first in links.clone().step_by(FEW) {
             let few = first..links.end.min(first + FEW);
-            let columns = table.receiver[few.clone()]
+            let columns = table.pair[few.clone()]
                 .iter()
                 .zip(&table.delay[few.clone()])
                 .zip(&table.mean[few]);
             let mut count = 0;
-            for ((&receiver, &delay), &mean) in columns {
-                let receiver = NodeId(receiver);
-                let power = Power::rounded_down(power(receiver, mean));
+            for ((&pair, &delay), &mean) in columns {
+                let power = Power::rounded_down(power(pair, mean));
                 // Every link is stored; one that vanishes is overwritten by the next.
                 room[count % FEW] = Arrival {
-                    receiver,
+                    receiver: pair.other(self.from),
                     delay,
                     power,
                 };
-                count += usize::from(power >= self.vanish);
+                count = count.wrapping_add(usize::from(power >= self.vanish));
             }
             arrivals.extend_from_slice(&room[..count.min(FEW)]);
         }
@@ -101,25 +101,24 @@ impl Row<'_> {
         &self,
         links: Range<usize>,
         arrivals: &mut Vec<Arrival>,
-        (fader, pairs): (&Fader, Pairs),
+        (fader, block): (&Fader, Block),
         gain: impl Fn(u64) -> f64,
     ) {
         let (table, mut places) = (self.table, [0; FEW]);
         for first in links.clone().step_by(FEW) {
             let few = first..links.end.min(first + FEW);
-            let (receivers, least) = (&table.receiver[few.clone()], &table.least[few]);
-            let count = fader.reached(pairs, receivers, least, &mut places);
+            let (pairs, least) = (&table.pair[few.clone()], &table.least[few]);
+            let count = fader.reached(block, pairs, least, &mut places);
             for &place in &places[..count] {
                 let link = first + usize::from(place);
-                let receiver = NodeId(table.receiver[link]);
-                let bits = fader.bits(pairs, receiver);
+                let pair = table.pair[link];
+                let bits = fader.bits(block, pair);
                 // `least` errs on the low side, so the power is still compared.
                 let power = Power::rounded_down(table.mean[link] * gain(bits));
                 if power >= self.vanish {
-                    let delay = table.delay[link];
                     arrivals.push(Arrival {
-                        receiver,
-                        delay,
+                        receiver: pair.other(self.from),
+                        delay: table.delay[link],
                         power,
                     });
                 }

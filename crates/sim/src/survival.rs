@@ -77,12 +77,29 @@ pub(crate) fn close_stretch(
     let signal = radio.lock_power.as_f64();
     // Most stretches are perfect; this multiplication saves them the division and the curves. What is hopeless stays so.
     if signal < frame.bits.perfect * others && radio.ln_success > HOPELESS {
-        radio.ln_success += ln_stretch(radio, frame, at, signal / others);
-        if radio.ln_success < DOUBTFUL && !survives(draws.of(frame, node), radio.ln_success) {
+        harm((rules, draws), radio, (frame, node), at, signal / others);
+    }
+    radio.segment = at;
+}
+
+/// The bits since the last stretch arrived at a ratio at which some may be lost.
+#[inline(never)]
+fn harm(
+    (rules, draws): (&Rules, &Draws),
+    radio: &mut Radio,
+    (frame, node): (&Frame, NodeId),
+    at: AirTime,
+    ratio: f64,
+) {
+    radio.ln_success += ln_stretch(radio, frame, at, ratio);
+    if radio.ln_success < DOUBTFUL {
+        if radio.draw == 0.0 {
+            radio.draw = draws.of(frame, node);
+        }
+        if !survives(radio.draw, radio.ln_success) {
             abandon(rules, radio);
         }
     }
-    radio.segment = at;
 }
 
 /// From this logarithm down it is worth asking whether a frame is lost already.
@@ -90,7 +107,7 @@ const DOUBTFUL: f64 = -0.05;
 
 /// The frame being received is lost for certain: weak signals pass the radio unseen until it ends.
 #[inline]
-pub(crate) fn abandon(rules: &Rules, radio: &mut Receiver<'_>) {
+pub(crate) fn abandon(rules: &Rules, radio: &mut Radio) {
     radio.ln_success = f64::NEG_INFINITY;
     if !rules.vigilant {
         radio.harmless = NEVER;
@@ -107,12 +124,18 @@ fn ln_stretch(radio: &Radio, frame: &Frame, at: AirTime, ratio: f64) -> f64 {
         .min(frame.airtime)
         .saturating_sub(from.max(bits.payload))
         .nanos();
+    let header = bits.header_between(from, to);
     // Less than 2^63: machines convert signed numbers faster.
-    let ln = payload as i64 as f64 * bits.payload_density * bits.payload_curve.ln_success(ratio);
-    ln + bits.ln_header_between(from, to, ratio)
+    let payload = payload as i64 as f64 * bits.payload_density;
+    if header == 0 {
+        return payload * bits.payload_curve.ln_success(ratio);
+    }
+    let (ln_payload, ln_header) = bits.ln_bits(ratio);
+    payload * ln_payload + header as i64 as f64 * bits.header_density * ln_header
 }
 
 /// Whether a whole frame's bits survived at a radio that was locked on to it, by the error curves.
+#[inline]
 pub(crate) fn judge_bits(
     rules: &Rules,
     draws: &Draws,
@@ -126,7 +149,21 @@ pub(crate) fn judge_bits(
     if radio.ln_success <= HOPELESS && !radio.is(INTERFERED) {
         return Err(Loss::Noise);
     }
-    let draw = draws.of(frame, node);
+    judge_doubtful(rules, draws, radio, (frame, node))
+}
+
+/// The same where the draw decides.
+#[inline(never)]
+fn judge_doubtful(
+    rules: &Rules,
+    draws: &Draws,
+    radio: &Radio,
+    (frame, node): (&Frame, NodeId),
+) -> Result<(), Loss> {
+    let draw = match radio.draw {
+        0.0 => draws.of(frame, node),
+        draw => draw,
+    };
     if survives(draw, radio.ln_success) {
         return Ok(());
     }

@@ -1,7 +1,6 @@
 //! Signals that pass a radio unseen change nothing that a node could ask for.
 
 use super::*;
-use crate::level::NEVER;
 use crate::radio::flag::{BUSY, DOWN};
 
 /// A recorder that wants all frames: with it every signal is examined at every receiver.
@@ -37,7 +36,7 @@ fn compare(profile: &Profile, seed: u64, seen: &mut Seen) {
             let sum = air.sum(node, channel);
             assert_eq!(air.energy(node), sum, "{name}: node {} at {at}", node.0);
             assert_eq!(plain.energy(node), sum, "{name}: node {} at {at}", node.0);
-            seen.unseen += u64::from(sum != Power::ZERO && air.alarm(node) == NEVER);
+            seen.unseen += u64::from(sum != Power::ZERO && air.is_passed(node));
             // Rarely: what is looked at examines the next signal.
             if !random.chance(0.02) {
                 continue;
