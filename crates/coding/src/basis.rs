@@ -4,7 +4,7 @@ use crate::error::BatchError;
 use crate::field;
 use crate::kernel::Kernel;
 use crate::matrix::Matrix;
-use crate::rows::{Rows, RowsMut, Shape, ShapeError};
+use crate::rows::{INDICES, Rows, RowsMut, Shape, ShapeError};
 
 /// Most packets in a batch: a coefficient vector is counted in one byte.
 pub const MAX_BATCH: usize = 255;
@@ -213,8 +213,7 @@ impl<const K: usize> Basis<K> {
                 missing: self.missing(),
             });
         }
-        let weights = self.flat(self.packets).get(K..).unwrap_or_default();
-        Ok(Matrix::strided(weights, self.packets, self.packets, 2 * K)?)
+        Ok(self.weights()?)
     }
 
     /// The sum of the rows, each times its factor: a vector of the span and its weights.
@@ -225,17 +224,39 @@ impl<const K: usize> Basis<K> {
         sum
     }
 
-    /// As [`combination`](Self::combination) for many at once: `factors` holds a row of
-    /// [`rank`](Self::rank) bytes for each.
-    pub(crate) fn combinations(
+    /// The vectors of many sums of the rows, written one after the other: `factors` has a row for each vector and a column for
+    /// each row in use.
+    pub(crate) fn vectors(
         &self,
-        factors: &[u8],
-        sums: &mut [[[u8; K]; 2]],
+        factors: Matrix<'_>,
+        vectors: &mut [u8],
     ) -> Result<(), ShapeError> {
-        let known = Rows::new(Shape::new(self.rank, 2 * K)?, self.flat(self.rank))?;
-        let shape = Shape::new(sums.len(), 2 * K)?;
-        let sums = RowsMut::new(shape, sums.as_flattened_mut().as_flattened_mut())?;
-        self.kernel.combine(factors, known, sums)
+        let to = RowsMut::new(Shape::new(factors.rows(), self.packets)?, vectors)?;
+        if !self.is_full() {
+            let shape = Shape::new(self.rank, self.packets)?.with_stride(2 * K)?;
+            let known = Rows::new(shape, self.flat(self.rank))?;
+            return self.kernel.combine_matrix(factors, known, to);
+        }
+        // The rows are unit vectors, so a factor is the entry at its row's pivot.
+        let pivots = self.pivots.get(..self.packets).unwrap_or_default();
+        if INDICES.starts_with(pivots) {
+            vectors.copy_from_slice(factors.entries());
+            return Ok(());
+        }
+        for (index, vector) in vectors.chunks_mut(self.packets).enumerate() {
+            for (&factor, &pivot) in factors.row(index).iter().zip(pivots) {
+                if let Some(entry) = vector.get_mut(usize::from(pivot)) {
+                    *entry = factor;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The weights of the rows in use over the packets stored, a row for each.
+    pub(crate) fn weights(&self) -> Result<Matrix<'_>, ShapeError> {
+        let weights = self.flat(self.rank).get(K..).unwrap_or_default();
+        Matrix::strided(weights, self.rank, self.rank, 2 * K)
     }
 
     /// The weights that make source packet `index` out of the stored packets, if the span holds

@@ -154,7 +154,8 @@ impl<const K: usize, B: AsRef<[u8]> + AsMut<[u8]>> Batch<K, B> {
         let from = self.stored()?;
         let (packets, rank) = (self.basis.packets(), self.rank());
         let mut factors = [[0; K]; RECODED_AT_ONCE];
-        let mut drawn = [[[0; K]; 2]; RECODED_AT_ONCE];
+        let mut product = [[0; K]; RECODED_AT_ONCE];
+        let weights = self.basis.weights()?;
         let vectors = coefficients.chunks_mut(packets * RECODED_AT_ONCE);
         for (chunk, vectors) in vectors.enumerate() {
             let count = vectors.len() / packets;
@@ -163,27 +164,16 @@ impl<const K: usize, B: AsRef<[u8]> + AsMut<[u8]>> Batch<K, B> {
                 .get_mut(..count * rank)
                 .unwrap_or_default();
             draw::non_zero_rows(factors, rank, &mut random);
-            let drawn = drawn.get_mut(..count).unwrap_or_default();
-            self.basis.combinations(factors, drawn)?;
-            for (vector, [coefficients, _]) in vectors.chunks_mut(packets).zip(drawn.iter()) {
-                match vector.first_chunk_mut::<K>() {
-                    // The length is known here, which makes the copy a few instructions.
-                    Some(vector) => *vector = *coefficients,
-                    None => vector.copy_from_slice(coefficients.get(..packets).unwrap_or_default()),
-                }
-            }
-            let weights = drawn
-                .as_flattened()
-                .as_flattened()
-                .get(K..)
-                .unwrap_or_default();
-            let weights = Matrix::strided(weights, count, rank, 2 * K)?;
+            let factors = Matrix::dense(factors, count, rank)?;
+            self.basis.vectors(factors, vectors)?;
             let start = chunk * RECODED_AT_ONCE * shape.stride();
             let Some(shape) = shape.first(count) else {
                 break;
             };
             let to = RowsMut::new(shape, payloads.get_mut(start..).unwrap_or_default())?;
-            self.kernel().combine_matrix(weights, from, to)?;
+            let product = product.as_flattened_mut();
+            self.kernel()
+                .combine_product((factors, weights), product, from, to)?;
         }
         Ok(())
     }

@@ -67,6 +67,21 @@ impl<'a> Matrix<'a> {
         rest.get(..self.columns).unwrap_or_default()
     }
 
+    /// The number of rows.
+    pub(crate) fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// The number of columns.
+    pub(crate) fn columns(&self) -> usize {
+        self.columns
+    }
+
+    /// The entries, with other content between the rows.
+    pub(crate) fn entries(&self) -> &'a [u8] {
+        self.entries
+    }
+
     /// The distance between the rows, in bytes.
     pub(crate) fn stride(&self) -> usize {
         self.stride

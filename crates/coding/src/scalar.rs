@@ -23,6 +23,15 @@ pub(crate) fn combine(path: Path, _: Matrix<'_>, _: &Rows<'_>, _: &mut RowsMut<'
     match path {}
 }
 
+pub(crate) fn combine_product(
+    path: Path,
+    _: (Matrix<'_>, Matrix<'_>),
+    _: &Rows<'_>,
+    _: &mut RowsMut<'_>,
+) -> bool {
+    match path {}
+}
+
 pub(crate) fn combine_in_place(path: Path, _: Matrix<'_>, _: &mut RowsMut<'_>, _: &[u8]) {
     match path {}
 }

@@ -34,6 +34,9 @@ use crate::rows::{MAX_ROWS, Rows, RowsMut};
 struct Job<'a> {
     /// One row per destination, one column per source.
     coefficients: Matrix<'a>,
+    /// If given, coefficients are this matrix times the other: only for outputs in groups of eight, where the path has
+    /// [products](lanes::Lanes::PRODUCTS).
+    left: Option<Matrix<'a>>,
     from: &'a [*const u8],
     to: &'a [*mut u8],
     len: usize,
@@ -92,6 +95,7 @@ pub(crate) fn combine(
     let to = targets.fill_mut(to);
     let job = Job {
         coefficients,
+        left: None,
         from,
         to,
         len,
@@ -99,6 +103,35 @@ pub(crate) fn combine(
         in_place: false,
     };
     dispatch!(path, combine(&job));
+}
+
+/// `to[j] = sum over i of (left * right)[j][i] * from[i]`, if the path has a way of its own for that; otherwise gives `false` and
+/// does nothing.
+pub(crate) fn combine_product(
+    path: Path,
+    (left, right): (Matrix<'_>, Matrix<'_>),
+    from: &Rows<'_>,
+    to: &mut RowsMut<'_>,
+) -> bool {
+    if !path.has_products() || !to.count().is_multiple_of(8) {
+        return false;
+    }
+    let len = from.row_len();
+    if len == 0 {
+        return true;
+    }
+    let (mut sources, mut targets) = (Pointers::new(), Pointers::new());
+    let job = Job {
+        coefficients: right,
+        left: Some(left),
+        from: sources.fill_from(from),
+        to: targets.fill_mut(to),
+        len,
+        add: false,
+        in_place: false,
+    };
+    dispatch!(path, combine(&job));
+    true
 }
 
 /// The vector form of [`crate::portable::combine_in_place`].
@@ -115,6 +148,7 @@ pub(crate) fn combine_in_place(
     let to = targets.fill(order.len(), |index| all[usize::from(order[index])]);
     let job = Job {
         coefficients,
+        left: None,
         from,
         to,
         len,

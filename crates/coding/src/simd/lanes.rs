@@ -130,6 +130,21 @@ pub(super) trait Lanes: Sized {
         // SAFETY: passed on to the caller.
         unsafe { prepare_by_table::<Self>(coefficients, sources, outputs, into) }
     }
+
+    /// [`prepare_product`](Self::prepare_product) exists.
+    const PRODUCTS: bool = false;
+
+    /// As [`prepare`](Self::prepare) for groups of eight outputs whose coefficients are the product of two matrices, each given
+    /// by its start and the distance of its rows: `left` has a row of `inner` bytes for each output, `right` has `inner` rows of
+    /// `sources` bytes.
+    #[inline(always)]
+    unsafe fn prepare_product(
+        _left: (*const u8, usize),
+        _right: (*const u8, usize),
+        (_inner, _sources, _groups): (usize, usize, usize),
+        _into: *mut Self::Prepared,
+    ) {
+    }
 }
 
 /// Prepares one coefficient after the other.

@@ -5,6 +5,7 @@ use core::ops::Range;
 
 use super::Job;
 use super::lanes::{Aligned, Lanes};
+use crate::matrix::Matrix;
 use crate::rows::MAX_ROWS;
 
 /// Coefficients prepared at a time; enough for 8 outputs of [`MAX_ROWS`] sources.
@@ -159,6 +160,14 @@ unsafe fn prepare_block<V: Lanes>(
     prepared: *mut V::Prepared,
 ) {
     let sources = job.from.len();
+    if let Some(left) = job.left.filter(|_| V::PRODUCTS) {
+        let row = |matrix: Matrix<'_>, index| (matrix.row(index).as_ptr(), matrix.stride());
+        let (left, right) = (row(left, outputs.start), row(job.coefficients, 0));
+        let sizes = (job.coefficients.rows(), sources, outputs.len() / 8);
+        // SAFETY: the matrices have these sizes, and outputs come in groups of eight.
+        unsafe { V::prepare_product(left, right, sizes, prepared) };
+        return;
+    }
     let mut output = outputs.start;
     let mut into = prepared;
     while output < outputs.end {

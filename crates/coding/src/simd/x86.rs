@@ -1,11 +1,13 @@
 //! The registers of x86-64.
 
 use core::arch::x86_64::*;
+use core::mem::MaybeUninit;
 use core::sync::atomic::{AtomicU8, Ordering};
 
 use super::compile::compile;
-use super::lanes::{Lanes, prepare_by_table};
-use crate::field::{AFFINE, AFFINE_BYTES, NIBBLES};
+use super::lanes::{Aligned, Lanes, prepare_by_table};
+use crate::field::{AFFINE, AFFINE_BYTES, AFFINE_BYTES_AES, NIBBLES, TO_AES};
+use crate::rows::MAX_ROWS;
 
 /// Set in the result of [`supported`] once the processor was queried.
 const ASKED: u8 = 1 << 7;
@@ -37,6 +39,11 @@ impl Path {
             Self::Gfni256 => "gfni256",
             Self::Gfni512 => "gfni512",
         }
+    }
+
+    /// Whether its lanes have [products](Lanes::PRODUCTS).
+    pub(crate) const fn has_products(self) -> bool {
+        matches!(self, Self::Gfni512)
     }
 
     /// Whether this processor and operating system can run it.
@@ -404,7 +411,7 @@ impl Lanes for Gfni512 {
         // SAFETY: see `zero`.
         unsafe { _mm512_gf2p8affine_epi64_epi8::<0>(x, f) }
     }
-    /// Eight sources and eight outputs at a time, by the affine instruction itself.
+    /// Eight outputs at a time, by the affine instruction itself.
     #[inline(always)]
     unsafe fn prepare(
         (coefficients, stride): (*const u8, usize),
@@ -415,45 +422,39 @@ impl Lanes for Gfni512 {
         // SAFETY: rows of `sources` coefficients are read, and `into` has room for a multiple
         // of 8 sources.
         unsafe {
-            let by_bytes = _mm512_loadu_si512(AFFINE_BYTES.as_ptr().cast());
-            let transpose = _mm512_loadu_si512(TRANSPOSE.as_ptr().cast());
-            // The matrices of eight coefficients. Lane p of the product is byte p of each.
-            let matrices = |eight: __m512i| {
-                let bytes = _mm512_gf2p8affine_epi64_epi8::<0>(eight, by_bytes);
-                _mm512_permutexvar_epi8(transpose, bytes)
-            };
-            if outputs == 1 {
-                for source in (0..sources).step_by(8) {
-                    let from = coefficients.add(source);
-                    let eight = up_to_eight(from, sources - source);
-                    let eight = matrices(_mm512_set1_epi64(eight.cast_signed()));
-                    _mm512_storeu_si512(into.add(source).cast(), eight);
-                }
-                return;
-            }
-            if outputs != 8 {
-                return prepare_by_table::<Self>((coefficients, stride), sources, outputs, into);
-            }
-            for source in (0..sources).step_by(8) {
-                let from = coefficients.add(source);
-                let rows = if sources - source >= 8 {
-                    eight_words(from, stride)
-                } else {
-                    let mut block = [0u64; 8];
-                    for (output, row) in block.iter_mut().enumerate() {
-                        *row = up_to_eight(from.add(output * stride), sources - source);
+            let made = Matrices::of(&AFFINE_BYTES);
+            match outputs {
+                1 => {
+                    for source in (0..sources).step_by(8) {
+                        let from = coefficients.add(source);
+                        let eight = up_to_eight(from, sources - source);
+                        let eight = made.by(_mm512_set1_epi64(eight.cast_signed()));
+                        _mm512_storeu_si512(into.add(source).cast(), eight);
                     }
-                    _mm512_loadu_si512(block.as_ptr().cast())
-                };
-                for index in 0..8 {
-                    // Each lane holds the eight outputs' coefficients of one source.
-                    let column = _mm512_set1_epi64(COLUMN + index * LOW_BYTES);
-                    let eight = _mm512_permutexvar_epi8(column, rows);
-                    let into = into.add((source + index as usize) * 8);
-                    _mm512_storeu_si512(into.cast(), matrices(eight));
                 }
+                8 => {
+                    let mut columns = MaybeUninit::<Columns>::uninit();
+                    let columns = columns.as_mut_ptr().cast::<u64>();
+                    transpose((coefficients, stride), sources, columns, None);
+                    made.of_columns(columns, sources, into);
+                }
+                _ => prepare_by_table::<Self>((coefficients, stride), sources, outputs, into),
             }
         }
+    }
+
+    const PRODUCTS: bool = true;
+
+    /// By bytes, in the field of AES: the factors of this product need no matrices, only those of its result.
+    #[inline(always)]
+    unsafe fn prepare_product(
+        left: (*const u8, usize),
+        right: (*const u8, usize),
+        (inner, sources, groups): (usize, usize, usize),
+        into: *mut u64,
+    ) {
+        // SAFETY: passed on to the caller.
+        unsafe { product(left, right, (inner, sources, groups), into) }
     }
 
     #[inline(always)]
@@ -464,6 +465,187 @@ impl Lanes for Gfni512 {
     ) -> __m512i {
         // SAFETY: see `zero`. 0x96 is the truth table of a three-way exclusive or.
         unsafe { _mm512_ternarylogic_epi64::<0x96>(sum, Self::mul(x, f), Self::mul(y, g)) }
+    }
+}
+
+/// One word for each source: the coefficients of eight outputs.
+type Columns = Aligned<[u64; MAX_ROWS]>;
+
+/// Makes the matrices of eight coefficients at a time.
+#[derive(Clone, Copy)]
+struct Matrices {
+    by_bytes: __m512i,
+    transpose: __m512i,
+}
+
+impl Matrices {
+    /// From coefficients of the field of `by_bytes`: see [`AFFINE_BYTES`].
+    #[inline(always)]
+    unsafe fn of(by_bytes: &[u64; 8]) -> Self {
+        // SAFETY: both tables have 64 bytes.
+        unsafe {
+            Self {
+                by_bytes: _mm512_loadu_si512(by_bytes.as_ptr().cast()),
+                transpose: _mm512_loadu_si512(TRANSPOSE.as_ptr().cast()),
+            }
+        }
+    }
+
+    /// The matrices of eight coefficients, which every lane of `eight` holds. Lane p of the product is byte p of each.
+    #[inline(always)]
+    unsafe fn by(self, eight: __m512i) -> __m512i {
+        // SAFETY: the caller has the instructions.
+        unsafe {
+            let bytes = _mm512_gf2p8affine_epi64_epi8::<0>(eight, self.by_bytes);
+            _mm512_permutexvar_epi8(self.transpose, bytes)
+        }
+    }
+
+    /// The matrices of `sources` columns. Columns come through memory, since loads that fill all lanes with a word leave the
+    /// pipes of shuffles and products alone.
+    #[inline(always)]
+    unsafe fn of_columns(self, columns: *const u64, sources: usize, into: *mut u64) {
+        // Otherwise the compiler takes the words out of the registers that were stored, by shuffles.
+        let columns = core::hint::black_box(columns);
+        for source in 0..sources {
+            // SAFETY: there is a column for each source, and room for its eight matrices.
+            unsafe {
+                let eight = _mm512_set1_epi64(columns.add(source).read().cast_signed());
+                _mm512_storeu_si512(into.add(8 * source).cast(), self.by(eight));
+            }
+        }
+    }
+}
+
+/// The columns of eight rows of `count` bytes, `stride` bytes apart; their bytes are renamed by a matrix, if one is given.
+#[inline(always)]
+unsafe fn transpose(
+    (rows, stride): (*const u8, usize),
+    count: usize,
+    into: *mut u64,
+    rename: Option<__m512i>,
+) {
+    // SAFETY: `count` bytes of each row are read, and `into` has room for a multiple of 8 columns.
+    unsafe {
+        let order = _mm512_loadu_si512(TRANSPOSE.as_ptr().cast());
+        for column in (0..count).step_by(8) {
+            let from = rows.add(column);
+            let block = if count - column >= 8 {
+                eight_words(from, stride)
+            } else {
+                let mut block = [0u64; 8];
+                for (row, word) in block.iter_mut().enumerate() {
+                    *word = up_to_eight(from.add(row * stride), count - column);
+                }
+                _mm512_loadu_si512(block.as_ptr().cast())
+            };
+            let mut columns = _mm512_permutexvar_epi8(order, block);
+            if let Some(matrix) = rename {
+                columns = _mm512_gf2p8affine_epi64_epi8::<0>(columns, matrix);
+            }
+            _mm512_storeu_si512(into.add(column).cast(), columns);
+        }
+    }
+}
+
+/// Groups of eight outputs whose products are formed together.
+const GROUPS: usize = 4;
+
+/// See [`Lanes::prepare_product`].
+#[inline(always)]
+unsafe fn product(
+    (left, left_stride): (*const u8, usize),
+    right: (*const u8, usize),
+    (inner, sources, groups): (usize, usize, usize),
+    into: *mut u64,
+) {
+    let mut factors = MaybeUninit::<[Columns; GROUPS]>::uninit();
+    let factors = factors.as_mut_ptr().cast::<u64>();
+    let mut columns = MaybeUninit::<[Columns; GROUPS]>::uninit();
+    let columns = columns.as_mut_ptr().cast::<u64>();
+    // SAFETY: passed on to the caller; there is a list of columns for each group.
+    unsafe {
+        let rename = _mm512_set1_epi64(TO_AES.cast_signed());
+        let made = Matrices::of(&AFFINE_BYTES_AES);
+        let (mut left, mut into, mut groups) = (left, into, groups);
+        while groups > 0 {
+            let size = if groups >= GROUPS { GROUPS } else { 1 };
+            for group in 0..size {
+                let rows = (left.add(8 * group * left_stride), left_stride);
+                transpose(rows, inner, factors.add(group * MAX_ROWS), Some(rename));
+            }
+            let given = core::hint::black_box(factors.cast_const());
+            match size {
+                GROUPS => bytes_by_bytes::<GROUPS>(given, right, inner, sources, columns),
+                _ => bytes_by_bytes::<1>(given, right, inner, sources, columns),
+            }
+            for group in 0..size {
+                let columns = columns.add(group * MAX_ROWS);
+                made.of_columns(columns, sources, into);
+                into = into.add(8 * sources.next_multiple_of(8));
+            }
+            left = left.add(8 * size * left_stride);
+            groups -= size;
+        }
+    }
+}
+
+/// Columns of the product for `G` groups of eight outputs, in the field of AES. Lane s of a sum is source s, its byte o output o:
+/// the other way round each source's coefficients would have to be shuffled together.
+#[inline(always)]
+unsafe fn bytes_by_bytes<const G: usize>(
+    factors: *const u64,
+    (right, stride): (*const u8, usize),
+    inner: usize,
+    sources: usize,
+    into: *mut u64,
+) {
+    // SAFETY: `factors` holds `inner` words for each group, there are `inner` rows of `sources` bytes, and `into` has room for a
+    // multiple of 32 columns.
+    unsafe {
+        let rename = _mm512_set1_epi64(TO_AES.cast_signed());
+        let spread: [__m512i; 4] =
+            core::array::from_fn(|part| _mm512_loadu_si512(SPREAD[part].as_ptr().cast()));
+        for block in (0..sources).step_by(32) {
+            let mask = _bzhi_u32(u32::MAX, (sources - block).min(32) as u32);
+            let row = |index: usize| {
+                let row = right.add(index * stride + block);
+                let row = _mm512_maskz_loadu_epi8(mask.into(), row.cast());
+                _mm512_gf2p8affine_epi64_epi8::<0>(row, rename)
+            };
+            let factor = |index: usize, group: usize| {
+                _mm512_set1_epi64(factors.add(group * MAX_ROWS + index).read().cast_signed())
+            };
+            let mut sums = [[_mm512_setzero_si512(); G]; 4];
+            for index in (0..inner & !1).step_by(2) {
+                let (x, y) = (row(index), row(index + 1));
+                for (part, sums) in sums.iter_mut().enumerate() {
+                    let x = _mm512_permutexvar_epi8(spread[part], x);
+                    let y = _mm512_permutexvar_epi8(spread[part], y);
+                    for (group, sum) in sums.iter_mut().enumerate() {
+                        let f = _mm512_gf2p8mul_epi8(x, factor(index, group));
+                        let g = _mm512_gf2p8mul_epi8(y, factor(index + 1, group));
+                        *sum = _mm512_ternarylogic_epi64::<0x96>(*sum, f, g);
+                    }
+                }
+            }
+            if inner & 1 == 1 {
+                let x = row(inner - 1);
+                for (part, sums) in sums.iter_mut().enumerate() {
+                    let x = _mm512_permutexvar_epi8(spread[part], x);
+                    for (group, sum) in sums.iter_mut().enumerate() {
+                        let f = _mm512_gf2p8mul_epi8(x, factor(inner - 1, group));
+                        *sum = _mm512_xor_si512(*sum, f);
+                    }
+                }
+            }
+            for (part, sums) in sums.into_iter().enumerate() {
+                for (group, sum) in sums.into_iter().enumerate() {
+                    let into = into.add(group * MAX_ROWS + block + 8 * part);
+                    _mm512_storeu_si512(into.cast(), sum);
+                }
+            }
+        }
     }
 }
 
@@ -512,10 +694,16 @@ static TRANSPOSE: [u8; 64] = {
     table
 };
 
-/// Byte j is 8 j: the indices of the first bytes of eight lanes.
-const COLUMN: i64 = 0x3830_2820_1810_0800;
-/// A one in each byte.
-const LOW_BYTES: i64 = 0x0101_0101_0101_0101;
+/// Part p takes byte 8 p + i to all bytes of lane i.
+static SPREAD: [[u8; 64]; 4] = {
+    let mut table = [[0; 64]; 4];
+    let mut index = 0;
+    while index < 256 {
+        table[index / 64][index % 64] = (index / 8) as u8;
+        index += 1;
+    }
+    table
+};
 
 compile!(
     gfni512,
