@@ -154,8 +154,6 @@ impl<const K: usize, B: AsRef<[u8]> + AsMut<[u8]>> Batch<K, B> {
         let from = self.stored()?;
         let (packets, rank) = (self.basis.packets(), self.rank());
         let mut factors = [[0; K]; RECODED_AT_ONCE];
-        let mut product = [[0; K]; RECODED_AT_ONCE];
-        let weights = self.basis.weights()?;
         let vectors = coefficients.chunks_mut(packets * RECODED_AT_ONCE);
         for (chunk, vectors) in vectors.enumerate() {
             let count = vectors.len() / packets;
@@ -171,11 +169,30 @@ impl<const K: usize, B: AsRef<[u8]> + AsMut<[u8]>> Batch<K, B> {
                 break;
             };
             let to = RowsMut::new(shape, payloads.get_mut(start..).unwrap_or_default())?;
-            let product = product.as_flattened_mut();
-            self.kernel()
-                .combine_product((factors, weights), product, from, to)?;
+            self.combine(factors, from, to)?;
         }
         Ok(())
+    }
+
+    /// Sums of the rows of the basis, as payloads.
+    fn combine(
+        &self,
+        factors: Matrix<'_>,
+        from: Rows<'_>,
+        mut to: RowsMut<'_>,
+    ) -> Result<(), ShapeError> {
+        let rows = self.basis.weights()?;
+        let kernel = self.kernel();
+        if kernel.combine_product((factors, rows), from, to.reborrow())? {
+            return Ok(());
+        }
+        let mut product = [[0; K]; RECODED_AT_ONCE];
+        let shape = Shape::new(factors.rows(), rows.columns())?;
+        let product = product.as_flattened_mut();
+        let product = product.get_mut(..shape.bytes()).unwrap_or_default();
+        kernel.combine_matrix(factors, rows.as_rows()?, RowsMut::new(shape, product)?)?;
+        let weights = Matrix::dense(product, factors.rows(), rows.columns())?;
+        kernel.combine_matrix(weights, from, to)
     }
 
     /// Computes the source packets in place of the stored packets. Afterwards [`source`](Self::source)

@@ -4,7 +4,7 @@ use core::fmt;
 
 use crate::matrix::Matrix;
 use crate::portable;
-use crate::rows::{INDICES, Rows, RowsMut, Shape, ShapeError};
+use crate::rows::{INDICES, Rows, RowsMut, ShapeError};
 use crate::simd::{self, Path};
 
 /// An implementation of the packet arithmetic for one instruction set of this processor.
@@ -178,29 +178,22 @@ impl Kernel {
         self.multiply(coefficients, from, &mut to, Old::Replaced)
     }
 
-    /// As [`combine_matrix`](Self::combine_matrix) with the product of two matrices, for which `product` has room.
+    /// As [`combine_matrix`](Self::combine_matrix) with the product of two matrices. `false`: not for this kernel or number of
+    /// packets.
+    #[inline]
     pub(crate) fn combine_product(
         self,
         (left, right): (Matrix<'_>, Matrix<'_>),
-        product: &mut [u8],
         from: Rows<'_>,
         mut to: RowsMut<'_>,
-    ) -> Result<(), ShapeError> {
+    ) -> Result<bool, ShapeError> {
         left.check(to.count(), right.rows())?;
         right.check(left.columns(), from.count())?;
         exact(from.row_len(), to.row_len())?;
-        if let Some(path) = self.0
-            && simd::combine_product(path, (left, right), &from, &mut to)
-        {
-            return Ok(());
-        }
-        let shape = Shape::new(right.rows(), right.columns())?.with_stride(right.stride())?;
-        let rows = Rows::new(shape, right.entries())?;
-        let shape = Shape::new(left.rows(), right.columns())?;
-        let product = product.get_mut(..shape.bytes()).unwrap_or_default();
-        self.combine_matrix(left, rows, RowsMut::new(shape, product)?)?;
-        let product = Matrix::dense(product, left.rows(), right.columns())?;
-        self.multiply(product, from, &mut to, Old::Replaced)
+        Ok(match self.0 {
+            None => false,
+            Some(path) => simd::combine_product(path, (left, right), &from, &mut to),
+        })
     }
 
     fn multiply(

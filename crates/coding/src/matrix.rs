@@ -1,6 +1,6 @@
 //! A matrix of coefficients inside a flat buffer.
 
-use crate::rows::ShapeError;
+use crate::rows::{Rows, Shape, ShapeError};
 
 /// Coefficients: one row for each output, one column for each source.
 #[derive(Debug, Clone, Copy)]
@@ -80,6 +80,12 @@ impl<'a> Matrix<'a> {
     /// The entries, with other content between the rows.
     pub(crate) fn entries(&self) -> &'a [u8] {
         self.entries
+    }
+
+    /// The rows, to be multiplied themselves.
+    pub(crate) fn as_rows(&self) -> Result<Rows<'a>, ShapeError> {
+        let shape = Shape::new(self.rows, self.columns)?.with_stride(self.stride)?;
+        Rows::new(shape, self.entries)
     }
 
     /// The distance between the rows, in bytes.

@@ -34,9 +34,6 @@ use crate::rows::{MAX_ROWS, Rows, RowsMut};
 struct Job<'a> {
     /// One row per destination, one column per source.
     coefficients: Matrix<'a>,
-    /// If given, coefficients are this matrix times the other: only for outputs in groups of eight, where the path has
-    /// [products](lanes::Lanes::PRODUCTS).
-    left: Option<Matrix<'a>>,
     from: &'a [*const u8],
     to: &'a [*mut u8],
     len: usize,
@@ -95,7 +92,6 @@ pub(crate) fn combine(
     let to = targets.fill_mut(to);
     let job = Job {
         coefficients,
-        left: None,
         from,
         to,
         len,
@@ -105,7 +101,7 @@ pub(crate) fn combine(
     dispatch!(path, combine(&job));
 }
 
-/// `to[j] = sum over i of (left * right)[j][i] * from[i]`, if the path has a way of its own for that; otherwise gives `false` and
+/// `to[j] = sum over i of (left * right)[j][i] * from[i]`, if the path has [products](lanes::Lanes::PRODUCTS); otherwise gives `false` and
 /// does nothing.
 pub(crate) fn combine_product(
     path: Path,
@@ -123,14 +119,13 @@ pub(crate) fn combine_product(
     let (mut sources, mut targets) = (Pointers::new(), Pointers::new());
     let job = Job {
         coefficients: right,
-        left: Some(left),
         from: sources.fill_from(from),
         to: targets.fill_mut(to),
         len,
         add: false,
         in_place: false,
     };
-    dispatch!(path, combine(&job));
+    dispatch!(path, combine_product(&job, left));
     true
 }
 
@@ -148,7 +143,6 @@ pub(crate) fn combine_in_place(
     let to = targets.fill(order.len(), |index| all[usize::from(order[index])]);
     let job = Job {
         coefficients,
-        left: None,
         from,
         to,
         len,
@@ -223,7 +217,7 @@ impl<T> Pointers<T> {
         Self([const { MaybeUninit::uninit() }; MAX_ROWS])
     }
 
-    fn fill(&mut self, count: usize, pointer: impl Fn(usize) -> T) -> &[T] {
+    fn fill(&mut self, count: usize, mut pointer: impl FnMut(usize) -> T) -> &[T] {
         for (index, slot) in self.0.iter_mut().enumerate().take(count) {
             slot.write(pointer(index));
         }
@@ -233,15 +227,12 @@ impl<T> Pointers<T> {
     }
 }
 
-// A view's rows lie in its buffer, so these products do not overflow; unchecked, they are additions that the compiler
-// computes several at a time.
+// A view's rows lie in its buffer, so these sums and products do not overflow. Unchecked, the compiler computes several at a time.
 impl Pointers<*const u8> {
     fn fill_from(&mut self, rows: &Rows<'_>) -> &[*const u8] {
         let (data, stride) = (rows.data().as_ptr(), rows.stride());
         match rows.selection() {
-            None => self.fill(rows.count(), |index| {
-                data.wrapping_add(index.wrapping_mul(stride))
-            }),
+            None => self.fill(rows.count(), steps(data, |at| at.wrapping_add(stride))),
             Some(list) => self.fill(list.len(), |index| {
                 data.wrapping_add(usize::from(list[index]).wrapping_mul(stride))
             }),
@@ -255,10 +246,20 @@ impl Pointers<*mut u8> {
         let (stride, selection) = (rows.stride(), rows.selection());
         let (count, data) = (rows.count(), rows.data_mut().as_mut_ptr());
         match selection {
-            None => self.fill(count, |index| data.wrapping_add(index.wrapping_mul(stride))),
+            None => self.fill(count, steps(data, |at| at.wrapping_add(stride))),
             Some(list) => self.fill(count, |index| {
                 data.wrapping_add(usize::from(list[index]).wrapping_mul(stride))
             }),
         }
+    }
+}
+
+/// One value after the other, each made of the one before.
+fn steps<T: Copy>(first: T, next: impl Fn(T) -> T) -> impl FnMut(usize) -> T {
+    let mut value = first;
+    move |_| {
+        let this = value;
+        value = next(this);
+        this
     }
 }

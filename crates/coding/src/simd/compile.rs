@@ -4,13 +4,62 @@
 macro_rules! compile {
     ($name:ident, $lanes:ty, $features:literal) => {
         pub(in crate::simd) mod $name {
+            use core::mem::MaybeUninit;
+            use core::ops::Range;
+
             use super::super::{Job, many, single, span};
+            use crate::matrix::Matrix;
             use super::*;
 
             #[target_feature(enable = $features)]
             pub(crate) unsafe fn combine(job: &Job<'_>) {
                 // SAFETY: passed on to the caller.
-                unsafe { many::combine::<$lanes>(job) }
+                unsafe {
+                    if many::needs_copies::<$lanes>(job) {
+                        return combine_copies(job);
+                    }
+                    let mut prepared = MaybeUninit::uninit();
+                    let mut done = 0;
+                    while done < job.to.len() {
+                        let outputs = many::prepare::<$lanes>(job, done, &mut prepared);
+                        done = outputs.end;
+                        columns(job, outputs, &prepared);
+                    }
+                }
+            }
+
+            #[target_feature(enable = $features)]
+            pub(crate) unsafe fn combine_product(job: &Job<'_>, left: Matrix<'_>) {
+                // SAFETY: passed on to the caller.
+                unsafe {
+                    let mut prepared = MaybeUninit::uninit();
+                    let mut done = 0;
+                    while done < job.to.len() {
+                        let outputs =
+                            many::prepare_product::<$lanes>(job, left, done, &mut prepared);
+                        done = outputs.end;
+                        columns(job, outputs, &prepared);
+                    }
+                }
+            }
+
+            // Compiled once for both.
+            #[inline(never)]
+            #[target_feature(enable = $features)]
+            unsafe fn columns(
+                job: &Job<'_>,
+                outputs: Range<usize>,
+                prepared: &MaybeUninit<many::Prepared>,
+            ) {
+                // SAFETY: passed on to the caller.
+                unsafe { many::columns::<$lanes>(job, outputs, prepared) }
+            }
+
+            #[inline(never)]
+            #[target_feature(enable = $features)]
+            unsafe fn combine_copies(job: &Job<'_>) {
+                // SAFETY: passed on to the caller.
+                unsafe { many::combine_copies::<$lanes>(job) }
             }
 
             #[target_feature(enable = $features)]

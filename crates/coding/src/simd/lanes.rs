@@ -13,8 +13,10 @@ pub(super) struct Aligned<T>(pub T);
 pub(super) trait Lanes: Sized {
     /// Bytes in a register.
     const BYTES: usize;
-    /// Outputs in a group: two accumulators for each must fit the register file.
+    /// Outputs in a group: [`WIDTH`](Self::WIDTH) accumulators for each must fit the register file.
     const OUTPUTS: usize;
+    /// Registers in a column of many outputs: 2 or 3.
+    const WIDTH: usize = 2;
     /// Loads and stores of part of a register are cheap.
     const MASKED: bool;
     /// [`mul_add_pair`](Self::mul_add_pair) adds the products of two sources with one instruction.

@@ -436,6 +436,7 @@ impl Lanes for Gfni512 {
                     let mut columns = MaybeUninit::<Columns>::uninit();
                     let columns = columns.as_mut_ptr().cast::<u64>();
                     transpose((coefficients, stride), sources, columns, None);
+                    written(columns);
                     made.of_columns(columns, sources, into);
                 }
                 _ => prepare_by_table::<Self>((coefficients, stride), sources, outputs, into),
@@ -505,15 +506,26 @@ impl Matrices {
     /// pipes of shuffles and products alone.
     #[inline(always)]
     unsafe fn of_columns(self, columns: *const u64, sources: usize, into: *mut u64) {
-        // Otherwise the compiler takes the words out of the registers that were stored, by shuffles.
-        let columns = core::hint::black_box(columns);
-        for source in 0..sources {
+        let (mut columns, mut into) = (columns, into);
+        for _ in 0..sources {
             // SAFETY: there is a column for each source, and room for its eight matrices.
             unsafe {
-                let eight = _mm512_set1_epi64(columns.add(source).read().cast_signed());
-                _mm512_storeu_si512(into.add(8 * source).cast(), self.by(eight));
+                let eight = _mm512_set1_epi64(columns.read().cast_signed());
+                _mm512_storeu_si512(into.cast(), self.by(eight));
+                // Pointers that step, here and below: sums that are checked for overflow take longer than what they point to.
+                columns = columns.add(1);
+                into = into.add(8);
             }
         }
+    }
+}
+
+/// Has the compiler take words from memory: it would take them out of the registers that were stored there, by shuffles.
+#[inline(always)]
+fn written(words: *mut u64) {
+    // SAFETY: no instruction; the compiler has to assume that this reads and writes what `words` points to.
+    unsafe {
+        core::arch::asm!("/* {} */", in(reg) words, options(nostack, preserves_flags));
     }
 }
 
@@ -528,24 +540,35 @@ unsafe fn transpose(
     // SAFETY: `count` bytes of each row are read, and `into` has room for a multiple of 8 columns.
     unsafe {
         let order = _mm512_loadu_si512(TRANSPOSE.as_ptr().cast());
-        for column in (0..count).step_by(8) {
-            let from = rows.add(column);
-            let block = if count - column >= 8 {
-                eight_words(from, stride)
-            } else {
-                let mut block = [0u64; 8];
-                for (row, word) in block.iter_mut().enumerate() {
-                    *word = up_to_eight(from.add(row * stride), count - column);
-                }
-                _mm512_loadu_si512(block.as_ptr().cast())
-            };
+        let (mut rows, mut into, mut left) = (rows, into, count);
+        while left > 0 {
+            let mask = _bzhi_u32(0xff, left.min(8) as u32) as u16;
+            let block = eight_words(rows, stride, mask);
             let mut columns = _mm512_permutexvar_epi8(order, block);
             if let Some(matrix) = rename {
                 columns = _mm512_gf2p8affine_epi64_epi8::<0>(columns, matrix);
             }
-            _mm512_storeu_si512(into.add(column).cast(), columns);
+            _mm512_storeu_si512(into.cast(), columns);
+            rows = rows.wrapping_add(8);
+            into = into.wrapping_add(8);
+            left = left.saturating_sub(8);
         }
     }
+}
+
+/// Up to eight bytes by a mask, at each of eight multiples of the stride. Built from halves: given a list of words, the compiler
+/// inserts them by masks, which takes six times as long as the products.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512vl")]
+unsafe fn eight_words(from: *const u8, stride: usize, mask: u16) -> __m512i {
+    let word = |row: usize| {
+        let at = from.wrapping_add(row.wrapping_mul(stride));
+        // SAFETY: what the mask takes can be read.
+        unsafe { _mm_maskz_loadu_epi8(mask, at.cast()) }
+    };
+    let two = |row| _mm_unpacklo_epi64(word(row), word(row + 1));
+    let four = |row| _mm256_set_m128i(two(row + 2), two(row));
+    _mm512_inserti64x4::<1>(_mm512_castsi256_si512(four(0)), four(4))
 }
 
 /// Groups of eight outputs whose products are formed together.
@@ -574,11 +597,12 @@ unsafe fn product(
                 let rows = (left.add(8 * group * left_stride), left_stride);
                 transpose(rows, inner, factors.add(group * MAX_ROWS), Some(rename));
             }
-            let given = core::hint::black_box(factors.cast_const());
+            written(factors);
             match size {
-                GROUPS => bytes_by_bytes::<GROUPS>(given, right, inner, sources, columns),
-                _ => bytes_by_bytes::<1>(given, right, inner, sources, columns),
+                GROUPS => bytes_by_bytes::<GROUPS>(factors, right, inner, sources, columns),
+                _ => bytes_by_bytes::<1>(factors, right, inner, sources, columns),
             }
+            written(columns);
             for group in 0..size {
                 let columns = columns.add(group * MAX_ROWS);
                 made.of_columns(columns, sources, into);
@@ -609,12 +633,13 @@ unsafe fn bytes_by_bytes<const G: usize>(
         for block in (0..sources).step_by(32) {
             let mask = _bzhi_u32(u32::MAX, (sources - block).min(32) as u32);
             let row = |index: usize| {
-                let row = right.add(index * stride + block);
+                let row = right.wrapping_add(index.wrapping_mul(stride).wrapping_add(block));
                 let row = _mm512_maskz_loadu_epi8(mask.into(), row.cast());
                 _mm512_gf2p8affine_epi64_epi8::<0>(row, rename)
             };
             let factor = |index: usize, group: usize| {
-                _mm512_set1_epi64(factors.add(group * MAX_ROWS + index).read().cast_signed())
+                let factor = factors.wrapping_add(group * MAX_ROWS).wrapping_add(index);
+                _mm512_set1_epi64(factor.read().cast_signed())
             };
             let mut sums = [[_mm512_setzero_si512(); G]; 4];
             for index in (0..inner & !1).step_by(2) {
@@ -646,25 +671,6 @@ unsafe fn bytes_by_bytes<const G: usize>(
                 }
             }
         }
-    }
-}
-
-/// Eight words, `stride` bytes apart. Built from halves: given a list of words, the compiler inserts them by masks, which
-/// takes six times as long as the products.
-#[inline]
-#[target_feature(enable = "avx512f")]
-unsafe fn eight_words(from: *const u8, stride: usize) -> __m512i {
-    // SAFETY: eight bytes can be read at each of eight multiples of the stride.
-    unsafe {
-        let two = |row: usize| {
-            let low = _mm_load_sd(from.add(row * stride).cast());
-            _mm_loadh_pd(low, from.add((row + 1) * stride).cast())
-        };
-        let four = |row| _mm256_set_m128d(two(row + 2), two(row));
-        _mm512_castpd_si512(_mm512_insertf64x4::<1>(
-            _mm512_castpd256_pd512(four(0)),
-            four(4),
-        ))
     }
 }
 
