@@ -35,11 +35,15 @@ const AES: u16 = 0x11b;
 
 /// The bit matrix that renames an element: from this field to that of [`AES`].
 #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
-pub(crate) static TO_AES: u64 = bit_matrix(aes_powers());
+pub(crate) const TO_AES: u64 = bit_matrix(aes_powers());
 
 /// The way back from [`TO_AES`].
 #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
-pub(crate) static FROM_AES: u64 = bit_matrix(columns_from_aes());
+pub(crate) const FROM_AES: u64 = bit_matrix(columns_from_aes());
+
+/// The bit matrix that changes nothing.
+#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
+pub(crate) const IDENTITY: u64 = bit_matrix(UNITS);
 
 /// As [`AFFINE_BYTES`], for coefficients in the field of [`AES`].
 #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]

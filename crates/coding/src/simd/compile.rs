@@ -87,14 +87,33 @@ macro_rules! compile {
             ) -> Option<Option<u8>> {
                 // SAFETY: passed on to the caller.
                 unsafe {
-                    Some(
-                        match len / <$lanes>::BYTES * usize::from(len % <$lanes>::BYTES == 0) {
-                            1 => span::insert::<$lanes, 1>(vector, pivots, rows),
-                            2 => span::insert::<$lanes, 2>(vector, pivots, rows),
-                            4 => span::insert::<$lanes, 4>(vector, pivots, rows),
-                            _ => return None,
-                        },
-                    )
+                    Some(match registers(len) {
+                        1 => span::insert::<$lanes, 1>(vector, pivots, rows, insert_stored),
+                        2 => span::insert::<$lanes, 2>(vector, pivots, rows, insert_stored),
+                        4 => span::insert::<$lanes, 4>(vector, pivots, rows, insert_stored),
+                        _ => return None,
+                    })
+                }
+            }
+
+            /// Registers of a row, if it fills them.
+            #[inline(always)]
+            const fn registers(len: usize) -> usize {
+                len / <$lanes>::BYTES * (len % <$lanes>::BYTES == 0) as usize
+            }
+
+            // A function of its own: there the compiler cannot join it with the insertion whose pivot was guessed.
+            #[cold]
+            #[inline(never)]
+            #[target_feature(enable = $features)]
+            unsafe fn insert_stored(rows: *mut u8, len: usize, count: usize, pivot: usize) {
+                // SAFETY: passed on to the caller.
+                unsafe {
+                    match registers(len) {
+                        1 => span::finish_stored::<$lanes, 1>(rows, count, pivot),
+                        2 => span::finish_stored::<$lanes, 2>(rows, count, pivot),
+                        _ => span::finish_stored::<$lanes, 4>(rows, count, pivot),
+                    }
                 }
             }
 
@@ -106,15 +125,14 @@ macro_rules! compile {
                 len: usize,
             ) -> Option<Option<u8>> {
                 // SAFETY: passed on to the caller.
-                let first = unsafe {
-                    match len / <$lanes>::BYTES * usize::from(len % <$lanes>::BYTES == 0) {
-                        1 => span::residue::<$lanes, 1>(vector, pivots, rows).map(|r| r.1),
-                        2 => span::residue::<$lanes, 2>(vector, pivots, rows).map(|r| r.1),
-                        4 => span::residue::<$lanes, 4>(vector, pivots, rows).map(|r| r.1),
+                unsafe {
+                    Some(match registers(len) {
+                        1 => span::probe::<$lanes, 1>(vector, pivots, rows),
+                        2 => span::probe::<$lanes, 2>(vector, pivots, rows),
+                        4 => span::probe::<$lanes, 4>(vector, pivots, rows),
                         _ => return None,
-                    }
-                };
-                Some(first.map(|(pivot, _)| pivot))
+                    })
+                }
             }
 
             #[target_feature(enable = $features)]

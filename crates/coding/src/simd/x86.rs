@@ -6,7 +6,7 @@ use core::sync::atomic::{AtomicU8, Ordering};
 
 use super::compile::compile;
 use super::lanes::{Aligned, Lanes, prepare_by_table};
-use crate::field::{AFFINE, AFFINE_BYTES, AFFINE_BYTES_AES, NIBBLES, TO_AES};
+use crate::field::{AFFINE, AFFINE_BYTES, AFFINE_BYTES_AES, FROM_AES, IDENTITY, NIBBLES, TO_AES};
 use crate::rows::MAX_ROWS;
 
 /// Set in the result of [`supported`] once the processor was queried.
@@ -120,7 +120,7 @@ unsafe fn xcr0() -> u32 {
 /// Two shuffles look up the products of the low and the high half of each byte.
 macro_rules! shuffle_lanes {
     ($name:ident, $vector:ty, $bytes:literal, $load:ident, $store:ident, $set1:ident, $zero:ident,
-     $and:ident, $xor:ident, $shift:ident, $shuffle:ident, $table:expr) => {
+     $and:ident, $xor:ident, $shift:ident, $shuffle:ident, $equal:ident, $bits:ident, $table:expr) => {
         pub(super) struct $name;
 
         impl Lanes for $name {
@@ -174,6 +174,13 @@ macro_rules! shuffle_lanes {
                 }
             }
             #[inline(always)]
+            unsafe fn nonzero(vector: $vector) -> u64 {
+                // SAFETY: see `zero`.
+                let zeros = unsafe { $bits($equal(vector, $zero())) };
+                // The mask has a bit for each byte, and the rest is zero.
+                u64::from(!zeros.cast_unsigned()) & (u64::MAX >> (64 - $bytes))
+            }
+            #[inline(always)]
             unsafe fn mul(x: Self::Source, f: Self::Factor) -> $vector {
                 // SAFETY: see `zero`.
                 unsafe { $xor($shuffle(f.0, x.0), $shuffle(f.1, x.1)) }
@@ -194,6 +201,8 @@ shuffle_lanes!(
     _mm_xor_si128,
     _mm_srli_epi64,
     _mm_shuffle_epi8,
+    _mm_cmpeq_epi8,
+    _mm_movemask_epi8,
     |half| _mm_load_si128(half)
 );
 shuffle_lanes!(
@@ -208,6 +217,8 @@ shuffle_lanes!(
     _mm256_xor_si256,
     _mm256_srli_epi64,
     _mm256_shuffle_epi8,
+    _mm256_cmpeq_epi8,
+    _mm256_movemask_epi8,
     |half| _mm256_broadcastsi128_si256(_mm_load_si128(half))
 );
 compile!(ssse3, Ssse3, "ssse3");
@@ -284,6 +295,11 @@ impl Lanes for Avx512 {
         unsafe { _mm512_xor_si512(_mm512_shuffle_epi8(f.0, x.0), _mm512_shuffle_epi8(f.1, x.1)) }
     }
     #[inline(always)]
+    unsafe fn nonzero(vector: __m512i) -> u64 {
+        // SAFETY: see `zero`.
+        unsafe { Gfni512::nonzero(vector) }
+    }
+    #[inline(always)]
     unsafe fn mul_add(sum: __m512i, x: Self::Source, f: Self::Factor) -> __m512i {
         // SAFETY: see `zero`. 0x96 is the truth table of a three-way exclusive or.
         unsafe {
@@ -339,6 +355,11 @@ impl Lanes for Gfni256 {
     unsafe fn factor(prepared: *const u64) -> __m256i {
         // SAFETY: the pointer is valid.
         unsafe { _mm256_set1_epi64x(prepared.read().cast_signed()) }
+    }
+    #[inline(always)]
+    unsafe fn nonzero(vector: __m256i) -> u64 {
+        // SAFETY: see `zero`.
+        unsafe { Avx2::nonzero(vector) }
     }
     #[inline(always)]
     unsafe fn mul(x: __m256i, f: __m256i) -> __m256i {
@@ -441,6 +462,34 @@ impl Lanes for Gfni512 {
                 }
                 _ => prepare_by_table::<Self>((coefficients, stride), sources, outputs, into),
             }
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn nonzero(vector: __m512i) -> u64 {
+        // SAFETY: see `zero`.
+        unsafe { _mm512_test_epi8_mask(vector, vector) }
+    }
+
+    /// In registers, and in the field of AES, for whose inverses there is an instruction.
+    #[inline(always)]
+    unsafe fn monic<const W: usize>(row: [__m512i; W], pivot: usize) -> [__m512i; W] {
+        // SAFETY: see `zero`.
+        unsafe {
+            let matrix = |word: u64| _mm512_set1_epi64(word.cast_signed());
+            let (to, from) = (matrix(TO_AES), matrix(FROM_AES));
+            // Pivots lie in the first half of a row.
+            let part = if W > 2 && pivot >= 64 { row[1] } else { row[0] };
+            let entry = _mm512_permutexvar_epi8(_mm512_set1_epi8(pivot as i8), part);
+            let entry = _mm512_gf2p8affine_epi64_epi8::<0>(entry, to);
+            let inverse = _mm512_gf2p8affineinv_epi64_epi8::<0>(entry, matrix(IDENTITY));
+            let mut row = row;
+            for part in &mut row {
+                *part = _mm512_gf2p8affine_epi64_epi8::<0>(*part, to);
+                *part = _mm512_gf2p8mul_epi8(*part, inverse);
+                *part = _mm512_gf2p8affine_epi64_epi8::<0>(*part, from);
+            }
+            row
         }
     }
 
