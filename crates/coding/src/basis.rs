@@ -53,6 +53,7 @@ pub struct Basis<const K: usize> {
 
 impl<const K: usize> Basis<K> {
     /// An empty basis for a batch of `packets` packets, 1 to `K`.
+    #[inline]
     pub fn new(packets: usize) -> Result<Self, ShapeError> {
         const { assert!(K >= 1 && K <= MAX_BATCH, "a batch has 1 to 255 packets") };
         if packets == 0 || packets > K {
@@ -78,6 +79,7 @@ impl<const K: usize> Basis<K> {
 
     /// The same basis, computed by the given kernel.
     #[must_use]
+    #[inline]
     pub fn with_kernel(self, kernel: Kernel) -> Self {
         Self { kernel, ..self }
     }
@@ -125,10 +127,8 @@ impl<const K: usize> Basis<K> {
             return false;
         }
         let pivots = self.pivots.get(..self.rank).unwrap_or_default();
-        match self
-            .kernel
-            .probe(coefficients, pivots, self.flat(self.rank + 1))
-        {
+        let rows = (self.flat(self.rank + 1), 2 * K);
+        match self.kernel.probe(coefficients, pivots, rows) {
             Some(pivot) => pivot.is_some(),
             None => self
                 .reduced(coefficients)
@@ -138,6 +138,7 @@ impl<const K: usize> Basis<K> {
 
     /// Inserts a vector of [`packets`](Self::packets) coefficients. The caller that stores
     /// payloads puts that of the n-th innovative vector at index n.
+    #[inline]
     pub fn insert(&mut self, coefficients: &[u8]) -> Insertion {
         if coefficients.len() != self.packets {
             return Insertion::Malformed;
@@ -151,7 +152,7 @@ impl<const K: usize> Basis<K> {
         ) else {
             return Insertion::NotInnovative;
         };
-        let rows = rows.as_flattened_mut().as_flattened_mut();
+        let rows = (rows.as_flattened_mut().as_flattened_mut(), 2 * K);
         let pivot = match self.kernel.insert(coefficients, pivots, rows) {
             Some(pivot) => pivot,
             None => self.insert_by_steps(coefficients),

@@ -142,7 +142,7 @@ impl Kernel {
         self,
         vector: &[u8],
         pivots: &[u8],
-        rows: &mut [u8],
+        rows: (&mut [u8], usize),
     ) -> Option<Option<u8>> {
         match self.0 {
             None => None,
@@ -152,7 +152,12 @@ impl Kernel {
 
     /// The answer that [`insert`](Self::insert) would give.
     #[inline]
-    pub(crate) fn probe(self, vector: &[u8], pivots: &[u8], rows: &[u8]) -> Option<Option<u8>> {
+    pub(crate) fn probe(
+        self,
+        vector: &[u8],
+        pivots: &[u8],
+        rows: (&[u8], usize),
+    ) -> Option<Option<u8>> {
         match self.0 {
             None => None,
             Some(path) => simd::probe(path, vector, pivots, rows),

@@ -165,31 +165,39 @@ pub(crate) fn reduce(path: Path, factors: &[u8], rows: &[u8], to: &mut [u8]) {
 /// Inserts a vector into a basis in one go, if its rows have a length that registers fit well;
 /// otherwise gives `None` and does nothing.
 ///
-/// `rows` holds a row for each of `pivots`, at least twice as long as `vector`, and one more, to
+/// `rows` holds a row of the given length for each of `pivots`, at least twice as long as `vector`, and one more, to
 /// which the vector is added before it is reduced. The answer is the new pivot, if the vector is
 /// innovative; only then do the rows change.
 pub(crate) fn insert(
     path: Path,
     vector: &[u8],
     pivots: &[u8],
-    rows: &mut [u8],
+    (rows, len): (&mut [u8], usize),
 ) -> Option<Option<u8>> {
-    let len = basis_row(vector, pivots, rows)?;
+    if !fits(vector, pivots, rows, len) {
+        return None;
+    }
     let rows = rows.as_mut_ptr();
     dispatch!(path, insert(vector, pivots, rows, len))
 }
 
 /// The answer that [`insert`] would give.
-pub(crate) fn probe(path: Path, vector: &[u8], pivots: &[u8], rows: &[u8]) -> Option<Option<u8>> {
-    let len = basis_row(vector, pivots, rows)?;
+pub(crate) fn probe(
+    path: Path,
+    vector: &[u8],
+    pivots: &[u8],
+    (rows, len): (&[u8], usize),
+) -> Option<Option<u8>> {
+    if !fits(vector, pivots, rows, len) {
+        return None;
+    }
     let rows = rows.as_ptr();
     dispatch!(path, probe(vector, pivots, rows, len))
 }
 
-/// The length of a basis row, after a check that a vector fits it.
-fn basis_row(vector: &[u8], pivots: &[u8], rows: &[u8]) -> Option<usize> {
-    let len = rows.len() / (pivots.len() + 1);
-    (vector.len() <= len / 2).then_some(len)
+/// Whether a vector fits the rows of a basis, of which there is one more than pivots.
+fn fits(vector: &[u8], pivots: &[u8], rows: &[u8], len: usize) -> bool {
+    vector.len() <= len / 2 && len.saturating_mul(pivots.len() + 1) <= rows.len()
 }
 
 /// The vector form of [`crate::portable::scale`].
