@@ -168,6 +168,7 @@ pub(crate) fn reduce(path: Path, factors: &[u8], rows: &[u8], to: &mut [u8]) {
 /// `rows` holds a row of the given length for each of `pivots`, at least twice as long as `vector`, and one more, to
 /// which the vector is added before it is reduced. The answer is the new pivot, if the vector is
 /// innovative; only then do the rows change.
+#[inline]
 pub(crate) fn insert(
     path: Path,
     vector: &[u8],
@@ -182,6 +183,7 @@ pub(crate) fn insert(
 }
 
 /// The answer that [`insert`] would give.
+#[inline]
 pub(crate) fn probe(
     path: Path,
     vector: &[u8],

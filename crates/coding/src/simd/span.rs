@@ -135,13 +135,16 @@ unsafe fn reduced<V: Lanes, const W: usize>(
         // The factors come from the vector as it arrived, not from the running sum: in reduced form no row has an
         // entry at another row's pivot. So the products do not wait for each other.
         // Each index is checked here: the largest pivot, looked for beforehand, took a seventh of an insertion.
-        let factor = |pivot: u8| V::factor_of(vector.get(usize::from(pivot)).map_or(0, |&c| c));
+        let entry = |pivot: u8| vector.get(usize::from(pivot)).map_or(0, |&c| c);
         // Two sums, since each addition waits for the one before.
         let mut others = [V::zero(); W];
         let mut row = rows;
         let (fours, rest) = pivots.as_chunks::<4>();
         for &[p, q, r, s] in fours {
-            let (f, g, h, i) = (factor(p), factor(q), factor(r), factor(s));
+            // All entries before the first factor: with a check between them, a factor is loaded in two steps.
+            let (f, g, h, i) = (entry(p), entry(q), entry(r), entry(s));
+            let (f, g) = (V::factor_of(f), V::factor_of(g));
+            let (h, i) = (V::factor_of(h), V::factor_of(i));
             let load = |index: usize, at: usize| V::source(V::load(row.add(index * len + at * V::BYTES)));
             for at in 0..W {
                 sums[at] = V::mul_add_pair(sums[at], (load(0, at), f), (load(1, at), g));
@@ -150,7 +153,7 @@ unsafe fn reduced<V: Lanes, const W: usize>(
             row = row.add(4 * len);
         }
         for &pivot in rest {
-            let f = factor(pivot);
+            let f = V::factor_of(entry(pivot));
             for at in 0..W {
                 let x = V::source(V::load(row.add(at * V::BYTES)));
                 others[at] = V::mul_add(others[at], x, f);
