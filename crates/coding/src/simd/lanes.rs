@@ -17,8 +17,10 @@ pub(super) trait Lanes: Sized {
     const BYTES: usize;
     /// Outputs in a group: [`WIDTH`](Self::WIDTH) accumulators for each must fit the register file.
     const OUTPUTS: usize;
-    /// Registers in a column of many outputs: 2 or 3.
+    /// Registers in a column of many outputs: 2 or 4.
     const WIDTH: usize = 2;
+    /// Coefficients need no preparation: [`Prepared`](Self::Prepared) is the byte itself.
+    const PLAIN: bool = false;
     /// Loads and stores of part of a register are cheap.
     const MASKED: bool;
     /// [`mul_add_pair`](Self::mul_add_pair) adds the products of two sources with one instruction.

@@ -112,7 +112,7 @@ pub(super) unsafe fn columns<V: Lanes>(
         let width = V::WIDTH * V::BYTES;
         while job.len - at >= width {
             match V::WIDTH {
-                3 => column!(3, true, width),
+                4 => column!(4, true, width),
                 _ => column!(2, true, width),
             }
             at += width;
@@ -122,8 +122,11 @@ pub(super) unsafe fn columns<V: Lanes>(
             match rest.div_ceil(V::BYTES) {
                 0 => {}
                 1 => column!(1, false, rest),
-                3 if V::WIDTH == 3 => column!(3, false, rest),
-                _ => column!(2, false, rest),
+                2 => column!(2, false, rest),
+                // Wider columns only.
+                3 if V::WIDTH == 4 => column!(3, false, rest),
+                4 if V::WIDTH == 4 => column!(4, false, rest),
+                _ => {}
             }
             return;
         }
@@ -203,12 +206,43 @@ fn group_size<V: Lanes>(left: usize) -> usize {
     }
 }
 
+/// Where the coefficients of a group of outputs are.
+#[derive(Clone, Copy)]
+struct Factors<T> {
+    start: *const T,
+    /// From one output's to the next one's of the same source.
+    by_output: usize,
+    /// From one source's to the next one's.
+    by_source: usize,
+}
+
+impl<T> Factors<T> {
+    /// The coefficient of an output and the first source.
+    #[inline(always)]
+    fn of(self, output: usize) -> *const T {
+        self.start
+            .wrapping_add(output.wrapping_mul(self.by_output))
+    }
+
+    /// After so many sources.
+    #[inline(always)]
+    fn after(self, sources: usize) -> Self {
+        let start = self
+            .start
+            .wrapping_add(sources.wrapping_mul(self.by_source));
+        Self { start, ..self }
+    }
+}
+
 #[inline(always)]
 unsafe fn prepare_block<V: Lanes>(
     job: &Job<'_>,
     outputs: Range<usize>,
     prepared: *mut V::Prepared,
 ) {
+    if V::PLAIN {
+        return;
+    }
     let sources = job.from.len();
     let mut output = outputs.start;
     let mut into = prepared;
@@ -236,21 +270,35 @@ unsafe fn groups<V: Lanes, const W: usize, const FULL: bool>(
     column: Column,
     prepared: *const V::Prepared,
 ) {
-    let mut to = &job.to[outputs];
+    let mut output = outputs.start;
     let mut prepared = prepared;
-    while !to.is_empty() {
-        let size = group_size::<V>(to.len());
+    while output < outputs.end {
+        let size = group_size::<V>(outputs.end - output);
+        let to = &job.to[output..];
+        let factors = if V::PLAIN {
+            Factors {
+                start: job.coefficients.row(output).as_ptr().cast(),
+                by_output: job.coefficients.stride(),
+                by_source: 1,
+            }
+        } else {
+            Factors {
+                start: prepared,
+                by_output: 1,
+                by_source: size,
+            }
+        };
         // SAFETY: as for the job.
         unsafe {
             match size {
-                8 => tile::<V, 8, W, FULL>(from, prepared, to, column, job.add),
-                4 => tile::<V, 4, W, FULL>(from, prepared, to, column, job.add),
-                2 => tile::<V, 2, W, FULL>(from, prepared, to, column, job.add),
-                _ => tile::<V, 1, W, FULL>(from, prepared, to, column, job.add),
+                8 => tile::<V, 8, W, FULL>(from, factors, to, column, job.add),
+                4 => tile::<V, 4, W, FULL>(from, factors, to, column, job.add),
+                2 => tile::<V, 2, W, FULL>(from, factors, to, column, job.add),
+                _ => tile::<V, 1, W, FULL>(from, factors, to, column, job.add),
             }
-            prepared = prepared.add(from.len().next_multiple_of(8) * size);
         }
-        to = &to[size..];
+        prepared = prepared.wrapping_add(from.len().next_multiple_of(8) * size);
+        output += size;
     }
 }
 
@@ -259,12 +307,12 @@ unsafe fn groups<V: Lanes, const W: usize, const FULL: bool>(
 #[inline(always)]
 unsafe fn tile<V: Lanes, const O: usize, const W: usize, const FULL: bool>(
     from: &[*const u8],
-    prepared: *const V::Prepared,
+    factors: Factors<V::Prepared>,
     to: &[*mut u8],
     column: Column,
     add: bool,
 ) {
-    // SAFETY: as for the job; `prepared` holds `O` coefficients for each source.
+    // SAFETY: as for the job; there are `O` coefficients for each source.
     unsafe {
         let mut sums = [[V::zero(); W]; O];
         let (pairs, last) = from.as_chunks::<2>();
@@ -273,28 +321,29 @@ unsafe fn tile<V: Lanes, const O: usize, const W: usize, const FULL: bool>(
         } else {
             (&[][..], from)
         };
-        let mut factors = prepared;
+        let mut factors = factors;
         for &[x, y] in pairs {
             let x = load::<V, W, FULL>(x.add(column.load), column.width);
             let y = load::<V, W, FULL>(y.add(column.load), column.width);
+            let second = factors.after(1);
             for (output, sums) in sums.iter_mut().enumerate() {
-                let f = V::factor(factors.add(output));
-                let g = V::factor(factors.add(O + output));
+                let f = V::factor(factors.of(output));
+                let g = V::factor(second.of(output));
                 for (index, sum) in sums.iter_mut().enumerate() {
                     *sum = V::mul_add_pair(*sum, (x[index], f), (y[index], g));
                 }
             }
-            factors = factors.add(2 * O);
+            factors = factors.after(2);
         }
         for &x in last {
             let x = load::<V, W, FULL>(x.add(column.load), column.width);
             for (output, sums) in sums.iter_mut().enumerate() {
-                let f = V::factor(factors.add(output));
+                let f = V::factor(factors.of(output));
                 for (sum, &x) in sums.iter_mut().zip(&x) {
                     *sum = V::mul_add(*sum, x, f);
                 }
             }
-            factors = factors.add(O);
+            factors = factors.after(1);
         }
         for (sums, to) in sums.into_iter().zip(to) {
             emit::<V, W>(sums, to.add(column.store), column, add);
