@@ -79,6 +79,7 @@ pub(crate) fn combine(
     if len == 0 {
         return;
     }
+    let path = path.for_rows(len);
     let mut sources = Pointers::new();
     let from = sources.fill_from(from);
     if to.count() == 1 {

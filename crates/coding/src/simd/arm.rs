@@ -21,6 +21,11 @@ impl Path {
         }
     }
 
+    /// The path for rows of that length.
+    pub(crate) fn for_rows(self, _len: usize) -> Self {
+        self
+    }
+
     /// Whether its lanes have [products](Lanes::PRODUCTS).
     pub(crate) const fn has_products(self) -> bool {
         false

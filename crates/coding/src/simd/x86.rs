@@ -41,6 +41,15 @@ impl Path {
         }
     }
 
+    /// The path for rows of that length: half a wide register would be empty, and its tables take more instructions.
+    pub(crate) fn for_rows(self, len: usize) -> Self {
+        if matches!(self, Self::Avx512) && len <= Avx2::BYTES {
+            Self::Avx2
+        } else {
+            self
+        }
+    }
+
     /// Whether its lanes have [products](Lanes::PRODUCTS).
     pub(crate) const fn has_products(self) -> bool {
         matches!(self, Self::Gfni512)
@@ -295,6 +304,16 @@ impl Lanes for Avx512 {
     unsafe fn mul(x: Self::Source, f: Self::Factor) -> __m512i {
         // SAFETY: see `zero`.
         unsafe { _mm512_xor_si512(_mm512_shuffle_epi8(f.0, x.0), _mm512_shuffle_epi8(f.1, x.1)) }
+    }
+    /// For a product or two: fewer loads, though with shuffles.
+    #[inline(always)]
+    unsafe fn factor_of(coefficient: u8) -> Self::Factor {
+        // SAFETY: each entry of the table is two halves of 16 bytes.
+        unsafe {
+            let halves = NIBBLES.0[usize::from(coefficient)].as_ptr().cast::<__m128i>();
+            let spread = |half| _mm512_broadcast_i32x4(_mm_load_si128(half));
+            (spread(halves), spread(halves.add(1)))
+        }
     }
     #[inline(always)]
     unsafe fn nonzero(vector: __m512i) -> u64 {
