@@ -62,26 +62,27 @@ impl<const K: usize> Basis<K> {
                 most: K,
             });
         }
-        let mut rows = [[[0; K]; 2]; K];
-        for (index, [_, weights]) in rows.iter_mut().enumerate() {
-            if let Some(own) = weights.get_mut(index) {
-                *own = 1;
-            }
-        }
-        Ok(Self {
-            rows,
+        let mut basis = Self {
+            rows: [[[0; K]; 2]; K],
             pivots: [0; K],
             rank: 0,
             packets,
             kernel: Kernel::best(),
-        })
+        };
+        for (index, [_, weights]) in basis.rows.iter_mut().enumerate() {
+            if let Some(own) = weights.get_mut(index) {
+                *own = 1;
+            }
+        }
+        Ok(basis)
     }
 
     /// The same basis, computed by the given kernel.
     #[must_use]
     #[inline]
-    pub fn with_kernel(self, kernel: Kernel) -> Self {
-        Self { kernel, ..self }
+    pub fn with_kernel(mut self, kernel: Kernel) -> Self {
+        self.kernel = kernel;
+        self
     }
 
     /// The kernel in use.
@@ -240,10 +241,6 @@ impl<const K: usize> Basis<K> {
         }
         // The rows are unit vectors, so a factor is the entry at its row's pivot.
         let pivots = self.pivots.get(..self.packets).unwrap_or_default();
-        if INDICES.starts_with(pivots) {
-            vectors.copy_from_slice(factors.entries());
-            return Ok(());
-        }
         for (index, vector) in vectors.chunks_mut(self.packets).enumerate() {
             for (&factor, &pivot) in factors.row(index).iter().zip(pivots) {
                 if let Some(entry) = vector.get_mut(usize::from(pivot)) {
@@ -252,6 +249,12 @@ impl<const K: usize> Basis<K> {
             }
         }
         Ok(())
+    }
+
+    /// Whether the rows are the unit vectors in order: then vectors of the span are their own factors.
+    pub(crate) fn is_ordered(&self) -> bool {
+        let pivots = self.pivots.get(..self.packets).unwrap_or_default();
+        self.is_full() && INDICES.starts_with(pivots)
     }
 
     /// The weights of the rows in use over the packets stored, a row for each.

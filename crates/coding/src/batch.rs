@@ -153,23 +153,27 @@ impl<const K: usize, B: AsRef<[u8]> + AsMut<[u8]>> Batch<K, B> {
         RowsMut::new(shape, payloads)?;
         let from = self.stored()?;
         let (packets, rank) = (self.basis.packets(), self.rank());
-        let mut factors = [[0; K]; RECODED_AT_ONCE];
+        let ordered = self.basis.is_ordered();
         let vectors = coefficients.chunks_mut(packets * RECODED_AT_ONCE);
         for (chunk, vectors) in vectors.enumerate() {
             let count = vectors.len() / packets;
-            let factors = factors
-                .as_flattened_mut()
-                .get_mut(..count * rank)
-                .unwrap_or_default();
-            draw::non_zero_rows(factors, rank, &mut random);
-            let factors = Matrix::dense(factors, count, rank)?;
-            self.basis.vectors(factors, vectors)?;
             let start = chunk * RECODED_AT_ONCE * shape.stride();
             let Some(shape) = shape.first(count) else {
                 break;
             };
             let to = RowsMut::new(shape, payloads.get_mut(start..).unwrap_or_default())?;
-            self.combine(factors, from, to)?;
+            if ordered {
+                draw::non_zero_rows(vectors, rank, &mut random);
+                self.combine(Matrix::dense(vectors, count, rank)?, from, to)?;
+            } else {
+                let mut factors = [[0; K]; RECODED_AT_ONCE];
+                let factors = factors.as_flattened_mut();
+                let factors = factors.get_mut(..count * rank).unwrap_or_default();
+                draw::non_zero_rows(factors, rank, &mut random);
+                let factors = Matrix::dense(factors, count, rank)?;
+                self.basis.vectors(factors, vectors)?;
+                self.combine(factors, from, to)?;
+            }
         }
         Ok(())
     }

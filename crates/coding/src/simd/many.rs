@@ -312,6 +312,16 @@ unsafe fn tile<V: Lanes, const O: usize, const W: usize, const FULL: bool>(
     column: Column,
     add: bool,
 ) {
+    // Distances that the compiler knows become part of the instructions.
+    let mut factors = if V::PLAIN {
+        factors
+    } else {
+        Factors {
+            by_output: 1,
+            by_source: O,
+            ..factors
+        }
+    };
     // SAFETY: as for the job; there are `O` coefficients for each source.
     unsafe {
         let mut sums = [[V::zero(); W]; O];
@@ -321,7 +331,6 @@ unsafe fn tile<V: Lanes, const O: usize, const W: usize, const FULL: bool>(
         } else {
             (&[][..], from)
         };
-        let mut factors = factors;
         for &[x, y] in pairs {
             let x = load::<V, W, FULL>(x.add(column.load), column.width);
             let y = load::<V, W, FULL>(y.add(column.load), column.width);
