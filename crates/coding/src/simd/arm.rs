@@ -43,7 +43,6 @@ pub(super) struct Neon;
 impl Lanes for Neon {
     const BYTES: usize = 16;
     const OUTPUTS: usize = 4;
-    const PLAIN: bool = true;
     const MASKED: bool = false;
     const PAIRED: bool = false;
     type Vector = uint8x16_t;

@@ -206,34 +206,6 @@ fn group_size<V: Lanes>(left: usize) -> usize {
     }
 }
 
-/// Where the coefficients of a group of outputs are.
-#[derive(Clone, Copy)]
-struct Factors<T> {
-    start: *const T,
-    /// From one output's to the next one's of the same source.
-    by_output: usize,
-    /// From one source's to the next one's.
-    by_source: usize,
-}
-
-impl<T> Factors<T> {
-    /// The coefficient of an output and the first source.
-    #[inline(always)]
-    fn of(self, output: usize) -> *const T {
-        self.start
-            .wrapping_add(output.wrapping_mul(self.by_output))
-    }
-
-    /// After so many sources.
-    #[inline(always)]
-    fn after(self, sources: usize) -> Self {
-        let start = self
-            .start
-            .wrapping_add(sources.wrapping_mul(self.by_source));
-        Self { start, ..self }
-    }
-}
-
 #[inline(always)]
 unsafe fn prepare_block<V: Lanes>(
     job: &Job<'_>,
@@ -270,35 +242,25 @@ unsafe fn groups<V: Lanes, const W: usize, const FULL: bool>(
     column: Column,
     prepared: *const V::Prepared,
 ) {
-    let mut output = outputs.start;
+    if V::PLAIN {
+        // SAFETY: passed on to the caller.
+        return unsafe { plain_groups::<V, W, FULL>(job, from, outputs, column) };
+    }
+    let mut to = &job.to[outputs];
     let mut prepared = prepared;
-    while output < outputs.end {
-        let size = group_size::<V>(outputs.end - output);
-        let to = &job.to[output..];
-        let factors = if V::PLAIN {
-            Factors {
-                start: job.coefficients.row(output).as_ptr().cast(),
-                by_output: job.coefficients.stride(),
-                by_source: 1,
-            }
-        } else {
-            Factors {
-                start: prepared,
-                by_output: 1,
-                by_source: size,
-            }
-        };
+    while !to.is_empty() {
+        let size = group_size::<V>(to.len());
         // SAFETY: as for the job.
         unsafe {
             match size {
-                8 => tile::<V, 8, W, FULL>(from, factors, to, column, job.add),
-                4 => tile::<V, 4, W, FULL>(from, factors, to, column, job.add),
-                2 => tile::<V, 2, W, FULL>(from, factors, to, column, job.add),
-                _ => tile::<V, 1, W, FULL>(from, factors, to, column, job.add),
+                8 => tile::<V, 8, W, FULL>(from, prepared, to, column, job.add),
+                4 => tile::<V, 4, W, FULL>(from, prepared, to, column, job.add),
+                2 => tile::<V, 2, W, FULL>(from, prepared, to, column, job.add),
+                _ => tile::<V, 1, W, FULL>(from, prepared, to, column, job.add),
             }
+            prepared = prepared.add(from.len().next_multiple_of(8) * size);
         }
-        prepared = prepared.wrapping_add(from.len().next_multiple_of(8) * size);
-        output += size;
+        to = &to[size..];
     }
 }
 
@@ -307,22 +269,12 @@ unsafe fn groups<V: Lanes, const W: usize, const FULL: bool>(
 #[inline(always)]
 unsafe fn tile<V: Lanes, const O: usize, const W: usize, const FULL: bool>(
     from: &[*const u8],
-    factors: Factors<V::Prepared>,
+    prepared: *const V::Prepared,
     to: &[*mut u8],
     column: Column,
     add: bool,
 ) {
-    // Distances that the compiler knows become part of the instructions.
-    let mut factors = if V::PLAIN {
-        factors
-    } else {
-        Factors {
-            by_output: 1,
-            by_source: O,
-            ..factors
-        }
-    };
-    // SAFETY: as for the job; there are `O` coefficients for each source.
+    // SAFETY: as for the job; `prepared` holds `O` coefficients for each source.
     unsafe {
         let mut sums = [[V::zero(); W]; O];
         let (pairs, last) = from.as_chunks::<2>();
@@ -331,28 +283,81 @@ unsafe fn tile<V: Lanes, const O: usize, const W: usize, const FULL: bool>(
         } else {
             (&[][..], from)
         };
+        let mut factors = prepared;
         for &[x, y] in pairs {
             let x = load::<V, W, FULL>(x.add(column.load), column.width);
             let y = load::<V, W, FULL>(y.add(column.load), column.width);
-            let second = factors.after(1);
             for (output, sums) in sums.iter_mut().enumerate() {
-                let f = V::factor(factors.of(output));
-                let g = V::factor(second.of(output));
+                let f = V::factor(factors.add(output));
+                let g = V::factor(factors.add(O + output));
                 for (index, sum) in sums.iter_mut().enumerate() {
                     *sum = V::mul_add_pair(*sum, (x[index], f), (y[index], g));
                 }
             }
-            factors = factors.after(2);
+            factors = factors.add(2 * O);
         }
         for &x in last {
             let x = load::<V, W, FULL>(x.add(column.load), column.width);
             for (output, sums) in sums.iter_mut().enumerate() {
-                let f = V::factor(factors.of(output));
+                let f = V::factor(factors.add(output));
                 for (sum, &x) in sums.iter_mut().zip(&x) {
                     *sum = V::mul_add(*sum, x, f);
                 }
             }
-            factors = factors.after(1);
+            factors = factors.add(O);
+        }
+        for (sums, to) in sums.into_iter().zip(to) {
+            emit::<V, W>(sums, to.add(column.store), column, add);
+        }
+    }
+}
+
+/// As [`groups`], with coefficients as they are in the matrix.
+#[inline(always)]
+unsafe fn plain_groups<V: Lanes, const W: usize, const FULL: bool>(
+    job: &Job<'_>,
+    from: &[*const u8],
+    outputs: Range<usize>,
+    column: Column,
+) {
+    let mut output = outputs.start;
+    while output < outputs.end {
+        let size = group_size::<V>(outputs.end - output);
+        let (factors, to) = (job.coefficients.row(output).as_ptr(), &job.to[output..]);
+        let factors = (factors, job.coefficients.stride());
+        // SAFETY: as for the job.
+        unsafe {
+            match size {
+                4.. => plain_tile::<V, 4, W, FULL>(from, factors, to, column, job.add),
+                2.. => plain_tile::<V, 2, W, FULL>(from, factors, to, column, job.add),
+                _ => plain_tile::<V, 1, W, FULL>(from, factors, to, column, job.add),
+            }
+        }
+        output += size;
+    }
+}
+
+/// As [`tile`]: the coefficient of source s and output o is read at `factors + o * stride + s`.
+#[inline(always)]
+unsafe fn plain_tile<V: Lanes, const O: usize, const W: usize, const FULL: bool>(
+    from: &[*const u8],
+    (factors, stride): (*const u8, usize),
+    to: &[*mut u8],
+    column: Column,
+    add: bool,
+) {
+    // SAFETY: as for the job; a plain coefficient is prepared as it is.
+    unsafe {
+        let mut sums = [[V::zero(); W]; O];
+        for (source, &x) in from.iter().enumerate() {
+            let x = load::<V, W, FULL>(x.add(column.load), column.width);
+            for (output, sums) in sums.iter_mut().enumerate() {
+                let factor = factors.wrapping_add(output.wrapping_mul(stride));
+                let f = V::factor(factor.wrapping_add(source).cast());
+                for (sum, &x) in sums.iter_mut().zip(&x) {
+                    *sum = V::mul_add(*sum, x, f);
+                }
+            }
         }
         for (sums, to) in sums.into_iter().zip(to) {
             emit::<V, W>(sums, to.add(column.store), column, add);

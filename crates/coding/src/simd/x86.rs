@@ -128,14 +128,14 @@ unsafe fn xcr0() -> u32 {
 
 /// Two shuffles look up the products of the low and the high half of each byte.
 macro_rules! shuffle_lanes {
-    ($name:ident, $vector:ty, $bytes:literal, $load:ident, $store:ident, $set1:ident, $zero:ident,
+    ($name:ident, $vector:ty, $bytes:literal, $plain:literal, $load:ident, $store:ident, $set1:ident, $zero:ident,
      $and:ident, $xor:ident, $shift:ident, $shuffle:ident, $equal:ident, $bits:ident, $table:expr) => {
         pub(super) struct $name;
 
         impl Lanes for $name {
             const BYTES: usize = $bytes;
             const OUTPUTS: usize = 4;
-            const PLAIN: bool = true;
+            const PLAIN: bool = $plain;
             const MASKED: bool = false;
             const PAIRED: bool = false;
             type Vector = $vector;
@@ -203,6 +203,7 @@ shuffle_lanes!(
     Ssse3,
     __m128i,
     16,
+    false,
     _mm_loadu_si128,
     _mm_storeu_si128,
     _mm_set1_epi8,
@@ -219,6 +220,7 @@ shuffle_lanes!(
     Avx2,
     __m256i,
     32,
+    true,
     _mm256_loadu_si256,
     _mm256_storeu_si256,
     _mm256_set1_epi8,
