@@ -77,11 +77,6 @@ impl<'a> Matrix<'a> {
         self.columns
     }
 
-    /// The entries, with other content between the rows.
-    pub(crate) fn entries(&self) -> &'a [u8] {
-        self.entries
-    }
-
     /// The rows, to be multiplied themselves.
     pub(crate) fn as_rows(&self) -> Result<Rows<'a>, ShapeError> {
         let shape = Shape::new(self.rows, self.columns)?.with_stride(self.stride)?;

@@ -23,13 +23,20 @@ macro_rules! compile {
                     while done < job.to.len() {
                         let outputs = many::prepare::<$lanes>(job, done, &mut prepared);
                         done = outputs.end;
-                        columns(job, outputs, &prepared);
+                        if <$lanes>::PRODUCTS {
+                            columns(job, outputs, &prepared);
+                        } else {
+                            many::columns::<$lanes>(job, outputs, &prepared);
+                        }
                     }
                 }
             }
 
             #[target_feature(enable = $features)]
             pub(crate) unsafe fn combine_product(job: &Job<'_>, left: Matrix<'_>) {
+                if !<$lanes>::PRODUCTS {
+                    return;
+                }
                 // SAFETY: passed on to the caller.
                 unsafe {
                     let mut prepared = MaybeUninit::uninit();
@@ -43,7 +50,7 @@ macro_rules! compile {
                 }
             }
 
-            // Compiled once for both.
+            // Compiled once where there are both.
             #[inline(never)]
             #[target_feature(enable = $features)]
             unsafe fn columns(
