@@ -187,6 +187,9 @@ impl<const K: usize> Basis<K> {
     /// of arrival. For callers that keep the payloads themselves; [`Batch`](crate::Batch) does both.
     pub fn solve(&self, stored: Rows<'_>, sources: RowsMut<'_>) -> Result<(), BatchError> {
         let inverse = self.inverse()?;
+        if self.is_ordered() {
+            return Ok(self.kernel.combine_matrix(inverse, stored, sources)?);
+        }
         // Row r of the inverse gives the source packet of its pivot.
         let mut order = [0; K];
         let order = order.get_mut(..self.packets).unwrap_or_default();
