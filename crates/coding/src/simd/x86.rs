@@ -361,12 +361,13 @@ pub(super) struct Gfni256;
 impl Lanes for Gfni256 {
     const BYTES: usize = 32;
     const OUTPUTS: usize = 4;
+    const PLAIN: bool = true;
     const MASKED: bool = false;
     const PAIRED: bool = false;
     type Vector = __m256i;
     type Source = __m256i;
     type Factor = __m256i;
-    type Prepared = u64;
+    type Prepared = u8;
 
     #[inline(always)]
     unsafe fn zero() -> __m256i {
@@ -393,13 +394,13 @@ impl Lanes for Gfni256 {
         vector
     }
     #[inline(always)]
-    unsafe fn prepared(coefficient: u8) -> u64 {
-        AFFINE[usize::from(coefficient)]
+    unsafe fn prepared(coefficient: u8) -> u8 {
+        coefficient
     }
     #[inline(always)]
-    unsafe fn factor(prepared: *const u64) -> __m256i {
+    unsafe fn factor(prepared: *const u8) -> __m256i {
         // SAFETY: the pointer is valid.
-        unsafe { _mm256_set1_epi64x(prepared.read().cast_signed()) }
+        unsafe { _mm256_set1_epi64x(AFFINE[usize::from(*prepared)].cast_signed()) }
     }
     #[inline(always)]
     unsafe fn nonzero(vector: __m256i) -> u64 {
