@@ -179,6 +179,7 @@ impl<const K: usize, B: AsRef<[u8]> + AsMut<[u8]>> Batch<K, B> {
     }
 
     /// Sums of the rows of the basis, as payloads.
+    #[inline]
     fn combine(
         &self,
         factors: Matrix<'_>,

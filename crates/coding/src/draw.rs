@@ -23,6 +23,7 @@ pub(crate) fn non_zero(factors: &mut [u8], random: &mut impl FnMut(&mut [u8])) {
 }
 
 /// As [`non_zero`] for vectors of `len` bytes, one after the other, mostly by one call.
+#[inline]
 pub(crate) fn non_zero_rows(factors: &mut [u8], len: usize, random: &mut impl FnMut(&mut [u8])) {
     random(factors);
     for row in factors.chunks_exact_mut(len.max(1)) {

@@ -29,25 +29,19 @@ pub(crate) static AFFINE_BYTES: [u64; 8] = affine_byte_matrices(UNITS);
 /// The elements 1, x, x^2, ..., x^7.
 const UNITS: [u8; 8] = [1, 2, 4, 8, 16, 32, 64, 128];
 
-/// The polynomial of AES, x^8 + x^4 + x^3 + x + 1, in which GFNI's byte instructions compute. All fields of 256 elements are
-/// one up to the names of their elements, so products can be formed there as well.
-const AES: u16 = 0x11b;
-
-/// The bit matrix that renames an element: from this field to that of [`AES`].
+/// The bit matrix that renames an element from this field to that of AES, and back. GFNI's byte instructions compute in the latter,
+/// modulo x^8 + x^4 + x^3 + x + 1. All fields of 256 elements are one up to the names of their elements, so products can be
+/// formed there as well. Here x becomes x + 1, since either polynomial at x + 1 is the other.
 #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
-pub(crate) const TO_AES: u64 = bit_matrix(aes_powers());
-
-/// The way back from [`TO_AES`].
-#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
-pub(crate) const FROM_AES: u64 = bit_matrix(columns_from_aes());
+pub(crate) const RENAME: u64 = bit_matrix(powers_of_x_plus_1());
 
 /// The bit matrix that changes nothing.
 #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
 pub(crate) const IDENTITY: u64 = bit_matrix(UNITS);
 
-/// As [`AFFINE_BYTES`], for coefficients in the field of [`AES`].
+/// As [`AFFINE_BYTES`], for coefficients in the field of AES: see [`RENAME`].
 #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
-pub(crate) static AFFINE_BYTES_AES: [u64; 8] = affine_byte_matrices(columns_from_aes());
+pub(crate) static AFFINE_BYTES_AES: [u64; 8] = affine_byte_matrices(powers_of_x_plus_1());
 
 /// `NIBBLES[c]` holds the products of c with 0..=15 and then with 0, 16, 32, ..., 240: the two
 /// look-up tables of the byte-shuffle kernels. A product is the sum of one entry of each.
@@ -196,51 +190,15 @@ const fn affine_byte_matrices(units: [u8; 8]) -> [u64; 8] {
     table
 }
 
-/// What 1, x, ..., x^7 are called in the field of [`AES`]: the powers of a root of [`POLYNOMIAL`] there.
-const fn aes_powers() -> [u8; 8] {
-    let mut root = 1;
-    loop {
-        let mut powers = [1; 8];
-        let mut exponent = 1;
-        while exponent < 8 {
-            powers[exponent] = mul_modulo(AES, powers[exponent - 1], root);
-            exponent += 1;
-        }
-        // The polynomial at the root, x^8 first.
-        let mut sum = mul_modulo(AES, powers[7], root);
-        let mut bit = 0;
-        while bit < 8 {
-            sum ^= powers[bit] * (POLYNOMIAL >> bit & 1) as u8;
-            bit += 1;
-        }
-        if sum == 0 {
-            return powers;
-        }
-        root += 1;
+/// What 1, x, ..., x^7 are called in the other of the two fields: the powers of x + 1, which have less than x^8.
+const fn powers_of_x_plus_1() -> [u8; 8] {
+    let mut powers = [1; 8];
+    let mut exponent = 1;
+    while exponent < 8 {
+        powers[exponent] = powers[exponent - 1] ^ (powers[exponent - 1] << 1);
+        exponent += 1;
     }
-}
-
-/// What the elements of one bit of the field of [`AES`] are called in this one.
-const fn columns_from_aes() -> [u8; 8] {
-    let powers = aes_powers();
-    let mut columns = [0; 8];
-    let mut element = 0;
-    while element < 256 {
-        let (mut image, mut bit) = (0, 0);
-        while bit < 8 {
-            image ^= powers[bit] * (element >> bit & 1) as u8;
-            bit += 1;
-        }
-        let mut column = 0;
-        while column < 8 {
-            if image == UNITS[column] {
-                columns[column] = element as u8;
-            }
-            column += 1;
-        }
-        element += 1;
-    }
-    columns
+    powers
 }
 
 const fn nibble_products() -> [[u8; 32]; 256] {
@@ -339,19 +297,16 @@ mod tests {
     #[test]
     fn kernel_tables_multiply() {
         for c in 0..=255u8 {
-            let matrix = AFFINE[usize::from(c)];
             let nibbles = &NIBBLES.0[usize::from(c)];
             for x in 0..=255u8 {
-                let affine = (0..8).fold(0, |byte, row| {
-                    let bits = (matrix >> (8 * (7 - row))) as u8 & x;
-                    byte | ((bits.count_ones() & 1) as u8) << row
-                });
-                assert_eq!(affine, mul(c, x));
+                assert_eq!(affine(AFFINE[usize::from(c)], x), mul(c, x));
                 let nibble = nibbles[usize::from(x & 15)] ^ nibbles[16 + usize::from(x >> 4)];
                 assert_eq!(nibble, mul(c, x));
             }
         }
     }
+
+    const AES: u16 = 0x11b;
 
     /// What the affine instruction makes of a byte.
     fn affine(matrix: u64, x: u8) -> u8 {
@@ -366,11 +321,11 @@ mod tests {
     #[test]
     fn the_field_of_aes_is_this_one_by_other_names() {
         for a in 0..=255 {
-            let there = affine(TO_AES, a);
-            assert_eq!(affine(FROM_AES, there), a);
+            let there = affine(RENAME, a);
+            assert_eq!(affine(RENAME, there), a);
             for b in 0..=255 {
-                let product = mul_modulo(AES, there, affine(TO_AES, b));
-                assert_eq!(affine(FROM_AES, product), mul(a, b));
+                let product = mul_modulo(AES, there, affine(RENAME, b));
+                assert_eq!(affine(RENAME, product), mul(a, b));
             }
             for (byte, &matrix) in AFFINE_BYTES_AES.iter().enumerate() {
                 let made = affine(matrix, there);

@@ -40,21 +40,11 @@ pub(crate) fn reduce(path: Path, _: &[u8], _: &[u8], _: &mut [u8]) {
     match path {}
 }
 
-pub(crate) fn insert(
-    path: Path,
-    _: &[u8],
-    _: &[u8],
-    _: (&mut [u8], usize),
-) -> Option<Option<u8>> {
+pub(crate) fn insert(path: Path, _: &[u8], _: &[u8], _: (&mut [u8], usize)) -> Option<Option<u8>> {
     match path {}
 }
 
-pub(crate) fn probe(
-    path: Path,
-    _: &[u8],
-    _: &[u8],
-    _: (&[u8], usize),
-) -> Option<Option<u8>> {
+pub(crate) fn probe(path: Path, _: &[u8], _: &[u8], _: (&[u8], usize)) -> Option<Option<u8>> {
     match path {}
 }
 

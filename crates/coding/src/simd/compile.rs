@@ -8,8 +8,8 @@ macro_rules! compile {
             use core::ops::Range;
 
             use super::super::{Job, many, single, span};
-            use crate::matrix::Matrix;
             use super::*;
+            use crate::matrix::Matrix;
 
             #[target_feature(enable = $features)]
             pub(crate) unsafe fn combine(job: &Job<'_>) {

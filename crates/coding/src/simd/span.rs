@@ -145,7 +145,8 @@ unsafe fn reduced<V: Lanes, const W: usize>(
             let (f, g, h, i) = (entry(p), entry(q), entry(r), entry(s));
             let (f, g) = (V::factor_of(f), V::factor_of(g));
             let (h, i) = (V::factor_of(h), V::factor_of(i));
-            let load = |index: usize, at: usize| V::source(V::load(row.add(index * len + at * V::BYTES)));
+            let load =
+                |index: usize, at: usize| V::source(V::load(row.add(index * len + at * V::BYTES)));
             for at in 0..W {
                 sums[at] = V::mul_add_pair(sums[at], (load(0, at), f), (load(1, at), g));
                 others[at] = V::mul_add_pair(others[at], (load(2, at), h), (load(3, at), i));

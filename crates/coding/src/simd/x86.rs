@@ -6,7 +6,7 @@ use core::sync::atomic::{AtomicU8, Ordering};
 
 use super::compile::compile;
 use super::lanes::{Aligned, Lanes, prepare_by_table};
-use crate::field::{AFFINE, AFFINE_BYTES, AFFINE_BYTES_AES, FROM_AES, IDENTITY, NIBBLES, TO_AES};
+use crate::field::{AFFINE, AFFINE_BYTES, AFFINE_BYTES_AES, IDENTITY, NIBBLES, RENAME};
 use crate::rows::MAX_ROWS;
 
 /// Set in the result of [`supported`] once the processor was queried.
@@ -128,14 +128,14 @@ unsafe fn xcr0() -> u32 {
 
 /// Two shuffles look up the products of the low and the high half of each byte.
 macro_rules! shuffle_lanes {
-    ($name:ident, $vector:ty, $bytes:literal, $plain:literal, $load:ident, $store:ident, $set1:ident, $zero:ident,
+    ($name:ident, $vector:ty, $bytes:literal, $load:ident, $store:ident, $set1:ident, $zero:ident,
      $and:ident, $xor:ident, $shift:ident, $shuffle:ident, $equal:ident, $bits:ident, $table:expr) => {
         pub(super) struct $name;
 
         impl Lanes for $name {
             const BYTES: usize = $bytes;
             const OUTPUTS: usize = 4;
-            const PLAIN: bool = $plain;
+            const PLAIN: bool = true;
             const MASKED: bool = false;
             const PAIRED: bool = false;
             type Vector = $vector;
@@ -203,7 +203,6 @@ shuffle_lanes!(
     Ssse3,
     __m128i,
     16,
-    false,
     _mm_loadu_si128,
     _mm_storeu_si128,
     _mm_set1_epi8,
@@ -220,7 +219,6 @@ shuffle_lanes!(
     Avx2,
     __m256i,
     32,
-    true,
     _mm256_loadu_si256,
     _mm256_storeu_si256,
     _mm256_set1_epi8,
@@ -312,7 +310,9 @@ impl Lanes for Avx512 {
     unsafe fn factor_of(coefficient: u8) -> Self::Factor {
         // SAFETY: each entry of the table is two halves of 16 bytes.
         unsafe {
-            let halves = NIBBLES.0[usize::from(coefficient)].as_ptr().cast::<__m128i>();
+            let halves = NIBBLES.0[usize::from(coefficient)]
+                .as_ptr()
+                .cast::<__m128i>();
             let spread = |half| _mm512_broadcast_i32x4(_mm_load_si128(half));
             (spread(halves), spread(halves.add(1)))
         }
@@ -338,7 +338,10 @@ impl Lanes for Avx512 {
 #[inline]
 #[target_feature(enable = "avx512f")]
 unsafe fn spread(words: *const u64) -> __m512i {
-    let (low, odd): (__m512i, __mmask8) = (unsafe { _mm512_set1_epi64(words.read().cast_signed()) }, 0xaa);
+    let (low, odd): (__m512i, __mmask8) = (
+        unsafe { _mm512_set1_epi64(words.read().cast_signed()) },
+        0xaa,
+    );
     let both;
     // SAFETY: two words are read. Given as intrinsics, the compiler makes one load of a quarter of them.
     unsafe {
@@ -523,17 +526,17 @@ impl Lanes for Gfni512 {
         // SAFETY: see `zero`.
         unsafe {
             let matrix = |word: u64| _mm512_set1_epi64(word.cast_signed());
-            let (to, from) = (matrix(TO_AES), matrix(FROM_AES));
+            let rename = matrix(RENAME);
             // Pivots lie in the first half of a row.
             let part = if W > 2 && pivot >= 64 { row[1] } else { row[0] };
             let entry = _mm512_permutexvar_epi8(_mm512_set1_epi8(pivot as i8), part);
-            let entry = _mm512_gf2p8affine_epi64_epi8::<0>(entry, to);
+            let entry = _mm512_gf2p8affine_epi64_epi8::<0>(entry, rename);
             let inverse = _mm512_gf2p8affineinv_epi64_epi8::<0>(entry, matrix(IDENTITY));
             let mut row = row;
             for part in &mut row {
-                *part = _mm512_gf2p8affine_epi64_epi8::<0>(*part, to);
+                *part = _mm512_gf2p8affine_epi64_epi8::<0>(*part, rename);
                 *part = _mm512_gf2p8mul_epi8(*part, inverse);
-                *part = _mm512_gf2p8affine_epi64_epi8::<0>(*part, from);
+                *part = _mm512_gf2p8affine_epi64_epi8::<0>(*part, rename);
             }
             row
         }
@@ -683,7 +686,7 @@ unsafe fn product(
     let columns = columns.as_mut_ptr().cast::<u64>();
     // SAFETY: passed on to the caller; there is a list of columns for each group.
     unsafe {
-        let rename = _mm512_set1_epi64(TO_AES.cast_signed());
+        let rename = _mm512_set1_epi64(RENAME.cast_signed());
         let made = Matrices::of(&AFFINE_BYTES_AES);
         let (mut left, mut into, mut groups) = (left, into, groups);
         while groups > 0 {
@@ -722,7 +725,7 @@ unsafe fn bytes_by_bytes<const G: usize>(
     // SAFETY: `factors` holds `inner` words for each group, there are `inner` rows of `sources` bytes, and `into` has room for a
     // multiple of 32 columns.
     unsafe {
-        let rename = _mm512_set1_epi64(TO_AES.cast_signed());
+        let rename = _mm512_set1_epi64(RENAME.cast_signed());
         let spread: [__m512i; 4] =
             core::array::from_fn(|part| _mm512_loadu_si512(SPREAD[part].as_ptr().cast()));
         for block in (0..sources).step_by(32) {
