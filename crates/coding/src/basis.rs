@@ -4,7 +4,7 @@ use crate::error::BatchError;
 use crate::field;
 use crate::kernel::Kernel;
 use crate::matrix::Matrix;
-use crate::rows::{Rows, RowsMut, Shape, ShapeError};
+use crate::rows::{INDICES, Rows, RowsMut, Shape, ShapeError};
 
 /// Most packets in a batch: a coefficient vector is counted in one byte.
 pub const MAX_BATCH: usize = 255;
@@ -53,6 +53,7 @@ pub struct Basis<const K: usize> {
 
 impl<const K: usize> Basis<K> {
     /// An empty basis for a batch of `packets` packets, 1 to `K`.
+    #[inline]
     pub fn new(packets: usize) -> Result<Self, ShapeError> {
         const { assert!(K >= 1 && K <= MAX_BATCH, "a batch has 1 to 255 packets") };
         if packets == 0 || packets > K {
@@ -61,25 +62,27 @@ impl<const K: usize> Basis<K> {
                 most: K,
             });
         }
-        let mut rows = [[[0; K]; 2]; K];
-        for (index, [_, weights]) in rows.iter_mut().enumerate() {
-            if let Some(own) = weights.get_mut(index) {
-                *own = 1;
-            }
-        }
-        Ok(Self {
-            rows,
+        let mut basis = Self {
+            rows: [[[0; K]; 2]; K],
             pivots: [0; K],
             rank: 0,
             packets,
             kernel: Kernel::best(),
-        })
+        };
+        for (index, [_, weights]) in basis.rows.iter_mut().enumerate() {
+            if let Some(own) = weights.get_mut(index) {
+                *own = 1;
+            }
+        }
+        Ok(basis)
     }
 
     /// The same basis, computed by the given kernel.
     #[must_use]
-    pub fn with_kernel(self, kernel: Kernel) -> Self {
-        Self { kernel, ..self }
+    #[inline]
+    pub fn with_kernel(mut self, kernel: Kernel) -> Self {
+        self.kernel = kernel;
+        self
     }
 
     /// The kernel in use.
@@ -125,10 +128,8 @@ impl<const K: usize> Basis<K> {
             return false;
         }
         let pivots = self.pivots.get(..self.rank).unwrap_or_default();
-        match self
-            .kernel
-            .probe(coefficients, pivots, self.flat(self.rank + 1))
-        {
+        let rows = (self.flat(self.rank + 1), 2 * K);
+        match self.kernel.probe(coefficients, pivots, rows) {
             Some(pivot) => pivot.is_some(),
             None => self
                 .reduced(coefficients)
@@ -138,6 +139,7 @@ impl<const K: usize> Basis<K> {
 
     /// Inserts a vector of [`packets`](Self::packets) coefficients. The caller that stores
     /// payloads puts that of the n-th innovative vector at index n.
+    #[inline]
     pub fn insert(&mut self, coefficients: &[u8]) -> Insertion {
         if coefficients.len() != self.packets {
             return Insertion::Malformed;
@@ -151,7 +153,7 @@ impl<const K: usize> Basis<K> {
         ) else {
             return Insertion::NotInnovative;
         };
-        let rows = rows.as_flattened_mut().as_flattened_mut();
+        let rows = (rows.as_flattened_mut().as_flattened_mut(), 2 * K);
         let pivot = match self.kernel.insert(coefficients, pivots, rows) {
             Some(pivot) => pivot,
             None => self.insert_by_steps(coefficients),
@@ -185,6 +187,9 @@ impl<const K: usize> Basis<K> {
     /// of arrival. For callers that keep the payloads themselves; [`Batch`](crate::Batch) does both.
     pub fn solve(&self, stored: Rows<'_>, sources: RowsMut<'_>) -> Result<(), BatchError> {
         let inverse = self.inverse()?;
+        if self.is_ordered() {
+            return Ok(self.kernel.combine_matrix(inverse, stored, sources)?);
+        }
         // Row r of the inverse gives the source packet of its pivot.
         let mut order = [0; K];
         let order = order.get_mut(..self.packets).unwrap_or_default();
@@ -213,8 +218,7 @@ impl<const K: usize> Basis<K> {
                 missing: self.missing(),
             });
         }
-        let weights = self.flat(self.packets).get(K..).unwrap_or_default();
-        Ok(Matrix::strided(weights, self.packets, self.packets, 2 * K)?)
+        Ok(self.weights()?)
     }
 
     /// The sum of the rows, each times its factor: a vector of the span and its weights.
@@ -225,17 +229,41 @@ impl<const K: usize> Basis<K> {
         sum
     }
 
-    /// As [`combination`](Self::combination) for many at once: `factors` holds a row of
-    /// [`rank`](Self::rank) bytes for each.
-    pub(crate) fn combinations(
+    /// The vectors of many sums of the rows, written one after the other: `factors` has a row for each vector and a column for
+    /// each row in use.
+    pub(crate) fn vectors(
         &self,
-        factors: &[u8],
-        sums: &mut [[[u8; K]; 2]],
+        factors: Matrix<'_>,
+        vectors: &mut [u8],
     ) -> Result<(), ShapeError> {
-        let known = Rows::new(Shape::new(self.rank, 2 * K)?, self.flat(self.rank))?;
-        let shape = Shape::new(sums.len(), 2 * K)?;
-        let sums = RowsMut::new(shape, sums.as_flattened_mut().as_flattened_mut())?;
-        self.kernel.combine(factors, known, sums)
+        let to = RowsMut::new(Shape::new(factors.rows(), self.packets)?, vectors)?;
+        if !self.is_full() {
+            let shape = Shape::new(self.rank, self.packets)?.with_stride(2 * K)?;
+            let known = Rows::new(shape, self.flat(self.rank))?;
+            return self.kernel.combine_matrix(factors, known, to);
+        }
+        // The rows are unit vectors, so a factor is the entry at its row's pivot.
+        let pivots = self.pivots.get(..self.packets).unwrap_or_default();
+        for (index, vector) in vectors.chunks_mut(self.packets).enumerate() {
+            for (&factor, &pivot) in factors.row(index).iter().zip(pivots) {
+                if let Some(entry) = vector.get_mut(usize::from(pivot)) {
+                    *entry = factor;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the rows are the unit vectors in order: then vectors of the span are their own factors.
+    pub(crate) fn is_ordered(&self) -> bool {
+        let pivots = self.pivots.get(..self.packets).unwrap_or_default();
+        self.is_full() && INDICES.starts_with(pivots)
+    }
+
+    /// The weights of the rows in use over the packets stored, a row for each.
+    pub(crate) fn weights(&self) -> Result<Matrix<'_>, ShapeError> {
+        let weights = self.flat(self.rank).get(K..).unwrap_or_default();
+        Matrix::strided(weights, self.rank, self.rank, 2 * K)
     }
 
     /// The weights that make source packet `index` out of the stored packets, if the span holds

@@ -153,39 +153,51 @@ impl<const K: usize, B: AsRef<[u8]> + AsMut<[u8]>> Batch<K, B> {
         RowsMut::new(shape, payloads)?;
         let from = self.stored()?;
         let (packets, rank) = (self.basis.packets(), self.rank());
-        let mut factors = [[0; K]; RECODED_AT_ONCE];
-        let mut drawn = [[[0; K]; 2]; RECODED_AT_ONCE];
+        let ordered = self.basis.is_ordered();
         let vectors = coefficients.chunks_mut(packets * RECODED_AT_ONCE);
         for (chunk, vectors) in vectors.enumerate() {
             let count = vectors.len() / packets;
-            let factors = factors
-                .as_flattened_mut()
-                .get_mut(..count * rank)
-                .unwrap_or_default();
-            draw::non_zero_rows(factors, rank, &mut random);
-            let drawn = drawn.get_mut(..count).unwrap_or_default();
-            self.basis.combinations(factors, drawn)?;
-            for (vector, [coefficients, _]) in vectors.chunks_mut(packets).zip(drawn.iter()) {
-                match vector.first_chunk_mut::<K>() {
-                    // The length is known here, which makes the copy a few instructions.
-                    Some(vector) => *vector = *coefficients,
-                    None => vector.copy_from_slice(coefficients.get(..packets).unwrap_or_default()),
-                }
-            }
-            let weights = drawn
-                .as_flattened()
-                .as_flattened()
-                .get(K..)
-                .unwrap_or_default();
-            let weights = Matrix::strided(weights, count, rank, 2 * K)?;
             let start = chunk * RECODED_AT_ONCE * shape.stride();
             let Some(shape) = shape.first(count) else {
                 break;
             };
             let to = RowsMut::new(shape, payloads.get_mut(start..).unwrap_or_default())?;
-            self.kernel().combine_matrix(weights, from, to)?;
+            if ordered {
+                draw::non_zero_rows(vectors, rank, &mut random);
+                self.combine(Matrix::dense(vectors, count, rank)?, from, to)?;
+            } else {
+                let mut factors = [[0; K]; RECODED_AT_ONCE];
+                let factors = factors.as_flattened_mut();
+                let factors = factors.get_mut(..count * rank).unwrap_or_default();
+                draw::non_zero_rows(factors, rank, &mut random);
+                let factors = Matrix::dense(factors, count, rank)?;
+                self.basis.vectors(factors, vectors)?;
+                self.combine(factors, from, to)?;
+            }
         }
         Ok(())
+    }
+
+    /// Sums of the rows of the basis, as payloads.
+    #[inline]
+    fn combine(
+        &self,
+        factors: Matrix<'_>,
+        from: Rows<'_>,
+        mut to: RowsMut<'_>,
+    ) -> Result<(), ShapeError> {
+        let rows = self.basis.weights()?;
+        let kernel = self.kernel();
+        if kernel.combine_product((factors, rows), from, to.reborrow())? {
+            return Ok(());
+        }
+        let mut product = [[0; K]; RECODED_AT_ONCE];
+        let shape = Shape::new(factors.rows(), rows.columns())?;
+        let product = product.as_flattened_mut();
+        let product = product.get_mut(..shape.bytes()).unwrap_or_default();
+        kernel.combine_matrix(factors, rows.as_rows()?, RowsMut::new(shape, product)?)?;
+        let weights = Matrix::dense(product, factors.rows(), rows.columns())?;
+        kernel.combine_matrix(weights, from, to)
     }
 
     /// Computes the source packets in place of the stored packets. Afterwards [`source`](Self::source)

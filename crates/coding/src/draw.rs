@@ -1,5 +1,7 @@
 //! Random factors from the caller's generator.
 
+use crate::basis::leading;
+
 /// Tries before a source of randomness that gives only zeros is overruled.
 const TRIES: usize = 4;
 
@@ -11,7 +13,7 @@ const TRIES: usize = 4;
 pub(crate) fn non_zero(factors: &mut [u8], random: &mut impl FnMut(&mut [u8])) {
     for _ in 0..TRIES {
         random(factors);
-        if factors.iter().any(|&factor| factor != 0) {
+        if leading(factors).is_some() {
             return;
         }
     }
@@ -21,10 +23,13 @@ pub(crate) fn non_zero(factors: &mut [u8], random: &mut impl FnMut(&mut [u8])) {
 }
 
 /// As [`non_zero`] for vectors of `len` bytes, one after the other, mostly by one call.
+#[inline]
 pub(crate) fn non_zero_rows(factors: &mut [u8], len: usize, random: &mut impl FnMut(&mut [u8])) {
     random(factors);
-    for row in factors.chunks_mut(len.max(1)) {
-        if row.iter().all(|&factor| factor == 0) {
+    for row in factors.chunks_exact_mut(len.max(1)) {
+        // Nearly every row has an entry among its first, which is all that has to be read.
+        let begins = row.first_chunk::<8>().is_some_and(|eight| *eight != [0; 8]);
+        if !begins && leading(row).is_none() {
             non_zero(row, random);
         }
     }

@@ -24,7 +24,24 @@ pub(crate) static AFFINE: [u64; 256] = affine_matrices();
 /// The map from a coefficient c to `AFFINE[c]` is itself linear: entry p is the matrix, in the same
 /// layout, that takes c to byte p of `AFFINE[c]`. So matrices can be made eight at a time.
 #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
-pub(crate) static AFFINE_BYTES: [u64; 8] = affine_byte_matrices();
+pub(crate) static AFFINE_BYTES: [u64; 8] = affine_byte_matrices(UNITS);
+
+/// The elements 1, x, x^2, ..., x^7.
+const UNITS: [u8; 8] = [1, 2, 4, 8, 16, 32, 64, 128];
+
+/// The bit matrix that renames an element from this field to that of AES, and back. GFNI's byte instructions compute in the latter,
+/// modulo x^8 + x^4 + x^3 + x + 1. All fields of 256 elements are one up to the names of their elements, so products can be
+/// formed there as well. Here x becomes x + 1, since either polynomial at x + 1 is the other.
+#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
+pub(crate) const RENAME: u64 = bit_matrix(powers_of_x_plus_1());
+
+/// The bit matrix that changes nothing.
+#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
+pub(crate) const IDENTITY: u64 = bit_matrix(UNITS);
+
+/// As [`AFFINE_BYTES`], for coefficients in the field of AES: see [`RENAME`].
+#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
+pub(crate) static AFFINE_BYTES_AES: [u64; 8] = affine_byte_matrices(powers_of_x_plus_1());
 
 /// `NIBBLES[c]` holds the products of c with 0..=15 and then with 0, 16, 32, ..., 240: the two
 /// look-up tables of the byte-shuffle kernels. A product is the sum of one entry of each.
@@ -81,6 +98,11 @@ pub(crate) fn exp_over(logarithm: u8, divisor: u8) -> u8 {
 
 /// The product by shift and add, from the definition. It builds the tables and checks them.
 pub(crate) const fn mul_by_definition(a: u8, b: u8) -> u8 {
+    mul_modulo(POLYNOMIAL, a, b)
+}
+
+/// The product modulo a polynomial of degree 8.
+const fn mul_modulo(polynomial: u16, a: u8, b: u8) -> u8 {
     let mut product = 0;
     let mut shifted = a;
     let mut bit = 0;
@@ -88,7 +110,7 @@ pub(crate) const fn mul_by_definition(a: u8, b: u8) -> u8 {
         if b >> bit & 1 == 1 {
             product ^= shifted;
         }
-        shifted = times_x(shifted);
+        shifted = (shifted << 1) ^ ((polynomial & 0xff) as u8 * (shifted >> 7));
         bit += 1;
     }
     product
@@ -122,44 +144,61 @@ const fn logarithms() -> [u8; 256] {
     table
 }
 
+/// The linear map that takes x^j to `columns[j]`, in the layout of [`AFFINE`].
+const fn bit_matrix(columns: [u8; 8]) -> u64 {
+    let mut matrix = 0;
+    let mut bit = 0;
+    while bit < 64 {
+        let (row, column) = (bit / 8, bit % 8);
+        matrix |= ((columns[column] >> row & 1) as u64) << (8 * (7 - row) + column);
+        bit += 1;
+    }
+    matrix
+}
+
 const fn affine_matrices() -> [u64; 256] {
     let mut table = [0; 256];
     let mut c = 0;
     while c < 256 {
+        let mut columns = UNITS;
         let mut column = 0;
         while column < 8 {
-            let product = mul_by_definition(1 << column, c as u8);
-            let mut row = 0;
-            while row < 8 {
-                let bit = (product >> row & 1) as u64;
-                table[c] |= bit << (8 * (7 - row) + column);
-                row += 1;
-            }
+            columns[column] = mul_by_definition(columns[column], c as u8);
             column += 1;
         }
+        table[c] = bit_matrix(columns);
         c += 1;
     }
     table
 }
 
-const fn affine_byte_matrices() -> [u64; 8] {
+/// For coefficients whose bit j stands for `units[j]`.
+const fn affine_byte_matrices(units: [u8; 8]) -> [u64; 8] {
     let affine = affine_matrices();
     let mut table = [0; 8];
     let mut byte = 0;
     while byte < 8 {
+        let mut columns = [0; 8];
         let mut column = 0;
         while column < 8 {
-            let image = affine[1 << column] >> (8 * byte);
-            let mut row = 0;
-            while row < 8 {
-                table[byte] |= (image >> row & 1) << (8 * (7 - row) + column);
-                row += 1;
-            }
+            columns[column] = (affine[units[column] as usize] >> (8 * byte)) as u8;
             column += 1;
         }
+        table[byte] = bit_matrix(columns);
         byte += 1;
     }
     table
+}
+
+/// What 1, x, ..., x^7 are called in the other of the two fields: the powers of x + 1, which have less than x^8.
+const fn powers_of_x_plus_1() -> [u8; 8] {
+    let mut powers = [1; 8];
+    let mut exponent = 1;
+    while exponent < 8 {
+        powers[exponent] = powers[exponent - 1] ^ (powers[exponent - 1] << 1);
+        exponent += 1;
+    }
+    powers
 }
 
 const fn nibble_products() -> [[u8; 32]; 256] {
@@ -258,16 +297,39 @@ mod tests {
     #[test]
     fn kernel_tables_multiply() {
         for c in 0..=255u8 {
-            let matrix = AFFINE[usize::from(c)];
             let nibbles = &NIBBLES.0[usize::from(c)];
             for x in 0..=255u8 {
-                let affine = (0..8).fold(0, |byte, row| {
-                    let bits = (matrix >> (8 * (7 - row))) as u8 & x;
-                    byte | ((bits.count_ones() & 1) as u8) << row
-                });
-                assert_eq!(affine, mul(c, x));
+                assert_eq!(affine(AFFINE[usize::from(c)], x), mul(c, x));
                 let nibble = nibbles[usize::from(x & 15)] ^ nibbles[16 + usize::from(x >> 4)];
                 assert_eq!(nibble, mul(c, x));
+            }
+        }
+    }
+
+    const AES: u16 = 0x11b;
+
+    /// What the affine instruction makes of a byte.
+    fn affine(matrix: u64, x: u8) -> u8 {
+        (0..8).fold(0, |byte, row| {
+            let bits = (matrix >> (8 * (7 - row))) as u8 & x;
+            byte | ((bits.count_ones() & 1) as u8) << row
+        })
+    }
+
+    /// Goal: products in the field of AES are ours by other names. Method: all pairs; each matrix that is made of a name
+    /// there is that of the element.
+    #[test]
+    fn the_field_of_aes_is_this_one_by_other_names() {
+        for a in 0..=255 {
+            let there = affine(RENAME, a);
+            assert_eq!(affine(RENAME, there), a);
+            for b in 0..=255 {
+                let product = mul_modulo(AES, there, affine(RENAME, b));
+                assert_eq!(affine(RENAME, product), mul(a, b));
+            }
+            for (byte, &matrix) in AFFINE_BYTES_AES.iter().enumerate() {
+                let made = affine(matrix, there);
+                assert_eq!(made, (AFFINE[usize::from(a)] >> (8 * byte)) as u8);
             }
         }
     }

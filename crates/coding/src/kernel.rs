@@ -142,7 +142,7 @@ impl Kernel {
         self,
         vector: &[u8],
         pivots: &[u8],
-        rows: &mut [u8],
+        rows: (&mut [u8], usize),
     ) -> Option<Option<u8>> {
         match self.0 {
             None => None,
@@ -152,7 +152,12 @@ impl Kernel {
 
     /// The answer that [`insert`](Self::insert) would give.
     #[inline]
-    pub(crate) fn probe(self, vector: &[u8], pivots: &[u8], rows: &[u8]) -> Option<Option<u8>> {
+    pub(crate) fn probe(
+        self,
+        vector: &[u8],
+        pivots: &[u8],
+        rows: (&[u8], usize),
+    ) -> Option<Option<u8>> {
         match self.0 {
             None => None,
             Some(path) => simd::probe(path, vector, pivots, rows),
@@ -176,6 +181,24 @@ impl Kernel {
         mut to: RowsMut<'_>,
     ) -> Result<(), ShapeError> {
         self.multiply(coefficients, from, &mut to, Old::Replaced)
+    }
+
+    /// As [`combine_matrix`](Self::combine_matrix) with the product of two matrices. `false`: not for this kernel or number of
+    /// packets.
+    #[inline]
+    pub(crate) fn combine_product(
+        self,
+        (left, right): (Matrix<'_>, Matrix<'_>),
+        from: Rows<'_>,
+        mut to: RowsMut<'_>,
+    ) -> Result<bool, ShapeError> {
+        left.check(to.count(), right.rows())?;
+        right.check(left.columns(), from.count())?;
+        exact(from.row_len(), to.row_len())?;
+        Ok(match self.0 {
+            None => false,
+            Some(path) => simd::combine_product(path, (left, right), &from, &mut to),
+        })
     }
 
     fn multiply(

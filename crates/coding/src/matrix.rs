@@ -1,6 +1,6 @@
 //! A matrix of coefficients inside a flat buffer.
 
-use crate::rows::ShapeError;
+use crate::rows::{Rows, Shape, ShapeError};
 
 /// Coefficients: one row for each output, one column for each source.
 #[derive(Debug, Clone, Copy)]
@@ -65,6 +65,22 @@ impl<'a> Matrix<'a> {
     pub(crate) fn row(&self, index: usize) -> &'a [u8] {
         let rest = self.entries.get(index * self.stride..).unwrap_or_default();
         rest.get(..self.columns).unwrap_or_default()
+    }
+
+    /// The number of rows.
+    pub(crate) fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// The number of columns.
+    pub(crate) fn columns(&self) -> usize {
+        self.columns
+    }
+
+    /// The rows, to be multiplied themselves.
+    pub(crate) fn as_rows(&self) -> Result<Rows<'a>, ShapeError> {
+        let shape = Shape::new(self.rows, self.columns)?.with_stride(self.stride)?;
+        Rows::new(shape, self.entries)
     }
 
     /// The distance between the rows, in bytes.

@@ -204,6 +204,7 @@ pub struct Rows<'a> {
 
 impl<'a> Rows<'a> {
     /// The packets of `shape` in `data`, which may be longer than needed.
+    #[inline]
     pub const fn new(shape: Shape, data: &'a [u8]) -> Result<Self, ShapeError> {
         match shape.check(data.len()) {
             Ok(()) => Ok(Self {
@@ -270,6 +271,7 @@ pub struct RowsMut<'a> {
 
 impl<'a> RowsMut<'a> {
     /// The packets of `shape` in `data`, which may be longer than needed.
+    #[inline]
     pub fn new(shape: Shape, data: &'a mut [u8]) -> Result<Self, ShapeError> {
         shape.check(data.len())?;
         Ok(Self {
@@ -307,6 +309,7 @@ impl<'a> RowsMut<'a> {
     }
 
     /// The same packets for a shorter time, so that the view can be used again.
+    #[inline]
     pub fn reborrow(&mut self) -> RowsMut<'_> {
         RowsMut {
             data: self.data,

@@ -23,6 +23,15 @@ pub(crate) fn combine(path: Path, _: Matrix<'_>, _: &Rows<'_>, _: &mut RowsMut<'
     match path {}
 }
 
+pub(crate) fn combine_product(
+    path: Path,
+    _: (Matrix<'_>, Matrix<'_>),
+    _: &Rows<'_>,
+    _: &mut RowsMut<'_>,
+) -> bool {
+    match path {}
+}
+
 pub(crate) fn combine_in_place(path: Path, _: Matrix<'_>, _: &mut RowsMut<'_>, _: &[u8]) {
     match path {}
 }
@@ -31,11 +40,11 @@ pub(crate) fn reduce(path: Path, _: &[u8], _: &[u8], _: &mut [u8]) {
     match path {}
 }
 
-pub(crate) fn insert(path: Path, _: &[u8], _: &[u8], _: &mut [u8]) -> Option<Option<u8>> {
+pub(crate) fn insert(path: Path, _: &[u8], _: &[u8], _: (&mut [u8], usize)) -> Option<Option<u8>> {
     match path {}
 }
 
-pub(crate) fn probe(path: Path, _: &[u8], _: &[u8], _: &[u8]) -> Option<Option<u8>> {
+pub(crate) fn probe(path: Path, _: &[u8], _: &[u8], _: (&[u8], usize)) -> Option<Option<u8>> {
     match path {}
 }
 

@@ -79,6 +79,7 @@ pub(crate) fn combine(
     if len == 0 {
         return;
     }
+    let path = path.for_rows(len);
     let mut sources = Pointers::new();
     let from = sources.fill_from(from);
     if to.count() == 1 {
@@ -99,6 +100,34 @@ pub(crate) fn combine(
         in_place: false,
     };
     dispatch!(path, combine(&job));
+}
+
+/// `to[j] = sum over i of (left * right)[j][i] * from[i]`, if the path has [products](lanes::Lanes::PRODUCTS); otherwise gives `false` and
+/// does nothing.
+pub(crate) fn combine_product(
+    path: Path,
+    (left, right): (Matrix<'_>, Matrix<'_>),
+    from: &Rows<'_>,
+    to: &mut RowsMut<'_>,
+) -> bool {
+    if !path.has_products() || !to.count().is_multiple_of(8) {
+        return false;
+    }
+    let len = from.row_len();
+    if len == 0 {
+        return true;
+    }
+    let (mut sources, mut targets) = (Pointers::new(), Pointers::new());
+    let job = Job {
+        coefficients: right,
+        from: sources.fill_from(from),
+        to: targets.fill_mut(to),
+        len,
+        add: false,
+        in_place: false,
+    };
+    dispatch!(path, combine_product(&job, left));
+    true
 }
 
 /// The vector form of [`crate::portable::combine_in_place`].
@@ -137,31 +166,41 @@ pub(crate) fn reduce(path: Path, factors: &[u8], rows: &[u8], to: &mut [u8]) {
 /// Inserts a vector into a basis in one go, if its rows have a length that registers fit well;
 /// otherwise gives `None` and does nothing.
 ///
-/// `rows` holds a row for each of `pivots`, at least twice as long as `vector`, and one more, to
+/// `rows` holds a row of the given length for each of `pivots`, at least twice as long as `vector`, and one more, to
 /// which the vector is added before it is reduced. The answer is the new pivot, if the vector is
 /// innovative; only then do the rows change.
+#[inline]
 pub(crate) fn insert(
     path: Path,
     vector: &[u8],
     pivots: &[u8],
-    rows: &mut [u8],
+    (rows, len): (&mut [u8], usize),
 ) -> Option<Option<u8>> {
-    let len = basis_row(vector, pivots, rows)?;
+    if !fits(vector, pivots, rows, len) {
+        return None;
+    }
     let rows = rows.as_mut_ptr();
     dispatch!(path, insert(vector, pivots, rows, len))
 }
 
 /// The answer that [`insert`] would give.
-pub(crate) fn probe(path: Path, vector: &[u8], pivots: &[u8], rows: &[u8]) -> Option<Option<u8>> {
-    let len = basis_row(vector, pivots, rows)?;
+#[inline]
+pub(crate) fn probe(
+    path: Path,
+    vector: &[u8],
+    pivots: &[u8],
+    (rows, len): (&[u8], usize),
+) -> Option<Option<u8>> {
+    if !fits(vector, pivots, rows, len) {
+        return None;
+    }
     let rows = rows.as_ptr();
     dispatch!(path, probe(vector, pivots, rows, len))
 }
 
-/// The length of a basis row, after a check that a vector fits it.
-fn basis_row(vector: &[u8], pivots: &[u8], rows: &[u8]) -> Option<usize> {
-    let len = rows.len() / (pivots.len() + 1);
-    (vector.len() <= len / 2).then_some(len)
+/// Whether a vector fits the rows of a basis, of which there is one more than pivots.
+fn fits(vector: &[u8], pivots: &[u8], rows: &[u8], len: usize) -> bool {
+    vector.len() <= len / 2 && len.saturating_mul(pivots.len() + 1) <= rows.len()
 }
 
 /// The vector form of [`crate::portable::scale`].
@@ -189,7 +228,7 @@ impl<T> Pointers<T> {
         Self([const { MaybeUninit::uninit() }; MAX_ROWS])
     }
 
-    fn fill(&mut self, count: usize, pointer: impl Fn(usize) -> T) -> &[T] {
+    fn fill(&mut self, count: usize, mut pointer: impl FnMut(usize) -> T) -> &[T] {
         for (index, slot) in self.0.iter_mut().enumerate().take(count) {
             slot.write(pointer(index));
         }
@@ -199,15 +238,12 @@ impl<T> Pointers<T> {
     }
 }
 
-// A view's rows lie in its buffer, so these products do not overflow; unchecked, they are additions that the compiler
-// computes several at a time.
+// A view's rows lie in its buffer, so these sums and products do not overflow. Unchecked, the compiler computes several at a time.
 impl Pointers<*const u8> {
     fn fill_from(&mut self, rows: &Rows<'_>) -> &[*const u8] {
         let (data, stride) = (rows.data().as_ptr(), rows.stride());
         match rows.selection() {
-            None => self.fill(rows.count(), |index| {
-                data.wrapping_add(index.wrapping_mul(stride))
-            }),
+            None => self.fill(rows.count(), steps(data, |at| at.wrapping_add(stride))),
             Some(list) => self.fill(list.len(), |index| {
                 data.wrapping_add(usize::from(list[index]).wrapping_mul(stride))
             }),
@@ -221,10 +257,20 @@ impl Pointers<*mut u8> {
         let (stride, selection) = (rows.stride(), rows.selection());
         let (count, data) = (rows.count(), rows.data_mut().as_mut_ptr());
         match selection {
-            None => self.fill(count, |index| data.wrapping_add(index.wrapping_mul(stride))),
+            None => self.fill(count, steps(data, |at| at.wrapping_add(stride))),
             Some(list) => self.fill(count, |index| {
                 data.wrapping_add(usize::from(list[index]).wrapping_mul(stride))
             }),
         }
+    }
+}
+
+/// One value after the other, each made of the one before.
+fn steps<T: Copy>(first: T, next: impl Fn(T) -> T) -> impl FnMut(usize) -> T {
+    let mut value = first;
+    move |_| {
+        let this = value;
+        value = next(this);
+        this
     }
 }

@@ -21,6 +21,16 @@ impl Path {
         }
     }
 
+    /// The path for rows of that length.
+    pub(crate) fn for_rows(self, _len: usize) -> Self {
+        self
+    }
+
+    /// Whether its lanes have [products](Lanes::PRODUCTS).
+    pub(crate) const fn has_products(self) -> bool {
+        false
+    }
+
     /// Every AArch64 target has NEON unless it was built for a kernel without vector registers.
     pub(crate) fn is_supported(self) -> bool {
         cfg!(target_feature = "neon")

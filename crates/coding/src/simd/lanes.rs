@@ -1,5 +1,7 @@
 //! The operations that the engine needs from an instruction set.
 
+use core::mem::MaybeUninit;
+
 /// Aligned so that no register straddles a cache line.
 #[repr(align(64))]
 pub(super) struct Aligned<T>(pub T);
@@ -13,8 +15,12 @@ pub(super) struct Aligned<T>(pub T);
 pub(super) trait Lanes: Sized {
     /// Bytes in a register.
     const BYTES: usize;
-    /// Outputs in a group: two accumulators for each must fit the register file.
+    /// Outputs in a group: [`WIDTH`](Self::WIDTH) accumulators for each must fit the register file.
     const OUTPUTS: usize;
+    /// Registers in a column of many outputs: 2 or 4.
+    const WIDTH: usize = 2;
+    /// Coefficients need no preparation: [`Prepared`](Self::Prepared) is the byte itself.
+    const PLAIN: bool = false;
     /// Loads and stores of part of a register are cheap.
     const MASKED: bool;
     /// [`mul_add_pair`](Self::mul_add_pair) adds the products of two sources with one instruction.
@@ -129,6 +135,52 @@ pub(super) trait Lanes: Sized {
     ) {
         // SAFETY: passed on to the caller.
         unsafe { prepare_by_table::<Self>(coefficients, sources, outputs, into) }
+    }
+
+    /// Bit i says whether byte i is not zero.
+    #[inline(always)]
+    unsafe fn nonzero(vector: Self::Vector) -> u64 {
+        let mut bytes = [0; 64];
+        // SAFETY: `BYTES` is at most 64.
+        unsafe { Self::store(bytes.as_mut_ptr(), vector) };
+        let bits = bytes.iter().rev();
+        bits.fold(0, |bits, &byte| bits << 1 | u64::from(byte != 0))
+    }
+
+    /// A row divided by its byte at `pivot`; zeros if that is zero. A row has 256 bytes at most.
+    #[inline(always)]
+    unsafe fn monic<const W: usize>(row: [Self::Vector; W], pivot: usize) -> [Self::Vector; W] {
+        let mut row = row;
+        let mut bytes = MaybeUninit::<Aligned<[u8; 256]>>::uninit();
+        let bytes = bytes.as_mut_ptr().cast::<u8>();
+        // SAFETY: the row has room, and the pivot is inside the row.
+        unsafe {
+            for (at, &part) in row.iter().enumerate() {
+                Self::store(bytes.add(at * Self::BYTES), part);
+            }
+            let inverse = crate::field::inv(*bytes.add(pivot)).unwrap_or(0);
+            let inverse = Self::factor_of(inverse);
+            // A loop, since the compiler may leave `map` a call, which then passes the registers through memory.
+            for part in &mut row {
+                *part = Self::mul(Self::source(*part), inverse);
+            }
+            row
+        }
+    }
+
+    /// [`prepare_product`](Self::prepare_product) exists.
+    const PRODUCTS: bool = false;
+
+    /// As [`prepare`](Self::prepare) for groups of eight outputs whose coefficients are the product of two matrices, each given
+    /// by its start and the distance of its rows: `left` has a row of `inner` bytes for each output, `right` has `inner` rows of
+    /// `sources` bytes.
+    #[inline(always)]
+    unsafe fn prepare_product(
+        _left: (*const u8, usize),
+        _right: (*const u8, usize),
+        (_inner, _sources, _groups): (usize, usize, usize),
+        _into: *mut Self::Prepared,
+    ) {
     }
 }
 

@@ -5,6 +5,7 @@ use core::ops::Range;
 
 use super::Job;
 use super::lanes::{Aligned, Lanes};
+use crate::matrix::Matrix;
 use crate::rows::MAX_ROWS;
 
 /// Coefficients prepared at a time; enough for 8 outputs of [`MAX_ROWS`] sources.
@@ -23,35 +24,70 @@ struct Column {
     width: usize,
 }
 
-/// Carries out a job of any number of outputs.
+/// Coefficients in the form that [`Lanes::factor`] loads.
+pub(super) type Prepared = Aligned<[u64; PREPARED]>;
+
+/// The coefficients of a block of outputs that begins at `first`; gives the block.
 #[inline(always)]
-pub(super) unsafe fn combine<V: Lanes>(job: &Job<'_>) {
-    let mut prepared = MaybeUninit::<Aligned<[u64; PREPARED]>>::uninit();
+pub(super) unsafe fn prepare<V: Lanes>(
+    job: &Job<'_>,
+    first: usize,
+    into: &mut MaybeUninit<Prepared>,
+) -> Range<usize> {
+    let outputs = first..job.to.len().min(first + block_size(job));
+    // SAFETY: there is room for a block.
+    unsafe { prepare_block::<V>(job, outputs.clone(), into.as_mut_ptr().cast()) };
+    outputs
+}
+
+/// As [`prepare`] for coefficients that are a matrix times those of the job: see [`Lanes::prepare_product`].
+#[inline(always)]
+pub(super) unsafe fn prepare_product<V: Lanes>(
+    job: &Job<'_>,
+    left: Matrix<'_>,
+    first: usize,
+    into: &mut MaybeUninit<Prepared>,
+) -> Range<usize> {
+    let outputs = first..job.to.len().min(first + block_size(job));
+    let start = |matrix: Matrix<'_>, row| (matrix.row(row).as_ptr(), matrix.stride());
+    let (left, right) = (start(left, first), start(job.coefficients, 0));
+    let sizes = (job.coefficients.rows(), job.from.len(), outputs.len() / 8);
+    // SAFETY: the matrices have these sizes, there is room for a block, and outputs come in groups of eight.
+    unsafe { V::prepare_product(left, right, sizes, into.as_mut_ptr().cast()) };
+    outputs
+}
+
+/// Outputs whose coefficients fit the buffer: a multiple of 8, and at least 8.
+fn block_size(job: &Job<'_>) -> usize {
+    (PREPARED / job.from.len().next_multiple_of(8)) & !7
+}
+
+/// Whether a job's sources have to be copied. In place, outputs overwrite sources, so each column of sources is copied first. Packets
+/// shorter than a register are copied because loads without masks would read beyond them.
+#[inline(always)]
+pub(super) fn needs_copies<V: Lanes>(job: &Job<'_>) -> bool {
+    job.in_place || !V::MASKED && job.len < V::BYTES
+}
+
+/// As [`combine`], from copies of the sources. A function of its own: its 32 KiB of stack are touched page by page.
+#[inline(always)]
+pub(super) unsafe fn combine_copies<V: Lanes>(job: &Job<'_>) {
+    let mut prepared = MaybeUninit::<Prepared>::uninit();
     let prepared = prepared.as_mut_ptr().cast::<V::Prepared>();
-    // Outputs whose coefficients fit the buffer: a multiple of 8, and at least 8.
-    let block = (PREPARED / job.from.len().next_multiple_of(8)) & !7;
-    let short = !V::MASKED && job.len < V::BYTES;
-    // SAFETY: the job's pointers are valid for its length; `prepared` has room for a block.
-    unsafe {
-        // In place, outputs overwrite sources, so each column of sources is copied first. Packets shorter than a
-        // register are copied because loads without masks would read beyond them.
-        if job.in_place || short {
-            for at in (0..job.len).step_by(2 * V::BYTES) {
-                packed_column::<V>(job, at, block, prepared);
-            }
-            return;
-        }
-        for first in (0..job.to.len()).step_by(block) {
-            let outputs = first..job.to.len().min(first + block);
-            prepare_block::<V>(job, outputs.clone(), prepared);
-            columns::<V>(job, outputs, prepared);
-        }
+    for at in (0..job.len).step_by(2 * V::BYTES) {
+        // SAFETY: the job's pointers are valid for its length; `prepared` has room for a block.
+        unsafe { packed_column::<V>(job, at, block_size(job), prepared) };
     }
 }
 
 /// All columns of a block of outputs.
 #[inline(always)]
-unsafe fn columns<V: Lanes>(job: &Job<'_>, outputs: Range<usize>, prepared: *const V::Prepared) {
+pub(super) unsafe fn columns<V: Lanes>(
+    job: &Job<'_>,
+    outputs: Range<usize>,
+    prepared: &MaybeUninit<Prepared>,
+) {
+    let prepared = prepared.as_ptr().cast::<V::Prepared>();
     let column = |at, width| Column {
         load: at,
         store: at,
@@ -62,17 +98,35 @@ unsafe fn columns<V: Lanes>(job: &Job<'_>, outputs: Range<usize>, prepared: *con
     let mut at = 0;
     // SAFETY: as for the job; every column ends within it.
     unsafe {
-        while job.len - at >= 2 * V::BYTES {
-            let column = column(at, 2 * V::BYTES);
-            groups::<V, 2, true>(job, job.from, outputs(), column, prepared);
-            at += 2 * V::BYTES;
+        macro_rules! column {
+            ($registers:literal, $whole:literal, $width:expr) => {
+                groups::<V, $registers, $whole>(
+                    job,
+                    job.from,
+                    outputs(),
+                    column(at, $width),
+                    prepared,
+                )
+            };
+        }
+        let width = V::WIDTH * V::BYTES;
+        while job.len - at >= width {
+            match V::WIDTH {
+                4 => column!(4, true, width),
+                _ => column!(2, true, width),
+            }
+            at += width;
         }
         if V::MASKED {
             let rest = job.len - at;
-            if rest > V::BYTES {
-                groups::<V, 2, false>(job, job.from, outputs(), column(at, rest), prepared);
-            } else if rest > 0 {
-                groups::<V, 1, false>(job, job.from, outputs(), column(at, rest), prepared);
+            match rest.div_ceil(V::BYTES) {
+                0 => {}
+                1 => column!(1, false, rest),
+                2 => column!(2, false, rest),
+                // Wider columns only.
+                3 if V::WIDTH == 4 => column!(3, false, rest),
+                4 if V::WIDTH == 4 => column!(4, false, rest),
+                _ => {}
             }
             return;
         }
@@ -158,6 +212,9 @@ unsafe fn prepare_block<V: Lanes>(
     outputs: Range<usize>,
     prepared: *mut V::Prepared,
 ) {
+    if V::PLAIN {
+        return;
+    }
     let sources = job.from.len();
     let mut output = outputs.start;
     let mut into = prepared;
@@ -185,6 +242,10 @@ unsafe fn groups<V: Lanes, const W: usize, const FULL: bool>(
     column: Column,
     prepared: *const V::Prepared,
 ) {
+    if V::PLAIN {
+        // SAFETY: passed on to the caller.
+        return unsafe { plain_groups::<V, W, FULL>(job, from, outputs, column) };
+    }
     let mut to = &job.to[outputs];
     let mut prepared = prepared;
     while !to.is_empty() {
@@ -244,6 +305,59 @@ unsafe fn tile<V: Lanes, const O: usize, const W: usize, const FULL: bool>(
                 }
             }
             factors = factors.add(O);
+        }
+        for (sums, to) in sums.into_iter().zip(to) {
+            emit::<V, W>(sums, to.add(column.store), column, add);
+        }
+    }
+}
+
+/// As [`groups`], with coefficients as they are in the matrix.
+#[inline(always)]
+unsafe fn plain_groups<V: Lanes, const W: usize, const FULL: bool>(
+    job: &Job<'_>,
+    from: &[*const u8],
+    outputs: Range<usize>,
+    column: Column,
+) {
+    let mut output = outputs.start;
+    while output < outputs.end {
+        let size = group_size::<V>(outputs.end - output);
+        let (factors, to) = (job.coefficients.row(output).as_ptr(), &job.to[output..]);
+        let factors = (factors, job.coefficients.stride());
+        // SAFETY: as for the job.
+        unsafe {
+            match size {
+                4.. => plain_tile::<V, 4, W, FULL>(from, factors, to, column, job.add),
+                2.. => plain_tile::<V, 2, W, FULL>(from, factors, to, column, job.add),
+                _ => plain_tile::<V, 1, W, FULL>(from, factors, to, column, job.add),
+            }
+        }
+        output += size;
+    }
+}
+
+/// As [`tile`]: the coefficient of source s and output o is read at `factors + o * stride + s`.
+#[inline(always)]
+unsafe fn plain_tile<V: Lanes, const O: usize, const W: usize, const FULL: bool>(
+    from: &[*const u8],
+    (factors, stride): (*const u8, usize),
+    to: &[*mut u8],
+    column: Column,
+    add: bool,
+) {
+    // SAFETY: as for the job; a plain coefficient is prepared as it is.
+    unsafe {
+        let mut sums = [[V::zero(); W]; O];
+        for (source, &x) in from.iter().enumerate() {
+            let x = load::<V, W, FULL>(x.add(column.load), column.width);
+            for (output, sums) in sums.iter_mut().enumerate() {
+                let factor = factors.wrapping_add(output.wrapping_mul(stride));
+                let f = V::factor(factor.wrapping_add(source).cast());
+                for (sum, &x) in sums.iter_mut().zip(&x) {
+                    *sum = V::mul_add(*sum, x, f);
+                }
+            }
         }
         for (sums, to) in sums.into_iter().zip(to) {
             emit::<V, W>(sums, to.add(column.store), column, add);

@@ -35,8 +35,13 @@ unsafe fn single<V: Lanes>(
     let prepared = prepared.as_mut_ptr().cast::<V::Prepared>();
     // SAFETY: source and destination are valid for `len` bytes, and strips end within them.
     unsafe {
-        V::prepare((factors.as_ptr(), 0), factors.len(), 1, prepared);
-        let factors = core::slice::from_raw_parts(prepared, factors.len());
+        let start = if V::PLAIN {
+            factors.as_ptr().cast()
+        } else {
+            V::prepare((factors.as_ptr(), 0), factors.len(), 1, prepared);
+            prepared.cast_const()
+        };
+        let factors = core::slice::from_raw_parts(start, factors.len());
         macro_rules! strip {
             ($width:literal, $bytes:expr) => {
                 strip::<V, $width>(factors, |i| from(i).add(at), to.add(at), $bytes, add)
