@@ -67,7 +67,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         if wanted.as_ref().is_some_and(|wanted| wanted != name) {
             continue;
         }
-        let (mut times_s, mut random) = (TIMES_S, seed);
+        let (mut times_s, mut random, mut load) = (TIMES_S, seed, None);
         for change in &changes {
             match change.split_once('=') {
                 // Seconds from the sources' begin to counting, and from there to the end.
@@ -78,15 +78,18 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                 // The same network with other random numbers in nodes and channel.
                 Some(("random", other)) => random = other.parse()?,
                 Some(("for", seconds)) => times_s[2] = times_s[1] + seconds.parse::<u64>()?,
+                // Sources send this share of what the improved variant gives them, at even intervals.
+                Some(("share", share)) => load = Some(share.parse::<f64>()?),
                 Some((name, _)) if name.starts_with("zmac-") => {}
                 _ => set(&mut settings, change)?,
             }
         }
         settings.room.payload = 200;
-        let mesh = Mesh {
+        let mut mesh = Mesh {
             medium: scene.medium.clone(),
             caps: config(&mac).caps(),
             settings,
+            rates: Vec::new(),
             flows: scene
                 .sources
                 .iter()
@@ -95,11 +98,33 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             times_s,
             seed: random,
         };
-        let played = mesh.over(access(&mac, &changes)?, config(&mac));
+        let access = access(&mac, &changes)?;
+        if let Some(share) = load {
+            mesh.rates = rates(&mesh, access, config(&mac), share);
+        }
+        let played = mesh.over(access, config(&mac));
         let line = report(&scene, &played.flows, &played.routers);
         println!("{name:>8}: {line}");
     }
     Ok(())
+}
+
+/// A share of the rates that the improved variant, as it is usually, gives to sources which always have something to send: packets a
+/// second from 20 s to 80 s of load.
+fn rates(mesh: &Mesh, access: Access, station: Config, share: f64) -> Vec<f64> {
+    let mut settings = Settings::improved();
+    settings.room.payload = mesh.settings.room.payload;
+    let [begin, ..] = mesh.times_s;
+    let saturated = Mesh {
+        medium: mesh.medium.clone(),
+        settings,
+        flows: mesh.flows.clone(),
+        rates: Vec::new(),
+        times_s: [begin, begin + 20, begin + 80],
+        ..*mesh
+    };
+    let flows = saturated.over(access, station).flows;
+    flows.iter().map(|flow| share * flow.0.max(0.1)).collect()
 }
 
 /// What the MAC carries of the optimum by a plan: for how many seconds packets count, and their class, can be changed.
@@ -178,14 +203,14 @@ fn set(settings: &mut Settings, change: &str) -> Result<(), Box<dyn std::error::
                 interval: Duration::from_millis(100),
             });
         }
-        "load" | "rise" | "fall" | "queue" | "queue-gain" | "gain-of-load" | "floor" | "double"
-        | "around" | "fairness" | "life" | "ceiling" => {
+        "load" | "rise" | "fall" | "queue" | "queue-gain" | "gain-of-load" | "floor" | "start"
+        | "double" | "around" | "fairness" | "life" | "ceiling" => {
             let RateLaw::Airtime(law) = &mut settings.rate else {
                 return Err("this scheme has no prices of airtime".into());
             };
             match name {
                 "load" => law.load = value,
-
+                "start" => law.start = value,
                 "rise" => law.rise = value,
                 "fall" => law.fall = value,
                 "queue" => law.queue = value,
