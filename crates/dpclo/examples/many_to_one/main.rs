@@ -204,13 +204,14 @@ fn set(settings: &mut Settings, change: &str) -> Result<(), Box<dyn std::error::
             });
         }
         "load" | "rise" | "fall" | "queue" | "queue-gain" | "gain-of-load" | "floor" | "start"
-        | "double" | "around" | "fairness" | "life" | "ceiling" => {
+        | "double" | "around" | "fairness" | "life" | "ceiling" | "at-once" => {
             let RateLaw::Airtime(law) = &mut settings.rate else {
                 return Err("this scheme has no prices of airtime".into());
             };
             match name {
                 "load" => law.load = value,
                 "start" => law.start = value,
+                "at-once" => law.at_once = value,
                 "rise" => law.rise = value,
                 "fall" => law.fall = value,
                 "queue" => law.queue = value,
@@ -231,6 +232,7 @@ fn set(settings: &mut Settings, change: &str) -> Result<(), Box<dyn std::error::
                 Some(Duration::from_millis(value as u64)).filter(|age| *age > Duration::ZERO)
         }
         "count" => settings.extras.count_sent = value > 0.0,
+        "renews" => settings.routing.renews = value > 0.0,
         "feasible" => settings.next_hops.feasible_only = value > 0.0,
         "attempts" => {
             settings.probes.attempts = Settings::improved().probes.attempts.filter(|_| value > 0.0)
