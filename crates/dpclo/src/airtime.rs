@@ -223,12 +223,10 @@ mod tests {
         airtime.update(at(100), LAW.queue + 6.0);
         assert!(airtime.price < 2.0 * LAW.least(), "{}", airtime.price);
         let asked = airtime.own().price();
-        assert!((asked - 1.0).abs() < 0.05, "{asked}");
-        assert!(
-            airtime.cost(216) > 0.95 * 0.001_874,
-            "{}",
-            airtime.cost(216)
-        );
+        let want = libm::pow(6.0 * LAW.at_once, LAW.fairness);
+        assert!((asked / want - 1.0).abs() < 0.01, "{asked} {want}");
+        let cost = airtime.cost(216) / 0.001_874;
+        assert!((cost / want - 1.0).abs() < 0.01, "{cost} {want}");
         airtime.update(at(200), LAW.queue);
         assert_eq!(airtime.own(), Share::new(0.0, airtime.price));
     }

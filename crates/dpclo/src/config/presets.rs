@@ -182,11 +182,11 @@ impl AirtimeLaw {
         smoothing: Duration::from_millis(500),
         interval: Duration::from_millis(100),
         life: Duration::from_secs(3),
-        start: 5.0,
-        double: Duration::from_secs(1),
+        start: 20.0,
+        double: Duration::from_secs(2),
         bucket: 2.0,
         fairness: 2.5,
-        at_once: 1.0 / 6.0,
+        at_once: 1.0 / 15.0,
     };
 
     /// The least price of a node.
