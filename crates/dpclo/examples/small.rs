@@ -135,6 +135,7 @@ impl Case {
             caps: config().caps(),
             settings,
             flows: self.flows.to_vec(),
+            rates: Vec::new(),
             times_s: TIMES_S,
             seed,
         };

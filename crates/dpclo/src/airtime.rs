@@ -1,7 +1,7 @@
 //! Prices of airtime: what a node's surroundings charge for a second of the channel.
 //!
 //! Every node has a *congestion price*. It rises while the node and its neighbours together use more of the channel than there
-//! is, or the node's queue is long, and falls otherwise. Neighbours of one node are at most two ranges apart and so sense each
+//! is, or the node's queue is long, and falls otherwise. That takes seconds, so a long queue asks a price at once, too. Neighbours of one node are at most two ranges apart and so sense each
 //! other: of them one can send at a time. A transmission takes the channel from all nodes that sense it, so it costs its
 //! duration times the sum of their prices, and a path costs the sum over its hops. Sources that send at a falling function of their
 //! path's cost maximise a sum of utilities: with the inverse that of logarithms, with the inverse root one that is fairer to long
@@ -28,7 +28,7 @@ pub(crate) struct Airtime {
     spent: Duration,
     /// The smoothed share of the channel that this node uses.
     share: f64,
-    /// This node's congestion price.
+    /// This node's congestion price, without what a queue asks at once.
     price: f64,
     /// In the order of nodes.
     known: Vec<Known>,
@@ -148,11 +148,13 @@ impl Airtime {
         // Rates follow a root of prices, and shall move as fast whatever the root is.
         let step = law.fairness * excess.clamp(-law.fall, law.rise) * span;
         self.price = (self.price * libm::exp(step)).clamp(law.least(), law.most());
-        self.own = Share::new(self.share, self.price);
+        let waits = libm::pow(law.at_once * (queue - law.queue).max(0.0), law.fairness);
+        let asked = self.price.max(waits).min(law.most());
+        self.own = Share::new(self.share, asked);
         // An idle node charges nothing, however many there are.
         let beyond = |known: &Known| (known.share.price() - law.least()).max(0.0);
         let prices = self.known.iter().map(beyond);
-        self.around = self.price + prices.sum::<f64>();
+        self.around = asked + prices.sum::<f64>();
         (self.updated, self.next) = (now, now + law.interval);
     }
 
@@ -212,6 +214,21 @@ mod tests {
         }
         assert_eq!(airtime.price, LAW.least());
         assert_eq!(airtime.own(), Share::new(0.0, LAW.least()));
+    }
+
+    /// Goal: sources that flood a node hear of it before its price has risen, and no longer than its queue stands.
+    #[test]
+    fn a_long_queue_asks_at_once() {
+        let mut airtime = Airtime::new(LAW, 4, at(0));
+        airtime.update(at(100), LAW.queue + 6.0);
+        assert!(airtime.price < 2.0 * LAW.least(), "{}", airtime.price);
+        let asked = airtime.own().price();
+        let want = libm::pow(6.0 * LAW.at_once, LAW.fairness);
+        assert!((asked / want - 1.0).abs() < 0.01, "{asked} {want}");
+        let cost = airtime.cost(216) / 0.001_874;
+        assert!((cost / want - 1.0).abs() < 0.01, "{cost} {want}");
+        airtime.update(at(200), LAW.queue);
+        assert_eq!(airtime.own(), Share::new(0.0, airtime.price));
     }
 
     #[test]

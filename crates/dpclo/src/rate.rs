@@ -243,16 +243,16 @@ mod tests {
             rate.update(Instant::from_millis(ms), 0.0, cost);
             rate.packets_per_second()
         };
-        assert_eq!(at(100, None), 5.0, "no route yet");
+        assert_eq!(at(100, None), 20.0, "no route yet");
         (2..12).for_each(|n| {
             at(100 * n, Some(0.001));
         });
         let doubled = at(1200, Some(0.001));
-        assert!((doubled / (5.0 * libm::exp2(1.1)) - 1.0).abs() < 1e-9);
-        let last = (13..110).map(|n| at(100 * n, Some(0.001))).last();
+        assert!((doubled / (20.0 * libm::exp2(0.55)) - 1.0).abs() < 1e-9);
+        let last = (13..150).map(|n| at(100 * n, Some(0.001))).last();
         assert!((last.unwrap() - 1000.0).abs() < 1e-6);
-        assert!((at(12_000, Some(0.05)) - 20.0).abs() < 1e-6, "at once");
-        assert_eq!(at(12_100, Some(1e9)), 0.1);
+        assert!((at(16_000, Some(0.05)) - 20.0).abs() < 1e-6, "at once");
+        assert_eq!(at(16_100, Some(1e9)), 0.1);
     }
 
     /// The results of one run of the toy queue.

@@ -60,6 +60,10 @@ pub(crate) struct Destination {
     awaited: Option<u16>,
     /// The last request for a sequence number that left this node, when, and whether it was idle.
     requested: Option<(u16, Instant, bool)>,
+    /// Whether packets wait for that number.
+    pub hurries: bool,
+    /// When a packet for it last left this node.
+    pub used: Option<Instant>,
     /// K: how many of them may be used.
     pub k: u8,
     /// Must be in the next update.
@@ -290,7 +294,11 @@ impl Routes {
             && self
                 .get_mut(place)
                 .is_some_and(|destination| destination.on_sequence(now, route.seq));
-        match (self.rank(now, place, links), newer) {
+        let reach = self.rank(now, place, links);
+        // A number that is awaited may have been heard before, by a neighbour whose route is no use.
+        let awaited =
+            || self.routing.renews && self.get(place).is_some_and(Destination::has_awaited);
+        match (reach, newer || awaited()) {
             (true, _) => RouteChange::Reach,
             (_, true) => RouteChange::Newer,
             _ => RouteChange::None,
@@ -437,6 +445,16 @@ impl Routes {
         &self.starved
     }
 
+    /// The sequence number to ask for, if packets were sent to a destination lately and its number is about to become too old, or no next
+    /// hop is left.
+    pub fn renewal(&self, now: Instant, place: u16) -> Option<u16> {
+        let known = self.get(place).filter(|_| self.routing.renews)?;
+        let (period, lost_after) = (self.routing.period, u64::from(self.routing.lost_after));
+        let busy = now.saturating_since(known.used?) < period * lost_after;
+        let old = now.saturating_since(known.newest_at) > period * lost_after.saturating_sub(1);
+        (busy && (old || known.found == 0)).then(|| known.newest.wrapping_add(2))
+    }
+
     /// Declares a destination dead if its sequence number has not advanced. True if it became unreachable.
     pub fn expire(&mut self, now: Instant, place: u16, links: &Links) -> bool {
         let life = self.routing.period * u64::from(self.routing.lost_after);
@@ -543,7 +561,7 @@ impl Routes {
                 destination.ranked = None;
             }
             if destination.awaited.is_some_and(|seq| !newer(seq, best.seq)) {
-                destination.awaited = None;
+                (destination.awaited, destination.hurries) = (None, false);
             }
             self.rank(now, place, links);
         }
@@ -653,6 +671,8 @@ impl Destination {
             advertised: Distance::NONE,
             awaited: None,
             requested: None,
+            hurries: false,
+            used: None,
             k: 1,
             changed: false,
             again: false,
@@ -700,10 +720,11 @@ impl Destination {
     }
 
     /// A neighbour waits for this sequence number: the route that brings it is advertised at once.
-    pub fn await_number(&mut self, seq: u16) {
+    pub fn await_number(&mut self, seq: u16, hurries: bool) {
         if self.awaited.is_none_or(|known| newer(seq, known)) {
             self.awaited = Some(seq);
         }
+        self.hurries |= hurries;
     }
 
     /// Whether the best route has a sequence number that a neighbour waits for.

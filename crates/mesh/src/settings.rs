@@ -135,6 +135,8 @@ impl NodeConfig {
                 settle: self.update_gap() * 2,
                 // Updates of a larger mesh fill their share of the air already.
                 reach_twice: self.size <= AROUND_MAX,
+                // Not tried here.
+                renews: false,
                 // Longer than the longest time between two probes, in which it rides.
                 patience: self.probe_interval() * 2,
                 ..improved.routing
@@ -165,6 +167,8 @@ impl NodeConfig {
                 fall: 0.5,
                 floor: 0.01,
                 ceiling: 16.0,
+                // Not tried here.
+                at_once: 0.0,
                 bucket: if self.air.is_shared() {
                     2.0
                 } else {

@@ -1,7 +1,7 @@
 //! The paper's large network: 108 nodes on 1250 m by 1250 m, seven sources, one sink, over 802.11b.
 //!
 //! ```text
-//! cargo run --release -p chappe-dpclo --example many_to_one -- [SEED] [dcf|edca|edca-deaf|zmac|zmac-sparing|zmac-open|zmac-short|zmac-lossy|bound] [SCHEME|all] [SETTING=VALUE]...
+//! cargo run --release -p chappe-dpclo --example many_to_one -- [SEED] [dcf|edca|edca-deaf|zmac|zmac-sparing|zmac-open|zmac-short|zmac-lossy|bound] [SCHEME,...|all] [SETTING=VALUE]...
 //! ```
 //!
 //! Rates in packets of 200 octets a second and mean delays in seconds, sources ordered by distance, farthest first. Radios
@@ -12,6 +12,9 @@
 //! contention reserve the time slots of the node that suffers alone; `zmac-open` has no notification of
 //! contention; over `zmac-short` nodes wait for 8 to 16 back-off slots in the time slots of others, instead of 8 to 32;
 //! over `zmac-lossy` nodes notify of losses, and not of long waits.
+//!
+//! With `share=0.8` sources send that share of what the improved variant gives them when they always have something to send, at even
+//! intervals, and delays contain the wait at the source.
 //!
 //! The scheme `planned` is not DPCLO: nodes know the optimum's paths and send at a share of its rates, without any control frame. It
 //! prints the largest share of which the MAC loses less than 0.5 %, and with `climb=1` the same after single rates were raised as far
@@ -63,43 +66,79 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     if wanted.as_deref() == Some("planned") {
         return plan(&scene, seed, &mac, &changes);
     }
-    for (name, mut settings) in schemes() {
-        if wanted.as_ref().is_some_and(|wanted| wanted != name) {
-            continue;
+    let access = access(&mac, &changes)?;
+    let mut shared = None;
+    let wants = |name: &str| {
+        wanted
+            .as_ref()
+            .is_none_or(|wanted| wanted.split(',').any(|one| one == name))
+    };
+    for (name, settings) in schemes().into_iter().filter(|(name, _)| wants(name)) {
+        let (mut mesh, share) = changed(&scene, (seed, &mac), settings, &changes)?;
+        if let Some(share) = share {
+            let rates = || rates(&mesh, access, config(&mac), share);
+            mesh.rates = shared.get_or_insert_with(rates).clone();
         }
-        let (mut times_s, mut random) = (TIMES_S, seed);
-        for change in &changes {
-            match change.split_once('=') {
-                // Seconds from the sources' begin to counting, and from there to the end.
-                Some(("after", seconds)) => {
-                    times_s[1] = times_s[0] + seconds.parse::<u64>()?;
-                    times_s[2] = times_s[2].max(times_s[1] + 1);
-                }
-                // The same network with other random numbers in nodes and channel.
-                Some(("random", other)) => random = other.parse()?,
-                Some(("for", seconds)) => times_s[2] = times_s[1] + seconds.parse::<u64>()?,
-                Some((name, _)) if name.starts_with("zmac-") => {}
-                _ => set(&mut settings, change)?,
-            }
-        }
-        settings.room.payload = 200;
-        let mesh = Mesh {
-            medium: scene.medium.clone(),
-            caps: config(&mac).caps(),
-            settings,
-            flows: scene
-                .sources
-                .iter()
-                .map(|&(node, _)| (node, scene.sink))
-                .collect(),
-            times_s,
-            seed: random,
-        };
-        let played = mesh.over(access(&mac, &changes)?, config(&mac));
+        let played = mesh.over(access, config(&mac));
         let line = report(&scene, &played.flows, &played.routers);
         println!("{name:>8}: {line}");
     }
     Ok(())
+}
+
+/// The mesh with these settings and changes, and the share of the improved variant's rates that sources send at even intervals.
+fn changed(
+    scene: &Scene,
+    (seed, mac): (u64, &str),
+    mut settings: Settings,
+    changes: &[String],
+) -> Result<(Mesh, Option<f64>), Box<dyn std::error::Error>> {
+    let (mut times_s, mut random, mut share) = (TIMES_S, seed, None);
+    for change in changes {
+        match change.split_once('=') {
+            // Seconds from the sources' begin to counting, and from there to the end.
+            Some(("after", seconds)) => {
+                times_s[1] = times_s[0] + seconds.parse::<u64>()?;
+                times_s[2] = times_s[2].max(times_s[1] + 1);
+            }
+            // The same network with other random numbers in nodes and channel.
+            Some(("random", other)) => random = other.parse()?,
+            Some(("for", seconds)) => times_s[2] = times_s[1] + seconds.parse::<u64>()?,
+            Some(("share", part)) => share = Some(part.parse::<f64>()?),
+            Some((name, _)) if name.starts_with("zmac-") => {}
+            _ => set(&mut settings, change)?,
+        }
+    }
+    settings.room.payload = 200;
+    let flows = scene.sources.iter().map(|&(node, _)| (node, scene.sink));
+    let mesh = Mesh {
+        medium: scene.medium.clone(),
+        caps: config(mac).caps(),
+        settings,
+        rates: Vec::new(),
+        flows: flows.collect(),
+        times_s,
+        seed: random,
+    };
+    Ok((mesh, share))
+}
+
+/// A share of the rates that the improved variant, as it is usually, gives to sources which always have something to send: packets a
+/// second from 20 s to 80 s of load.
+fn rates(mesh: &Mesh, access: Access, station: Config, share: f64) -> Vec<f64> {
+    let mut settings = Settings::improved();
+    settings.room.payload = mesh.settings.room.payload;
+    let [begin, ..] = mesh.times_s;
+    let saturated = Mesh {
+        medium: mesh.medium.clone(),
+        settings,
+        flows: mesh.flows.clone(),
+        rates: Vec::new(),
+        times_s: [begin, begin + 20, begin + 80],
+        ..*mesh
+    };
+    let flows = saturated.over(access, station).flows;
+    flows.iter().map(|flow| share * flow.0.max(0.1)).collect()
 }
 
 /// What the MAC carries of the optimum by a plan: for how many seconds packets count, and their class, can be changed.
@@ -178,14 +217,15 @@ fn set(settings: &mut Settings, change: &str) -> Result<(), Box<dyn std::error::
                 interval: Duration::from_millis(100),
             });
         }
-        "load" | "rise" | "fall" | "queue" | "queue-gain" | "gain-of-load" | "floor" | "double"
-        | "around" | "fairness" | "life" | "ceiling" => {
+        "load" | "rise" | "fall" | "queue" | "queue-gain" | "gain-of-load" | "floor" | "start"
+        | "double" | "around" | "fairness" | "life" | "ceiling" | "at-once" => {
             let RateLaw::Airtime(law) = &mut settings.rate else {
                 return Err("this scheme has no prices of airtime".into());
             };
             match name {
                 "load" => law.load = value,
-
+                "start" => law.start = value,
+                "at-once" => law.at_once = value,
                 "rise" => law.rise = value,
                 "fall" => law.fall = value,
                 "queue" => law.queue = value,
@@ -206,6 +246,7 @@ fn set(settings: &mut Settings, change: &str) -> Result<(), Box<dyn std::error::
                 Some(Duration::from_millis(value as u64)).filter(|age| *age > Duration::ZERO)
         }
         "count" => settings.extras.count_sent = value > 0.0,
+        "renews" => settings.routing.renews = value > 0.0,
         "feasible" => settings.next_hops.feasible_only = value > 0.0,
         "attempts" => {
             settings.probes.attempts = Settings::improved().probes.attempts.filter(|_| value > 0.0)

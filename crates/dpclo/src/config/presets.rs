@@ -35,6 +35,7 @@ impl Settings {
                 lost_after: 3,
                 hop_limit: 32,
                 reach_twice: false,
+                renews: false,
                 patience: Duration::ZERO,
             },
             next_hops: NextHops {
@@ -83,6 +84,10 @@ impl Settings {
                     instead_of_probes: Duration::from_secs(10),
                 }),
                 ..paper.probes
+            },
+            routing: Routing {
+                renews: true,
+                ..paper.routing
             },
             next_hops: NextHops {
                 feasible_only: true,
@@ -177,10 +182,11 @@ impl AirtimeLaw {
         smoothing: Duration::from_millis(500),
         interval: Duration::from_millis(100),
         life: Duration::from_secs(3),
-        start: 5.0,
-        double: Duration::from_secs(1),
+        start: 20.0,
+        double: Duration::from_secs(2),
         bucket: 2.0,
         fairness: 2.5,
+        at_once: 1.0 / 15.0,
     };
 
     /// The least price of a node.

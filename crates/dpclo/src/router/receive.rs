@@ -132,11 +132,16 @@ impl Router {
                 RouteChange::Newer => {
                     let place = self.routes.find(route.destination);
                     let known = place.and_then(|place| self.routes.get(place));
-                    let delay = match known.is_some_and(|known| known.has_awaited()) {
+                    let awaited = known.is_some_and(|known| known.has_awaited());
+                    let hurries = awaited && known.is_some_and(|known| known.hurries);
+                    let delay = match awaited {
                         true => Duration::ZERO,
                         false => settle,
                     };
                     self.advertise_soon(now, route.destination, delay);
+                    if hurries && self.settings.routing.renews {
+                        self.hurry_update(now);
+                    }
                 }
                 RouteChange::Reach => {
                     if let Some(place) = self.routes.find(route.destination) {

@@ -10,6 +10,7 @@ use super::send::NO_TOKEN;
 use super::{Queue, Router, address};
 use crate::distance::newer;
 use crate::header::Request;
+use crate::routes::Destination;
 
 /// Requests that wait for the link. A starved node asks again, so that one that finds no room is only late.
 const WAITING_MAX: usize = 8;
@@ -33,33 +34,61 @@ pub(super) struct Waiting {
 }
 
 impl Router {
-    /// Requests newer numbers for the destinations that are starved, those that were not asked for lately.
+    /// Requests newer numbers for the destinations that are starved, those that were not asked for lately. Where requests renew routes,
+    /// destinations of packets come first: there is not room for all.
     pub(super) fn ask(&mut self, now: Instant) {
+        if !self.settings.routing.renews {
+            return self.ask_some(now, |_| true);
+        }
+        self.ask_some(now, Queue::has_something);
+        self.ask_some(now, |queue| !queue.has_something());
+    }
+
+    fn ask_some(&mut self, now: Instant, which: impl Fn(&Queue) -> bool) {
         for at in 0..self.routes.starved().len() {
             let Some(&place) = self.routes.starved().get(at) else {
                 return;
             };
+            let wanted = self.routes.get(place).map(Destination::wanted);
             let queue = self.queues.get(usize::from(place));
-            let idle = self.settings.routing.patience > Duration::ZERO
-                && !queue.is_some_and(Queue::has_something);
-            let gap = self.repeat(idle);
-            let Some(known) = self.routes.get_mut(place) else {
-                continue;
-            };
-            let seq = known.wanted();
-            if !known.on_request(now, (seq, idle), gap) {
-                continue;
+            if let (Some(seq), true) = (wanted, queue.is_some_and(&which)) {
+                self.ask_for(now, place, seq);
             }
-            let request = Request {
-                hop_limit: self.settings.routing.hop_limit,
-                destination: known.node,
-                seq,
-                idle,
-            };
-            self.asked = self.asked.wrapping_add(1);
-            if self.pass(now, place, request, (self.asked, None)) {
-                self.counters.requests_sent += 1;
+        }
+    }
+
+    /// Requests newer numbers for the destinations of packets before their routes expire (RFC 8966, 3.8.2.3), and if they have.
+    pub(super) fn renew(&mut self, now: Instant) {
+        for at in 0..self.routes.count() {
+            if let Some(place) = self.routes.place_at(at)
+                && let Some(seq) = self.routes.renewal(now, place)
+            {
+                self.ask_for(now, place, seq);
             }
+        }
+    }
+
+    fn ask_for(&mut self, now: Instant, place: u16, seq: u16) {
+        let queue = self.queues.get(usize::from(place));
+        let routing = self.settings.routing;
+        let idle = (routing.patience > Duration::ZERO || routing.renews)
+            && !queue.is_some_and(Queue::has_something);
+        let gap = self.repeat(idle);
+        let Some(known) = self.routes.get_mut(place) else {
+            return;
+        };
+        if !known.on_request(now, (seq, idle), gap) {
+            return;
+        }
+        let request = Request {
+            hop_limit: self.settings.routing.hop_limit,
+            destination: known.node,
+            seq,
+            idle,
+        };
+        self.asked = self.asked.wrapping_add(1);
+        if self.pass(now, place, request, (self.asked, None)) {
+            self.counters.requests_sent += 1;
         }
     }
 
@@ -79,14 +108,22 @@ impl Router {
         request: Request,
         (n, except): (u8, Option<u8>),
     ) -> bool {
-        let neighbour = self.routes.nth_route(place, n, &self.links, except);
+        // Along next hops a request cannot go in a circle; along the best routes of any kind it can.
+        let known = self
+            .routes
+            .get(place)
+            .filter(|_| self.settings.routing.renews);
+        let hop = known.and_then(|known| known.hops().first().map(|hop| hop.place));
+        let own = hop.filter(|&hop| n.is_multiple_of(2) && Some(hop) != except);
+        let neighbour = own.or_else(|| self.routes.nth_route(place, n, &self.links, except));
         let link = neighbour.and_then(|neighbour| self.links.get(neighbour));
         let Some(to) = link.map(|link| link.node) else {
             return false;
         };
+        let patience = self.settings.routing.patience;
         let (wait, most) = match request.idle {
-            true => (self.settings.routing.patience, RIDERS_MAX),
-            false => (Duration::ZERO, WAITING_MAX),
+            true if patience > Duration::ZERO => (patience, RIDERS_MAX),
+            _ => (Duration::ZERO, WAITING_MAX),
         };
         let due = now + wait;
         // An idle one that waits for the same destination is older.
@@ -111,7 +148,7 @@ impl Router {
             if newer(request.seq, self.seq) {
                 self.seq = self.seq.wrapping_add(2);
             }
-            return self.request_update(now, Duration::ZERO);
+            return self.answer(now, request);
         }
         let Some(place) = self.routes.find(request.destination) else {
             return;
@@ -121,7 +158,7 @@ impl Router {
         };
         if known.reaches(request.seq) {
             known.changed = true;
-            return self.request_update(now, Duration::ZERO);
+            return self.answer(now, request);
         }
         let gap = self.repeat(request.idle);
         let Some(known) = self.routes.get_mut(place) else {
@@ -131,7 +168,7 @@ impl Router {
         if !fresh || request.hop_limit <= 1 {
             return;
         }
-        known.await_number(request.seq);
+        known.await_number(request.seq, !request.idle);
         let request = Request {
             hop_limit: request.hop_limit - 1,
             ..request
@@ -139,6 +176,14 @@ impl Router {
         let except = self.links.find(from);
         if self.pass(now, place, request, (0, except)) {
             self.counters.requests_sent += 1;
+        }
+    }
+
+    /// The update that answers a request. The gap between updates is kept for those only that no packet waits for.
+    fn answer(&mut self, now: Instant, request: Request) {
+        match self.settings.routing.renews && !request.idle {
+            true => self.hurry_update(now),
+            false => self.request_update(now, Duration::ZERO),
         }
     }
 

@@ -171,6 +171,9 @@ impl Router {
             }
             return None;
         };
+        if let Some(known) = self.routes.get_mut(choice.destination) {
+            known.used = Some(now);
+        }
         self.count_sent(choice.detour, packet.is_none());
         self.reporter.on_frame(len);
         self.bits.sent(choice.neighbour);
@@ -497,6 +500,15 @@ impl Router {
             (known.changed, known.again) = (true, twice);
             self.request_update(now, Duration::ZERO);
         }
+    }
+
+    /// Schedules an update that packets wait for.
+    pub(super) fn hurry_update(&mut self, now: Instant) {
+        let jitter = self
+            .random
+            .below(self.settings.routing.jitter.nanos().saturating_add(1));
+        let at = now + Duration::from_nanos(jitter);
+        self.timers.update = Some(self.timers.update.map_or(at, |before| before.min(at)));
     }
 
     /// Schedules an update after at most `delay`, but no sooner than the gap between updates allows.

@@ -149,6 +149,7 @@ impl Router {
             self.rank_all(now);
         }
         self.ask(now);
+        self.renew(now);
         if fresh {
             // A new neighbour has none of the routes that were advertised before.
             self.advertise_all(now, Duration::ZERO);

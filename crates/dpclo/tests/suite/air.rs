@@ -42,6 +42,7 @@ fn mesh(settings: Settings, ratios: [f64; 6], seed: u64) -> Mesh {
         caps: config().caps(),
         settings,
         flows: vec![(0, 4), (3, 5)],
+        rates: Vec::new(),
         times_s: TIMES_S,
         seed,
     }

@@ -358,3 +358,41 @@ fn requests_that_no_packet_waits_for_ride() {
         );
     }
 }
+
+/// Goal: a node asks for a newer number while packets leave, before the old one has expired, and no sooner than needed.
+/// Method: two neighbours with routes, which say nothing new for 35 s.
+#[test]
+fn routes_in_use_are_renewed() {
+    for (renews, busy) in [(true, true), (true, false), (false, true)] {
+        let mut settings = Settings::improved();
+        settings.routing.renews = renews;
+        let neighbours = [(1, 10, 2.0), (2, 10, 8.0)];
+        let mut bench = Bench::new(settings, &neighbours);
+        let mut found = Vec::new();
+        for number in 0..35 {
+            if busy && number % 5 == 0 {
+                let data = Data {
+                    number,
+                    ..packet(9)
+                };
+                bench.hear_to(5, Address::node(0), |room| data.emit(b"relayed", room));
+                let (send, _) = bench.send().expect("a packet and a route");
+                bench.sent(send.token, Outcome::Acknowledged { attempts: 1 });
+            }
+            bench.probe(&neighbours);
+            for _ in 0..100 {
+                bench.now += Duration::from_millis(10);
+                bench.node.handle_timeout(bench.now);
+                found.extend(
+                    requests(&mut bench)
+                        .into_iter()
+                        .map(|(request, _)| (number, request)),
+                );
+            }
+        }
+        assert_eq!(bench.node.next_hops(9).next(), Some(1), "not expired yet");
+        assert_eq!(!found.is_empty(), renews && busy, "{found:?}");
+        let early = |&(second, request): &(u32, Request)| second >= 29 && request.seq == 4;
+        assert!(found.iter().all(early), "{found:?}");
+    }
+}

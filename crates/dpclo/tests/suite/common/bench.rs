@@ -32,18 +32,7 @@ impl Bench {
             probes: 0,
         };
         for _ in 0..12 {
-            bench.probes += 1;
-            for &(neighbour, received, _) in neighbours {
-                let ours = Count {
-                    node: 0,
-                    received,
-                    of: 10,
-                };
-                let number = bench.probes;
-                bench.hear(neighbour, |room| {
-                    Probe::emit((0, number), [ours].into_iter(), [].into_iter(), 0, room)
-                });
-            }
+            bench.probe(neighbours);
             bench.wait(1000);
         }
         for &(neighbour, _, etx) in neighbours {
@@ -59,6 +48,22 @@ impl Bench {
         }
         bench.silence();
         bench
+    }
+
+    /// Each neighbour sends a probe.
+    pub fn probe(&mut self, neighbours: &[(u16, u8, f64)]) {
+        self.probes += 1;
+        for &(neighbour, received, _) in neighbours {
+            let ours = Count {
+                node: 0,
+                received,
+                of: 10,
+            };
+            let number = self.probes;
+            self.hear(neighbour, |room| {
+                Probe::emit((0, number), [ours].into_iter(), [].into_iter(), 0, room)
+            });
+        }
     }
 
     pub fn hear(&mut self, from: u16, write: impl FnOnce(&mut [u8]) -> Option<usize>) {
@@ -116,7 +121,7 @@ impl Bench {
         let mut room = [0; 512];
         let send = self.node.poll_link(self.now, Classes::ALL, &mut room)?;
         match header::parse(&room[..send.len]) {
-            Ok(Frame::Data(data, _)) => Some((send, data)),
+            Ok(Frame::Data(data, _) | Frame::Priced(data, ..)) => Some((send, data)),
             other => panic!("{other:?}"),
         }
     }

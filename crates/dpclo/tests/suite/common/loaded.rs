@@ -1,4 +1,6 @@
-//! A router with an application that always has something to send.
+//! A router with an application that always has something to send, or sends at even intervals.
+
+use std::collections::VecDeque;
 
 use chappe_core::{Classes, Duration, Instant, LinkEvent, LinkNode, LinkSend, Wake};
 use chappe_dpclo::Router;
@@ -6,11 +8,45 @@ use chappe_dpclo::Router;
 /// Octets of payload in each packet (Table I).
 const PAYLOAD: usize = 200;
 
-/// A router whose application always has a packet for one sink, if it has a sink.
+/// Packets of an application that wait for the router; further ones are dropped, as by the sources of `chappe sim`.
+const BACKLOG: usize = 50;
+
+/// An application that makes packets at even intervals.
+#[derive(Clone, Debug)]
+pub struct Pace {
+    every: Duration,
+    next: Instant,
+    /// When the packets that wait were made.
+    due: VecDeque<Instant>,
+}
+
+impl Pace {
+    /// So many packets a second from `begin` on.
+    pub fn new(rate: f64, begin: Instant) -> Pace {
+        Pace {
+            every: Duration::from_secs_f64(1.0 / rate),
+            next: begin,
+            due: VecDeque::new(),
+        }
+    }
+
+    fn fall_due(&mut self, now: Instant) {
+        while self.next <= now {
+            if self.due.len() < BACKLOG {
+                self.due.push_back(self.next);
+            }
+            self.next += self.every;
+        }
+    }
+}
+
+/// A router whose application has packets for one sink, if it has a sink.
 #[derive(Clone, Debug)]
 pub struct Loaded {
     pub router: Router,
     pub sink: Option<u16>,
+    /// When packets are made; without it there is always one.
+    pub pace: Option<Pace>,
     /// Packets that may wait for one destination.
     pub limit: u16,
     /// When the application begins.
@@ -32,14 +68,8 @@ pub struct Got {
 
 impl Loaded {
     fn serve(&mut self, now: Instant) {
-        let mut payload = [0; PAYLOAD];
-        payload[..8].copy_from_slice(&now.nanos().to_be_bytes());
-        while let Some(sink) = self.sink.filter(|_| now >= self.begin) {
-            // An application waits when the queue is full, and is woken when its rate allows the next packet.
-            let room = self.router.queue(sink) < self.limit;
-            if !room || self.router.offer(now, sink, 1, &payload).is_err() {
-                break;
-            }
+        if let Some(sink) = self.sink.filter(|_| now >= self.begin) {
+            self.offer(now, sink);
         }
         let mut buffer = [0; PAYLOAD];
         while let Some(delivery) = self.router.poll_delivery(&mut buffer) {
@@ -50,6 +80,29 @@ impl Loaded {
             }
         }
         self.router.handle_timeout(now);
+    }
+
+    /// Offers packets until the router refuses one: the application waits when the queue is full, and is woken when its rate allows the
+    /// next packet.
+    fn offer(&mut self, now: Instant, sink: u16) {
+        if let Some(pace) = &mut self.pace {
+            pace.fall_due(now);
+        }
+        let mut payload = [0; PAYLOAD];
+        while let Some(made) = self
+            .pace
+            .as_ref()
+            .map_or(Some(now), |pace| pace.due.front().copied())
+        {
+            payload[..8].copy_from_slice(&made.nanos().to_be_bytes());
+            let room = self.router.queue(sink) < self.limit;
+            if !room || self.router.offer(now, sink, 1, &payload).is_err() {
+                return;
+            }
+            if let Some(pace) = &mut self.pace {
+                pace.due.pop_front();
+            }
+        }
     }
 
     fn count(&mut self, source: u16, delay: Duration) {
@@ -92,6 +145,10 @@ impl LinkNode for Loaded {
         self.serve(now);
     }
     fn poll_timeout(&self) -> Option<Wake> {
-        self.router.poll_timeout()
+        let next = self.pace.as_ref().map(|pace| Wake {
+            at: pace.next,
+            why: "next packet",
+        });
+        Wake::earlier(self.router.poll_timeout(), next)
     }
 }

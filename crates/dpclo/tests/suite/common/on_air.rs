@@ -9,7 +9,7 @@ use chappe_mac::dot11::{Category, Config, Dot11, Edca};
 use chappe_mac::zmac::{self, Schedule};
 use chappe_sim::{AirTime, Medium, Simulator, World};
 
-use super::loaded::Loaded;
+use super::loaded::{Loaded, Pace};
 use super::slotted::Slotted;
 
 /// The parts of a run that are the same for every MAC.
@@ -19,6 +19,8 @@ pub struct Mesh {
     pub settings: Settings,
     /// Sources and their sinks.
     pub flows: Vec<(u16, u16)>,
+    /// Packets a second of each source, at even intervals; without them sources always have something to send.
+    pub rates: Vec<f64>,
     /// Sources begin, counting begins, the run ends, in seconds since routing began.
     pub times_s: [u64; 3],
     pub seed: u64,
@@ -168,13 +170,12 @@ impl Mesh {
         let [begin, counted, _] = self.times_s;
         let after = |seconds: u64| start + Duration::from_secs(seconds);
         let router = Router::new(self.settings, me, 0, &self.caps, start, random);
+        let own = self.flows.iter().position(|&(from, _)| from == me);
+        let rate = own.and_then(|own| self.rates.get(own));
         Loaded {
             router: router.expect("settings are valid"),
-            sink: self
-                .flows
-                .iter()
-                .find(|&&(from, _)| from == me)
-                .map(|&(_, to)| to),
+            sink: own.map(|own| self.flows[own].1),
+            pace: rate.map(|rate| Pace::new(*rate, after(begin))),
             limit: self.settings.queues.limit,
             begin: after(begin),
             counted: after(counted),
