@@ -275,7 +275,7 @@ impl<const N: usize, C: Claiming, const A: usize> Dot11<N, C, A> {
     /// Writes the A-MPDU and returns its length. `None` if it does not fit, which `fill` has seen to.
     fn assemble(&self, psdu: &mut [u8], mode: Mode) -> Option<usize> {
         let duration = NavTime::covering(self.timing.sifs + self.block_ack_time(mode));
-        let mut at = 0;
+        let (mut at, mut end) = (0, 0);
         for mpdu in &self.window.mpdus {
             let Some(held) = mpdu.held else { continue };
             let whole = psdu.get_mut(at..at + subframe_len(HEADER_LEN + held.len))?;
@@ -294,9 +294,11 @@ impl<const N: usize, C: Claiming, const A: usize> Dot11<N, C, A> {
             let header = header.emit(inside).ok()?;
             let body = inside.get_mut(header..header + held.len)?;
             body.copy_from_slice(mpdu.body.get(..held.len)?);
+            // The last subframe has no padding (9.7.1).
+            end = at + DELIMITER_LEN + HEADER_LEN + held.len + FCS_LEN;
             at += whole.len();
         }
-        (at > 0).then_some(at)
+        (end > 0).then_some(end)
     }
 
     /// The duration of the BlockAck to an A-MPDU.
