@@ -17,8 +17,9 @@ namespace {
 
 // An EtherType for experiments (IEEE 802, "Local Experimental 1").
 constexpr std::uint16_t kProtocol = 0x88b5;
-// Frames in each saturated queue, and how often it is filled: no station sends so many in that time.
-constexpr std::uint32_t kBacklog = 40;
+// Frames in each saturated queue, those in flight included, and how often it is filled: no station sends so many in that time, be it in
+// A-MPDUs of 16.
+constexpr std::uint32_t kBacklog = 80;
 const Time kRefill = MilliSeconds(20);
 
 struct Network {

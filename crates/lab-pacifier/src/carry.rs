@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use chappe_core::{Address, Instant, OverMac, Purpose, Seed};
+use chappe_core::{Address, Duration, Instant, OverMac, Purpose, Seed};
 use chappe_lab::carry::{self, Begun, Carry, Limits, Receipt, Report, RunSpec, Running};
 use chappe_lab::run::{Meter, Outcome, RunError, WORK};
 use chappe_lab::system::Job;
@@ -48,7 +48,7 @@ pub(super) fn run(job: Job<'_>, meter: &Meter) -> Result<Outcome, RunError> {
     check(with, &prepared, &outcome.run)?;
     if !outcome.run.all_complete() {
         let seed = outcome.run.seed;
-        let late = late_acks(with, &prepared);
+        let late = late_acks(with, &prepared, &outcome.run);
         outcome
             .notes
             .extend(late.map(|note| format!("seed {seed}: {note}")));
@@ -59,31 +59,61 @@ pub(super) fn run(job: Job<'_>, meter: &Meter) -> Result<Outcome, RunError> {
 /// Metres that light covers in a second.
 const LIGHT: f64 = 299_792_458.0;
 
-/// MORE's source sends without a pause until it has heard of a batch. An acknowledgement that begins in the gap after a frame, which is
-/// the longest back-off at most, comes after the source's next frame has begun where the way there and back takes longer.
-fn late_acks(with: &Pacifier, prepared: &Prepared) -> Option<String> {
-    if with.variant().name != "more" {
-        return None;
-    }
-    let gap = with.mac.slot * u64::from(with.mac.cw_min);
-    let reach = gap.as_secs_f64() / 2.0 * LIGHT;
-    let places = prepared.network.medium.positions();
-    let length = |a: usize, b: usize| {
-        let (a, b) = (places.get(a)?, places.get(b)?);
-        Some(f64::hypot(f64::hypot(a.x - b.x, a.y - b.y), a.z - b.z))
+/// A source that never pauses sends until it has heard of a batch: MORE's, and those of TREE and TREE+RL whose packets nobody forwards. An
+/// acknowledgement that begins in the gap after a frame, which is the longest back-off at most, comes after the source's next frame has
+/// begun where the way there and back takes longer.
+fn late_acks(with: &Pacifier, prepared: &Prepared, run: &Run) -> Option<String> {
+    let variant = with.variant();
+    let lone = run.counter("forwarders") == 0;
+    let all = match variant.name {
+        "more" => true,
+        "tree" | "tree-rl" if lone => false,
+        _ => return None,
     };
-    let delivery = &prepared.network.delivery;
-    let nodes = prepared.network.medium.nodes();
-    let used = (0..nodes * nodes).filter(|&link| delivery[link] >= REACHABLE_PRR);
-    let longest = used
-        .filter_map(|link| length(link / nodes, link % nodes))
-        .fold(0.0, f64::max);
+    let stretch = match with.mac.stretch_slot {
+        true => with.mac.propagation_max,
+        false => Duration::ZERO,
+    };
+    let gap = (with.mac.slot + stretch) * u64::from(with.mac.cw_min);
+    let reach = gap.as_secs_f64() / 2.0 * LIGHT;
+    let longest = match all {
+        true => longest_link(prepared),
+        false => longest_way(prepared, run),
+    };
     (longest > reach).then(|| {
         format!(
-            "MORE's source leaves gaps of {gap} at most, and a link of {:.0} km takes longer there and back: acknowledgements come while it sends",
+            "{}'s source leaves gaps of {gap} at most, and a link of {:.0} km takes longer there and back: acknowledgements come while it \
+             sends; `mac.distance_max` lengthens the gaps",
+            variant.label,
             longest / 1e3
         )
     })
+}
+
+/// Metres between two nodes; zero where the network has no places.
+fn metres(prepared: &Prepared, a: usize, b: usize) -> f64 {
+    let places = prepared.network.medium.positions();
+    let (Some(a), Some(b)) = (places.get(a), places.get(b)) else {
+        return 0.0;
+    };
+    f64::hypot(f64::hypot(a.x - b.x, a.y - b.y), a.z - b.z)
+}
+
+/// Metres of the longest link that reaches.
+fn longest_link(prepared: &Prepared) -> f64 {
+    let delivery = &prepared.network.delivery;
+    let nodes = prepared.network.medium.nodes();
+    let used = (0..nodes * nodes).filter(|&link| delivery[link] >= REACHABLE_PRR);
+    used.map(|link| metres(prepared, link / nodes, link % nodes))
+        .fold(0.0, f64::max)
+}
+
+/// Metres from a source to the farthest receiver that lacks something.
+fn longest_way(prepared: &Prepared, run: &Run) -> f64 {
+    let lacking = run.flows.iter().filter(|flow| !flow.complete);
+    lacking
+        .map(|flow| metres(prepared, flow.source, flow.sink))
+        .fold(0.0, f64::max)
 }
 
 /// Fails if a run carried more than its bound allows. Such a run is a defect of Chappe: the bound holds for every protocol.

@@ -14,6 +14,7 @@ use super::experiment::{Air, Experiment};
 use super::label::label;
 use super::lln::Lln;
 use super::plan::{SYSTEM, Tcplp};
+use super::polls::Polls;
 use super::role::{Incoming, Role};
 use super::socket_memory::SocketMemory;
 use super::station::{CHILDREN, Node};
@@ -200,14 +201,21 @@ fn paths(job: &Job<'_>, parents: &[Option<usize>]) -> Vec<Path> {
 
 /// Hops from one node to another along the tree.
 fn between(a: usize, b: usize, parents: &[Option<usize>]) -> usize {
+    (route(a, b, parents).len() - 1).max(1)
+}
+
+/// The nodes from one to another along the tree; the two alone if it has no path between them.
+fn route(a: usize, b: usize, parents: &[Option<usize>]) -> Vec<usize> {
     let up = |node: usize| std::iter::successors(Some(node), |&at| parents.get(at).copied()?);
     let from_a: Vec<usize> = up(a).take(parents.len()).collect();
-    for (down, node) in up(b).take(parents.len()).enumerate() {
-        if let Some(climb) = from_a.iter().position(|&at| at == node) {
-            return down + climb;
+    let from_b: Vec<usize> = up(b).take(parents.len()).collect();
+    for (down, node) in from_b.iter().enumerate() {
+        if let Some(climb) = from_a.iter().position(|at| at == node) {
+            let there = from_a[..=climb].iter();
+            return there.chain(from_b[..down].iter().rev()).copied().collect();
         }
     }
-    1
+    vec![a, b]
 }
 
 /// Lets nodes restart. A restarted node has lost its connections and its objects.
@@ -282,8 +290,31 @@ fn report_run(
         report.note(format!("no path leads to node {}", lost.join(", ")));
     }
     report.note_unfinished();
+    note_polls(report, lln, with, job, (paths, parents));
     count(report, lln, paths, parents);
     Ok(())
+}
+
+/// Notes where data requests destroy the packets of a connection that has not finished, or their acknowledgements, or come too seldom.
+fn note_polls(
+    report: &mut Report,
+    lln: &Lln<'_>,
+    with: &Tcplp,
+    job: &Job<'_>,
+    (paths, parents): (&[Path], &[Option<usize>]),
+) {
+    let Some(polls) = Polls::new(with, &job.network, parents) else {
+        return;
+    };
+    let is_done = |path: &Path| received(lln, path).is_some_and(|object| object.done.is_some());
+    for path in paths.iter().filter(|path| !is_done(path)) {
+        let there = route(path.source, path.sink, parents);
+        let back: Vec<usize> = there.iter().rev().copied().collect();
+        let destroyed = polls.destroyed(&there).or_else(|| polls.destroyed(&back));
+        if let Some(sentence) = polls.outlasts_tcp(&there).or(destroyed) {
+            report.note(sentence);
+        }
+    }
 }
 
 /// The name and the value in bit/s of a transfer's bound: that of its farthest receiver. The slowest receiver cannot exceed

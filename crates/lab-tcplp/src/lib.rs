@@ -53,6 +53,7 @@ mod label;
 pub mod live;
 pub mod lln;
 pub mod plan;
+mod polls;
 pub mod role;
 pub mod socket_memory;
 pub mod station;

@@ -328,25 +328,42 @@ impl Tcplp {
         lowpan::Config::pace_over(depth.min(255) as u8, frame, lead)
     }
 
-    /// The upper bound of goodput over `hops` hops for any channel access, in bits of the object per second: [`on_the_air`]
-    /// with these segments and one ACK per window.
-    pub fn bound_bps(&self, hops: usize) -> f64 {
-        let form = Form {
+    fn form(&self) -> Form {
+        Form {
             mac: self.mac,
             contexts: if self.contexts { &CONTEXTS } else { &[] },
             ecn: self.tcp.ecn,
             headers: self.short,
             ..Form::TCPLP
-        };
-        let options = if self.tcp.timestamps { 12 } else { 0 };
-        let frames = form.octets(20 + usize::from(self.tcp.mss));
-        let ack = form.octets(20 + options);
+        }
+    }
+
+    /// Octets of TCP's options in each segment.
+    fn options(&self) -> usize {
+        if self.tcp.timestamps { 12 } else { 0 }
+    }
+
+    /// Octets of the frames of a segment without data.
+    fn acknowledgement(&self) -> Vec<usize> {
+        self.form().octets(20 + self.options())
+    }
+
+    /// Octets of the shortest frame that carries TCP: no packet takes less.
+    pub(super) fn least_frame(&self) -> usize {
+        self.acknowledgement().into_iter().min().unwrap_or(0)
+    }
+
+    /// The upper bound of goodput over `hops` hops for any channel access, in bits of the object per second: [`on_the_air`]
+    /// with these segments and one ACK per window.
+    pub fn bound_bps(&self, hops: usize) -> f64 {
+        let frames = self.form().octets(20 + usize::from(self.tcp.mss));
+        let ack = self.acknowledgement();
         let sum = |octets: &[usize]| octets.iter().sum::<usize>() as f64;
         let segments = Segments {
             // The mean suffices, since a frame's time is linear in its octets.
             frames: sum(&frames) / frames.len().max(1) as f64,
             count: frames.len() as f64,
-            payload: usize::from(self.tcp.mss).saturating_sub(options) as f64,
+            payload: usize::from(self.tcp.mss).saturating_sub(self.options()) as f64,
             each: self.window.max(self.tcp.ack_every.into()) as f64,
             ack: sum(&ack),
         };
@@ -359,7 +376,7 @@ impl Tcplp {
 const SLEEP_LEAST: Duration = Duration::from_millis(20);
 
 /// The time of a frame of `octets` (check sequence included) and its acknowledgement of 5 octets.
-fn exchange(octets: usize, mac: &dot15d4::Config) -> Duration {
+pub(super) fn exchange(octets: usize, mac: &dot15d4::Config) -> Duration {
     let mode = dot15d4::Config::MODE;
     mode.airtime(octets) + mac.turnaround + mode.airtime(3 + FCS_LEN)
 }

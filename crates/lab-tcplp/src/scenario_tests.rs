@@ -4,6 +4,7 @@ use std::path::Path;
 
 use chappe_lab::run::Meter;
 use chappe_lab::session::{self, Options};
+use chappe_lab::system::Job;
 use chappe_results::provenance::Program;
 use chappe_results::{DATA_TRANSMISSIONS, Run};
 use chappe_scenario::plan::{Changes, Plan};
@@ -140,6 +141,59 @@ fn a_connection_waits_for_a_leaf_that_sleeps_long() {
          [[fault]]\nat = \"66 ms\"\nkind = \"jammer\"\nnode = 2\npower = \"16 dBm\"\nlasts = \"15657 ms\"\n[run]\nseed = 1749\n"
     );
     assert!(completes(&text));
+}
+
+/// A leaf whose parent said that it holds a frame asks again soon when the frame does not come, and so does one whose request was lost.
+/// Here all leaves ask at once after 92.5 s. The sink's frame waited until 185 s, and its answer came after the source's TCP had given up.
+#[test]
+fn a_frame_that_does_not_come_is_asked_for_again() {
+    let text = "[network]\ngenerator = \"random\"\narea = [\"157.5 m\", \"157.5 m\"]\nconnected = 0.3\nnodes = 20\n[protocol]\nsystem = \"tcplp\"\n\
+                variant = \"improved\"\nsleep = \"92523527 us\"\n[[transfer]]\nsource = 16\nreceivers = [19]\nbytes = \"1 B\"\n[run]\nseed = 9670\n";
+    assert!(completes(text));
+}
+
+/// Whether all receivers of a scenario get their objects, and whether a note has these words.
+fn told(text: &str, words: &str) -> (bool, bool) {
+    let plan = Plan::parse(&[&SYSTEM], "test", text).unwrap();
+    let job = Job {
+        plan: &plan,
+        network: plan.network(9889).unwrap(),
+        copies: false,
+        pcap: None,
+        traces: None,
+    };
+    let outcome = (crate::TCPLP.carry)(job, &Meter::default()).unwrap();
+    let says = outcome.notes.iter().any(|note| note.contains(words));
+    (outcome.run.all_complete(), says)
+}
+
+/// Data requests of leaves that do not sense a frame destroy it. Where they destroy more packets than TCP bears the run says so; a third
+/// as many do not.
+#[test]
+fn data_requests_that_destroy_packets_are_reported() {
+    let told = |sleep: &str| {
+        let text = format!(
+            "[network]\ngenerator = \"grid\"\nspacing = \"31.1 m\"\nnodes = 40\n[protocol]\nsystem = \"tcplp\"\nvariant = \"paper\"\n\
+             sleep = \"{sleep}\"\n[[transfer]]\nsource = 0\nreceivers = [39]\nbytes = \"59 B\"\n[run]\nseed = 9889\nlimit = \"20 s\"\n"
+        );
+        told(&text, "leaves that ask for frames every")
+    };
+    assert_eq!(told("30174 us"), (false, true));
+    assert_eq!(told("100 ms"), (true, false));
+}
+
+/// A leaf that asks more seldom than TCP repeats a SYN is never connected, and the run says so. One that asks as often as that is.
+#[test]
+fn leaves_that_outlast_tcp_are_reported() {
+    let told = |sleep: u64| {
+        let text = format!(
+            "[network]\nlinks = [[0, 1], [1, 0]]\n[protocol]\nsystem = \"tcplp\"\nsleep = \"{sleep} s\"\n\
+             [[transfer]]\nsource = 0\nreceivers = [1]\nbytes = \"1 B\"\n"
+        );
+        told(&text, "TCP gives a connection up after 183 s")
+    };
+    assert_eq!(told(184), (false, true));
+    assert_eq!(told(182), (true, false));
 }
 
 /// Between two branches of the tree a packet takes more hops than the tree is deep, and its fragments are paced for these: a source

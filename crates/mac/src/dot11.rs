@@ -151,10 +151,11 @@ impl Dot11<1> {
 }
 
 impl<const A: usize> Dot11<1, NoClaims, A> {
-    /// A DCF station of 802.11n that sends its unicast frames in A-MPDUs of up to `A`, if [`Config::data`] is a rate of HT. The driver's
-    /// buffer limits them too: [`Config::ampdu_len`] says what `A` frames need.
+    /// A station of 802.11n with one access category that sends its unicast frames in A-MPDUs of up to `A`, if [`Config::data`] is a rate
+    /// of HT. The driver's buffer limits them too: [`Config::ampdu_len`] says what `A` frames need. Block acknowledgements need QoS, so it
+    /// counts slots as EDCA does.
     pub fn aggregating(config: Config, address: Address, random: Stream) -> Dot11<1, NoClaims, A> {
-        Dot11::with_functions(config, [only(&config)], NoClaims, false, address, random)
+        Dot11::with_functions(config, [only(&config)], NoClaims, A > 0, address, random)
     }
 }
 

@@ -136,6 +136,13 @@ impl Scenario {
     }
 }
 
+impl Scenario {
+    /// Octets of a subframe of an A-MPDU: delimiter, header with QoS control, LLC, SDU, check sequence, padding.
+    fn subframe(&self) -> usize {
+        4 + (26 + 8 + self.octets + 4).next_multiple_of(4)
+    }
+}
+
 /// `stations` on a circle, and the sink in its middle as the last node. All are as strong at the sink, so no collision has a
 /// winner.
 fn circle(stations: usize, radius: f64) -> Vec<Position> {
@@ -164,9 +171,7 @@ fn print_plan(scenario: &Scenario, seed: Seed) {
     let mcs = Rate::HT.iter().position(|&rate| rate == scenario.rate);
     if let Some(mcs) = mcs {
         println!("ht {mcs}");
-        // Octets of as many subframes: delimiter, header with QoS control, LLC, SDU, check sequence, padding.
-        let subframe = 4 + (26 + 8 + scenario.octets + 4).next_multiple_of(4);
-        println!("ampdu {}", scenario.ampdu * subframe);
+        println!("ampdu {}", scenario.ampdu * scenario.subframe());
     } else if scenario.rate.is_ofdm() {
         println!("ofdm {}", scenario.rate.bitrate().0 / 1_000_000);
     }
@@ -314,11 +319,19 @@ fn run_stations<M: Mac>(
         let mac = station(Address::node(i as u16), random);
         Box::new(OverMac::new(mac, link))
     };
-    let us = |octets: usize| config.data.airtime(octets).nanos() as f64 / 1e3;
-    println!(
-        "data_us {}",
-        us(24 + 8 + scenario.octets + scenario.qos + 4)
-    );
+    let longest = match scenario.ampdu {
+        0 => config
+            .data
+            .airtime(24 + 8 + scenario.octets + scenario.qos + 4),
+        // The last subframe has no padding.
+        _ => {
+            let last = 4 + 26 + 8 + scenario.octets + 4;
+            config
+                .data
+                .airtime((scenario.ampdu - 1) * scenario.subframe() + last)
+        }
+    };
+    println!("data_us {}", longest.nanos() as f64 / 1e3);
     let ack = config.control.airtime(14).nanos() as f64 / 1e3;
     println!("ack_us {}", if cell { ack } else { 0.0 });
     let nodes = (0..count).map(node).collect();

@@ -7,8 +7,9 @@
 //!
 //! - The station takes frames from its link node until one is for another neighbour, which begins the next A-MPDU, the window is full, or the
 //!   PSDU reaches its size or 5.484 ms. What was not acknowledged goes first next time, and new frames follow while no two numbers lie 64 apart.
-//! - After a missing BlockAck the sender asks for it (BlockAckReq), as ns-3 does: the A-MPDU may have arrived. If that is not answered
-//!   either, all of it counts as failed and goes again.
+//! - After a missing BlockAck the sender asks for it (BlockAckReq), as ns-3 does: the A-MPDU may have arrived. The request is short, and is
+//!   repeated up to [`Config::retry_short`](super::Config::retry_short) times; ns-3 knows no limit. If none is answered, all of the
+//!   A-MPDU counts as failed and goes again.
 //! - An MPDU is given up after [`Config::retry_short`](super::Config::retry_short) transmissions.
 //! - Agreements (ADDBA) are taken as made. Receivers hand up MSDUs as they arrive, without a buffer that puts them in order: a lost one is overtaken by
 //!   those behind it in the same A-MPDU.
@@ -44,6 +45,8 @@ pub(super) struct Window<const A: usize> {
     failed: u8,
     /// A BlockAck is missing and will be asked for.
     asks: bool,
+    /// How often it was asked for in vain.
+    asked: u8,
 }
 
 #[derive(Clone)]
@@ -80,6 +83,7 @@ impl<const A: usize> Window<A> {
             rates: None,
             failed: 0,
             asks: false,
+            asked: 0,
         }
     }
 
@@ -271,7 +275,7 @@ impl<const N: usize, C: Claiming, const A: usize> Dot11<N, C, A> {
     /// Writes the A-MPDU and returns its length. `None` if it does not fit, which `fill` has seen to.
     fn assemble(&self, psdu: &mut [u8], mode: Mode) -> Option<usize> {
         let duration = NavTime::covering(self.timing.sifs + self.block_ack_time(mode));
-        let mut at = 0;
+        let (mut at, mut end) = (0, 0);
         for mpdu in &self.window.mpdus {
             let Some(held) = mpdu.held else { continue };
             let whole = psdu.get_mut(at..at + subframe_len(HEADER_LEN + held.len))?;
@@ -290,9 +294,11 @@ impl<const N: usize, C: Claiming, const A: usize> Dot11<N, C, A> {
             let header = header.emit(inside).ok()?;
             let body = inside.get_mut(header..header + held.len)?;
             body.copy_from_slice(mpdu.body.get(..held.len)?);
+            // The last subframe has no padding (9.7.1).
+            end = at + DELIMITER_LEN + HEADER_LEN + held.len + FCS_LEN;
             at += whole.len();
         }
-        (at > 0).then_some(at)
+        (end > 0).then_some(end)
     }
 
     /// The duration of the BlockAck to an A-MPDU.
@@ -349,14 +355,17 @@ impl<const N: usize, C: Claiming, const A: usize> Dot11<N, C, A> {
         self.contend_again(now, Duration::ZERO);
     }
 
-    /// No BlockAck came: it is asked for once; without an answer to that the whole A-MPDU has failed.
+    /// No BlockAck came: it is asked for; without an answer to any request the whole A-MPDU has failed.
     pub(super) fn on_no_block_ack<L: LinkNode>(&mut self, now: Instant, link: &mut L) {
         self.counters.block_ack_timeouts += 1;
         if let Some(function) = self.holder() {
             function.backoff.widen(function.cw_max);
         }
         match self.window.asks {
-            false => self.window.asks = true,
+            false => (self.window.asks, self.window.asked) = (true, 0),
+            true if self.window.asked.saturating_add(1) < self.config.retry_short => {
+                self.window.asked += 1;
+            }
             true => {
                 self.settle_window(now, |_| false, link);
                 self.window.failed = self.window.failed.saturating_add(1);

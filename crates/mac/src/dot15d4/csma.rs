@@ -9,6 +9,7 @@ use chappe_core::{
 use chappe_wire::dot15d4::{DATA_REQUEST, FCS_LEN, Header, Kind, PSDU_MAX, Version};
 
 use super::config::SDU_MAX;
+use super::leaf::Asked;
 use super::{Active, Config, Dot15d4, State};
 
 /// A frame to send, until its outcome is known. The header is written anew for each attempt.
@@ -468,10 +469,14 @@ impl<const INDIRECT: usize, const CHILDREN: usize> Dot15d4<INDIRECT, CHILDREN> {
                 self.report(now, token, outcome, link);
             }
             Some(What::Request) => {
-                let granted = pending && matches!(outcome, Outcome::Acknowledged { .. });
+                let asked = match (outcome, pending) {
+                    (Outcome::Acknowledged { .. }, true) => Asked::Granted,
+                    (Outcome::Acknowledged { .. }, false) => Asked::Empty,
+                    _ => Asked::Lost,
+                };
                 let wait = self.config.data_wait;
                 if let Some(leaf) = &mut self.leaf {
-                    leaf.asked(now, granted, wait);
+                    leaf.asked(now, asked, wait);
                 }
             }
             None => {}

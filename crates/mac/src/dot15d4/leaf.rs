@@ -7,6 +7,26 @@ use chappe_core::{Address, Duration, Expect, Instant, LinkNode, Wake};
 
 use super::{Dot15d4, Sleep};
 
+/// Data requests in a row that were granted and brought no frame, after each of which the leaf asks again soon, whatever it expects:
+/// OpenThread's `kQuickPollsAfterTimeout`. (OpenThread asks at once; [`Sleep::short`] later the parent has finished its attempts.)
+const BROKEN_MAX: u8 = 5;
+/// Data requests in a row without an acknowledgement that are repeated after [`REPEAT`] at the latest: OpenThread's
+/// `OPENTHREAD_CONFIG_FAILED_CHILD_TRANSMISSIONS`.
+const LOST_MAX: u8 = 4;
+/// OpenThread's `OPENTHREAD_CONFIG_MAC_RETX_POLL_PERIOD`.
+const REPEAT: Duration = Duration::from_secs(1);
+
+/// How a data request ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Asked {
+    /// The parent holds a frame, and the leaf must listen for it.
+    Granted,
+    /// The parent holds none.
+    Empty,
+    /// The parent did not acknowledge it.
+    Lost,
+}
+
 #[derive(Clone, Debug)]
 pub(super) struct Leaf {
     sleep: Sleep,
@@ -19,6 +39,9 @@ pub(super) struct Leaf {
     listens_until: Option<Instant>,
     /// A request is being sent.
     asking: bool,
+    /// Requests in a row that were granted in vain, and that were not acknowledged.
+    broken: u8,
+    lost: u8,
 }
 
 impl Leaf {
@@ -30,6 +53,8 @@ impl Leaf {
             poll_at: Instant::ZERO + sleep.base,
             listens_until: None,
             asking: false,
+            broken: 0,
+            lost: 0,
         }
     }
 
@@ -74,15 +99,36 @@ impl Leaf {
             };
     }
 
-    /// A request is finished. `granted`: the parent holds a frame, and the leaf must listen for it.
-    pub fn asked(&mut self, now: Instant, granted: bool, wait: Duration) {
+    /// A request is finished. Once it is granted the leaf listens for `wait`.
+    pub fn asked(&mut self, now: Instant, asked: Asked, wait: Duration) {
         self.asking = false;
-        if granted {
-            self.listens_until = Some(now + wait);
-            return;
+        match asked {
+            Asked::Granted => {
+                self.lost = 0;
+                self.listens_until = Some(now + wait);
+                return;
+            }
+            Asked::Empty => (self.lost, self.broken) = (0, 0),
+            Asked::Lost => self.lost = self.lost.saturating_add(1),
         }
         self.in_vain();
         self.schedule(now);
+        if asked == Asked::Lost && self.lost <= LOST_MAX {
+            self.poll_at = self.poll_at.min(now + REPEAT);
+        }
+    }
+
+    /// A request was granted, and no frame came. The parent still holds it, so the interval does not grow.
+    fn broken(&mut self, now: Instant) {
+        self.listens_until = None;
+        self.broken = self.broken.saturating_add(1);
+        if self.broken <= BROKEN_MAX {
+            self.interval = self.sleep.short;
+            self.poll_at = now + self.sleep.short;
+        } else {
+            self.in_vain();
+            self.schedule(now);
+        }
     }
 
     /// An own frame was acknowledged. Its answer is more recent than the requests in vain, so an interval that has grown
@@ -103,6 +149,7 @@ impl Leaf {
     /// at once if `wait` is `None`.
     pub fn received(&mut self, now: Instant, more: bool, wait: Option<Duration>) {
         self.interval = self.sleep.short;
+        (self.lost, self.broken) = (0, 0);
         self.listens_until = match (self.listens_until, wait.filter(|_| more)) {
             (Some(_), Some(wait)) => Some(now + wait),
             _ => None,
@@ -119,9 +166,7 @@ impl<const INDIRECT: usize, const CHILDREN: usize> Dot15d4<INDIRECT, CHILDREN> {
     pub(super) fn leaf_timeout<L: LinkNode>(&mut self, now: Instant, _: &mut L) {
         let Some(leaf) = &mut self.leaf else { return };
         if leaf.listens_until.is_some_and(|until| until <= now) {
-            leaf.listens_until = None;
-            leaf.in_vain();
-            leaf.schedule(now);
+            leaf.broken(now);
             self.counters.requests_in_vain += 1;
         }
         let due = !leaf.asking && leaf.listens_until.is_none() && leaf.poll_at <= now;

@@ -437,6 +437,32 @@ fn requests_in_vain_back_off() {
     assert_eq!(simulator.node(1).mac.counters().requests_sent, 11);
 }
 
+/// A request that is not acknowledged is repeated after a second, up to four times; then the leaf sleeps as usual.
+#[test]
+fn lost_requests_are_repeated_soon() {
+    let sleep = Sleep {
+        base: Duration::from_secs(60),
+        ..Sleep::tcplp(Address::node(0))
+    };
+    let parent = Config {
+        retries: 0,
+        ..Config::HAMILTON
+    };
+    let leaf = Config {
+        sleep: Some(sleep),
+        ..parent
+    };
+    let deaf = Matrix::silent(2);
+    let stations = vec![station(parent, 0, 6), station(leaf, 1, 6)];
+    let mut simulator = run(&deaf, stations, 6);
+    let mut asked = |seconds: u64| {
+        simulator.run_until(AirTime::from_secs(seconds));
+        simulator.node(1).mac.counters().requests_sent
+    };
+    assert_eq!([59, 61, 63, 70, 120].map(&mut asked), [0, 1, 3, 5, 5]);
+    assert_eq!(asked(126), 6, "a minute after the last one");
+}
+
 /// A leaf that sends one frame is awake for loading, back-off, assessment, turnaround, the frame, and the wait for the
 /// acknowledgement; it hears and sends for all but the first two.
 #[test]

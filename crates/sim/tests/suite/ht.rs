@@ -172,6 +172,18 @@ fn colliding_aggregates_lose_and_double_nothing() {
     assert!(found.mbps(4) > 30.0, "{}", found.mbps(4));
 }
 
+/// A BlockAck that never comes is asked for seven times before the A-MPDU goes again: a request is a hundredth as long.
+#[test]
+fn a_block_ack_is_asked_for_up_to_the_retry_limit() {
+    let config = Config::of_rate(Rate::Ht5);
+    let found = run::<FRAMES>(config, 1, -40.0, 1).sender;
+    let aggregates = found.aggregates_sent;
+    let retries = u64::from(config.retry_short);
+    assert!(aggregates > 3, "{found:?}");
+    let asked = (aggregates - 1) * retries..=aggregates * retries;
+    assert!(asked.contains(&found.block_ack_requests), "{found:?}");
+}
+
 /// On channels that do not change Minstrel reaches most of what the best fixed rate does: it looks around with one frame in ten.
 #[test]
 fn minstrel_comes_near_the_best_fixed_rate() {
