@@ -15,6 +15,8 @@ mod arm;
 mod compile;
 mod lanes;
 mod many;
+#[cfg(target_arch = "x86_64")]
+mod matrices;
 mod single;
 mod span;
 #[cfg(target_arch = "x86_64")]
@@ -159,8 +161,11 @@ pub(crate) fn reduce(path: Path, factors: &[u8], rows: &[u8], to: &mut [u8]) {
         return;
     }
     let factors = &factors[..factors.len().min(rows.len() / to.len())];
-    let (from, len, to) = (rows.as_ptr(), to.len(), to.as_mut_ptr());
-    dispatch!(path, reduce(factors, from, len, to));
+    let mut sources = Pointers::new();
+    let next = steps(rows.as_ptr(), |at| at.wrapping_add(to.len()));
+    let from = sources.fill(factors.len(), next);
+    let to = (to.as_mut_ptr(), to.len(), true);
+    dispatch!(path, combine_one(factors, from, to));
 }
 
 /// Inserts a vector into a basis in one go, if its rows have a length that registers fit well;

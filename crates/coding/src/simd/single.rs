@@ -5,31 +5,15 @@ use core::mem::MaybeUninit;
 use super::lanes::{Aligned, Lanes};
 use crate::rows::MAX_ROWS;
 
-/// One output of any length.
+/// One output of any length: long strips, so that each coefficient is loaded few times.
 #[inline(always)]
 pub(super) unsafe fn combine_one<V: Lanes>(
     factors: &[u8],
     from: &[*const u8],
-    to: (*mut u8, usize, bool),
-) {
-    // SAFETY: the pointers are valid for the length in `to`, and there is one for each factor.
-    unsafe { single::<V>(factors, |source| *from.get_unchecked(source), to) }
-}
-
-/// Adds the combination of rows that lie `len` bytes apart.
-#[inline(always)]
-pub(super) unsafe fn reduce<V: Lanes>(factors: &[u8], rows: *const u8, len: usize, to: *mut u8) {
-    // SAFETY: there is a row of `len` bytes for each factor.
-    unsafe { single::<V>(factors, |index| rows.add(index * len), (to, len, true)) }
-}
-
-/// One output: long strips, so that each coefficient is loaded few times.
-#[inline(always)]
-unsafe fn single<V: Lanes>(
-    factors: &[u8],
-    from: impl Fn(usize) -> *const u8 + Copy,
     (to, len, add): (*mut u8, usize, bool),
 ) {
+    // SAFETY: there is a pointer for each factor.
+    let from = |source: usize| unsafe { *from.get_unchecked(source) };
     let mut at = 0;
     let mut prepared = MaybeUninit::<Aligned<[u64; MAX_ROWS]>>::uninit();
     let prepared = prepared.as_mut_ptr().cast::<V::Prepared>();
