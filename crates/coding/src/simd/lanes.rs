@@ -19,8 +19,11 @@ pub(super) trait Lanes: Sized {
     const OUTPUTS: usize;
     /// Registers in a column of many outputs: 2 or 4.
     const WIDTH: usize = 2;
-    /// Coefficients need no preparation: [`Prepared`](Self::Prepared) is the byte itself.
-    const PLAIN: bool = false;
+    /// Coefficients need no preparation: [`factor_of`](Self::factor_of) is as fast as [`factor`](Self::factor).
+    const DIRECT: bool = false;
+    /// Only where many outputs are made they are prepared all the same, for one group of outputs at a time, since what is prepared is
+    /// large.
+    const EXPANDED: bool = false;
     /// Loads and stores of part of a register are cheap.
     const MASKED: bool;
     /// [`mul_add_pair`](Self::mul_add_pair) adds the products of two sources with one instruction.

@@ -19,13 +19,10 @@ pub(super) unsafe fn combine_one<V: Lanes>(
     let prepared = prepared.as_mut_ptr().cast::<V::Prepared>();
     // SAFETY: source and destination are valid for `len` bytes, and strips end within them.
     unsafe {
-        let start = if V::PLAIN {
-            factors.as_ptr().cast()
-        } else {
+        if !V::DIRECT {
             V::prepare((factors.as_ptr(), 0), factors.len(), 1, prepared);
-            prepared.cast_const()
-        };
-        let factors = core::slice::from_raw_parts(start, factors.len());
+        }
+        let factors = (factors, prepared.cast_const());
         macro_rules! strip {
             ($width:literal, $bytes:expr) => {
                 strip::<V, $width>(factors, |i| from(i).add(at), to.add(at), $bytes, add)
@@ -90,7 +87,7 @@ pub(super) unsafe fn combine_one<V: Lanes>(
 /// `W` registers of one output, of which the last may be partial: `bytes` in all.
 #[inline(always)]
 unsafe fn strip<V: Lanes, const W: usize>(
-    factors: &[V::Prepared],
+    (factors, prepared): (&[u8], *const V::Prepared),
     from: impl Fn(usize) -> *const u8,
     to: *mut u8,
     bytes: usize,
@@ -109,22 +106,22 @@ unsafe fn strip<V: Lanes, const W: usize>(
             })
         };
         let mut sums = [V::zero(); W];
-        let (pairs, odd) = factors.as_chunks::<2>();
-        let (pairs, odd) = if V::PAIRED {
-            (pairs, odd)
-        } else {
-            (&[][..], factors)
-        };
-        for (pair, [f, g]) in pairs.iter().enumerate() {
-            let (f, g) = (V::factor(f), V::factor(g));
+        let pairs = if V::PAIRED { factors.len() / 2 } else { 0 };
+        for pair in 0..pairs {
+            let f = V::factor(prepared.wrapping_add(2 * pair));
+            let g = V::factor(prepared.wrapping_add(2 * pair + 1));
             let (x, y) = (from(2 * pair), from(2 * pair + 1));
             for (index, sum) in sums.iter_mut().enumerate() {
                 *sum = V::mul_add_pair(*sum, (load(x, index), f), (load(y, index), g));
             }
         }
-        for (source, f) in odd.iter().enumerate() {
-            let f = V::factor(f);
-            let x = from(2 * pairs.len() + source);
+        for (source, &factor) in factors.iter().enumerate().skip(2 * pairs) {
+            let f = if V::DIRECT {
+                V::factor_of(factor)
+            } else {
+                V::factor(prepared.wrapping_add(source))
+            };
+            let x = from(source);
             for (index, sum) in sums.iter_mut().enumerate() {
                 *sum = V::mul_add(*sum, load(x, index), f);
             }

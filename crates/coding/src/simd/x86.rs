@@ -135,7 +135,7 @@ macro_rules! shuffle_lanes {
         impl Lanes for $name {
             const BYTES: usize = $bytes;
             const OUTPUTS: usize = 4;
-            const PLAIN: bool = true;
+            const DIRECT: bool = true;
             const MASKED: bool = false;
             const PAIRED: bool = false;
             type Vector = $vector;
@@ -241,13 +241,16 @@ impl Lanes for Avx512 {
     const BYTES: usize = 64;
     const OUTPUTS: usize = 4;
     const WIDTH: usize = 4;
-    const PLAIN: bool = true;
+    const DIRECT: bool = true;
+    const EXPANDED: bool = true;
     const MASKED: bool = true;
     const PAIRED: bool = false;
     type Vector = __m512i;
     type Source = (__m512i, __m512i);
     type Factor = (__m512i, __m512i);
-    type Prepared = u8;
+    /// Both tables in every quarter of a register. Where AMD's cores load a quarter into all four, a shuffle takes part (measured on Zen
+    /// 5), and shuffles are what the products wait for.
+    type Prepared = (__m512i, __m512i);
 
     #[inline(always)]
     unsafe fn zero() -> __m512i {
@@ -289,23 +292,20 @@ impl Lanes for Avx512 {
         }
     }
     #[inline(always)]
-    unsafe fn prepared(coefficient: u8) -> u8 {
-        coefficient
+    unsafe fn prepared(coefficient: u8) -> Self::Prepared {
+        // SAFETY: see `zero`.
+        unsafe { Self::factor_of(coefficient) }
     }
     #[inline(always)]
-    unsafe fn factor(prepared: *const u8) -> Self::Factor {
-        // SAFETY: each entry of the table is two halves of 16 bytes.
-        unsafe {
-            let table = NIBBLES.0.as_ptr().add((*prepared).into()).cast::<u64>();
-            (spread(table), spread(table.add(2)))
-        }
+    unsafe fn factor(prepared: *const Self::Prepared) -> Self::Factor {
+        // SAFETY: the pointer is valid.
+        unsafe { prepared.read() }
     }
     #[inline(always)]
     unsafe fn mul(x: Self::Source, f: Self::Factor) -> __m512i {
         // SAFETY: see `zero`.
         unsafe { _mm512_xor_si512(_mm512_shuffle_epi8(f.0, x.0), _mm512_shuffle_epi8(f.1, x.1)) }
     }
-    /// For a product or two: fewer loads, though with shuffles.
     #[inline(always)]
     unsafe fn factor_of(coefficient: u8) -> Self::Factor {
         // SAFETY: each entry of the table is two halves of 16 bytes.
@@ -331,31 +331,6 @@ impl Lanes for Avx512 {
         }
     }
 }
-/// Sixteen bytes in every quarter of a register.
-///
-/// By words: where AMD's cores load a quarter into all four, a shuffle takes part (measured on Zen 5), and shuffles are what the
-/// products wait for. Loads that fill all lanes with a word need none, nor does taking every other lane from a second one.
-#[inline]
-#[target_feature(enable = "avx512f")]
-unsafe fn spread(words: *const u64) -> __m512i {
-    let (low, odd): (__m512i, __mmask8) = (
-        unsafe { _mm512_set1_epi64(words.read().cast_signed()) },
-        0xaa,
-    );
-    let both;
-    // SAFETY: two words are read. Given as intrinsics, the compiler makes one load of a quarter of them.
-    unsafe {
-        core::arch::asm!(
-            "vpblendmq {both}{{{odd}}}, {low}, qword ptr [{words} + 8]{{1to8}}",
-            both = lateout(zmm_reg) both,
-            low = in(zmm_reg) low,
-            odd = in(kreg) odd,
-            words = in(reg) words,
-            options(pure, readonly, nostack, preserves_flags),
-        );
-    }
-    both
-}
 compile!(avx512, Avx512, "avx512f,avx512dq,avx512bw,avx512vl,bmi2");
 
 /// The affine instruction on 32-byte registers.
@@ -364,7 +339,7 @@ pub(super) struct Gfni256;
 impl Lanes for Gfni256 {
     const BYTES: usize = 32;
     const OUTPUTS: usize = 4;
-    const PLAIN: bool = true;
+    const DIRECT: bool = true;
     const MASKED: bool = false;
     const PAIRED: bool = false;
     type Vector = __m256i;
