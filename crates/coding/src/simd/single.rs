@@ -5,27 +5,71 @@ use core::mem::MaybeUninit;
 use super::lanes::{Aligned, Lanes};
 use crate::rows::MAX_ROWS;
 
-/// One output of any length: long strips, so that each coefficient is loaded few times.
+/// One output of any length.
 #[inline(always)]
 pub(super) unsafe fn combine_one<V: Lanes>(
     factors: &[u8],
     from: &[*const u8],
+    to: (*mut u8, usize, bool),
+) {
+    let count = factors.len();
+    // SAFETY: passed on to the caller; there is a pointer for each factor.
+    unsafe {
+        let from = |source: usize| *from.get_unchecked(source);
+        if V::DIRECT {
+            let factors = core::slice::from_raw_parts(factors.as_ptr().cast::<Byte>(), count);
+            return strips::<V, Byte>(factors, from, to);
+        }
+        let mut prepared = MaybeUninit::<Aligned<[u64; MAX_ROWS]>>::uninit();
+        let prepared = prepared.as_mut_ptr().cast::<V::Prepared>();
+        V::prepare((factors.as_ptr(), 0), count, 1, prepared);
+        let factors = core::slice::from_raw_parts(prepared.cast::<Ready<V>>(), count);
+        strips::<V, Ready<V>>(factors, from, to);
+    }
+}
+
+/// A coefficient in memory.
+trait Coefficient<V: Lanes> {
+    unsafe fn factor(&self) -> V::Factor;
+}
+
+/// As it came.
+#[repr(transparent)]
+struct Byte(u8);
+
+impl<V: Lanes> Coefficient<V> for Byte {
+    #[inline(always)]
+    unsafe fn factor(&self) -> V::Factor {
+        // SAFETY: passed on to the caller.
+        unsafe { V::factor_of(self.0) }
+    }
+}
+
+/// Prepared.
+#[repr(transparent)]
+struct Ready<V: Lanes>(V::Prepared);
+
+impl<V: Lanes> Coefficient<V> for Ready<V> {
+    #[inline(always)]
+    unsafe fn factor(&self) -> V::Factor {
+        // SAFETY: passed on to the caller.
+        unsafe { V::factor(&raw const self.0) }
+    }
+}
+
+/// Long strips, so that each coefficient is loaded few times.
+#[inline(always)]
+unsafe fn strips<V: Lanes, C: Coefficient<V>>(
+    factors: &[C],
+    from: impl Fn(usize) -> *const u8 + Copy,
     (to, len, add): (*mut u8, usize, bool),
 ) {
-    // SAFETY: there is a pointer for each factor.
-    let from = |source: usize| unsafe { *from.get_unchecked(source) };
     let mut at = 0;
-    let mut prepared = MaybeUninit::<Aligned<[u64; MAX_ROWS]>>::uninit();
-    let prepared = prepared.as_mut_ptr().cast::<V::Prepared>();
     // SAFETY: source and destination are valid for `len` bytes, and strips end within them.
     unsafe {
-        if !V::DIRECT {
-            V::prepare((factors.as_ptr(), 0), factors.len(), 1, prepared);
-        }
-        let factors = (factors, prepared.cast_const());
         macro_rules! strip {
             ($width:literal, $bytes:expr) => {
-                strip::<V, $width>(factors, |i| from(i).add(at), to.add(at), $bytes, add)
+                strip::<V, C, $width>(factors, |i| from(i).add(at), to.add(at), $bytes, add)
             };
         }
         if V::MASKED {
@@ -72,7 +116,7 @@ pub(super) unsafe fn combine_one<V: Lanes>(
             // A full register that ends with the packet; its first bytes are done already.
             let mut window = [0; 64];
             let from = |source| from(source).add(len - V::BYTES);
-            strip::<V, 1>(factors, from, window.as_mut_ptr(), V::BYTES, false);
+            strip::<V, C, 1>(factors, from, window.as_mut_ptr(), V::BYTES, false);
             for index in 0..rest {
                 let new = *window.as_ptr().add(V::BYTES - rest + index);
                 let to = to.add(at + index);
@@ -86,8 +130,8 @@ pub(super) unsafe fn combine_one<V: Lanes>(
 
 /// `W` registers of one output, of which the last may be partial: `bytes` in all.
 #[inline(always)]
-unsafe fn strip<V: Lanes, const W: usize>(
-    (factors, prepared): (&[u8], *const V::Prepared),
+unsafe fn strip<V: Lanes, C: Coefficient<V>, const W: usize>(
+    factors: &[C],
     from: impl Fn(usize) -> *const u8,
     to: *mut u8,
     bytes: usize,
@@ -106,22 +150,22 @@ unsafe fn strip<V: Lanes, const W: usize>(
             })
         };
         let mut sums = [V::zero(); W];
-        let pairs = if V::PAIRED { factors.len() / 2 } else { 0 };
-        for pair in 0..pairs {
-            let f = V::factor(prepared.wrapping_add(2 * pair));
-            let g = V::factor(prepared.wrapping_add(2 * pair + 1));
+        let (pairs, odd) = factors.as_chunks::<2>();
+        let (pairs, odd) = if V::PAIRED {
+            (pairs, odd)
+        } else {
+            (&[][..], factors)
+        };
+        for (pair, [f, g]) in pairs.iter().enumerate() {
+            let (f, g) = (f.factor(), g.factor());
             let (x, y) = (from(2 * pair), from(2 * pair + 1));
             for (index, sum) in sums.iter_mut().enumerate() {
                 *sum = V::mul_add_pair(*sum, (load(x, index), f), (load(y, index), g));
             }
         }
-        for (source, &factor) in factors.iter().enumerate().skip(2 * pairs) {
-            let f = if V::DIRECT {
-                V::factor_of(factor)
-            } else {
-                V::factor(prepared.wrapping_add(source))
-            };
-            let x = from(source);
+        for (source, f) in odd.iter().enumerate() {
+            let f = f.factor();
+            let x = from(2 * pairs.len() + source);
             for (index, sum) in sums.iter_mut().enumerate() {
                 *sum = V::mul_add(*sum, load(x, index), f);
             }
