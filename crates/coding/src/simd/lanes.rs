@@ -140,7 +140,7 @@ pub(super) trait Lanes: Sized {
         unsafe { prepare_by_table::<Self>(coefficients, sources, outputs, into) }
     }
 
-    /// Bit i says whether byte i is not zero.
+    /// A mask whose bit i is set if byte i is not zero.
     #[inline(always)]
     unsafe fn nonzero(vector: Self::Vector) -> u64 {
         let mut bytes = [0; 64];
@@ -171,7 +171,7 @@ pub(super) trait Lanes: Sized {
         }
     }
 
-    /// [`prepare_product`](Self::prepare_product) exists.
+    /// Whether there is a [`prepare_product`](Self::prepare_product); the default does nothing.
     const PRODUCTS: bool = false;
 
     /// As [`prepare`](Self::prepare) for groups of eight outputs whose coefficients are the product of two matrices, each given

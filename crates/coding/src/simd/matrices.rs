@@ -120,7 +120,7 @@ unsafe fn eight_words(from: *const u8, stride: usize, mask: u16) -> __m512i {
 /// Groups of eight outputs whose products are formed together.
 const GROUPS: usize = 4;
 
-/// See [`Lanes::prepare_product`].
+/// The product of two matrices, in the form of coefficients: see [`Lanes::prepare_product`](super::lanes::Lanes::prepare_product).
 #[inline(always)]
 pub(super) unsafe fn product(
     (left, left_stride): (*const u8, usize),

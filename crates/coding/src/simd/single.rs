@@ -33,7 +33,7 @@ trait Coefficient<V: Lanes> {
     unsafe fn factor(&self) -> V::Factor;
 }
 
-/// As it came.
+/// A coefficient as it came, for lanes that take it [so](Lanes::DIRECT).
 #[repr(transparent)]
 struct Byte(u8);
 
@@ -45,7 +45,7 @@ impl<V: Lanes> Coefficient<V> for Byte {
     }
 }
 
-/// Prepared.
+/// A coefficient that was prepared in a block.
 #[repr(transparent)]
 struct Ready<V: Lanes>(V::Prepared);
 
