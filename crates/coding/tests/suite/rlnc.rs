@@ -283,6 +283,23 @@ fn recode_many_matches_its_coefficients() {
     }
 }
 
+/// One of many recoded packets is the one packet of the same random octets: their vectors are made in different ways.
+fn check_one_of_many<const N: usize>(batch: &Batch<N, Vec<u8>>, draws: u64) {
+    let (packets, len) = (batch.shape().count(), batch.shape().len());
+    let mut random = SplitMix64(draws);
+    let mut one = (vec![0; packets], vec![0; len]);
+    batch
+        .recode(|b| random.fill(b), &mut one.0, &mut one.1)
+        .unwrap();
+    let mut random = SplitMix64(draws);
+    let mut many = (vec![0; packets], vec![0; len]);
+    let shape = Shape::new(1, len).unwrap();
+    batch
+        .recode_many(|b| random.fill(b), &mut many.0, shape, &mut many.1)
+        .unwrap();
+    assert!(one == many, "{}", batch.basis().kernel());
+}
+
 /// Goal: the kernels draw the same vectors and make the same packets, so the rows of their bases are the same, whatever comes in
 /// and in whatever order pivots are found. Method: awkward vectors, and after each some recoded packets and a vector by every kernel
 /// from the same random octets; the plain kernel is the reference.
@@ -314,6 +331,9 @@ fn check_recoding<const N: usize>(seed: u64, packets: usize, len: usize) {
             assert_eq!(done.is_ok(), batch.rank() > 0);
             let mut one = (vec![0; packets], vec![0; len]);
             let _ = batch.recode(|b| random.fill(b), &mut one.0, &mut one.1);
+            if batch.rank() > 0 {
+                check_one_of_many(batch, draws);
+            }
             let made = (made, one);
             assert!(
                 *reference.get_or_insert(made.clone()) == made,
