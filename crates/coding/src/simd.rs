@@ -132,6 +132,19 @@ pub(crate) fn combine_product(
     true
 }
 
+/// Takes the entries of rows to other places, if the path has an instruction for that many: entry i of a row becomes the one at
+/// `places[i]`. Otherwise gives `false` and does nothing.
+pub(crate) fn reorder(path: Path, places: &[u8], rows: &[u8], into: &mut [u8]) -> bool {
+    #[cfg(target_arch = "x86_64")]
+    if path.has_products() && (1..=64).contains(&places.len()) {
+        // SAFETY: paths that have products have these instructions; see `dispatch`.
+        unsafe { matrices::reorder(places, rows, into) };
+        return true;
+    }
+    let _ = (path, places, rows, into);
+    false
+}
+
 /// The vector form of [`crate::portable::combine_in_place`].
 pub(crate) fn combine_in_place(
     path: Path,

@@ -255,3 +255,20 @@ static SPREAD: [[u8; 64]; 4] = {
     }
     table
 };
+
+/// Each row's entries in another order: entry i of a result is the one at `places[i]`. Rows lie one after the other in both, with an
+/// entry for each of at most 64 places.
+#[target_feature(enable = "avx512f,avx512bw,avx512vbmi,bmi2")]
+pub(super) unsafe fn reorder(places: &[u8], rows: &[u8], into: &mut [u8]) {
+    let len = places.len();
+    let mask = _bzhi_u64(u64::MAX, len as u32);
+    // SAFETY: masks keep loads and stores inside the slices.
+    unsafe {
+        let places = _mm512_maskz_loadu_epi8(mask, places.as_ptr().cast());
+        for (row, into) in rows.chunks_exact(len).zip(into.chunks_exact_mut(len)) {
+            let row = _mm512_maskz_loadu_epi8(mask, row.as_ptr().cast());
+            let row = _mm512_permutexvar_epi8(places, row);
+            _mm512_mask_storeu_epi8(into.as_mut_ptr().cast(), mask, row);
+        }
+    }
+}
