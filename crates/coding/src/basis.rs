@@ -236,21 +236,23 @@ impl<const K: usize> Basis<K> {
         factors: Matrix<'_>,
         vectors: &mut [u8],
     ) -> Result<(), ShapeError> {
-        let to = RowsMut::new(Shape::new(factors.rows(), self.packets)?, vectors)?;
         if !self.is_full() {
+            let to = RowsMut::new(Shape::new(factors.rows(), self.packets)?, vectors)?;
             let shape = Shape::new(self.rank, self.packets)?.with_stride(2 * K)?;
             let known = Rows::new(shape, self.flat(self.rank))?;
             return self.kernel.combine_matrix(factors, known, to);
         }
         // The rows are unit vectors, so a factor is the entry at its row's pivot.
-        let pivots = self.pivots.get(..self.packets).unwrap_or_default();
-        for (index, vector) in vectors.chunks_mut(self.packets).enumerate() {
-            for (&factor, &pivot) in factors.row(index).iter().zip(pivots) {
-                if let Some(entry) = vector.get_mut(usize::from(pivot)) {
-                    *entry = factor;
-                }
+        let mut places = [0; K];
+        let pivots = self.pivots.iter().take(self.packets);
+        for (row, &pivot) in pivots.enumerate() {
+            if let Some(place) = places.get_mut(usize::from(pivot)) {
+                *place = row as u8;
             }
         }
+        let places = places.get(..self.packets).unwrap_or_default();
+        let factors = factors.as_rows()?.data();
+        self.kernel.reorder(places, factors, vectors);
         Ok(())
     }
 

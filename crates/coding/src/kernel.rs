@@ -201,6 +201,21 @@ impl Kernel {
         })
     }
 
+    /// Rows with their entries at other places: entry i of each becomes the one at `places[i]`. All have an entry for each place.
+    pub(crate) fn reorder(self, places: &[u8], rows: &[u8], into: &mut [u8]) {
+        if let Some(path) = self.0
+            && simd::reorder(path, places, rows, into)
+        {
+            return;
+        }
+        let len = places.len().max(1);
+        for (row, into) in rows.chunks_exact(len).zip(into.chunks_exact_mut(len)) {
+            for (entry, &place) in into.iter_mut().zip(places) {
+                *entry = row.get(usize::from(place)).copied().unwrap_or_default();
+            }
+        }
+    }
+
     fn multiply(
         self,
         coefficients: Matrix<'_>,

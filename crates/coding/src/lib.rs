@@ -63,7 +63,8 @@
 //!    implementation can check ours byte for byte; and x generates its multiplicative group. AES's
 //!    polynomial has a dedicated instruction (`GF2P8MULB`), but that is no gain: the affine
 //!    instruction multiplies in any polynomial as fast and takes the coefficient from memory
-//!    without a shuffle.
+//!    without a shuffle. Where a product of bytes by bytes is needed, two elements' names are
+//!    changed to AES's field and the product's back, by one affine instruction each.
 //! 2. **A coefficient vector** is one byte per source packet, in order; the systematic packet i has
 //!    1 at i and 0 elsewhere ([`unit()`]). The all-zero vector is never sent.
 //! 3. **The erasure code's matrix**: parity row i has (n + j) / (n + i + j) for data packet j, where

@@ -32,6 +32,10 @@ pub(crate) fn combine_product(
     match path {}
 }
 
+pub(crate) fn reorder(path: Path, _: &[u8], _: &[u8], _: &mut [u8]) -> bool {
+    match path {}
+}
+
 pub(crate) fn combine_in_place(path: Path, _: Matrix<'_>, _: &mut RowsMut<'_>, _: &[u8]) {
     match path {}
 }

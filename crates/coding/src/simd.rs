@@ -15,6 +15,8 @@ mod arm;
 mod compile;
 mod lanes;
 mod many;
+#[cfg(target_arch = "x86_64")]
+mod matrices;
 mod single;
 mod span;
 #[cfg(target_arch = "x86_64")]
@@ -130,6 +132,19 @@ pub(crate) fn combine_product(
     true
 }
 
+/// Takes the entries of rows to other places, if the path has an instruction for that many: entry i of a row becomes the one at
+/// `places[i]`. Otherwise gives `false` and does nothing.
+pub(crate) fn reorder(path: Path, places: &[u8], rows: &[u8], into: &mut [u8]) -> bool {
+    #[cfg(target_arch = "x86_64")]
+    if path.has_products() && (1..=64).contains(&places.len()) {
+        // SAFETY: paths that have products have these instructions; see `dispatch`.
+        unsafe { matrices::reorder(places, rows, into) };
+        return true;
+    }
+    let _ = (path, places, rows, into);
+    false
+}
+
 /// The vector form of [`crate::portable::combine_in_place`].
 pub(crate) fn combine_in_place(
     path: Path,
@@ -159,8 +174,11 @@ pub(crate) fn reduce(path: Path, factors: &[u8], rows: &[u8], to: &mut [u8]) {
         return;
     }
     let factors = &factors[..factors.len().min(rows.len() / to.len())];
-    let (from, len, to) = (rows.as_ptr(), to.len(), to.as_mut_ptr());
-    dispatch!(path, reduce(factors, from, len, to));
+    let mut sources = Pointers::new();
+    let next = steps(rows.as_ptr(), |at| at.wrapping_add(to.len()));
+    let from = sources.fill(factors.len(), next);
+    let to = (to.as_mut_ptr(), to.len(), true);
+    dispatch!(path, combine_one(factors, from, to));
 }
 
 /// Inserts a vector into a basis in one go, if its rows have a length that registers fit well;

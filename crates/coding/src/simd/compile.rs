@@ -80,12 +80,6 @@ macro_rules! compile {
             }
 
             #[target_feature(enable = $features)]
-            pub(crate) unsafe fn reduce(factors: &[u8], rows: *const u8, len: usize, to: *mut u8) {
-                // SAFETY: passed on to the caller.
-                unsafe { single::reduce::<$lanes>(factors, rows, len, to) }
-            }
-
-            #[target_feature(enable = $features)]
             pub(crate) unsafe fn insert(
                 vector: &[u8],
                 pivots: &[u8],

@@ -19,8 +19,11 @@ pub(super) trait Lanes: Sized {
     const OUTPUTS: usize;
     /// Registers in a column of many outputs: 2 or 4.
     const WIDTH: usize = 2;
-    /// Coefficients need no preparation: [`Prepared`](Self::Prepared) is the byte itself.
-    const PLAIN: bool = false;
+    /// Coefficients need no preparation: [`factor_of`](Self::factor_of) is as fast as [`factor`](Self::factor).
+    const DIRECT: bool = false;
+    /// Only where many outputs are made they are prepared all the same, for one group of outputs at a time, since what is prepared is
+    /// large.
+    const EXPANDED: bool = false;
     /// Loads and stores of part of a register are cheap.
     const MASKED: bool;
     /// [`mul_add_pair`](Self::mul_add_pair) adds the products of two sources with one instruction.
@@ -137,7 +140,7 @@ pub(super) trait Lanes: Sized {
         unsafe { prepare_by_table::<Self>(coefficients, sources, outputs, into) }
     }
 
-    /// Bit i says whether byte i is not zero.
+    /// A mask whose bit i is set if byte i is not zero.
     #[inline(always)]
     unsafe fn nonzero(vector: Self::Vector) -> u64 {
         let mut bytes = [0; 64];
@@ -168,7 +171,7 @@ pub(super) trait Lanes: Sized {
         }
     }
 
-    /// [`prepare_product`](Self::prepare_product) exists.
+    /// Whether there is a [`prepare_product`](Self::prepare_product); the default does nothing.
     const PRODUCTS: bool = false;
 
     /// As [`prepare`](Self::prepare) for groups of eight outputs whose coefficients are the product of two matrices, each given

@@ -8,8 +8,9 @@ use super::lanes::{Aligned, Lanes};
 use crate::matrix::Matrix;
 use crate::rows::MAX_ROWS;
 
-/// Coefficients prepared at a time; enough for 8 outputs of [`MAX_ROWS`] sources.
-const PREPARED: usize = 8 * MAX_ROWS;
+/// Coefficients prepared at a time; enough for 16 outputs of [`MAX_ROWS`] sources, or one whose
+/// [`EXPANDED`](Lanes::EXPANDED) coefficients have 128 bytes.
+const PREPARED: usize = 16 * MAX_ROWS;
 
 /// Part of the packets, one or two registers wide.
 #[derive(Clone, Copy)]
@@ -34,7 +35,7 @@ pub(super) unsafe fn prepare<V: Lanes>(
     first: usize,
     into: &mut MaybeUninit<Prepared>,
 ) -> Range<usize> {
-    let outputs = first..job.to.len().min(first + block_size(job));
+    let outputs = first..job.to.len().min(first + block_size::<V>(job));
     // SAFETY: there is room for a block.
     unsafe { prepare_block::<V>(job, outputs.clone(), into.as_mut_ptr().cast()) };
     outputs
@@ -48,7 +49,7 @@ pub(super) unsafe fn prepare_product<V: Lanes>(
     first: usize,
     into: &mut MaybeUninit<Prepared>,
 ) -> Range<usize> {
-    let outputs = first..job.to.len().min(first + block_size(job));
+    let outputs = first..job.to.len().min(first + block_size::<V>(job));
     let start = |matrix: Matrix<'_>, row| (matrix.row(row).as_ptr(), matrix.stride());
     let (left, right) = (start(left, first), start(job.coefficients, 0));
     let sizes = (job.coefficients.rows(), job.from.len(), outputs.len() / 8);
@@ -57,9 +58,15 @@ pub(super) unsafe fn prepare_product<V: Lanes>(
     outputs
 }
 
-/// Outputs whose coefficients fit the buffer: a multiple of 8, and at least 8.
-fn block_size(job: &Job<'_>) -> usize {
-    (PREPARED / job.from.len().next_multiple_of(8)) & !7
+/// Outputs whose coefficients fit the buffer: a multiple of 8, and at least 8, or one group at most.
+#[inline(always)]
+fn block_size<V: Lanes>(job: &Job<'_>) -> usize {
+    let sources = job.from.len().next_multiple_of(8);
+    if V::EXPANDED {
+        let fit = size_of::<Prepared>() / (sources * size_of::<V::Prepared>());
+        return fit.clamp(1, V::OUTPUTS);
+    }
+    (PREPARED / sources) & !7
 }
 
 /// Whether a job's sources have to be copied. In place, outputs overwrite sources, so each column of sources is copied first. Packets
@@ -76,7 +83,7 @@ pub(super) unsafe fn combine_copies<V: Lanes>(job: &Job<'_>) {
     let prepared = prepared.as_mut_ptr().cast::<V::Prepared>();
     for at in (0..job.len).step_by(2 * V::BYTES) {
         // SAFETY: the job's pointers are valid for its length; `prepared` has room for a block.
-        unsafe { packed_column::<V>(job, at, block_size(job), prepared) };
+        unsafe { packed_column::<V>(job, at, block_size::<V>(job), prepared) };
     }
 }
 
@@ -187,6 +194,10 @@ unsafe fn packed_column<V: Lanes>(
         };
         for first in (0..job.to.len()).step_by(block) {
             let outputs = first..job.to.len().min(first + block);
+            if V::DIRECT {
+                plain_groups::<V, 2, true>(job, from, outputs, column);
+                continue;
+            }
             if at == 0 || job.to.len() > block {
                 prepare_block::<V>(job, outputs.clone(), prepared);
             }
@@ -212,7 +223,7 @@ unsafe fn prepare_block<V: Lanes>(
     outputs: Range<usize>,
     prepared: *mut V::Prepared,
 ) {
-    if V::PLAIN {
+    if V::DIRECT && !V::EXPANDED {
         return;
     }
     let sources = job.from.len();
@@ -242,7 +253,7 @@ unsafe fn groups<V: Lanes, const W: usize, const FULL: bool>(
     column: Column,
     prepared: *const V::Prepared,
 ) {
-    if V::PLAIN {
+    if V::DIRECT && !V::EXPANDED {
         // SAFETY: passed on to the caller.
         return unsafe { plain_groups::<V, W, FULL>(job, from, outputs, column) };
     }
@@ -346,14 +357,14 @@ unsafe fn plain_tile<V: Lanes, const O: usize, const W: usize, const FULL: bool>
     column: Column,
     add: bool,
 ) {
-    // SAFETY: as for the job; a plain coefficient is prepared as it is.
+    // SAFETY: as for the job; there is a coefficient for each source and output.
     unsafe {
         let mut sums = [[V::zero(); W]; O];
         for (source, &x) in from.iter().enumerate() {
             let x = load::<V, W, FULL>(x.add(column.load), column.width);
             for (output, sums) in sums.iter_mut().enumerate() {
                 let factor = factors.wrapping_add(output.wrapping_mul(stride));
-                let f = V::factor(factor.wrapping_add(source).cast());
+                let f = V::factor_of(*factor.wrapping_add(source));
                 for (sum, &x) in sums.iter_mut().zip(&x) {
                     *sum = V::mul_add(*sum, x, f);
                 }

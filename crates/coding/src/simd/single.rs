@@ -12,39 +12,64 @@ pub(super) unsafe fn combine_one<V: Lanes>(
     from: &[*const u8],
     to: (*mut u8, usize, bool),
 ) {
-    // SAFETY: the pointers are valid for the length in `to`, and there is one for each factor.
-    unsafe { single::<V>(factors, |source| *from.get_unchecked(source), to) }
+    let count = factors.len();
+    // SAFETY: passed on to the caller; there is a pointer for each factor.
+    unsafe {
+        let from = |source: usize| *from.get_unchecked(source);
+        if V::DIRECT {
+            let factors = core::slice::from_raw_parts(factors.as_ptr().cast::<Byte>(), count);
+            return strips::<V, Byte>(factors, from, to);
+        }
+        let mut prepared = MaybeUninit::<Aligned<[u64; MAX_ROWS]>>::uninit();
+        let prepared = prepared.as_mut_ptr().cast::<V::Prepared>();
+        V::prepare((factors.as_ptr(), 0), count, 1, prepared);
+        let factors = core::slice::from_raw_parts(prepared.cast::<Ready<V>>(), count);
+        strips::<V, Ready<V>>(factors, from, to);
+    }
 }
 
-/// Adds the combination of rows that lie `len` bytes apart.
-#[inline(always)]
-pub(super) unsafe fn reduce<V: Lanes>(factors: &[u8], rows: *const u8, len: usize, to: *mut u8) {
-    // SAFETY: there is a row of `len` bytes for each factor.
-    unsafe { single::<V>(factors, |index| rows.add(index * len), (to, len, true)) }
+/// A coefficient in memory.
+trait Coefficient<V: Lanes> {
+    unsafe fn factor(&self) -> V::Factor;
 }
 
-/// One output: long strips, so that each coefficient is loaded few times.
+/// A coefficient as it came, for lanes that take it [so](Lanes::DIRECT).
+#[repr(transparent)]
+struct Byte(u8);
+
+impl<V: Lanes> Coefficient<V> for Byte {
+    #[inline(always)]
+    unsafe fn factor(&self) -> V::Factor {
+        // SAFETY: passed on to the caller.
+        unsafe { V::factor_of(self.0) }
+    }
+}
+
+/// A coefficient that was prepared in a block.
+#[repr(transparent)]
+struct Ready<V: Lanes>(V::Prepared);
+
+impl<V: Lanes> Coefficient<V> for Ready<V> {
+    #[inline(always)]
+    unsafe fn factor(&self) -> V::Factor {
+        // SAFETY: passed on to the caller.
+        unsafe { V::factor(&raw const self.0) }
+    }
+}
+
+/// Long strips, so that each coefficient is loaded few times.
 #[inline(always)]
-unsafe fn single<V: Lanes>(
-    factors: &[u8],
+unsafe fn strips<V: Lanes, C: Coefficient<V>>(
+    factors: &[C],
     from: impl Fn(usize) -> *const u8 + Copy,
     (to, len, add): (*mut u8, usize, bool),
 ) {
     let mut at = 0;
-    let mut prepared = MaybeUninit::<Aligned<[u64; MAX_ROWS]>>::uninit();
-    let prepared = prepared.as_mut_ptr().cast::<V::Prepared>();
     // SAFETY: source and destination are valid for `len` bytes, and strips end within them.
     unsafe {
-        let start = if V::PLAIN {
-            factors.as_ptr().cast()
-        } else {
-            V::prepare((factors.as_ptr(), 0), factors.len(), 1, prepared);
-            prepared.cast_const()
-        };
-        let factors = core::slice::from_raw_parts(start, factors.len());
         macro_rules! strip {
             ($width:literal, $bytes:expr) => {
-                strip::<V, $width>(factors, |i| from(i).add(at), to.add(at), $bytes, add)
+                strip::<V, C, $width>(factors, |i| from(i).add(at), to.add(at), $bytes, add)
             };
         }
         if V::MASKED {
@@ -91,7 +116,7 @@ unsafe fn single<V: Lanes>(
             // A full register that ends with the packet; its first bytes are done already.
             let mut window = [0; 64];
             let from = |source| from(source).add(len - V::BYTES);
-            strip::<V, 1>(factors, from, window.as_mut_ptr(), V::BYTES, false);
+            strip::<V, C, 1>(factors, from, window.as_mut_ptr(), V::BYTES, false);
             for index in 0..rest {
                 let new = *window.as_ptr().add(V::BYTES - rest + index);
                 let to = to.add(at + index);
@@ -105,8 +130,8 @@ unsafe fn single<V: Lanes>(
 
 /// `W` registers of one output, of which the last may be partial: `bytes` in all.
 #[inline(always)]
-unsafe fn strip<V: Lanes, const W: usize>(
-    factors: &[V::Prepared],
+unsafe fn strip<V: Lanes, C: Coefficient<V>, const W: usize>(
+    factors: &[C],
     from: impl Fn(usize) -> *const u8,
     to: *mut u8,
     bytes: usize,
@@ -132,14 +157,14 @@ unsafe fn strip<V: Lanes, const W: usize>(
             (&[][..], factors)
         };
         for (pair, [f, g]) in pairs.iter().enumerate() {
-            let (f, g) = (V::factor(f), V::factor(g));
+            let (f, g) = (f.factor(), g.factor());
             let (x, y) = (from(2 * pair), from(2 * pair + 1));
             for (index, sum) in sums.iter_mut().enumerate() {
                 *sum = V::mul_add_pair(*sum, (load(x, index), f), (load(y, index), g));
             }
         }
         for (source, f) in odd.iter().enumerate() {
-            let f = V::factor(f);
+            let f = f.factor();
             let x = from(2 * pairs.len() + source);
             for (index, sum) in sums.iter_mut().enumerate() {
                 *sum = V::mul_add(*sum, load(x, index), f);

@@ -111,6 +111,10 @@ unsafe fn first<V: Lanes, const W: usize>(sums: &[V::Vector; W], len: usize) -> 
 }
 
 /// A vector less its part in the span of a basis, with its weights if it were stored next.
+#[allow(
+    clippy::needless_range_loop,
+    reason = "over two zipped arrays the compiler stores the sums after each step"
+)]
 #[inline(always)]
 unsafe fn reduced<V: Lanes, const W: usize>(
     vector: &[u8],

@@ -5,9 +5,9 @@ use core::mem::MaybeUninit;
 use core::sync::atomic::{AtomicU8, Ordering};
 
 use super::compile::compile;
-use super::lanes::{Aligned, Lanes, prepare_by_table};
-use crate::field::{AFFINE, AFFINE_BYTES, AFFINE_BYTES_AES, IDENTITY, NIBBLES, RENAME};
-use crate::rows::MAX_ROWS;
+use super::lanes::{Lanes, prepare_by_table};
+use super::matrices::{self, Columns, Matrices};
+use crate::field::{AFFINE, IDENTITY, NIBBLES, RENAME};
 
 /// Set in the result of [`supported`] once the processor was queried.
 const ASKED: u8 = 1 << 7;
@@ -135,7 +135,7 @@ macro_rules! shuffle_lanes {
         impl Lanes for $name {
             const BYTES: usize = $bytes;
             const OUTPUTS: usize = 4;
-            const PLAIN: bool = true;
+            const DIRECT: bool = true;
             const MASKED: bool = false;
             const PAIRED: bool = false;
             type Vector = $vector;
@@ -241,13 +241,16 @@ impl Lanes for Avx512 {
     const BYTES: usize = 64;
     const OUTPUTS: usize = 4;
     const WIDTH: usize = 4;
-    const PLAIN: bool = true;
+    const DIRECT: bool = true;
+    const EXPANDED: bool = true;
     const MASKED: bool = true;
     const PAIRED: bool = false;
     type Vector = __m512i;
     type Source = (__m512i, __m512i);
     type Factor = (__m512i, __m512i);
-    type Prepared = u8;
+    /// Both tables in every quarter of a register. Where AMD's cores load a quarter into all four, a shuffle takes part (measured on Zen
+    /// 5), and shuffles are what the products wait for.
+    type Prepared = (__m512i, __m512i);
 
     #[inline(always)]
     unsafe fn zero() -> __m512i {
@@ -289,23 +292,20 @@ impl Lanes for Avx512 {
         }
     }
     #[inline(always)]
-    unsafe fn prepared(coefficient: u8) -> u8 {
-        coefficient
+    unsafe fn prepared(coefficient: u8) -> Self::Prepared {
+        // SAFETY: see `zero`.
+        unsafe { Self::factor_of(coefficient) }
     }
     #[inline(always)]
-    unsafe fn factor(prepared: *const u8) -> Self::Factor {
-        // SAFETY: each entry of the table is two halves of 16 bytes.
-        unsafe {
-            let table = NIBBLES.0.as_ptr().add((*prepared).into()).cast::<u64>();
-            (spread(table), spread(table.add(2)))
-        }
+    unsafe fn factor(prepared: *const Self::Prepared) -> Self::Factor {
+        // SAFETY: the pointer is valid.
+        unsafe { prepared.read() }
     }
     #[inline(always)]
     unsafe fn mul(x: Self::Source, f: Self::Factor) -> __m512i {
         // SAFETY: see `zero`.
         unsafe { _mm512_xor_si512(_mm512_shuffle_epi8(f.0, x.0), _mm512_shuffle_epi8(f.1, x.1)) }
     }
-    /// For a product or two: fewer loads, though with shuffles.
     #[inline(always)]
     unsafe fn factor_of(coefficient: u8) -> Self::Factor {
         // SAFETY: each entry of the table is two halves of 16 bytes.
@@ -331,31 +331,6 @@ impl Lanes for Avx512 {
         }
     }
 }
-/// Sixteen bytes in every quarter of a register.
-///
-/// By words: where AMD's cores load a quarter into all four, a shuffle takes part (measured on Zen 5), and shuffles are what the
-/// products wait for. Loads that fill all lanes with a word need none, nor does taking every other lane from a second one.
-#[inline]
-#[target_feature(enable = "avx512f")]
-unsafe fn spread(words: *const u64) -> __m512i {
-    let (low, odd): (__m512i, __mmask8) = (
-        unsafe { _mm512_set1_epi64(words.read().cast_signed()) },
-        0xaa,
-    );
-    let both;
-    // SAFETY: two words are read. Given as intrinsics, the compiler makes one load of a quarter of them.
-    unsafe {
-        core::arch::asm!(
-            "vpblendmq {both}{{{odd}}}, {low}, qword ptr [{words} + 8]{{1to8}}",
-            both = lateout(zmm_reg) both,
-            low = in(zmm_reg) low,
-            odd = in(kreg) odd,
-            words = in(reg) words,
-            options(pure, readonly, nostack, preserves_flags),
-        );
-    }
-    both
-}
 compile!(avx512, Avx512, "avx512f,avx512dq,avx512bw,avx512vl,bmi2");
 
 /// The affine instruction on 32-byte registers.
@@ -364,7 +339,7 @@ pub(super) struct Gfni256;
 impl Lanes for Gfni256 {
     const BYTES: usize = 32;
     const OUTPUTS: usize = 4;
-    const PLAIN: bool = true;
+    const DIRECT: bool = true;
     const MASKED: bool = false;
     const PAIRED: bool = false;
     type Vector = __m256i;
@@ -492,12 +467,12 @@ impl Lanes for Gfni512 {
         // SAFETY: rows of `sources` coefficients are read, and `into` has room for a multiple
         // of 8 sources.
         unsafe {
-            let made = Matrices::of(&AFFINE_BYTES);
+            let made = Matrices::of_field();
             match outputs {
                 1 => {
                     for source in (0..sources).step_by(8) {
                         let from = coefficients.add(source);
-                        let eight = up_to_eight(from, sources - source);
+                        let eight = matrices::up_to_eight(from, sources - source);
                         let eight = made.by(_mm512_set1_epi64(eight.cast_signed()));
                         _mm512_storeu_si512(into.add(source).cast(), eight);
                     }
@@ -505,8 +480,7 @@ impl Lanes for Gfni512 {
                 8 => {
                     let mut columns = MaybeUninit::<Columns>::uninit();
                     let columns = columns.as_mut_ptr().cast::<u64>();
-                    transpose((coefficients, stride), sources, columns, None);
-                    written(columns);
+                    matrices::transpose((coefficients, stride), sources, columns, None);
                     made.of_columns(columns, sources, into);
                 }
                 _ => prepare_by_table::<Self>((coefficients, stride), sources, outputs, into),
@@ -553,7 +527,7 @@ impl Lanes for Gfni512 {
         into: *mut u64,
     ) {
         // SAFETY: passed on to the caller.
-        unsafe { product(left, right, (inner, sources, groups), into) }
+        unsafe { matrices::product(left, right, (inner, sources, groups), into) }
     }
 
     #[inline(always)]
@@ -566,248 +540,6 @@ impl Lanes for Gfni512 {
         unsafe { _mm512_ternarylogic_epi64::<0x96>(sum, Self::mul(x, f), Self::mul(y, g)) }
     }
 }
-
-/// One word for each source: the coefficients of eight outputs.
-type Columns = Aligned<[u64; MAX_ROWS]>;
-
-/// Makes the matrices of eight coefficients at a time.
-#[derive(Clone, Copy)]
-struct Matrices {
-    by_bytes: __m512i,
-    transpose: __m512i,
-}
-
-impl Matrices {
-    /// From coefficients of the field of `by_bytes`: see [`AFFINE_BYTES`].
-    #[inline(always)]
-    unsafe fn of(by_bytes: &[u64; 8]) -> Self {
-        // SAFETY: both tables have 64 bytes.
-        unsafe {
-            Self {
-                by_bytes: _mm512_loadu_si512(by_bytes.as_ptr().cast()),
-                transpose: _mm512_loadu_si512(TRANSPOSE.as_ptr().cast()),
-            }
-        }
-    }
-
-    /// The matrices of eight coefficients, which every lane of `eight` holds. Lane p of the product is byte p of each.
-    #[inline(always)]
-    unsafe fn by(self, eight: __m512i) -> __m512i {
-        // SAFETY: the caller has the instructions.
-        unsafe {
-            let bytes = _mm512_gf2p8affine_epi64_epi8::<0>(eight, self.by_bytes);
-            _mm512_permutexvar_epi8(self.transpose, bytes)
-        }
-    }
-
-    /// The matrices of `sources` columns. Columns come through memory, since loads that fill all lanes with a word leave the
-    /// pipes of shuffles and products alone.
-    #[inline(always)]
-    unsafe fn of_columns(self, columns: *const u64, sources: usize, into: *mut u64) {
-        let (mut columns, mut into) = (columns, into);
-        for _ in 0..sources {
-            // SAFETY: there is a column for each source, and room for its eight matrices.
-            unsafe {
-                let eight = _mm512_set1_epi64(columns.read().cast_signed());
-                _mm512_storeu_si512(into.cast(), self.by(eight));
-                // Pointers that step, here and below: sums that are checked for overflow take longer than what they point to.
-                columns = columns.add(1);
-                into = into.add(8);
-            }
-        }
-    }
-}
-
-/// Has the compiler take words from memory: it would take them out of the registers that were stored there, by shuffles.
-#[inline(always)]
-fn written(words: *mut u64) {
-    // SAFETY: no instruction; the compiler has to assume that this reads and writes what `words` points to.
-    unsafe {
-        core::arch::asm!("/* {} */", in(reg) words, options(nostack, preserves_flags));
-    }
-}
-
-/// The columns of eight rows of `count` bytes, `stride` bytes apart; their bytes are renamed by a matrix, if one is given.
-#[inline(always)]
-unsafe fn transpose(
-    (rows, stride): (*const u8, usize),
-    count: usize,
-    into: *mut u64,
-    rename: Option<__m512i>,
-) {
-    // SAFETY: `count` bytes of each row are read, and `into` has room for a multiple of 8 columns.
-    unsafe {
-        let order = _mm512_loadu_si512(TRANSPOSE.as_ptr().cast());
-        let (mut rows, mut into, mut left) = (rows, into, count);
-        while left > 0 {
-            let mask = _bzhi_u32(0xff, left.min(8) as u32) as u16;
-            let block = eight_words(rows, stride, mask);
-            let mut columns = _mm512_permutexvar_epi8(order, block);
-            if let Some(matrix) = rename {
-                columns = _mm512_gf2p8affine_epi64_epi8::<0>(columns, matrix);
-            }
-            _mm512_storeu_si512(into.cast(), columns);
-            rows = rows.wrapping_add(8);
-            into = into.wrapping_add(8);
-            left = left.saturating_sub(8);
-        }
-    }
-}
-
-/// Up to eight bytes by a mask, at each of eight multiples of the stride. Built from halves: given a list of words, the compiler
-/// inserts them by masks, which takes six times as long as the products.
-#[inline]
-#[target_feature(enable = "avx512f,avx512bw,avx512vl")]
-unsafe fn eight_words(from: *const u8, stride: usize, mask: u16) -> __m512i {
-    let word = |row: usize| {
-        let at = from.wrapping_add(row.wrapping_mul(stride));
-        // SAFETY: what the mask takes can be read.
-        unsafe { _mm_maskz_loadu_epi8(mask, at.cast()) }
-    };
-    let two = |row| _mm_unpacklo_epi64(word(row), word(row + 1));
-    let four = |row| _mm256_set_m128i(two(row + 2), two(row));
-    _mm512_inserti64x4::<1>(_mm512_castsi256_si512(four(0)), four(4))
-}
-
-/// Groups of eight outputs whose products are formed together.
-const GROUPS: usize = 4;
-
-/// See [`Lanes::prepare_product`].
-#[inline(always)]
-unsafe fn product(
-    (left, left_stride): (*const u8, usize),
-    right: (*const u8, usize),
-    (inner, sources, groups): (usize, usize, usize),
-    into: *mut u64,
-) {
-    let mut factors = MaybeUninit::<[Columns; GROUPS]>::uninit();
-    let factors = factors.as_mut_ptr().cast::<u64>();
-    let mut columns = MaybeUninit::<[Columns; GROUPS]>::uninit();
-    let columns = columns.as_mut_ptr().cast::<u64>();
-    // SAFETY: passed on to the caller; there is a list of columns for each group.
-    unsafe {
-        let rename = _mm512_set1_epi64(RENAME.cast_signed());
-        let made = Matrices::of(&AFFINE_BYTES_AES);
-        let (mut left, mut into, mut groups) = (left, into, groups);
-        while groups > 0 {
-            let size = if groups >= GROUPS { GROUPS } else { 1 };
-            for group in 0..size {
-                let rows = (left.add(8 * group * left_stride), left_stride);
-                transpose(rows, inner, factors.add(group * MAX_ROWS), Some(rename));
-            }
-            written(factors);
-            match size {
-                GROUPS => bytes_by_bytes::<GROUPS>(factors, right, inner, sources, columns),
-                _ => bytes_by_bytes::<1>(factors, right, inner, sources, columns),
-            }
-            written(columns);
-            for group in 0..size {
-                let columns = columns.add(group * MAX_ROWS);
-                made.of_columns(columns, sources, into);
-                into = into.add(8 * sources.next_multiple_of(8));
-            }
-            left = left.add(8 * size * left_stride);
-            groups -= size;
-        }
-    }
-}
-
-/// Columns of the product for `G` groups of eight outputs, in the field of AES. Lane s of a sum is source s, its byte o output o:
-/// the other way round each source's coefficients would have to be shuffled together.
-#[inline(always)]
-unsafe fn bytes_by_bytes<const G: usize>(
-    factors: *const u64,
-    (right, stride): (*const u8, usize),
-    inner: usize,
-    sources: usize,
-    into: *mut u64,
-) {
-    // SAFETY: `factors` holds `inner` words for each group, there are `inner` rows of `sources` bytes, and `into` has room for a
-    // multiple of 32 columns.
-    unsafe {
-        let rename = _mm512_set1_epi64(RENAME.cast_signed());
-        let spread: [__m512i; 4] =
-            core::array::from_fn(|part| _mm512_loadu_si512(SPREAD[part].as_ptr().cast()));
-        for block in (0..sources).step_by(32) {
-            let mask = _bzhi_u32(u32::MAX, (sources - block).min(32) as u32);
-            let row = |index: usize| {
-                let row = right.wrapping_add(index.wrapping_mul(stride).wrapping_add(block));
-                let row = _mm512_maskz_loadu_epi8(mask.into(), row.cast());
-                _mm512_gf2p8affine_epi64_epi8::<0>(row, rename)
-            };
-            let factor = |index: usize, group: usize| {
-                let factor = factors.wrapping_add(group * MAX_ROWS).wrapping_add(index);
-                _mm512_set1_epi64(factor.read().cast_signed())
-            };
-            let mut sums = [[_mm512_setzero_si512(); G]; 4];
-            for index in (0..inner & !1).step_by(2) {
-                let (x, y) = (row(index), row(index + 1));
-                for (part, sums) in sums.iter_mut().enumerate() {
-                    let x = _mm512_permutexvar_epi8(spread[part], x);
-                    let y = _mm512_permutexvar_epi8(spread[part], y);
-                    for (group, sum) in sums.iter_mut().enumerate() {
-                        let f = _mm512_gf2p8mul_epi8(x, factor(index, group));
-                        let g = _mm512_gf2p8mul_epi8(y, factor(index + 1, group));
-                        *sum = _mm512_ternarylogic_epi64::<0x96>(*sum, f, g);
-                    }
-                }
-            }
-            if inner & 1 == 1 {
-                let x = row(inner - 1);
-                for (part, sums) in sums.iter_mut().enumerate() {
-                    let x = _mm512_permutexvar_epi8(spread[part], x);
-                    for (group, sum) in sums.iter_mut().enumerate() {
-                        let f = _mm512_gf2p8mul_epi8(x, factor(inner - 1, group));
-                        *sum = _mm512_xor_si512(*sum, f);
-                    }
-                }
-            }
-            for (part, sums) in sums.into_iter().enumerate() {
-                for (group, sum) in sums.into_iter().enumerate() {
-                    let into = into.add(group * MAX_ROWS + block + 8 * part);
-                    _mm512_storeu_si512(into.cast(), sum);
-                }
-            }
-        }
-    }
-}
-
-/// The bytes at `from`, of which there are `count`, as a little-endian word.
-#[inline(always)]
-unsafe fn up_to_eight(from: *const u8, count: usize) -> u64 {
-    // SAFETY: only `count` bytes are read.
-    unsafe {
-        if count >= 8 {
-            return from.cast::<u64>().read_unaligned();
-        }
-        let part = core::slice::from_raw_parts(from, count);
-        part.iter()
-            .rev()
-            .fold(0, |word, &byte| word << 8 | u64::from(byte))
-    }
-}
-
-/// Takes byte j of lane i to byte i of lane j.
-static TRANSPOSE: [u8; 64] = {
-    let mut table = [0; 64];
-    let mut index = 0;
-    while index < 64 {
-        table[index] = (index % 8 * 8 + index / 8) as u8;
-        index += 1;
-    }
-    table
-};
-
-/// Part p takes byte 8 p + i to all bytes of lane i.
-static SPREAD: [[u8; 64]; 4] = {
-    let mut table = [[0; 64]; 4];
-    let mut index = 0;
-    while index < 256 {
-        table[index / 64][index % 64] = (index / 8) as u8;
-        index += 1;
-    }
-    table
-};
 
 compile!(
     gfni512,

@@ -283,6 +283,89 @@ fn recode_many_matches_its_coefficients() {
     }
 }
 
+/// One of many recoded packets is the one packet of the same random octets: their vectors are made in different ways.
+fn check_one_of_many<const N: usize>(batch: &Batch<N, Vec<u8>>, draws: u64) {
+    let (packets, len) = (batch.shape().count(), batch.shape().len());
+    let mut random = SplitMix64(draws);
+    let mut one = (vec![0; packets], vec![0; len]);
+    batch
+        .recode(|b| random.fill(b), &mut one.0, &mut one.1)
+        .unwrap();
+    let mut random = SplitMix64(draws);
+    let mut many = (vec![0; packets], vec![0; len]);
+    let shape = Shape::new(1, len).unwrap();
+    batch
+        .recode_many(|b| random.fill(b), &mut many.0, shape, &mut many.1)
+        .unwrap();
+    assert!(one == many, "{}", batch.basis().kernel());
+}
+
+/// Goal: the kernels draw the same vectors and make the same packets, so the rows of their bases are the same, whatever comes in
+/// and in whatever order pivots are found. Method: awkward vectors, and after each some recoded packets and a vector by every kernel
+/// from the same random octets; the plain kernel is the reference.
+fn check_recoding<const N: usize>(seed: u64, packets: usize, len: usize) {
+    let mut random = SplitMix64(seed);
+    let shape = Shape::new(packets, len).unwrap();
+    let sources = random.bytes(shape.bytes());
+    let rows: Vec<&[u8]> = sources.chunks(len).collect();
+    let mut batches: Vec<Batch<N, Vec<u8>>> = Kernel::available()
+        .map(|kernel| {
+            let batch = Batch::new(shape, vec![0; shape.bytes()]).unwrap();
+            batch.with_kernel(kernel)
+        })
+        .collect();
+    let mut known = Vec::new();
+    for _ in 0..2 * packets {
+        let vector = awkward(&mut random, &known, packets);
+        let payload = combination(&vector, &rows, len);
+        known.push(vector.clone());
+        let count = 1 + random.below(70);
+        let draws = random.next();
+        let out = Shape::new(count, len).unwrap();
+        let mut reference = None;
+        for batch in &mut batches {
+            let _ = batch.insert(&vector, &payload);
+            let mut random = SplitMix64(draws);
+            let mut made = (vec![0; count * packets], vec![0; out.bytes()]);
+            let done = batch.recode_many(|b| random.fill(b), &mut made.0, out, &mut made.1);
+            assert_eq!(done.is_ok(), batch.rank() > 0);
+            let mut one = (vec![0; packets], vec![0; len]);
+            let _ = batch.recode(|b| random.fill(b), &mut one.0, &mut one.1);
+            if batch.rank() > 0 {
+                check_one_of_many(batch, draws);
+            }
+            let made = (made, one);
+            assert!(
+                *reference.get_or_insert(made.clone()) == made,
+                "{}",
+                batch.basis().kernel()
+            );
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(cases(40))]
+
+    #[test]
+    fn kernels_recode_alike(seed: u64, packets in 1usize..=32, len in 1usize..300) {
+        check_recoding::<32>(seed, packets, len);
+    }
+
+    #[test]
+    fn kernels_recode_alike_in_odd_and_wide_bases(seed: u64, packets in 1usize..=21) {
+        check_recoding::<21>(seed, packets, 70);
+        check_recoding::<64>(seed, 3 * packets, 70);
+    }
+}
+
+#[test]
+fn kernels_recode_alike_in_large_bases() {
+    check_recoding::<128>(1, 128, 65);
+    check_recoding::<100>(2, 99, 130);
+    check_recoding::<255>(3, 200, 9);
+}
+
 #[test]
 fn a_generator_of_zeros_still_gives_a_packet() {
     let shape = Shape::new(3, 4).unwrap();
