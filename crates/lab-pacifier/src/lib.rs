@@ -44,9 +44,11 @@ mod carry;
 pub mod cast;
 mod demo;
 mod ideal;
+mod interference;
 mod label;
 mod plan;
 mod prepare;
+mod turns;
 
 use chappe_lab::system::RunsOn;
 
@@ -54,6 +56,7 @@ pub use bound::{Depth, Serial, TransferBound};
 pub use carry::{carry, check};
 pub use demo::DEMO;
 pub use ideal::carry_ideally;
+pub use interference::ideal;
 pub use plan::{Pacifier, ProtocolPlan, SYSTEM, Variant};
 pub use prepare::{Prepared, prepare};
 
