@@ -65,6 +65,7 @@ fn change(with: &mut Pacifier, keys: &[(String, f64)]) {
         };
         match key.as_str() {
             "turns" => with.protocol.turns = value > 0.0,
+            "batch" => config.common.k = value as usize,
             "link_min" => config.settings.link_min = value,
             "gate" => config.settings.gate = value as f32,
             "drained_ms" => config.settings.drained = Duration::from_secs_f64(value / 1e3),
