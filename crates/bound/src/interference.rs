@@ -235,3 +235,27 @@ impl Interference {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// By hand: without noise and least power, a signal with GloMoSim's fading survives beside one whose mean is a fifth of its own with
+    /// the probability 1 / (1 + (10 / 5)^2), since squares of such gains are exponential.
+    #[test]
+    fn survival_beside_one_frame_matches_a_hand_calculation() {
+        let mut power = vec![0.0; 9];
+        (power[1], power[7]) = (1.0, 0.2);
+        let radio = Rayleigh {
+            power: &power,
+            noise: 0.0,
+            ratio: 10.0,
+            least: 1e-9,
+        };
+        let model = Interference::glomosim(3, &radio, 1.0, 1).unwrap();
+        assert!((model.received(0, 1, &[0]) - 1.0).abs() < 1e-9);
+        let beside = model.received(0, 1, &[0, 2]);
+        assert!((beside - 0.2).abs() < 0.005, "{beside}");
+        assert_eq!(model.received(0, 1, &[0, 1]), 0.0);
+    }
+}

@@ -456,6 +456,37 @@ mod tests {
         assert!((0..turns.period()).all(|slot| senders(slot) == 1));
     }
 
+    /// Goal: chosen sets become turns in their proportion. Method: on a row of four nodes the ends of the middle link take a slot each, and
+    /// the source shares its slots with the last relay.
+    #[test]
+    fn chosen_sets_keep_their_slots() {
+        let set = |nodes: &[u16]| nodes.iter().copied().collect::<NodeSet>();
+        let mut flows = [0.0; 16];
+        for near in 0..3 {
+            flows[near * 4 + near + 1] = 1.0;
+        }
+        let chosen = Chosen {
+            sets: &[(set(&[0, 2]), 1.25), (set(&[1]), 1.25), (set(&[3]), 1e-4)],
+            flows: &flows,
+            heard: &[0.0, 1.0, 1.0, 1.0],
+        };
+        let turns = Turns::in_sets(&row(4), 0, &[3], 0.05, &chosen);
+        assert!((turns.own(0) - 1.25).abs() < 1e-6 && (turns.own(1) - 1.25).abs() < 1e-6);
+        assert!((turns.per_heard(2) - 1.25).abs() < 1e-6 && !turns.has_turns(3));
+        assert_eq!(
+            (turns.feeds(1, 2), turns.feeds(2, 1)),
+            (Some(true), Some(false))
+        );
+        // Three links of 0.9 take 3.3 frames one after the other, here in 2.5 slots.
+        assert!(
+            (turns.reuse() - 3.33 / 2.5).abs() < 0.05,
+            "{}",
+            turns.reuse()
+        );
+        let both = (0..turns.period()).filter(|&slot| turns.is_turn(slot, 0));
+        assert!(both.into_iter().all(|slot| turns.is_turn(slot, 2)));
+    }
+
     #[test]
     fn a_source_without_receivers_has_no_turns() {
         let turns = Turns::new(&row(3), 0, &[], 0.05, Channel::OPEN_LAND);
