@@ -33,6 +33,8 @@
 //! | `bound` | the throughput that no protocol can exceed on a network ([`TransferBound`]) |
 //! | `prepare` | a seed's network, its bounds, and the link probes ([`prepare()`]) |
 //! | `carry` | the transfers of a seed on 802.11 ([`carry()`]) |
+//! | `turns` | which members send together, where they send in turns |
+//! | `interference` | the ideal schedule with interference ([`ideal()`]) |
 //! | `ideal` | the same transfers on an ideal channel access ([`carry_ideally`]) |
 //! | [`cast`] | how each addition of `chappe cast` changes a simulated transfer |
 //! | `demo` | Pacifier's part of `chappe demo` ([`DEMO`]) |
