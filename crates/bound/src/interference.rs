@@ -13,6 +13,8 @@ mod plan;
 mod search;
 mod senders;
 
+use std::f64::consts::FRAC_PI_4;
+
 use crate::error::Error;
 
 pub use plan::{Schedule, ScheduleOptions, schedule};
@@ -41,7 +43,10 @@ pub struct Interference {
 /// Links that deliver less count as undisturbed, which can only raise a bound.
 const WEAK: f64 = 1e-4;
 
-/// Mean powers and thresholds of a network with Rayleigh fading.
+/// Gains over which [`Interference::glomosim`] takes the mean.
+const GAINS: usize = 200;
+
+/// Mean powers and thresholds of a network whose fading is drawn for each frame.
 #[derive(Clone, Debug)]
 pub struct Rayleigh<'a> {
     /// Row-major: mean power in milliwatt at the second node of the first one's frames.
@@ -52,6 +57,51 @@ pub struct Rayleigh<'a> {
     pub ratio: f64,
     /// The least power that is received, in milliwatt.
     pub least: f64,
+}
+
+impl Rayleigh<'_> {
+    /// The least power that is received without interference.
+    fn needed(&self) -> f64 {
+        f64::max(self.ratio * self.noise, self.least)
+    }
+}
+
+/// Tables of delivery and survival: `heard(signal)` of a frame alone, `survives(signal, other)` beside one other, by mean powers.
+fn tables(
+    nodes: usize,
+    power: &[f64],
+    heard: impl Fn(f64) -> f64,
+    survives: impl Fn(f64, f64) -> f64,
+) -> Result<(Vec<f64>, Vec<f64>), Error> {
+    if power.len() != nodes * nodes {
+        return Err(Error::Shape {
+            table: "power",
+            expected: nodes * nodes,
+            got: power.len(),
+        });
+    }
+    let mut delivery = vec![0.0; nodes * nodes];
+    let mut survival = vec![1.0; nodes * nodes * nodes];
+    for from in 0..nodes {
+        for to in (0..nodes).filter(|&to| to != from) {
+            let pair = from * nodes + to;
+            let signal = power[pair];
+            if signal <= 0.0 {
+                continue;
+            }
+            delivery[pair] = heard(signal);
+            if delivery[pair] < WEAK {
+                continue;
+            }
+            for beside in (0..nodes).filter(|&k| k != from && k != to) {
+                let other = power[beside * nodes + to];
+                if other > 0.0 {
+                    survival[pair * nodes + beside] = survives(signal, other).clamp(0.0, 1.0);
+                }
+            }
+        }
+    }
+    Ok((delivery, survival))
 }
 
 impl Interference {
@@ -114,37 +164,43 @@ impl Interference {
         airtime_s: f64,
         payload_bytes: u32,
     ) -> Result<Interference, Error> {
-        let power = |from: usize, to: usize| radio.power[from * nodes + to];
-        if radio.power.len() != nodes * nodes {
-            return Err(Error::Shape {
-                table: "power",
-                expected: nodes * nodes,
-                got: radio.power.len(),
-            });
-        }
-        let needed = f64::max(radio.ratio * radio.noise, radio.least);
+        let needed = radio.needed();
         // Interference below this changes nothing: the least power asks for more.
         let harmless = needed / radio.ratio - radio.noise;
-        let mut delivery = vec![0.0; nodes * nodes];
-        let mut survival = vec![1.0; nodes * nodes * nodes];
-        for from in 0..nodes {
-            for to in (0..nodes).filter(|&to| to != from) {
-                let signal = power(from, to);
-                if signal <= 0.0 {
-                    continue;
-                }
-                delivery[from * nodes + to] = (-needed / signal).exp();
-                for beside in (0..nodes).filter(|&k| k != from && k != to) {
-                    let other = power(beside, to);
-                    if other > 0.0 {
-                        // Exponential interference of mean `other`, of which the part above `harmless` must be overcome.
-                        let above = (-harmless / other).exp();
-                        let survives = 1.0 - above + above / (1.0 + radio.ratio * other / signal);
-                        survival[(from * nodes + to) * nodes + beside] = survives.clamp(0.0, 1.0);
-                    }
-                }
-            }
-        }
+        let heard = |signal: f64| (-needed / signal).exp();
+        let survives = |signal: f64, other: f64| {
+            // Exponential interference of mean `other`, of which the part above `harmless` must be overcome.
+            let above = (-harmless / other).exp();
+            1.0 - above + above / (1.0 + radio.ratio * other / signal)
+        };
+        let (delivery, survival) = tables(nodes, radio.power, heard, survives)?;
+        Interference::new(nodes, delivery, survival, airtime_s, payload_bytes)
+    }
+
+    /// The model of a network with the fading that GloMoSim calls Rayleigh, P(gain > x) = exp(-pi x^2 / 4), drawn for each frame and
+    /// receiver. Survival beside one other frame is exact. Beside several it is less than the product, since their powers
+    /// add: a bound stays one, and schedules carry less than they say.
+    pub fn glomosim(
+        nodes: usize,
+        radio: &Rayleigh<'_>,
+        airtime_s: f64,
+        payload_bytes: u32,
+    ) -> Result<Interference, Error> {
+        let exceeds = |gain: f64| (-FRAC_PI_4 * gain * gain).exp();
+        // Equally probable gains of the other signal, the middle one of each part.
+        let gains: Vec<f64> = (0..GAINS)
+            .map(|part| (-((part as f64 + 0.5) / GAINS as f64).ln() / FRAC_PI_4).sqrt())
+            .collect();
+        let needed = radio.needed();
+        let heard = |signal: f64| exceeds(needed / signal);
+        let survives = |signal: f64, other: f64| {
+            let each = gains.iter().map(|gain| {
+                let least = radio.ratio * (radio.noise + gain * other);
+                exceeds(least.max(needed) / signal)
+            });
+            each.sum::<f64>() / GAINS as f64 / heard(signal)
+        };
+        let (delivery, survival) = tables(nodes, radio.power, heard, survives)?;
         Interference::new(nodes, delivery, survival, airtime_s, payload_bytes)
     }
 
@@ -177,5 +233,29 @@ impl Interference {
         others.fold(self.delivery[pair], |p, &k| {
             p * self.survival[pair * self.nodes + k]
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// By hand: without noise and least power, a signal with GloMoSim's fading survives beside one whose mean is a fifth of its own with
+    /// the probability 1 / (1 + (10 / 5)^2), since squares of such gains are exponential.
+    #[test]
+    fn survival_beside_one_frame_matches_a_hand_calculation() {
+        let mut power = vec![0.0; 9];
+        (power[1], power[7]) = (1.0, 0.2);
+        let radio = Rayleigh {
+            power: &power,
+            noise: 0.0,
+            ratio: 10.0,
+            least: 1e-9,
+        };
+        let model = Interference::glomosim(3, &radio, 1.0, 1).unwrap();
+        assert!((model.received(0, 1, &[0]) - 1.0).abs() < 1e-9);
+        let beside = model.received(0, 1, &[0, 2]);
+        assert!((beside - 0.2).abs() < 0.005, "{beside}");
+        assert_eq!(model.received(0, 1, &[0, 1]), 0.0);
     }
 }

@@ -7,7 +7,7 @@ use chappe_lab::carry::{self, Begun, Carry, Limits, Receipt, Report, RunSpec, Ru
 use chappe_lab::run::{Meter, Outcome, RunError, WORK};
 use chappe_lab::system::Job;
 use chappe_mac::dot11::{self, Dot11};
-use chappe_pacifier::improved::turns::{Channel, Turns};
+use chappe_pacifier::improved::turns::Turns;
 use chappe_pacifier::paper::{self, Variant, more};
 use chappe_pacifier::{Config, Links, Node, Offered};
 use chappe_results::{DATA_TRANSMISSIONS, Run};
@@ -17,6 +17,7 @@ use chappe_sim::Reading;
 use chappe_trace::Labeller;
 
 use super::label::label;
+use super::turns::turns;
 use super::{Depth, Pacifier, Prepared, SYSTEM, TransferBound, prepare};
 
 /// A Pacifier node on 802.11.
@@ -188,24 +189,6 @@ impl PacifierRun {
             .map(|(transfer, bound)| transfer.object.len() as f64 * 8.0 / bound.worst_bps.max(1.0));
         each.fold(0.0, f64::max)
     }
-}
-
-/// The turns of the transfer's source, if the members are to send in turns, there is one transfer, and turns pay on this network.
-fn turns(with: &Pacifier, prepared: &Prepared) -> Option<(u16, Arc<Turns>)> {
-    let [transfer] = prepared.network.transfers.as_slice() else {
-        return None;
-    };
-    let Config::Improved(config) = &with.protocol.config else {
-        return None;
-    };
-    if !with.protocol.turns {
-        return None;
-    }
-    let receivers: Vec<u16> = transfer.receivers.iter().map(|&node| node as u16).collect();
-    let (source, link_min) = (transfer.source as u16, config.settings.link_min);
-    let channel = Channel::OPEN_LAND;
-    let turns = Turns::new(&prepared.links, source, &receivers, link_min, channel);
-    turns.pays().then(|| (source, Arc::new(turns)))
 }
 
 /// Channel access for frames in slots of their own, as FreeBSD's TDMA sets it on Atheros cards: no back-off, and no waiting after

@@ -33,6 +33,8 @@
 //! | `bound` | the throughput that no protocol can exceed on a network ([`TransferBound`]) |
 //! | `prepare` | a seed's network, its bounds, and the link probes ([`prepare()`]) |
 //! | `carry` | the transfers of a seed on 802.11 ([`carry()`]) |
+//! | `turns` | which members send together, where they send in turns |
+//! | `interference` | the ideal schedule with interference ([`ideal()`]) |
 //! | `ideal` | the same transfers on an ideal channel access ([`carry_ideally`]) |
 //! | [`cast`] | how each addition of `chappe cast` changes a simulated transfer |
 //! | `demo` | Pacifier's part of `chappe demo` ([`DEMO`]) |
@@ -44,9 +46,11 @@ mod carry;
 pub mod cast;
 mod demo;
 mod ideal;
+mod interference;
 mod label;
 mod plan;
 mod prepare;
+mod turns;
 
 use chappe_lab::system::RunsOn;
 
@@ -54,6 +58,7 @@ pub use bound::{Depth, Serial, TransferBound};
 pub use carry::{carry, check};
 pub use demo::DEMO;
 pub use ideal::carry_ideally;
+pub use interference::ideal;
 pub use plan::{Pacifier, ProtocolPlan, SYSTEM, Variant};
 pub use prepare::{Prepared, prepare};
 

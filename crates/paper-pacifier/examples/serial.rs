@@ -13,7 +13,7 @@
 use chappe_core::Duration;
 use chappe_lab::carry::RunSpec;
 use chappe_lab::run::{Meter, RunError};
-use chappe_lab_pacifier::{Depth, Pacifier, ProtocolPlan, Variant, carry, prepare};
+use chappe_lab_pacifier::{Depth, Pacifier, ProtocolPlan, Variant, carry, ideal, prepare};
 use chappe_paper_pacifier::indoor;
 use chappe_paper_pacifier::outdoor::{self, Setting};
 use chappe_results::DATA_TRANSMISSIONS;
@@ -28,7 +28,7 @@ fn main() -> Result<(), RunError> {
     let (first, networks, bytes) = (value(0, 1), value(1, 10), value(2, 1_440_000) as usize);
     let keys = std::env::args().skip(1);
     let keys: Vec<(String, f64)> = keys.filter_map(|word| key(&word)).collect();
-    println!("seed    bound   serial improved   share  frames   least  at once");
+    println!("seed    bound   serial improved   share  frames   least  at once    ideal   share");
     let mut pairs = Vec::new();
     for seed in first..first + networks {
         pairs.push(row(seed, bytes, &keys)?);
@@ -65,6 +65,7 @@ fn change(with: &mut Pacifier, keys: &[(String, f64)]) {
         };
         match key.as_str() {
             "turns" => with.protocol.turns = value > 0.0,
+            "batch" => config.common.k = value as usize,
             "link_min" => config.settings.link_min = value,
             "gate" => config.settings.gate = value as f32,
             "drained_ms" => config.settings.drained = Duration::from_secs_f64(value / 1e3),
@@ -101,6 +102,14 @@ fn row(seed: u64, bytes: usize, keys: &[(String, f64)]) -> Result<(f64, f64), Ru
     )?
     .run;
     let bound = &prepared.bounds[0];
+    let ideal = match keys
+        .iter()
+        .any(|(key, value)| key == "ideal" && *value > 0.0)
+    {
+        true => ideal(&with, &prepared.network, &prepared.network.transfers[0])?,
+        false => None,
+    };
+    let ideal = ideal.map_or(f64::NAN, |ideal| ideal.goodput_bps());
     let (serial, least) = bound
         .serial
         .map_or((f64::NAN, f64::NAN), |s| (s.bps, s.frames));
@@ -112,13 +121,15 @@ fn row(seed: u64, bytes: usize, keys: &[(String, f64)]) -> Result<(f64, f64), Ru
         .as_secs_f64();
     let worst = run.worst_goodput();
     println!(
-        "{seed:4} {:8.1} {:8.1} {:8.1} {:6.1}% {:7.1} {least:7.1} {:8.2}",
+        "{seed:4} {:8.1} {:8.1} {:8.1} {:6.1}% {:7.1} {least:7.1} {:8.2} {:8.1} {:6.1}%",
         bound.worst_bps / 1e3,
         serial / 1e3,
         worst / 1e3,
         100.0 * worst / bound.worst_bps,
         sent * payload / bytes as f64,
         sent * airtime / run.simulated_s.max(1e-9),
+        ideal / 1e3,
+        100.0 * worst / ideal,
     );
     Ok((serial, worst))
 }

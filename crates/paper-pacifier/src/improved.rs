@@ -16,10 +16,11 @@ const SITES: [(Site, &str, &str); 3] = [
 ];
 
 const IDEAL: System = System::Ideal { ours: true };
-const SYSTEMS: [System; 5] = [
+const SYSTEMS: [System; 6] = [
     System::More,
     PACIFIER,
     System::Improved,
+    System::InTurns,
     System::Ideal { ours: false },
     IDEAL,
 ];
@@ -134,13 +135,19 @@ fn claims(runs: &Runs, site: Site, name: &str) -> Vec<Claim> {
             )
         }));
     }
-    claims.extend(over_serial(runs, site, name));
+    for system in [System::Improved, System::InTurns] {
+        claims.extend(over_serial(runs, site, system, name));
+    }
     claims
 }
 
 /// The worst receiver beside the best schedule of one frame at a time.
-fn over_serial(runs: &Runs, site: Site, name: &str) -> [Claim; 2] {
-    let (serial, ours) = (runs.serial(site), runs.worst(site, System::Improved));
+fn over_serial(runs: &Runs, site: Site, system: System, name: &str) -> [Claim; 2] {
+    let (serial, ours) = (runs.serial(site), runs.worst(site, system));
+    let name = match system {
+        System::InTurns => format!("{name}, in turns"),
+        _ => name.to_owned(),
+    };
     let text = format!("{name}: the worst receiver compared with the best serial schedule");
     let mut ratio = gain(&text, None, &serial, &ours, Sign::More);
     let met = ratio.ours.mean >= OVER_SERIAL;

@@ -91,6 +91,8 @@ pub enum System {
     },
     /// The improved variant on 802.11.
     Improved,
+    /// The improved variant, whose members send in turns where that is likely to pay.
+    InTurns,
     /// Pacifier or the improved variant on ideal air ([`carry_ideally`]).
     Ideal {
         /// True for the improved variant, false for Pacifier with knob 1.
@@ -187,6 +189,7 @@ impl System {
             System::TreeRl => "TREE+RL".into(),
             System::Pacifier { knob: 100 } => "Pacifier".into(),
             System::Improved => "Pacifier, improved".into(),
+            System::InTurns => "improved, in turns".into(),
             System::Ideal { ours: true } => "Improved, ideal air".into(),
             System::Ideal { ours: false } => "Pacifier, ideal air".into(),
             System::Pacifier { knob } => format!("Pacifier, knob {}", f64::from(knob) / 100.0),
@@ -199,10 +202,11 @@ impl System {
             System::Tree => Variant::Tree,
             System::TreeRl => Variant::TreeRl,
             System::Pacifier { .. } | System::Ideal { ours: false } => Variant::Paper,
-            System::Improved | System::Ideal { ours: true } => Variant::Improved,
+            System::Improved | System::InTurns | System::Ideal { ours: true } => Variant::Improved,
         };
         let mut protocol = ProtocolPlan::paper(variant);
         protocol.tuned = self == System::More;
+        protocol.turns = self == System::InTurns;
         if let System::Pacifier { knob } = self {
             let knob = f64::from(knob) / 100.0;
             protocol.config = paper::Variant::Pacifier { knob }.into();

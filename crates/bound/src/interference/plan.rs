@@ -42,6 +42,8 @@ pub struct Schedule {
     pub sets: Vec<(Vec<usize>, f64)>,
     /// For each receiver the value of a packet at each node, which prove the bound.
     pub values: Vec<Vec<f64>>,
+    /// Packets in each frame's time that go from a node to another, for all receivers together; row-major: from, to.
+    pub flows: Vec<f64>,
     /// The number of linear programs solved.
     pub rounds: usize,
     /// Useful bits in one frame.
@@ -136,6 +138,8 @@ struct Answer {
     values: Vec<Vec<f64>>,
     /// For each use the time of each of its vertices.
     spent: Vec<Vec<f64>>,
+    /// What goes from each node to each other.
+    flows: Vec<f64>,
 }
 
 /// The largest rate at which `source` can feed all `receivers` at once, by any protocol, when frames on the air together disturb
@@ -160,6 +164,7 @@ pub fn schedule(
         certified_fps: f64::INFINITY,
         sets: Vec::new(),
         values: Vec::new(),
+        flows: vec![0.0; model.nodes * model.nodes],
         rounds: 0,
         payload_bits: model.payload_bits(),
     };
@@ -179,6 +184,7 @@ pub fn schedule(
         if rate_fps > best.rate_fps {
             best.rate_fps = rate_fps;
             best.sets = plan.shared(&answer.shares);
+            best.flows = answer.flows.clone();
         }
         plan.forget(&answer);
         // Half-way to the best values: the program's own jump about while it lacks sets.
@@ -383,12 +389,13 @@ impl Plan<'_> {
             inner.spent[first..place].to_vec()
         });
         let spent: Vec<Vec<f64>> = each.collect();
-        let rate = self.carried(&shares, &spent);
+        let (rate, flows) = self.carried(&shares, &spent);
         Answer {
             shares,
             rate,
             values,
             spent,
+            flows,
         }
     }
 
@@ -422,7 +429,7 @@ impl Plan<'_> {
     }
 
     /// Packets for each frame's time that shares and flows carry to every receiver, after what the solver left inexact is cut off.
-    fn carried(&self, shares: &[f64], spent: &[Vec<f64>]) -> f64 {
+    fn carried(&self, shares: &[f64], spent: &[Vec<f64>]) -> (f64, Vec<f64>) {
         let nodes = self.model.nodes;
         let mut flows = vec![vec![0.0; nodes * nodes]; self.receivers.len()];
         for (used, spent) in self.uses.iter().zip(spent) {
@@ -445,7 +452,14 @@ impl Plan<'_> {
             }
             arcs.max_flow(self.source, receiver, 1e-12)
         });
-        each.fold(f64::INFINITY, f64::min)
+        let rate = each.fold(f64::INFINITY, f64::min);
+        let mut all = vec![0.0; nodes * nodes];
+        for flows in &flows {
+            for (all, flow) in all.iter_mut().zip(flows) {
+                *all += flow;
+            }
+        }
+        (rate, all)
     }
 
     fn shared(&self, shares: &[f64]) -> Vec<(Vec<usize>, f64)> {

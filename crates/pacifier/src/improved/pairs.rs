@@ -20,6 +20,11 @@ impl Pairs {
         }
     }
 
+    /// All numbers, row by row.
+    pub fn into_values(self) -> Vec<f64> {
+        self.values
+    }
+
     pub fn nodes(&self) -> usize {
         self.nodes
     }

@@ -21,6 +21,8 @@ use crate::set::NodeSet;
 
 /// Packets whose transmissions one period of turns holds. A member that sends less than one frame in this many packets has no turns.
 const PERIOD: f64 = 64.0;
+/// The same for chosen sets, of which there are hundreds, each with a small part of the time.
+const CHOSEN_PERIOD: f64 = 256.0;
 /// A node has done its share of a period when this part of it is left: the last slots would serve hardly anyone.
 const DONE: f64 = 0.03;
 /// Least reuse for which turns pay: contention carries 0.76 of the best serial schedule outdoors, and turns about 0.64 of what their reuse
@@ -38,6 +40,10 @@ const MEASURED: (f64, f64) = (0.01, 0.995);
 pub struct Channel {
     /// How -ln p of a link grows with its distance: with this power of it.
     pub exponent: f64,
+    /// The power of the distance for near nodes, those of links whose -ln p is below `bend`.
+    pub near: f64,
+    /// Where the law of near nodes ends: -ln p of a link of that length. Zero if one law holds everywhere.
+    pub bend: f64,
     /// The weight c^n of the interferer.
     pub weight: f64,
 }
@@ -47,8 +53,39 @@ impl Channel {
     /// fading, P(gain > x) = exp(-pi x^2 / 4). Where fading is Rayleigh's (n = 1), far members look farther than they are.
     pub const OPEN_LAND: Channel = Channel {
         exponent: 8.0,
+        near: 4.0,
+        bend: 0.0,
         weight: 100.0,
     };
+
+    /// The length of a link from -ln of its delivery ratio, in an unknown unit.
+    fn length(&self, faint: f64) -> f64 {
+        match self.bend > 0.0 {
+            true if faint < self.bend => libm::pow(faint / self.bend, 1.0 / self.near),
+            true => libm::pow(faint / self.bend, 1.0 / self.exponent),
+            false => libm::pow(faint, 1.0 / self.exponent),
+        }
+    }
+
+    /// The reverse of [`length`](Self::length).
+    fn faintness(&self, length: f64) -> f64 {
+        match self.bend > 0.0 {
+            true if length < 1.0 => self.bend * libm::pow(length, self.near),
+            true => self.bend * libm::pow(length, self.exponent),
+            false => libm::pow(length, self.exponent),
+        }
+    }
+}
+
+/// Sets that were chosen elsewhere, by a program that knows how frames disturb each other.
+#[derive(Clone, Copy, Debug)]
+pub struct Chosen<'a> {
+    /// Who sends together, with the slots of each set for a packet of the source.
+    pub sets: &'a [(NodeSet, f64)],
+    /// What goes from a node to another, up to a factor; row-major: from, to.
+    pub flows: &'a [f64],
+    /// The innovative packets that each node hears for one of the source, by node.
+    pub heard: &'a [f64],
 }
 
 /// The turns of all members.
@@ -76,7 +113,6 @@ impl Turns {
         channel: Channel,
     ) -> Turns {
         let shares = Shares::least(links, source, receivers, link_min);
-        let nodes = links.nodes();
         let picked = Reuse::new(links, &shares, channel).pick(&shares);
         let mut counts: Vec<(NodeSet, u32)> = Vec::new();
         for set in &picked {
@@ -85,30 +121,65 @@ impl Turns {
                 None => counts.push((*set, 1)),
             }
         }
+        let heard = heard(links, source, &shares);
+        let flow = |from: usize, to: usize| shares.flow.at(from, to);
+        Turns::of(counts, PERIOD, flow, &heard, shares.sent.iter().sum())
+    }
+
+    /// Turns in sets that were chosen elsewhere, for one source and its receivers.
+    pub fn in_sets(
+        links: &Links,
+        source: u16,
+        receivers: &[u16],
+        link_min: f64,
+        chosen: &Chosen<'_>,
+    ) -> Turns {
+        let rounded = chosen.sets.iter().map(|&(set, slots)| {
+            let count = libm::round(slots * CHOSEN_PERIOD);
+            (set, count as u32)
+        });
+        let counts: Vec<(NodeSet, u32)> = rounded.filter(|&(_, count)| count > 0).collect();
+        let shares = Shares::least(links, source, receivers, link_min);
+        let flow = |from: usize, to: usize| {
+            let place = from * links.nodes() + to;
+            chosen.flows.get(place).copied().unwrap_or(0.0)
+        };
+        let serial = shares.sent.iter().sum();
+        Turns::of(counts, CHOSEN_PERIOD, flow, chosen.heard, serial)
+    }
+
+    /// The turns of sets with their slots in `packets` packets of the source.
+    fn of(
+        counts: Vec<(NodeSet, u32)>,
+        packets: f64,
+        flow: impl Fn(usize, usize) -> f64,
+        heard: &[f64],
+        serial: f64,
+    ) -> Turns {
+        let nodes = heard.len();
         let slots = (0..nodes as u16).map(|node| {
-            let turns = picked.iter().filter(|set| set.contains(node)).count();
-            (turns as f64 / PERIOD) as f32
+            let turns = counts.iter().filter(|(set, _)| set.contains(node));
+            let turns: u32 = turns.map(|&(_, count)| count).sum();
+            (f64::from(turns) / packets) as f32
         });
         let slots: Vec<f32> = slots.collect();
-        let heard = heard(links, source, &shares);
-        let per_heard = slots.iter().zip(&heard);
+        let per_heard = slots.iter().zip(heard);
         let per_heard = per_heard.map(|(&slots, &heard)| match heard > 0.0 {
             true => slots / heard as f32,
             false => 0.0,
         });
-        let flow = &shares.flow;
         let fed = (0..nodes).map(|from| {
-            let fed = (0..nodes).filter(|&to| flow.at(from, to) > flow.at(to, from));
+            let fed = (0..nodes).filter(|&to| flow(from, to) > flow(to, from));
             fed.map(|to| to as u16).collect()
         });
-        let per_packet = picked.len() as f64 / PERIOD;
+        let all: u32 = counts.iter().map(|&(_, count)| count).sum();
         Turns {
             per_heard: per_heard.collect(),
             fed: fed.collect(),
             slots,
             order: spread(&counts),
             sets: counts.into_iter().map(|(set, _)| set).collect(),
-            reuse: shares.sent.iter().sum::<f64>() / per_packet,
+            reuse: serial * packets / f64::from(all.max(1)),
         }
     }
 
@@ -319,9 +390,14 @@ impl Reuse {
     }
 }
 
+/// -ln of the delivery ratio of every link, also of those that nothing arrives over; row-major: from, to.
+pub fn faint(links: &Links, channel: Channel) -> Vec<f64> {
+    faintness(links, channel).into_values()
+}
+
 /// -ln of the delivery ratio of every link; of links that nothing arrives over, from where the nodes stand.
 fn faintness(links: &Links, channel: Channel) -> Pairs {
-    let root = |ratio: f64| libm::pow(-libm::log(ratio), 1.0 / channel.exponent);
+    let root = |ratio: f64| channel.length(-libm::log(ratio));
     let measured = Pairs::of(links.nodes(), |from, to| {
         let ratio = links.ratio(from as u16, to as u16);
         match (from == to, ratio >= MEASURED.0) {
@@ -332,7 +408,7 @@ fn faintness(links: &Links, channel: Channel) -> Pairs {
     });
     let far = distances(&measured, root(MEASURED.0));
     Pairs::of(links.nodes(), |from, to| {
-        libm::pow(far.at(from, to), channel.exponent)
+        channel.faintness(far.at(from, to))
     })
 }
 
@@ -378,6 +454,37 @@ mod tests {
         assert!((0.9..1.1).contains(&turns.reuse()), "{}", turns.reuse());
         let senders = |slot| (0..5).filter(|&node| turns.is_turn(slot, node)).count();
         assert!((0..turns.period()).all(|slot| senders(slot) == 1));
+    }
+
+    /// Goal: chosen sets become turns in their proportion. Method: on a row of four nodes the ends of the middle link take a slot each, and
+    /// the source shares its slots with the last relay.
+    #[test]
+    fn chosen_sets_keep_their_slots() {
+        let set = |nodes: &[u16]| nodes.iter().copied().collect::<NodeSet>();
+        let mut flows = [0.0; 16];
+        for near in 0..3 {
+            flows[near * 4 + near + 1] = 1.0;
+        }
+        let chosen = Chosen {
+            sets: &[(set(&[0, 2]), 1.25), (set(&[1]), 1.25), (set(&[3]), 1e-4)],
+            flows: &flows,
+            heard: &[0.0, 1.0, 1.0, 1.0],
+        };
+        let turns = Turns::in_sets(&row(4), 0, &[3], 0.05, &chosen);
+        assert!((turns.own(0) - 1.25).abs() < 1e-6 && (turns.own(1) - 1.25).abs() < 1e-6);
+        assert!((turns.per_heard(2) - 1.25).abs() < 1e-6 && !turns.has_turns(3));
+        assert_eq!(
+            (turns.feeds(1, 2), turns.feeds(2, 1)),
+            (Some(true), Some(false))
+        );
+        // Three links of 0.9 take 3.3 frames one after the other, here in 2.5 slots.
+        assert!(
+            (turns.reuse() - 3.33 / 2.5).abs() < 0.05,
+            "{}",
+            turns.reuse()
+        );
+        let both = (0..turns.period()).filter(|&slot| turns.is_turn(slot, 0));
+        assert!(both.into_iter().all(|slot| turns.is_turn(slot, 2)));
     }
 
     #[test]
