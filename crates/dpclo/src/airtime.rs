@@ -30,6 +30,8 @@ pub(crate) struct Airtime {
     share: f64,
     /// This node's congestion price, without what a queue asks at once.
     price: f64,
+    /// When it was the least price last.
+    least_at: Instant,
     /// In the order of nodes.
     known: Vec<Known>,
     /// The sum of the prices around, this node's included.
@@ -58,6 +60,7 @@ impl Airtime {
             spent: Duration::ZERO,
             share: 0.0,
             price: law.least(),
+            least_at: now,
             known: Vec::with_capacity(most),
             around: law.least(),
             updated: now,
@@ -148,8 +151,13 @@ impl Airtime {
         // Rates follow a root of prices, and shall move as fast whatever the root is.
         let step = law.fairness * excess.clamp(-law.fall, law.rise) * span;
         self.price = (self.price * libm::exp(step)).clamp(law.least(), law.most());
-        let waits = libm::pow(law.at_once * (queue - law.queue).max(0.0), law.fairness);
-        let asked = self.price.max(waits).min(law.most());
+        if self.price <= law.least() {
+            self.least_at = now;
+        }
+        let asked = match now.saturating_since(self.least_at) < law.early {
+            true => self.price.max(law.asked_at_once(queue)).min(law.most()),
+            false => self.price,
+        };
         self.own = Share::new(self.share, asked);
         // An idle node charges nothing, however many there are.
         let beyond = |known: &Known| (known.share.price() - law.least()).max(0.0);
@@ -229,6 +237,15 @@ mod tests {
         assert!((cost / want - 1.0).abs() < 0.01, "{cost} {want}");
         airtime.update(at(200), LAW.queue);
         assert_eq!(airtime.own(), Share::new(0.0, airtime.price));
+        // For good it would cost small networks a fifth.
+        loaded(&mut airtime, 1000, 0, LAW.queue + 6.0);
+        let asked = airtime.own().price();
+        assert!((asked / want - 1.0).abs() < 0.01, "{asked} {want}");
+        airtime.update(at(2000) + LAW.early, LAW.queue + 6.0);
+        assert_eq!(
+            airtime.own().price(),
+            Share::new(0.0, airtime.price).price()
+        );
     }
 
     #[test]
