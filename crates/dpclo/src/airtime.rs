@@ -17,6 +17,9 @@ use chappe_core::{Duration, Instant};
 use crate::config::AirtimeLaw;
 use crate::header::Share;
 
+/// A node that uses less of the channel is idle. 0.01 (ours: five packets of 200 octets a second; control frames take 0.003).
+const IDLE: f64 = 0.01;
+
 /// A node's airtime, its price, and those of the nodes around it.
 #[derive(Clone, Debug)]
 pub(crate) struct Airtime {
@@ -30,6 +33,8 @@ pub(crate) struct Airtime {
     share: f64,
     /// This node's congestion price, without what a queue asks at once.
     price: f64,
+    /// When this node was idle last.
+    idle_at: Instant,
     /// In the order of nodes.
     known: Vec<Known>,
     /// The sum of the prices around, this node's included.
@@ -58,6 +63,7 @@ impl Airtime {
             spent: Duration::ZERO,
             share: 0.0,
             price: law.least(),
+            idle_at: now,
             known: Vec::with_capacity(most),
             around: law.least(),
             updated: now,
@@ -148,8 +154,13 @@ impl Airtime {
         // Rates follow a root of prices, and shall move as fast whatever the root is.
         let step = law.fairness * excess.clamp(-law.fall, law.rise) * span;
         self.price = (self.price * libm::exp(step)).clamp(law.least(), law.most());
-        let waits = libm::pow(law.at_once * (queue - law.queue).max(0.0), law.fairness);
-        let asked = self.price.max(waits).min(law.most());
+        if self.share < IDLE {
+            self.idle_at = now;
+        }
+        let asked = match now.saturating_since(self.idle_at) < law.early {
+            true => self.price.max(law.asked_at_once(queue)).min(law.most()),
+            false => self.price,
+        };
         self.own = Share::new(self.share, asked);
         // An idle node charges nothing, however many there are.
         let beyond = |known: &Known| (known.share.price() - law.least()).max(0.0);
@@ -229,6 +240,16 @@ mod tests {
         assert!((cost / want - 1.0).abs() < 0.01, "{cost} {want}");
         airtime.update(at(200), LAW.queue);
         assert_eq!(airtime.own(), Share::new(0.0, airtime.price));
+        // For good it would cost small networks a fifth.
+        loaded(&mut airtime, 1000, 2, LAW.queue + 6.0);
+        let asked = airtime.own().price();
+        assert!((asked / want - 1.0).abs() < 0.01, "{asked} {want}");
+        for second in 2..12 {
+            loaded(&mut airtime, 1000 * second, 2, LAW.queue - 1.0);
+        }
+        loaded(&mut airtime, 12_000, 2, LAW.queue + 6.0);
+        let asked = airtime.own().price();
+        assert!(asked < 0.5 * want, "{asked} {want}");
     }
 
     #[test]

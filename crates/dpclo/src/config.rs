@@ -285,6 +285,9 @@ pub struct AirtimeLaw {
     /// The root of the price that each packet more asks at once, for as long as it waits. 1/15 (ours: a queue at its limit of 10 asks
     /// 0.4, which six nodes that hear each other ask at full load: with more they carry less, `docs/studies/dpclo.md`).
     pub at_once: f64,
+    /// For how long after a node was idle its queue asks at once. 10 s (ours: prices have risen by then; for good, small networks lose a
+    /// fifth).
+    pub early: Duration,
 }
 
 /// Tokens earned by overhearing the next hop (Fusion).

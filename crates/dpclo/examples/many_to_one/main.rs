@@ -218,7 +218,7 @@ fn set(settings: &mut Settings, change: &str) -> Result<(), Box<dyn std::error::
             });
         }
         "load" | "rise" | "fall" | "queue" | "queue-gain" | "gain-of-load" | "floor" | "start"
-        | "double" | "around" | "fairness" | "life" | "ceiling" | "at-once" => {
+        | "double" | "around" | "fairness" | "life" | "ceiling" | "at-once" | "early" => {
             let RateLaw::Airtime(law) = &mut settings.rate else {
                 return Err("this scheme has no prices of airtime".into());
             };
@@ -237,6 +237,7 @@ fn set(settings: &mut Settings, change: &str) -> Result<(), Box<dyn std::error::
                 "fairness" => law.fairness = value,
                 // In seconds.
                 "life" => law.life = Duration::from_secs_f64(value),
+                "early" => law.early = Duration::from_secs_f64(value),
                 "double" => law.double = Duration::from_secs_f64(value),
                 _ => law.gain = value,
             }

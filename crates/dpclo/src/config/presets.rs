@@ -187,11 +187,17 @@ impl AirtimeLaw {
         bucket: 2.0,
         fairness: 2.5,
         at_once: 1.0 / 15.0,
+        early: Duration::from_secs(10),
     };
 
     /// The least price of a node.
     pub(crate) fn least(&self) -> f64 {
         libm::pow(self.floor, self.fairness)
+    }
+
+    /// What a queue of so many packets asks at once.
+    pub(crate) fn asked_at_once(&self, queue: f64) -> f64 {
+        libm::pow(self.at_once * (queue - self.queue).max(0.0), self.fairness)
     }
 
     /// The largest price of a node.
