@@ -206,29 +206,8 @@ impl<N: RadioNode + ?Sized> Nodes<N> {
     pub(crate) fn drain<R: Recorder>(&mut self, engine: &mut Engine<R>, node: NodeId) {
         let index = node.index();
         let now = self.local(engine, node);
-        loop {
-            let asked = self.asked.take();
-            let Some(request) =
-                asked.or_else(|| self.nodes[index].poll_radio(now, &mut self.scratch))
-            else {
-                break;
-            };
-            match request {
-                RadioRequest::Transmit(transmit) => self.accept(engine, node, transmit),
-                RadioRequest::Burst(burst) => self.accept_burst(engine, node, burst),
-                RadioRequest::Cancel => self.cancel(engine, node),
-                RadioRequest::Sense(on) => self.sense(engine, node, on),
-                RadioRequest::Tune(channel) => {
-                    engine.air.tune(node, engine.now, channel.0);
-                    self.update_carrier_now(engine, node);
-                }
-                RadioRequest::Listen(on) => self.listen(engine, node, on),
-                RadioRequest::Peek(octets) => self.peek(engine, node, octets),
-                RadioRequest::Abort => {
-                    engine.air.give_up(node, engine.now, Loss::Aborted);
-                    self.update_carrier_now(engine, node);
-                }
-            }
+        while let Some(request) = self.nodes[index].poll_radio(now, &mut self.scratch) {
+            self.carry_out(engine, node, request);
         }
         // A constant: without a recorder of nodes, not even the question costs anything.
         if R::NODES {
@@ -238,6 +217,44 @@ impl<N: RadioNode + ?Sized> Nodes<N> {
             }
         }
         self.schedule(engine, node);
+    }
+
+    /// Serves a node that a cursor told something and that did not settle.
+    pub(crate) fn serve<R: Recorder>(&mut self, engine: &mut Engine<R>, node: NodeId) {
+        match self.asked.take() {
+            Some(request) => {
+                self.carry_out(engine, node, request);
+                self.drain(engine, node);
+            }
+            // It was not asked yet.
+            None if R::NODES => self.drain(engine, node),
+            None => self.schedule(engine, node),
+        }
+    }
+
+    #[inline]
+    fn carry_out<R: Recorder>(
+        &mut self,
+        engine: &mut Engine<R>,
+        node: NodeId,
+        request: RadioRequest,
+    ) {
+        match request {
+            RadioRequest::Transmit(transmit) => self.accept(engine, node, transmit),
+            RadioRequest::Burst(burst) => self.accept_burst(engine, node, burst),
+            RadioRequest::Cancel => self.cancel(engine, node),
+            RadioRequest::Sense(on) => self.sense(engine, node, on),
+            RadioRequest::Tune(channel) => {
+                engine.air.tune(node, engine.now, channel.0);
+                self.update_carrier_now(engine, node);
+            }
+            RadioRequest::Listen(on) => self.listen(engine, node, on),
+            RadioRequest::Peek(octets) => self.peek(engine, node, octets),
+            RadioRequest::Abort => {
+                engine.air.give_up(node, engine.now, Loss::Aborted);
+                self.update_carrier_now(engine, node);
+            }
+        }
     }
 
     /// Reads a node's deadline and sees to it that a key for it stands in the queue.
