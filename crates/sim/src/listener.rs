@@ -36,7 +36,7 @@ pub(crate) trait Listener {
     /// Tells a node its carrier; the caller settles it.
     fn carrier(&mut self, carrier: Carrier);
 
-    /// Asks a node what it wants after it was told something at `at`. Returns false if it has to be served: it asks for something of
+    /// Asks a node what it wants after it was notified at `at`. Returns false if it has to be served: it asks for something of
     /// its radio, or for an earlier deadline than the one that waits in the queue.
     fn settle(&mut self, node: NodeId, at: AirTime) -> bool;
 }

@@ -33,7 +33,7 @@ pub(crate) struct Nodes<N: ?Sized> {
     falsified: Vec<u8>,
     /// Only in runs with forged frames.
     forger: Option<Box<Forger>>,
-    /// What a node asked for when it was told something, until it is served.
+    /// What a node asked for when it was notified, until it is served.
     asked: Option<RadioRequest>,
 }
 
