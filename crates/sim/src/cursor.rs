@@ -10,7 +10,7 @@ use crate::frame::{Edge, Frame, Frames};
 use crate::id::{NodeId, Slot};
 use crate::ledger::{Ledger, Meeting};
 use crate::level::{NEVER, Passage};
-use crate::listener::{Carrier, Ending, Listener};
+use crate::listener::{Carrier, Ending, Listener, Wish};
 use crate::radio::flag::*;
 use crate::receiver::Receivers;
 use crate::reception::{Arrived, Completed, Reception};
@@ -503,8 +503,14 @@ impl<R: Recorder> Cursor<'_, R> {
     /// Whether a node that was notified wants nothing.
     #[inline]
     fn settles(&mut self, node: NodeId, at: AirTime) -> bool {
-        // What it says of itself is for the recorder, whom the nodes do not know here.
-        !R::NODES && self.listener.settle(node, at)
+        let wish = self.listener.settle(node, at);
+        // A node with a request is asked for more first, by the one who serves it.
+        if R::NODES && wish != Wish::Request {
+            while let Some(event) = self.listener.trace(node) {
+                self.ledger.recorder.traced(at, node.index(), event);
+            }
+        }
+        wish == Wish::Nothing
     }
 }
 

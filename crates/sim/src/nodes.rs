@@ -2,7 +2,7 @@
 
 use chappe_core::{
     Burst, Dbm, Failure, Head, Instant, Mode, Ppm, RadioEvent, RadioNode, RadioRequest, Rate,
-    Reception, Transmit,
+    Reception, TraceEvent, Transmit,
 };
 
 use crate::bit_errors::Heard;
@@ -10,7 +10,7 @@ use crate::engine::Engine;
 use crate::event::{Key, Kind};
 use crate::forger::Forger;
 use crate::id::{NodeId, Slot};
-use crate::listener::{Carrier, Ending, Listener};
+use crate::listener::{Carrier, Ending, Listener, Wish};
 use crate::part;
 use crate::radio::flag::*;
 use crate::{AirTime, Clock, Forgery, Loss, Power, Recorder, Switched};
@@ -226,8 +226,6 @@ impl<N: RadioNode + ?Sized> Nodes<N> {
                 self.carry_out(engine, node, request);
                 self.drain(engine, node);
             }
-            // It was not asked yet.
-            None if R::NODES => self.drain(engine, node),
             None => self.schedule(engine, node),
         }
     }
@@ -688,7 +686,7 @@ impl<N: RadioNode + ?Sized> Listener for Nodes<N> {
         self.nodes[index].handle_radio(now, event);
     }
 
-    fn settle(&mut self, node: NodeId, at: AirTime) -> bool {
+    fn settle(&mut self, node: NodeId, at: AirTime) -> Wish {
         let (state, node) = (
             &mut self.states[node.index()],
             &mut self.nodes[node.index()],
@@ -696,17 +694,21 @@ impl<N: RadioNode + ?Sized> Listener for Nodes<N> {
         let asked = node.poll_radio(state.clock.local(at), &mut self.scratch);
         if asked.is_some() {
             self.asked = asked;
-            return false;
+            return Wish::Request;
         }
         let wake = match node.poll_timeout() {
             Some(wake) => state.clock.air(wake.at).max(at),
             None => AirTime::MAX,
         };
-        let settles = wake >= state.queued;
-        if settles {
-            state.wake = wake;
+        if wake < state.queued {
+            return Wish::Sooner;
         }
-        settles
+        state.wake = wake;
+        Wish::Nothing
+    }
+
+    fn trace(&mut self, node: NodeId) -> Option<TraceEvent> {
+        self.nodes[node.index()].poll_trace()
     }
 }
 
