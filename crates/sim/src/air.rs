@@ -2,7 +2,7 @@
 //!
 //! A frame is two cursors in the event queue. Each visits the frame's receivers in the order in which the signal
 //! reaches them, the first one where it begins, the second where it ends. It goes on without touching the queue while
-//! no other event comes earlier, and stops when a node must be notified.
+//! no other event comes earlier, and stops when a node that was notified wants something.
 //!
 //! [`cursor`](crate::cursor) moves through the receivers; [`reception`](crate::reception) decides what a signal means for those
 //! for which it is more than energy.

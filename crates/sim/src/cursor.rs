@@ -1,7 +1,7 @@
 //! The two cursors of a frame in flight, as tight loops over its receivers.
 //!
 //! Most signals meet a radio that they do not matter to, and only change the energy there ([`level`](crate::level)). Of the others
-//! most are examined without leaving the loop, and nodes are told from within it. It ends when a node that was told something wants
+//! most are examined without leaving the loop, and nodes are notified from within it. It ends when a node that was notified wants
 //! something, or another event comes first.
 
 use crate::arrival::{Arrival, timely};
@@ -10,7 +10,7 @@ use crate::frame::{Edge, Frame, Frames};
 use crate::id::{NodeId, Slot};
 use crate::ledger::{Ledger, Meeting};
 use crate::level::{NEVER, Passage};
-use crate::listener::{Carrier, Ending, Listener};
+use crate::listener::{Carrier, Ending, Listener, Wish};
 use crate::radio::flag::*;
 use crate::receiver::Receivers;
 use crate::reception::{Arrived, Completed, Reception};
@@ -19,9 +19,9 @@ use crate::{AirTime, Loss, Power, Recorder};
 /// Why a cursor stopped.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum CursorEvent {
-    /// A node was told its carrier, and has to be served.
+    /// A node was notified of its carrier, and has to be served.
     Carrier { at: AirTime, node: NodeId },
-    /// A node was told the end of a reception, and has to be served. Its carrier may be due.
+    /// A node was notified of the end of a reception, and has to be served. Its carrier may be due.
     Ended { at: AirTime, node: NodeId },
     /// The receiver locked on to the frame and its node asked to see the head early. Whether its carrier is due.
     Locked {
@@ -424,7 +424,7 @@ impl<R: Recorder> Cursor<'_, R> {
         self.tell_if(is_due, node, at)
     }
 
-    /// Books the end of a reception, where all other power is `others` then. Returns whether the node was told.
+    /// Books the end of a reception, where all other power is `others` then. Returns whether the node was notified.
     #[inline]
     fn book(
         &mut self,
@@ -500,11 +500,17 @@ impl<R: Recorder> Cursor<'_, R> {
         (!self.settles(node, at)).then_some(CursorEvent::Carrier { at, node })
     }
 
-    /// Whether a node that was told something wants nothing.
+    /// Whether a node that was notified wants nothing.
     #[inline]
     fn settles(&mut self, node: NodeId, at: AirTime) -> bool {
-        // What it says of itself is for the recorder, whom the nodes do not know here.
-        !R::NODES && self.listener.settle(node, at)
+        let wish = self.listener.settle(node, at);
+        // A node with a request is asked for more first, by the one who serves it.
+        if R::NODES && wish != Wish::Request {
+            while let Some(event) = self.listener.trace(node) {
+                self.ledger.recorder.traced(at, node.index(), event);
+            }
+        }
+        wish == Wish::Nothing
     }
 }
 

@@ -116,7 +116,8 @@ impl ErrorCurve {
             }
             *entry = ln;
         }
-        let likely = |&ln: &f64| 100.0 * ln >= libm::log(LIKELY + 0.01);
+        let least = libm::log(LIKELY + 0.01) / 100.0;
+        let likely = |&ln: &f64| ln >= least;
         let first = ln_success.iter().position(likely).unwrap_or(SIZE - 1);
         ErrorCurve {
             ln_success,
@@ -326,6 +327,7 @@ mod tests {
             assert!(curve.ln_success.is_sorted(), "{rate}");
             assert_eq!(curve.ln_success(f64::INFINITY), 0.0);
             assert_eq!(curve.ln_success(curve.perfect), 0.0);
+            assert!(curve.ln_success(curve.likely) * 100.0 > libm::log(LIKELY));
             let most = if rate.is_ofdm() { 1000.0 } else { 32.0 };
             assert!(curve.perfect < most, "{rate} {}", curve.perfect);
             assert!(

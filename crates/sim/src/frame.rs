@@ -3,8 +3,6 @@
 use chappe_core::{Duration, Mode, Rate};
 
 use crate::arrival::Arrival;
-#[cfg(doc)]
-use crate::error_curve::LIKELY;
 use crate::error_curve::{ErrorCurve, ErrorCurves};
 use crate::id::{NodeId, Slot};
 use crate::part::Part;
@@ -73,7 +71,7 @@ pub(crate) struct Bits {
     /// microsecond, and all stretches together must hold exactly the frame's bits.
     pub(crate) header_density: f64,
     pub(crate) payload_density: f64,
-    /// From this ratio up the header survives a draw of [`LIKELY`] or less.
+    /// From this ratio up the header survives a draw of [`LIKELY`](crate::error_curve::LIKELY) or less.
     pub(crate) likely_header: f64,
     /// From this ratio up nothing is lost in the header.
     pub(crate) perfect_header: f64,

@@ -1,5 +1,7 @@
 //! What a cursor tells nodes while it is on its way.
 
+use chappe_core::TraceEvent;
+
 use crate::bit_errors::{BitErrors, Heard};
 use crate::frame::Frame;
 use crate::id::NodeId;
@@ -36,7 +38,19 @@ pub(crate) trait Listener {
     /// Tells a node its carrier; the caller settles it.
     fn carrier(&mut self, carrier: Carrier);
 
-    /// Asks a node what it wants after it was told something at `at`. Returns false if it has to be served: it asks for something of
-    /// its radio, or for an earlier deadline than the one that waits in the queue.
-    fn settle(&mut self, node: NodeId, at: AirTime) -> bool;
+    /// Asks a node what it wants after it was notified at `at`.
+    fn settle(&mut self, node: NodeId, at: AirTime) -> Wish;
+
+    /// What a node recorded of itself since it was last asked, one event at a time.
+    fn trace(&mut self, node: NodeId) -> Option<TraceEvent>;
+}
+
+/// What a node wants after it was notified.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wish {
+    Nothing,
+    /// A deadline before the one that waits in the queue.
+    Sooner,
+    /// Something of its radio, which the listener keeps.
+    Request,
 }

@@ -2,7 +2,7 @@
 
 use chappe_core::{
     Burst, Dbm, Failure, Head, Instant, Mode, Ppm, RadioEvent, RadioNode, RadioRequest, Rate,
-    Reception, Transmit,
+    Reception, TraceEvent, Transmit,
 };
 
 use crate::bit_errors::Heard;
@@ -10,7 +10,7 @@ use crate::engine::Engine;
 use crate::event::{Key, Kind};
 use crate::forger::Forger;
 use crate::id::{NodeId, Slot};
-use crate::listener::{Carrier, Ending, Listener};
+use crate::listener::{Carrier, Ending, Listener, Wish};
 use crate::part;
 use crate::radio::flag::*;
 use crate::{AirTime, Clock, Forgery, Loss, Power, Recorder, Switched};
@@ -33,7 +33,7 @@ pub(crate) struct Nodes<N: ?Sized> {
     falsified: Vec<u8>,
     /// Only in runs with forged frames.
     forger: Option<Box<Forger>>,
-    /// What a node asked for when it was told something, until it is served.
+    /// What a node asked for when it was notified, until it is served.
     asked: Option<RadioRequest>,
 }
 
@@ -206,29 +206,8 @@ impl<N: RadioNode + ?Sized> Nodes<N> {
     pub(crate) fn drain<R: Recorder>(&mut self, engine: &mut Engine<R>, node: NodeId) {
         let index = node.index();
         let now = self.local(engine, node);
-        loop {
-            let asked = self.asked.take();
-            let Some(request) =
-                asked.or_else(|| self.nodes[index].poll_radio(now, &mut self.scratch))
-            else {
-                break;
-            };
-            match request {
-                RadioRequest::Transmit(transmit) => self.accept(engine, node, transmit),
-                RadioRequest::Burst(burst) => self.accept_burst(engine, node, burst),
-                RadioRequest::Cancel => self.cancel(engine, node),
-                RadioRequest::Sense(on) => self.sense(engine, node, on),
-                RadioRequest::Tune(channel) => {
-                    engine.air.tune(node, engine.now, channel.0);
-                    self.update_carrier_now(engine, node);
-                }
-                RadioRequest::Listen(on) => self.listen(engine, node, on),
-                RadioRequest::Peek(octets) => self.peek(engine, node, octets),
-                RadioRequest::Abort => {
-                    engine.air.give_up(node, engine.now, Loss::Aborted);
-                    self.update_carrier_now(engine, node);
-                }
-            }
+        while let Some(request) = self.nodes[index].poll_radio(now, &mut self.scratch) {
+            self.carry_out(engine, node, request);
         }
         // A constant: without a recorder of nodes, not even the question costs anything.
         if R::NODES {
@@ -238,6 +217,42 @@ impl<N: RadioNode + ?Sized> Nodes<N> {
             }
         }
         self.schedule(engine, node);
+    }
+
+    /// Serves a node that a cursor told something and that did not settle.
+    pub(crate) fn serve<R: Recorder>(&mut self, engine: &mut Engine<R>, node: NodeId) {
+        match self.asked.take() {
+            Some(request) => {
+                self.carry_out(engine, node, request);
+                self.drain(engine, node);
+            }
+            None => self.schedule(engine, node),
+        }
+    }
+
+    #[inline]
+    fn carry_out<R: Recorder>(
+        &mut self,
+        engine: &mut Engine<R>,
+        node: NodeId,
+        request: RadioRequest,
+    ) {
+        match request {
+            RadioRequest::Transmit(transmit) => self.accept(engine, node, transmit),
+            RadioRequest::Burst(burst) => self.accept_burst(engine, node, burst),
+            RadioRequest::Cancel => self.cancel(engine, node),
+            RadioRequest::Sense(on) => self.sense(engine, node, on),
+            RadioRequest::Tune(channel) => {
+                engine.air.tune(node, engine.now, channel.0);
+                self.update_carrier_now(engine, node);
+            }
+            RadioRequest::Listen(on) => self.listen(engine, node, on),
+            RadioRequest::Peek(octets) => self.peek(engine, node, octets),
+            RadioRequest::Abort => {
+                engine.air.give_up(node, engine.now, Loss::Aborted);
+                self.update_carrier_now(engine, node);
+            }
+        }
     }
 
     /// Reads a node's deadline and sees to it that a key for it stands in the queue.
@@ -671,7 +686,7 @@ impl<N: RadioNode + ?Sized> Listener for Nodes<N> {
         self.nodes[index].handle_radio(now, event);
     }
 
-    fn settle(&mut self, node: NodeId, at: AirTime) -> bool {
+    fn settle(&mut self, node: NodeId, at: AirTime) -> Wish {
         let (state, node) = (
             &mut self.states[node.index()],
             &mut self.nodes[node.index()],
@@ -679,17 +694,21 @@ impl<N: RadioNode + ?Sized> Listener for Nodes<N> {
         let asked = node.poll_radio(state.clock.local(at), &mut self.scratch);
         if asked.is_some() {
             self.asked = asked;
-            return false;
+            return Wish::Request;
         }
         let wake = match node.poll_timeout() {
             Some(wake) => state.clock.air(wake.at).max(at),
             None => AirTime::MAX,
         };
-        let settles = wake >= state.queued;
-        if settles {
-            state.wake = wake;
+        if wake < state.queued {
+            return Wish::Sooner;
         }
-        settles
+        state.wake = wake;
+        Wish::Nothing
+    }
+
+    fn trace(&mut self, node: NodeId) -> Option<TraceEvent> {
+        self.nodes[node.index()].poll_trace()
     }
 }
 

@@ -3,7 +3,6 @@
 use chappe_core::Duration;
 
 use crate::id::Slot;
-use crate::level::ALWAYS;
 use crate::rules::EVERY_CHANNEL;
 use crate::{AirTime, Loss, Power};
 use flag::*;
@@ -14,7 +13,7 @@ use flag::*;
 pub(crate) struct Radio {
     /// Power of the frame being received.
     pub(crate) lock_power: Power,
-    /// The energy below which weak signals do not harm it.
+    /// The energy below which weak signals do not harm it; zero if all are examined.
     pub(crate) harmless: Power,
     /// When the first bit of that frame arrived. While none is received, the radio hears nothing before this moment: it turns around
     /// from transmitting.
@@ -59,7 +58,7 @@ impl Radio {
     pub(crate) fn new(channel: u8) -> Radio {
         Radio {
             lock_power: Power::ZERO,
-            harmless: ALWAYS,
+            harmless: Power::ZERO,
             lock_started: AirTime::ZERO,
             segment: AirTime::ZERO,
             ln_success: 0.0,
@@ -104,7 +103,7 @@ impl Radio {
     pub(crate) fn lock(&mut self, slot: Slot, power: Power, at: AirTime, interfered: bool) {
         self.lock = slot;
         self.lock_power = power;
-        self.harmless = ALWAYS;
+        self.harmless = Power::ZERO;
         self.lock_started = at;
         self.segment = at;
         self.ln_success = 0.0;

@@ -255,7 +255,7 @@ impl<N: RadioNode + ?Sized, R: Recorder> Simulator<N, R> {
             match event {
                 CursorEvent::Carrier { at, node } => {
                     engine.now = at;
-                    self.nodes.drain(engine, node);
+                    self.nodes.serve(engine, node);
                 }
                 CursorEvent::Locked { at, node, carrier } => {
                     self.nodes.await_head(engine, slot, node, at);
@@ -288,11 +288,11 @@ impl<N: RadioNode + ?Sized, R: Recorder> Simulator<N, R> {
             match event {
                 CursorEvent::Carrier { at, node } => {
                     engine.now = at;
-                    self.nodes.drain(engine, node);
+                    self.nodes.serve(engine, node);
                 }
                 CursorEvent::Ended { at, node } => {
                     engine.now = at;
-                    self.nodes.drain(engine, node);
+                    self.nodes.serve(engine, node);
                     self.nodes.update_carrier(engine, node);
                 }
                 CursorEvent::Pause(next) => return self.pause(next, limit),
