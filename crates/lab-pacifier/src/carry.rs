@@ -60,7 +60,7 @@ pub(super) fn run(job: Job<'_>, meter: &Meter) -> Result<Outcome, RunError> {
 /// Metres that light covers in a second.
 const LIGHT: f64 = 299_792_458.0;
 
-/// A source that never pauses sends until it has heard of a batch: MORE's, and those of TREE and TREE+RL whose packets nobody forwards. An
+/// A source that never pauses sends until it has heard of a batch: MORE's, and those of TREE and TREE+RL whose packets no node forwards. An
 /// acknowledgement that begins in the gap after a frame, which is the longest back-off at most, comes after the source's next frame has
 /// begun where the way there and back takes longer.
 fn late_acks(with: &Pacifier, prepared: &Prepared, run: &Run) -> Option<String> {

@@ -52,7 +52,7 @@ fn turns_need_four_octets_of_a_frame() {
 }
 
 /// MORE sends without a pause until it has an acknowledgement, and over 195 km each comes while it sends. So do TREE and TREE+RL where
-/// nobody forwards. The run says so; the paper's variant goes on to the next batch without it, and a MAC that knows the distance
+/// no node forwards. The run says so; the paper's variant goes on to the next batch without it, and a MAC that knows the distance
 /// leaves longer gaps.
 #[test]
 fn acknowledgements_that_come_too_late_are_reported() {

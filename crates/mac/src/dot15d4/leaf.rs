@@ -13,7 +13,7 @@ const BROKEN_MAX: u8 = 5;
 /// Data requests in a row without an acknowledgement that are repeated after [`REPEAT`] at the latest: OpenThread's
 /// `OPENTHREAD_CONFIG_FAILED_CHILD_TRANSMISSIONS`.
 const LOST_MAX: u8 = 4;
-/// OpenThread's `OPENTHREAD_CONFIG_MAC_RETX_POLL_PERIOD`.
+/// How long a leaf waits before it repeats a lost request: OpenThread's `OPENTHREAD_CONFIG_MAC_RETX_POLL_PERIOD`.
 const REPEAT: Duration = Duration::from_secs(1);
 
 /// How a data request ended.
