@@ -239,7 +239,10 @@ fn claims(runs: &[Runs]) -> Vec<Claim> {
             kept,
             "% of the mean",
             kept.mean - kept.ci95.unwrap_or(f64::INFINITY) > 30.0,
-        ),
+        )
+        .because(|| {
+            "the rate follows the source's own queue; with rates by eq. 2 the slowest gets half of the mean (docs/studies/dpclo.md)".into()
+        }),
         Claim::value(
             "DPCLO carries the most in total",
             None,
