@@ -34,7 +34,8 @@ fn run(order: &Order<'_>) -> Result<DemoResult, RunError> {
     let plans = plans.into_iter().collect::<Result<Vec<Plan>, RunError>>()?;
     let finished = order.finished(|seed| network(&plans, seed, order))?;
     let row = |(place, (variant, plan)): (usize, (Variant, &Plan))| {
-        let row = Row::new(variant.row(), order, plan, &finished, place);
+        let ours = variant != Variant::Tcp;
+        let row = Row::new((variant.row(), ours), order, plan, &finished, place);
         match variant {
             Variant::Paper => row.behind(SLOW_START),
             _ => row,

@@ -40,7 +40,8 @@ fn run(order: &Order<'_>) -> Result<DemoResult, RunError> {
     let plan = order.plan(&SYSTEM, SCENARIO, &[])?;
     let finished = order.finished(|seed| network(&plan, seed, order))?;
     let row = |(place, variant): (usize, Variant)| {
-        let row = Row::new(variant.row(), order, &plan, &finished, place);
+        let ours = variant == Variant::Improved;
+        let row = Row::new((variant.row(), ours), order, &plan, &finished, place);
         match variant {
             Variant::Paper => row.behind(ONCE),
             _ => row,

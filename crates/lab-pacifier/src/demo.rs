@@ -55,7 +55,8 @@ fn run(order: &Order<'_>) -> Result<DemoResult, RunError> {
     let (ready, finished): (Vec<&Prepared>, Vec<Vec<Run>>) =
         ready.iter().zip(finished).filter(whole).unzip();
     let row = |(place, variant): (usize, Variant)| {
-        Row::new(variant.row(), order, &plan, &finished, place)
+        let ours = matches!(variant, Variant::Paper | Variant::Improved);
+        Row::new((variant.row(), ours), order, &plan, &finished, place)
     };
     let rows = PROTOCOLS.into_iter().enumerate().map(row);
     let receivers = ready

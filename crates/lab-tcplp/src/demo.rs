@@ -34,7 +34,14 @@ fn run(order: &Order<'_>) -> Result<DemoResult, RunError> {
     let plans = plans?;
     let finished = order.finished(|seed| network(&plans, seed, order))?;
     let row = |(place, variant): (usize, Variant)| {
-        let row = Row::new(variant.row(), order, &plans[place], &finished, place);
+        let ours = variant == Variant::Improved;
+        let row = Row::new(
+            (variant.row(), ours),
+            order,
+            &plans[place],
+            &finished,
+            place,
+        );
         match variant {
             Variant::Paper => row.behind(HIDDEN),
             _ => row,

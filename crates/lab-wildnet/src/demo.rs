@@ -39,7 +39,8 @@ fn run(order: &Order<'_>) -> Result<DemoResult, RunError> {
     let plan = order.plan(&SYSTEM, SCENARIO, &[])?;
     let finished = order.finished(|seed| network(&plan, seed, order))?;
     let row = |(place, variant): (usize, Variant)| {
-        let row = Row::new(variant.row(), order, &plan, &finished, place);
+        let ours = matches!(variant, Variant::Paper | Variant::Improved);
+        let row = Row::new((variant.row(), ours), order, &plan, &finished, place);
         match variant {
             Variant::Paper => row.behind(WAITS),
             _ => row,

@@ -64,6 +64,8 @@ pub struct DemoResult {
 pub struct Row {
     /// The system's variant that ran.
     pub variant: &'static Variant,
+    /// Whether it is the protocol that the part is about, which must finish.
+    pub ours: bool,
     /// One run for each finished network.
     pub document: Document,
     /// Why it falls behind its baseline, in a sentence; shown only where it does.
@@ -108,7 +110,7 @@ impl Order<'_> {
 impl Row {
     /// A variant with its run in each network that was finished: the one at `place`.
     pub fn new(
-        variant: &'static Variant,
+        (variant, ours): (&'static Variant, bool),
         order: &Order<'_>,
         plan: &Plan,
         finished: &[Vec<Run>],
@@ -119,6 +121,7 @@ impl Row {
         let partial = (finished.len() as u64) < order.networks;
         Row {
             variant,
+            ours,
             document: Document::new(&plan.title, &from, runs.collect(), partial),
             behind: None,
         }
