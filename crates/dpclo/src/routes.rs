@@ -448,7 +448,7 @@ impl Routes {
     /// The sequence number to ask for, if packets were sent to a destination lately and its number is about to become too old, or no next
     /// hop is left.
     pub fn renewal(&self, now: Instant, place: u16) -> Option<u16> {
-        let known = self.get(place).filter(|_| self.routing.renews)?;
+        let known = self.get(place)?;
         let (period, lost_after) = (self.routing.period, u64::from(self.routing.lost_after));
         let busy = now.saturating_since(known.used?) < period * lost_after;
         let old = now.saturating_since(known.newest_at) > period * lost_after.saturating_sub(1);

@@ -7,12 +7,9 @@ use std::sync::Arc;
 use chappe_bound::{Interference, Rayleigh, Schedule, ScheduleOptions, schedule};
 use chappe_pacifier::improved::turns::{Channel, Chosen, Turns, faint};
 use chappe_pacifier::{Config, Links, NodeSet};
-use chappe_sim::{PathLoss, Profile};
+use chappe_sim::{PathLoss, Profile, crossover};
 
 use super::{Pacifier, Prepared};
-
-/// Metres that light covers in a second.
-const LIGHT: f64 = 299_792_458.0;
 
 /// How far a frame's power must exceed that of each other one, as a plain ratio. A receiver needs 10, but the program multiplies chances
 /// where powers add: with four others of equal power their squares count for 1 + 3 pi / 4 each, which asks for 18. The rest is for
@@ -55,9 +52,8 @@ fn channel(profile: &Profile) -> Channel {
     let PathLoss::TwoRayGround { hertz, height } = profile.path_loss else {
         return Channel::OPEN_LAND;
     };
-    // Where the ground's reflection begins to cancel the direct wave.
-    let length = 4.0 * std::f64::consts::PI * height * height * hertz / LIGHT;
-    let power = profile.power - profile.path_loss.loss(length) + profile.antennas;
+    let bend = crossover(hertz, height);
+    let power = profile.power - profile.path_loss.loss(bend) + profile.antennas;
     let margin = 10f64.powf((power.0 - profile.lock.power.0) / 10.0);
     Channel {
         bend: std::f64::consts::FRAC_PI_4 / (margin * margin),

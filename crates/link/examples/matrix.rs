@@ -225,13 +225,17 @@ const KINDS: [Kind; 5] = [
     },
 ];
 
+/// Whether neither the path changes nor its hosts stand still or get their turns late.
+fn is_steady(air: &Air) -> bool {
+    air.steps.is_empty() && air.stall.is_none() && air.late.is_none()
+}
+
 /// Prints the shares in per cent as a table in Markdown, a cell that is missed in bold; then the paths that have no place in it, and
 /// the worst cells.
 fn print_table(judged: &[Judged]) {
     let plain = |judged: &&Judged| {
         let air = &judged.rows[0].cell.air;
-        let steady = air.steps.is_empty() && air.stall.is_none() && air.late.is_none();
-        air.back == Some(air.rate) && steady
+        air.back == Some(air.rate) && is_steady(air)
     };
     let said = |judged: &Judged| {
         let share = format!("{:.0}", judged.mean(Row::share) * 100.0);
@@ -357,8 +361,7 @@ const CLEAN: f64 = 0.98;
 fn print_clean(judged: &[Judged]) {
     let quiet = |judged: &&Judged| {
         let air = &judged.rows[0].cell.air;
-        let still = air.late.is_none() && air.stall.is_none() && air.jitter.nanos() == 0;
-        air.loss == 0.0 && air.steps.is_empty() && still
+        air.loss == 0.0 && air.jitter.nanos() == 0 && is_steady(air)
     };
     let shares = judged.iter().filter(quiet);
     let shares: Vec<(f64, &str)> = shares

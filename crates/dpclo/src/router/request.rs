@@ -59,6 +59,9 @@ impl Router {
 
     /// Requests newer numbers for the destinations of packets before their routes expire (RFC 8966, 3.8.2.3), and if they have.
     pub(super) fn renew(&mut self, now: Instant) {
+        if !self.settings.routing.renews {
+            return;
+        }
         for at in 0..self.routes.count() {
             if let Some(place) = self.routes.place_at(at)
                 && let Some(seq) = self.routes.renewal(now, place)

@@ -504,19 +504,20 @@ impl Router {
 
     /// Schedules an update that packets wait for.
     pub(super) fn hurry_update(&mut self, now: Instant) {
-        let jitter = self
-            .random
-            .below(self.settings.routing.jitter.nanos().saturating_add(1));
-        let at = now + Duration::from_nanos(jitter);
-        self.timers.update = Some(self.timers.update.map_or(at, |before| before.min(at)));
+        self.update_from(now);
     }
 
     /// Schedules an update after at most `delay`, but no sooner than the gap between updates allows.
     pub(super) fn request_update(&mut self, now: Instant, delay: Duration) {
-        let routing = self.settings.routing;
-        let earliest = self.updated_at.map_or(now, |before| before + routing.gap);
-        let jitter = self.random.below(routing.jitter.nanos().saturating_add(1));
-        let at = (now + delay).max(earliest) + Duration::from_nanos(jitter);
+        let gap = self.settings.routing.gap;
+        let earliest = self.updated_at.map_or(now, |before| before + gap);
+        self.update_from((now + delay).max(earliest));
+    }
+
+    /// Schedules an update within the jitter after `earliest`, if none comes sooner.
+    fn update_from(&mut self, earliest: Instant) {
+        let jitter = self.settings.routing.jitter.nanos().saturating_add(1);
+        let at = earliest + Duration::from_nanos(self.random.below(jitter));
         self.timers.update = Some(self.timers.update.map_or(at, |before| before.min(at)));
     }
 }
