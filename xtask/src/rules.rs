@@ -12,6 +12,7 @@ pub mod programs;
 mod registry;
 pub mod roles;
 mod rooms;
+mod size;
 mod text;
 pub mod words;
 
@@ -47,6 +48,7 @@ const RULES: &[Rule] = &[
     ("unsafe stays in its files", text::unsafe_code),
     ("no code is unfinished", text::unfinished),
     ("files stay short", text::length),
+    ("no file is a download", size::rule),
     ("no file names a path of one machine", text::machine_paths),
     ("crates have one test program", programs::rule),
     ("pages have their headings", page::headings),

@@ -18,8 +18,10 @@ pub struct Workspace {
     pub members: Vec<Package>,
     /// Packages from elsewhere that members need, directly or not, on any platform.
     pub foreign: Vec<Package>,
-    /// Files that git keeps or would keep.
+    /// Files that git keeps or would keep, if they are text.
     pub files: Vec<TextFile>,
+    /// All files that git keeps or would keep.
+    pub sizes: Vec<FileSize>,
 }
 
 /// A package, a member or from elsewhere.
@@ -81,12 +83,20 @@ pub struct TextFile {
     pub text: String,
 }
 
+/// How long a file of the repository is, text or not.
+#[derive(Clone, Debug)]
+pub struct FileSize {
+    /// Relative to the root, with `/`.
+    pub path: String,
+    pub octets: u64,
+}
+
 impl Workspace {
     /// The workspace that this program belongs to.
     pub fn load() -> Result<Workspace, String> {
         let root = root()?;
         let mut workspace = Workspace::from_metadata(&metadata(&root)?)?;
-        workspace.files = kept_files(&root)?;
+        (workspace.files, workspace.sizes) = kept_files(&root)?;
         Ok(workspace)
     }
 
@@ -199,7 +209,7 @@ fn package(value: &Value, root: &Path) -> Result<Package, String> {
     })
 }
 
-fn kept_files(root: &Path) -> Result<Vec<TextFile>, String> {
+fn kept_files(root: &Path) -> Result<(Vec<TextFile>, Vec<FileSize>), String> {
     let mut git = Command::new("git");
     git.current_dir(root).args([
         "ls-files",
@@ -210,15 +220,22 @@ fn kept_files(root: &Path) -> Result<Vec<TextFile>, String> {
     ]);
     let names = process::take(&mut git, Duration::from_secs(60))
         .map_err(|why| format!("git ls-files: {why}"))?;
-    let mut files = Vec::new();
+    let (mut files, mut sizes) = (Vec::new(), Vec::new());
     for path in names.split('\0').filter(|name| !name.is_empty()) {
-        // A file that was deleted but not yet committed, or that is no text, has no lines to judge.
-        if let Ok(text) = fs::read_to_string(root.join(path)) {
+        // A file that was deleted but not yet committed has nothing to judge.
+        let Ok(content) = fs::read(root.join(path)) else {
+            continue;
+        };
+        sizes.push(FileSize {
+            path: path.to_owned(),
+            octets: content.len() as u64,
+        });
+        if let Ok(text) = String::from_utf8(content) {
             let path = path.to_owned();
             files.push(TextFile { path, text });
         }
     }
-    Ok(files)
+    Ok((files, sizes))
 }
 
 fn string(value: &Value, key: &str) -> Result<String, String> {
