@@ -14,19 +14,17 @@
 use chappe_bound::{
     Error, Interference, Network, Options, Rayleigh, ScheduleOptions, multicast, schedule,
 };
-use chappe_testkit::SplitMix64;
 use chappe_testkit::processor::thread_time;
+use chappe_testkit::{SplitMix64, Words};
 
 const AIRTIME_S: f64 = 6.98e-3;
 const PAYLOAD: u32 = 1500;
 
 fn main() -> Result<(), Error> {
-    let arguments: Vec<u64> = std::env::args()
-        .skip(1)
-        .filter_map(|word| word.parse().ok())
-        .collect();
-    let value = |place: usize, usual: u64| arguments.get(place).copied().unwrap_or(usual);
-    let (first, networks, nodes) = (value(0, 0), value(1, 5), value(2, 50) as usize);
+    let mut words = Words::of_process("interference [FIRST_SEED [NETWORKS [NODES]]]");
+    let mut number = |usual: u64| words.next("number").unwrap_or(usual);
+    let (first, networks, nodes) = (number(0), number(5), number(50) as usize);
+    words.end();
     println!("seed  sensing    bound schedule    gap  at once  sets  programs      s   serial");
     for seed in first..first + networks {
         row(seed, nodes)?;

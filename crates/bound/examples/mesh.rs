@@ -1,13 +1,13 @@
 //! What 108 random nodes can carry from seven sources to one sink, under three goals, with the time it takes.
 //!
 //! ```text
-//! cargo run --release -p chappe-bound --example mesh [-- FIRST_SEED [NETWORKS [many]]]
+//! cargo run --release -p chappe-bound --example mesh [-- FIRST_SEED [NETWORKS]] [many]
 //! ```
 //!
 //! The model is that of DPCLO's larger experiment: nodes uniform in 1250 m by 1250 m, range 250 m. Node 0 is the sink; the
 //! sources are seven nodes spread over the distances in hops, farthest first. Rates are shares of one link. Conflicts: any
-//! two ends within 550 m (`550`), a sender within 550 m of a receiver (`data`), or any two ends within 250 m (`2hop`); with a third argument, seven flows
-//! to seven sinks as well (`many`, 550 m), which takes some 20 s.
+//! two ends within 550 m (`550`), a sender within 550 m of a receiver (`data`), or any two ends within 250 m (`2hop`); with `many`, seven flows
+//! to seven sinks as well (550 m), which takes some 20 s.
 //!
 //! Columns: total of the optimum and of the proven bound's gap in %; the flows' rates; Jain's index; the clique bound's
 //! total (for max-min, seven times the smallest); linear programs, exact searches and sets; seconds of each.
@@ -15,7 +15,7 @@
 use chappe_bound::{
     Conflict, Error, Mesh, MeshFlow, MeshLink, MeshOptions, Objective, clique_bound, mesh_bound,
 };
-use chappe_testkit::SplitMix64;
+use chappe_testkit::{SplitMix64, Words};
 use std::time::Instant;
 
 const NODES: usize = 108;
@@ -23,14 +23,13 @@ const SIDE_M: f64 = 1250.0;
 const RANGE_M: f64 = 250.0;
 
 fn main() -> Result<(), Error> {
-    let arguments: Vec<u64> = std::env::args()
-        .skip(1)
-        .filter_map(|word| word.parse().ok())
-        .collect();
-    let first = arguments.first().copied().unwrap_or(1);
-    let networks = arguments.get(1).copied().unwrap_or(1);
+    let mut words = Words::of_process("mesh [FIRST_SEED [NETWORKS]] [many]");
+    let many = words.flag("many");
+    let mut number = |usual: u64| words.next("number").unwrap_or(usual);
+    let (first, networks) = (number(1), number(1));
+    words.end();
     for seed in first..first + networks {
-        network(seed, std::env::args().nth(3).is_some())?;
+        network(seed, many)?;
     }
     Ok(())
 }

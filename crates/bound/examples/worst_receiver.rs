@@ -17,18 +17,16 @@ use chappe_bound::{
     Bound, Error, Medium, Network, Options, fluid_rate, mean_bound_cheap, mean_bound_exact,
     multicast, single_receivers,
 };
-use chappe_testkit::SplitMix64;
+use chappe_testkit::{SplitMix64, Words};
 use std::time::Instant;
 
 const NODES: usize = 50;
 
 fn main() -> Result<(), Error> {
-    let arguments: Vec<u64> = std::env::args()
-        .skip(1)
-        .filter_map(|word| word.parse().ok())
-        .collect();
-    let first = arguments.first().copied().unwrap_or(0);
-    let networks = arguments.get(1).copied().unwrap_or(5);
+    let mut words = Words::of_process("worst_receiver [FIRST_SEED [NETWORKS]]");
+    let mut number = |usual: u64| words.next("number").unwrap_or(usual);
+    let (first, networks) = (number(0), number(5));
+    words.end();
     println!(
         "seed  degree  sense     gap      s   radio      s    sets      s    \
          best   cheap   exact  programs      s   flood      s"

@@ -24,6 +24,7 @@ use chappe_cast::event::Event;
 use chappe_cast::session::{CEILING, View};
 use chappe_cast::{Watch, receive, send};
 use chappe_sys::namespace::isolate;
+use chappe_testkit::Words;
 use common::{Network, Place};
 
 /// For how long flows share the path before it counts, and then.
@@ -41,14 +42,18 @@ struct Cell {
 }
 
 fn main() {
-    let words: Vec<String> = std::env::args().skip(1).collect();
+    let mut words = Words::of_process("beside [CONTROL [MBIT_PER_S MS_OF_QUEUE]]");
+    let control = words
+        .next("congestion control")
+        .unwrap_or("cubic".to_owned());
+    let rate = words.next("rate in Mbit/s");
+    let path = rate.map(|rate| (rate, words.need("queue in ms")));
+    words.end();
     if let Err(error) = isolate() {
         return chappe_testkit::skip(error.to_string());
     }
-    let control = words.first().map_or("cubic", String::as_str);
-    let number = |at: usize| words.get(at).and_then(|word| word.parse().ok());
-    let cells: Vec<Cell> = match (number(1), number(2)) {
-        (Some(rate), Some(queue)) => vec![Cell { rate, queue }],
+    let cells: Vec<Cell> = match path {
+        Some((rate, queue)) => vec![Cell { rate, queue }],
         _ => [5, 20, 50]
             .into_iter()
             .flat_map(|rate| [10, 50, 200].map(|queue| Cell { rate, queue }))
@@ -56,7 +61,7 @@ fn main() {
     };
     let mut worst = f64::MAX;
     for cell in &cells {
-        let Some(ratio) = compare(control, *cell) else {
+        let Some(ratio) = compare(&control, *cell) else {
             return;
         };
         worst = worst.min(ratio);

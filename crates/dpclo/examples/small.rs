@@ -19,6 +19,7 @@ use chappe_core::Rate;
 use chappe_dpclo::Settings;
 use chappe_mac::dot11::Config;
 use chappe_sim::{Matrix, Medium};
+use chappe_testkit::Words;
 use on_air::{Access, Mesh};
 
 /// Sources begin, counting begins, the run ends, in seconds since routing began.
@@ -85,19 +86,22 @@ const CASES: [Case; 5] = [
     reason = "a program on the host, with arguments"
 )]
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let seeds: u64 = std::env::args()
-        .nth(1)
-        .map_or(Ok(1), |seeds| seeds.parse())?;
-    let wanted = std::env::args().nth(2);
+    let mut words = Words::of_process("small [SEEDS [shortest|dpclo|improved]]");
+    let seeds = words.next("number of seeds").unwrap_or(1u64);
+    let mut schemes = vec![
+        ("shortest", Settings::shortest_path()),
+        ("dpclo", Settings::paper()),
+        ("improved", Settings::improved()),
+    ];
+    if let Some(wanted) = words.next::<String>("scheme") {
+        schemes.retain(|(name, _)| *name == wanted);
+        if schemes.is_empty() {
+            words.refuse(&wanted, "is no scheme");
+        }
+    }
+    words.end();
     for case in &CASES {
-        for (name, settings) in [
-            ("shortest", Settings::shortest_path()),
-            ("dpclo", Settings::paper()),
-            ("improved", Settings::improved()),
-        ] {
-            if wanted.as_ref().is_some_and(|wanted| wanted != name) {
-                continue;
-            }
+        for &(name, settings) in &schemes {
             let mut accesses = vec![Access::Dcf, Access::Edca, Access::zmac(SLOTS_S)];
             if name == "improved" {
                 accesses.push(Access::zmac_sparing(SLOTS_S));

@@ -14,20 +14,20 @@ use chappe_p3::planner::Links;
 use chappe_p3::{Place, Plan as RoutePlan, Tagging};
 use chappe_scenario::Plan;
 use chappe_sim::{Heard, Loss, Recorder, Sent};
+use chappe_testkit::Words;
 
 /// Octets of a tag at the end of a plan's frame.
 const TAG: usize = 4;
 
 fn main() -> Result<(), RunError> {
-    let given: Vec<String> = std::env::args().skip(1).collect();
-    let usage = || RunError::Defect("usage: hops SCENARIO FIRST_SEED LAST_SEED [KBIT]".into());
-    let number = |at: usize| given.get(at).and_then(|text| text.parse::<u64>().ok());
-    let (Some(file), Some(first), Some(last)) = (given.first(), number(1), number(2)) else {
-        return Err(usage());
-    };
-    let text = std::fs::read_to_string(file).map_err(|_| usage())?;
+    let mut words = Words::of_process("hops SCENARIO FIRST_SEED LAST_SEED [SLOWER_THAN_KBIT]");
+    let file: String = words.need("scenario");
+    let (first, last) = (words.need("first seed"), words.need("last seed"));
+    let slower = words.next("rate in kbit/s").unwrap_or(u64::MAX);
+    let text = std::fs::read_to_string(&file);
+    let text = text.unwrap_or_else(|why| words.refuse(&file, &format!("is no scenario: {why}")));
+    words.end();
     let plan = Plan::parse(&[&SYSTEM], "hops", &text)?;
-    let slower = number(3).unwrap_or(u64::MAX);
     let mut all = Vec::new();
     for seed in first..=last {
         all.push(show(&plan, seed, slower)?);

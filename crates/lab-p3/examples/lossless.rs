@@ -10,6 +10,7 @@ use chappe_lab::run::{Meter, RunError};
 use chappe_lab_p3::{P3, SYSTEM, Variant, carry, prepare};
 use chappe_p3::Tagging;
 use chappe_scenario::Plan;
+use chappe_testkit::Words;
 
 /// Relays of a stage.
 const WIDTH: usize = 3;
@@ -19,9 +20,9 @@ const HOPS_MAX: usize = 12;
 const SEEDS: u64 = 3;
 
 fn main() -> Result<(), RunError> {
-    let profile = std::env::args()
-        .nth(1)
-        .unwrap_or_else(|| "cc2420-chips".into());
+    let mut words = Words::of_process("lossless [PROFILE]");
+    let profile: String = words.next("profile").unwrap_or("cc2420-chips".into());
+    words.end();
     let name = format!("chappe-p3-lossless-{}.csv", std::process::id());
     let file = std::env::temp_dir().join(name);
     let failed = |error: std::io::Error| RunError::Defect(format!("a list of links: {error}"));

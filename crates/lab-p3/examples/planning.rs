@@ -6,6 +6,7 @@
 use chappe_lab::run::RunError;
 use chappe_lab_p3::{P3, SYSTEM, Variant, prepare, route};
 use chappe_scenario::Plan;
+use chappe_testkit::Words;
 use chappe_testkit::processor::thread_time;
 
 /// Networks of each kind and size.
@@ -14,14 +15,11 @@ const NETWORKS: u64 = 20;
 const SPACINGS: [f64; 4] = [8.0, 20.0, 25.0, 30.0];
 
 fn main() -> Result<(), RunError> {
-    let given = std::env::args().skip(1).map(|text| text.parse::<usize>());
-    let sizes: Vec<usize> = match given.collect::<Result<Vec<_>, _>>() {
-        Ok(sizes) if sizes.is_empty() => vec![139, 500],
-        Ok(sizes) => sizes,
-        Err(error) => {
-            return Err(RunError::Defect(format!("a number of nodes: {error}")));
-        }
-    };
+    let mut words = Words::of_process("planning [NODES...]");
+    let mut sizes: Vec<usize> = std::iter::from_fn(|| words.next("number of nodes")).collect();
+    if sizes.is_empty() {
+        sizes = vec![139, 500];
+    }
     for nodes in sizes {
         time("a generated building", "generator = \"building\"", nodes)?;
         for spacing in SPACINGS {

@@ -9,19 +9,21 @@ use chappe_lab::carry::RunSpec;
 use chappe_lab::run::{Meter, RunError};
 use chappe_lab_p3::{P3, SYSTEM, carry, prepare};
 use chappe_scenario::Plan;
+use chappe_testkit::Words;
 use chappe_testkit::processor::thread_time;
 
 /// The profiles of the radios to measure under.
 const PROFILES: [&str; 2] = ["cc2420-indoor", "cc2420-chips"];
 
 fn main() -> Result<(), RunError> {
-    let seeds = match std::env::args().nth(1).map(|text| text.parse::<u64>()) {
-        None => 20,
-        Some(Ok(seeds)) => seeds,
-        Some(Err(error)) => return Err(RunError::Defect(format!("a number of seeds: {error}"))),
-    };
-    let wanted = std::env::args().nth(2);
+    let mut words = Words::of_process("speed [SEEDS [PROFILE]]");
+    let seeds = words.next("number of seeds").unwrap_or(20u64);
+    let wanted: Option<String> = words.next("profile");
     let is_wanted = |profile: &&str| wanted.as_deref().is_none_or(|wanted| wanted == *profile);
+    if let Some(name) = wanted.as_deref().filter(|name| !PROFILES.contains(name)) {
+        words.refuse(name, &format!("is none of {}", PROFILES.join(", ")));
+    }
+    words.end();
     for profile in PROFILES.into_iter().filter(is_wanted) {
         let text = format!(
             "title = \"speed\"\n[network]\ngenerator = \"building\"\nnodes = 139\nbad_links = 0.25\n\

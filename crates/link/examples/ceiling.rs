@@ -16,17 +16,18 @@ mod tunnels;
 use std::sync::atomic::Ordering;
 
 use chappe_core::{Bitrate, Duration};
+use chappe_testkit::Words;
 use chappe_wildnet::Service;
 use medium::{Air, Field, inner, isolated, tcp};
 use tunnels::{Ends, Running};
 
 fn main() {
-    let mut arguments = std::env::args()
-        .skip(1)
-        .filter_map(|text| text.parse::<f64>().ok());
-    let secs = arguments.next().unwrap_or(5.0);
-    let rate = arguments.next().map(|mbit| Bitrate((mbit * 1e6) as u64));
-    let parity = std::env::args().any(|argument| argument == "parity");
+    let mut words = Words::of_process("ceiling [SECONDS [RATE in Mbit/s]] [parity]");
+    let parity = words.flag("parity");
+    let secs = words.next("number of seconds").unwrap_or(5.0);
+    let rate = words.next("rate in Mbit/s");
+    let rate = rate.map(|mbit: f64| Bitrate((mbit * 1e6) as u64));
+    words.end();
     isolated(|| {
         if parity {
             for loss in [0.0, 0.3] {

@@ -11,6 +11,7 @@ use std::time::Instant as Watch;
 use chappe_core::{Bitrate, Duration, Instant, Purpose, Seed, Stream};
 use chappe_link::{Gate, IDLE_KEEPALIVE, PROTOCOL, Peer, PeerConfig, Secret};
 use chappe_sys::Endpoint;
+use chappe_testkit::Words;
 use chappe_wildnet::Service;
 
 const DELAY: Duration = Duration::from_millis(2);
@@ -19,8 +20,9 @@ const PACKET: usize = 1400;
 const RUNS: usize = 7;
 
 fn main() {
-    let packets = std::env::args().nth(1).and_then(|text| text.parse().ok());
-    let packets = packets.unwrap_or(40_000);
+    let mut words = Words::of_process("engine [PACKETS]");
+    let packets = words.next("number of packets").unwrap_or(40_000);
+    words.end();
     println!("losses | repairs and repeats for a packet | us for a packet: sender, receiver");
     for loss in [0.0, 0.3] {
         let runs: Vec<Run> = (0..RUNS).map(|_| run(loss, packets)).collect();

@@ -7,6 +7,8 @@
 #[path = "../tests/suite/air/mod.rs"]
 mod air;
 
+use chappe_testkit::Words;
+
 use air::cells::Cell;
 use air::fairness::{self, Fairness};
 
@@ -14,19 +16,11 @@ use air::fairness::{self, Fairness};
 const JAIN: f64 = 0.95;
 
 fn main() {
-    let mut words: Vec<String> = std::env::args().skip(1).collect();
-    let seeds = words.iter().position(|word| word.starts_with("seeds="));
-    let seeds = seeds.map(|at| words.remove(at));
-    let seeds = seeds.and_then(|word| word["seeds=".len()..].parse().ok());
-    let seeds = seeds.unwrap_or(3u64).max(1);
-    let first = words.iter().position(|word| word.starts_with("first="));
-    let first = first.map(|at| words.remove(at));
-    let first = first.and_then(|word| word["first=".len()..].parse().ok());
-    let first = first.unwrap_or(1u64);
-    let flows = words.iter().position(|word| word.starts_with("flows="));
-    let flows = flows.map(|at| words.remove(at));
-    let flows = flows.and_then(|word| word["flows=".len()..].parse().ok());
-    let flows = flows.unwrap_or(fairness::FLOWS);
+    let mut words = Words::of_process("fairness [seeds=N] [first=N] [flows=N] [WORD...]");
+    let seeds = words.key("seeds=").unwrap_or(3u64).max(1);
+    let first = words.key("first=").unwrap_or(1u64);
+    let flows = words.key("flows=").unwrap_or(fairness::FLOWS);
+    let names = words.rest();
     let mut cells = Vec::new();
     for rate in [1, 6, 100] {
         for round_trip in [2, 20, 100, 300, 600] {
@@ -36,7 +30,10 @@ fn main() {
             }
         }
     }
-    cells.retain(|cell| words.iter().all(|word| cell.name.contains(word.as_str())));
+    cells.retain(|cell| names.iter().all(|word| cell.name.contains(word.as_str())));
+    if cells.is_empty() {
+        words.refuse(&names.join(" "), "names no path");
+    }
     println!(
         "{:28} | Jain, least, mean | least flow of mean | all of (1-p)C | timeouts, spurious",
         "path"

@@ -11,6 +11,8 @@ mod tunnels;
 
 use std::io::Write;
 
+use chappe_testkit::Words;
+
 use medium::{Air, Field, address, inner, isolated, tcp};
 use tunnels::{Ends, Running};
 
@@ -38,12 +40,12 @@ const STUDENT: [f64; 9] = [
 ];
 
 fn main() {
-    let mut arguments = std::env::args().skip(1);
-    let mut next = |usual: &str| arguments.next().unwrap_or_else(|| usual.to_owned());
-    let secs: f64 = next("6").parse().unwrap_or(6.0);
-    let runs: u64 = next("3").parse().unwrap_or(3).clamp(1, 10);
-    let only = next("");
-    let losses = next("");
+    let mut words = Words::of_process("loss_table [SECONDS [RUNS [ROW [LOSSES, such as 20,30]]]]");
+    let secs = words.next("number of seconds").unwrap_or(6.0);
+    let runs = words.next("number of runs").unwrap_or(3u64).clamp(1, 10);
+    let only: String = words.next("row").unwrap_or_default();
+    let losses: String = words.next("list of losses").unwrap_or_default();
+    words.end();
     let losses: Vec<f64> = match losses.is_empty() {
         true => LOSSES.to_vec(),
         false => percents(&losses),

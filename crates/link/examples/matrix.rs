@@ -15,6 +15,8 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Instant;
 
+use chappe_testkit::Words;
+
 use air::Air;
 use air::cells::{Cell, Row, all, short};
 
@@ -22,23 +24,18 @@ use air::cells::{Cell, Row, all, short};
 const WORST: usize = 20;
 
 fn main() {
-    let mut words: Vec<String> = std::env::args().skip(1).collect();
-    let mut take = |chosen: &dyn Fn(&str) -> bool| {
-        let at = words.iter().position(|word| chosen(word.as_str()));
-        at.map(|at| words.remove(at))
-    };
-    let seeds = take(&|word| word.starts_with("seeds="));
-    let seeds = seeds.and_then(|word| word["seeds=".len()..].parse().ok());
-    let first = take(&|word| word.starts_with("first="));
-    let first = first.and_then(|word| word["first=".len()..].parse().ok());
-    let window = take(&|word| word.starts_with("window="));
-    let window = window.and_then(|word| word["window=".len()..].parse().ok());
-    let traced = take(&|word| word == "trace").is_some();
-    let quick = take(&|word| word == "short").is_some();
-    let table = take(&|word| word == "table").is_some();
+    let mut words = Words::of_process(
+        "matrix [seeds=N] [first=N] [window=TIMES] [trace|table] [short] [WORD or -WORD...]",
+    );
+    let seeds = words.key("seeds=").unwrap_or(1u64).max(1);
+    let first = words.key("first=").unwrap_or(1u64);
+    let window = words.key("window=");
+    let (traced, table) = (words.flag("trace"), words.flag("table"));
+    let quick = words.flag("short");
+    let names = words.rest();
     let cells = if quick { short() } else { all() };
     let named = |cell: &Cell| {
-        words.iter().all(|word| match word.strip_prefix('-') {
+        names.iter().all(|word| match word.strip_prefix('-') {
             Some(word) => !cell.name.contains(word),
             None => cell.name.contains(word.as_str()),
         })
@@ -47,8 +44,9 @@ fn main() {
     for cell in cells.iter_mut().filter(|_| window.is_some()) {
         cell.air.window = cell.air.window_of(window.unwrap_or_default());
     }
-    let seeds = seeds.unwrap_or(1u64).max(1);
-    let first = first.unwrap_or(1u64);
+    if cells.is_empty() {
+        words.refuse(&names.join(" "), "names no cell");
+    }
     if traced {
         cells.iter().for_each(|cell| trace(cell, first));
         return;

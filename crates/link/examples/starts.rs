@@ -7,11 +7,14 @@
 #[path = "../tests/suite/air/mod.rs"]
 mod air;
 
+use chappe_testkit::Words;
+
 use air::starts::Start;
 
 fn main() {
-    let seeds = std::env::args().nth(1).and_then(|word| word.parse().ok());
-    let seeds: u64 = seeds.unwrap_or(3);
+    let mut words = Words::of_process("starts [SEEDS]");
+    let seeds: u64 = words.next("number of seeds").unwrap_or(3);
+    words.end();
     println!("mean and most of {seeds} seeds, in seconds");
     println!("   ms  loss  least | given, window | given, BBR    | found, window | found, BBR");
     for round_trip in [20, 100, 300, 600] {

@@ -15,12 +15,14 @@ use std::time::{Duration as Span, Instant as Watch};
 
 use chappe_core::{Instant, Purpose, Seed};
 use chappe_link::{Gate, PROTOCOL, Peer, PeerConfig, Secret};
+use chappe_testkit::Words;
 use medium::{Field, address, isolated};
 use tunnels::{Ends, Running};
 
 fn main() {
-    let seconds = std::env::args().nth(1).and_then(|text| text.parse().ok());
-    let seconds = seconds.unwrap_or(1.0);
+    let mut words = Words::of_process("strangers [SECONDS]");
+    let seconds = words.next("number of seconds").unwrap_or(1.0);
+    words.end();
     isolated(|| {
         println!("datagram | peers | ns of processor for each | datagrams");
         for kind in KINDS {

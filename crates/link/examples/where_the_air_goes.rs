@@ -6,18 +6,17 @@
 #[path = "../tests/suite/air/mod.rs"]
 mod air;
 
+use chappe_testkit::Words;
+
 use air::{Air, PAYLOAD, run};
 
 fn main() {
-    let mut arguments = std::env::args().skip(1);
-    let mut number = |usual: u64| {
-        arguments
-            .next()
-            .and_then(|text| text.parse().ok())
-            .unwrap_or(usual)
-    };
+    let mut words =
+        Words::of_process("where_the_air_goes [SECONDS [SEEDS [WINDOW in segments]]] [ethernet]");
+    let ethernet = words.flag("ethernet");
+    let mut number = |usual: u64| words.next("number").unwrap_or(usual);
     let (secs, seeds, window) = (number(20), number(2), number(130));
-    let ethernet = arguments.next().is_some();
+    words.end();
     println!(
         "loss burst |  Mbit/s  share |  forth   back   idle | first again repair  note octets | back/s octets | useless overrun stall ms (>200 ms a minute) | round trip, least"
     );

@@ -21,6 +21,7 @@
 //! | [`random`] | SplitMix64 |
 //! | [`saturated`] | a link node with an infinite backlog |
 //! | [`script`] | the files of a folder of packet scripts |
+//! | [`words`] | what an example was called with |
 //!
 //! Only development dependencies point here, so the modules may use the host's files and allocator, which the protocol
 //! crates may not.
@@ -31,7 +32,9 @@ pub mod random;
 pub mod saturated;
 pub mod script;
 mod skip;
+pub mod words;
 
 pub use random::SplitMix64;
 pub use saturated::{Backlog, Saturated};
 pub use skip::{SKIPPED_FILE, skip};
+pub use words::Words;
