@@ -138,4 +138,4 @@ pub use radio::{
 pub use random::{Purpose, Seed, Stream};
 pub use time::{Duration, Instant};
 pub use trace::{DropReason, Drops, Layer, TraceEvent, TraceRing};
-pub use units::{Bitrate, Db, Dbm, MilliWatt, Ppm};
+pub use units::{Bitrate, Db, Dbm, MilliWatt, Ppm, SPEED_OF_LIGHT};

@@ -21,6 +21,9 @@ use core::ops::{Add, Neg, Sub};
 
 use crate::Duration;
 
+/// The speed of light in vacuum, in metres a second. Exact: the SI defines the metre by it.
+pub const SPEED_OF_LIGHT: f64 = 299_792_458.0;
+
 /// A power relative to one milliwatt, in decibels.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
 pub struct Dbm(pub f64);

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::ops::Range;
 use std::sync::Arc;
 
-use chappe_core::{Bitrate, Duration, Mode, Rate};
+use chappe_core::{Bitrate, Duration, Mode, Rate, SPEED_OF_LIGHT};
 use chappe_emu::{Confirm, Path};
 use chappe_mac::dot11;
 use chappe_scenario::InputError;
@@ -69,9 +69,6 @@ struct Numbers {
     burst: Option<f64>,
     hops: Option<f64>,
 }
-
-/// Speed of light in m/s.
-const LIGHT: f64 = 299_792_458.0;
 
 static KINDS: [Kind; 6] = [
     Kind {
@@ -444,7 +441,7 @@ const USUAL_METRES: f64 = 60e3;
 
 fn wifi(numbers: &Numbers) -> Made {
     let metres = numbers.metres.unwrap_or(USUAL_METRES);
-    let propagation = Duration::from_secs_f64(metres / LIGHT);
+    let propagation = Duration::from_secs_f64(metres / SPEED_OF_LIGHT);
     let (rate, plain) = dot11(numbers.rate, propagation, 1);
     Made {
         radios: format!("{} at {rate} over {}", standard(rate), Length::new(metres)),
@@ -603,7 +600,10 @@ mod tests {
         let wifi = path("wifi 60 km, 10 % loss");
         assert_eq!(wifi, path("wifi"));
         assert_eq!(wifi, path(" WiFi  60km ,10% loss"));
-        assert_eq!(wifi.plain.delay, Duration::from_secs_f64(60e3 / LIGHT));
+        assert_eq!(
+            wifi.plain.delay,
+            Duration::from_secs_f64(60e3 / SPEED_OF_LIGHT)
+        );
         assert!(wifi.plain.confirm.is_some() && wifi.bare.confirm.is_none());
         let mesh = path("three-hop mesh, 20 % loss, bursts of 4, 2 Mbit/s");
         assert_eq!(

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use chappe_core::{Address, Duration, Instant, OverMac, Purpose, Seed};
+use chappe_core::{Address, Duration, Instant, OverMac, Purpose, SPEED_OF_LIGHT, Seed};
 use chappe_lab::carry::{self, Begun, Carry, Limits, Receipt, Report, RunSpec, Running};
 use chappe_lab::run::{Meter, Outcome, RunError, WORK};
 use chappe_lab::system::Job;
@@ -57,9 +57,6 @@ pub(super) fn run(job: Job<'_>, meter: &Meter) -> Result<Outcome, RunError> {
     Ok(outcome)
 }
 
-/// Metres that light covers in a second.
-const LIGHT: f64 = 299_792_458.0;
-
 /// A source that never pauses sends until it has heard of a batch: MORE's, and those of TREE and TREE+RL whose packets no node forwards. An
 /// acknowledgement that begins in the gap after a frame, which is the longest back-off at most, comes after the source's next frame has
 /// begun where the way there and back takes longer.
@@ -76,7 +73,7 @@ fn late_acks(with: &Pacifier, prepared: &Prepared, run: &Run) -> Option<String> 
         false => Duration::ZERO,
     };
     let gap = (with.mac.slot + stretch) * u64::from(with.mac.cw_min);
-    let reach = gap.as_secs_f64() / 2.0 * LIGHT;
+    let reach = gap.as_secs_f64() / 2.0 * SPEED_OF_LIGHT;
     let longest = match all {
         true => longest_link(prepared),
         false => longest_way(prepared, run),

@@ -1,6 +1,6 @@
 //! Runs a trial over a line of masts, and reads its measurements at the end.
 
-use chappe_core::{Duration, Seed};
+use chappe_core::{Duration, SPEED_OF_LIGHT, Seed};
 use chappe_lab::carry::Record;
 use chappe_lab::run::RunError;
 use chappe_results::statistics::{mean, quantile};
@@ -11,7 +11,7 @@ use crate::hosts::{BulkApp, HostMemory};
 use crate::masts::Masts;
 use crate::pings::Pings;
 use crate::running_masts::RunningMasts;
-use crate::scheme::{LIGHT, Load, Scheme};
+use crate::scheme::{Load, Scheme};
 use crate::station::Station;
 use crate::traffic::Traffic;
 
@@ -79,7 +79,11 @@ impl Masts {
         let Scheme::Slots { slot, .. } = self.scheme else {
             return;
         };
-        let way: f64 = self.hops.iter().map(|hop| hop.km * 1e3 / LIGHT).sum();
+        let way: f64 = self
+            .hops
+            .iter()
+            .map(|hop| hop.km * 1e3 / SPEED_OF_LIGHT)
+            .sum();
         let cycle = 2.0 * (slot.as_secs_f64() + way);
         if let Some((took, late)) = pings.counted(2.0 * cycle) {
             measured.delay = mean(took);

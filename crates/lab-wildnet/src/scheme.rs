@@ -1,13 +1,11 @@
 //! How a link is shared and repaired: the DCF or slots, their parameters, and the kind of traffic.
 
-use chappe_core::{Duration, Mode, Preamble, Rate};
+use chappe_core::{Duration, Mode, Preamble, Rate, SPEED_OF_LIGHT};
 use chappe_mac::dot11;
 use chappe_rivals::KcpConfig;
 use chappe_wildnet::baseline::two_phase;
 use chappe_wildnet::{Config, Recovery, Service, SlotConfig};
 
-/// The speed of light in m/s.
-pub const LIGHT: f64 = 299_792_458.0;
 /// The longest ACK timeout of a card, in s: a register of 14 bits at 22 MHz (from MadWiFi).
 const ACK_WAIT_MAX: f64 = 16_383.0 / 22e6;
 
@@ -158,7 +156,7 @@ impl Scheme {
         let base = dot11::Config::dot11b(Rate::Cck11);
         // The ACK timeout follows the distance up to the limit of the register. It includes SIFS and a slot.
         let most = (ACK_WAIT_MAX - (base.sifs + base.slot).as_secs_f64()) / 2.0;
-        let delay = km * 1e3 / LIGHT;
+        let delay = km * 1e3 / SPEED_OF_LIGHT;
         Some(dot11::Config {
             data: mode(Rate::Cck11),
             control: mode(Rate::Dsss2),

@@ -11,8 +11,6 @@ use chappe_sys::{Endpoint, Interface, Links};
 
 use crate::carrier::Carrier;
 
-/// The speed of light in metres per second.
-pub(crate) const LIGHT: f64 = 299_792_458.0;
 /// Microseconds by which each coverage class lengthens slots and ACK timeouts (IEEE 802.11-2020, 9.4.2.8).
 const CLASS_US: u32 = 3;
 /// The 802.11 slot time at 5 GHz in microseconds (IEEE 802.11-2020, table 17-21). Excess waiting above it doubles the

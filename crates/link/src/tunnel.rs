@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::ops::ControlFlow;
 
-use chappe_core::{Bitrate, Duration, Instant};
+use chappe_core::{Bitrate, Duration, Instant, SPEED_OF_LIGHT};
 use chappe_session::{Gate, HANDSHAKE_MAX, Public, Reason, Secret, Verdict};
 use chappe_sys::tun::Joined;
 use chappe_sys::{Clock, EventLoop, Interface, Ready, Received, Signal, packet, udp};
@@ -20,7 +20,7 @@ use chappe_wildnet::Memory;
 
 use crate::carrier::Carrier;
 use crate::classify::facts;
-use crate::coverage::{Coverage, Judgement, LIGHT};
+use crate::coverage::{Coverage, Judgement};
 use crate::hints::Hints;
 use crate::introduction;
 use crate::packing::JOINED_MAX;
@@ -256,7 +256,7 @@ impl Tunnel {
         self.places.iter().flatten().map(move |place| {
             let peer = &place.peer;
             let least = peer.link().report().rtt.map(|(_, least)| least);
-            let most = least.map(|least| least.as_secs_f64() / 2.0 * LIGHT);
+            let most = least.map(|least| least.as_secs_f64() / 2.0 * SPEED_OF_LIGHT);
             let judgement = place.coverage.judge(most);
             let path_mtu = peer.config().datagram_max + peer.config().below - 14;
             let hint = judgement

@@ -3,7 +3,7 @@
 //! A plan adds whole repairs, so with few packets it leaves less than it may. Packets that wait for none before them get two plans in
 //! turn. So few packets vary much: twenty seeds are run.
 
-use chappe_core::Duration;
+use chappe_core::{Duration, SPEED_OF_LIGHT};
 use chappe_lab::context::{line, summary};
 use chappe_lab::run::RunError;
 use chappe_results::figure::{Claim, Panel};
@@ -12,7 +12,7 @@ use chappe_wildnet::{Order, Recovery, Service};
 use crate::context::{FigureContext, Runs};
 use crate::panel::lines;
 use chappe_lab_wildnet::experiment::Measured;
-use chappe_lab_wildnet::scheme::{LIGHT, Load, Scheme, SlotForm};
+use chappe_lab_wildnet::scheme::{Load, Scheme, SlotForm};
 use chappe_lab_wildnet::trial::Trial;
 
 /// Packets of 1440 octets in each cycle.
@@ -27,7 +27,7 @@ const SEEDS: u64 = 20;
 
 /// Panels and claims of a figure.
 pub fn make(context: &FigureContext<'_>) -> Result<(Vec<Panel>, Vec<Claim>), RunError> {
-    let cycle = CYCLE.as_secs_f64() + 2.0 * KM * 1e3 / LIGHT;
+    let cycle = CYCLE.as_secs_f64() + 2.0 * KM * 1e3 / SPEED_OF_LIGHT;
     let over = |order| {
         let service = Service {
             order,

@@ -1,6 +1,6 @@
 //! The goals of the improved variant: numbers that were set before it was built, each with its bound.
 
-use chappe_core::Duration;
+use chappe_core::{Duration, SPEED_OF_LIGHT};
 use chappe_lab::context::{line, summary};
 use chappe_lab::run::RunError;
 use chappe_results::figure::{Claim, Figure, Panel};
@@ -14,7 +14,7 @@ use crate::panel::{bars, lines, mbps};
 use chappe_lab_wildnet::experiment::Measured;
 use chappe_lab_wildnet::hosts::{Stack, WINDOW};
 use chappe_lab_wildnet::masts::{Hop, Masts};
-use chappe_lab_wildnet::scheme::{LIGHT, Load, Scheme, SlotForm};
+use chappe_lab_wildnet::scheme::{Load, Scheme, SlotForm};
 use chappe_lab_wildnet::trial::Trial;
 
 /// Length of both slots of a cycle, in us.
@@ -34,7 +34,7 @@ const LOSS: f64 = 0.3;
 
 /// The TCP capacity of slots over a distance, if segments fill `used` microseconds of each cycle, in Mbit/s.
 fn capacity(used: f64, km: f64) -> f64 {
-    let round = 2.0 * km * 1e9 / LIGHT;
+    let round = 2.0 * km * 1e9 / SPEED_OF_LIGHT;
     used / SEGMENT_US * 1448.0 * 8.0 / (CYCLE_US + round)
 }
 
@@ -54,7 +54,7 @@ fn octets_of_slot() -> f64 {
 
 /// The rate in Mbit/s of `payload` octets, each time that so many `octets` have left in full slots, both ways.
 fn filled(payload: f64, octets: f64, km: f64) -> f64 {
-    let round = 2.0 * km * 1e9 / LIGHT;
+    let round = 2.0 * km * 1e9 / SPEED_OF_LIGHT;
     2.0 * octets_of_slot() / octets * payload * 8.0 / (CYCLE_US + round)
 }
 
@@ -256,7 +256,7 @@ fn hops(context: &FigureContext<'_>) -> Result<Part, RunError> {
     }
     claims.push(narrow_window(counts, &narrow, least(&means(&tcp, mbps))));
     let lossy = lossy_second(context)?;
-    let light = 2.0 * HOP_KM * 1e9 / LIGHT;
+    let light = 2.0 * HOP_KM * 1e9 / SPEED_OF_LIGHT;
     let idle = lossy.iter().map(|run| run.idle * 1e6).fold(0.0, f64::max);
     claims.push(Claim::value(
         &format!("G8: with 90 % of frames lost for a second, no cycle idles longer than twice the propagation delay ({light:.1} us, and 1 us for the clocks)"),
@@ -287,7 +287,7 @@ fn hops(context: &FigureContext<'_>) -> Result<Part, RunError> {
 /// round trip over h hops takes at least 2 h slots. In that time each direction gets at most one window.
 fn narrow_window(counts: &[usize], runs: &[Runs], full: f64) -> Claim {
     let limit = |hops: usize| {
-        let round = 2.0 * hops as f64 * (CYCLE_US / 2.0 + HOP_KM * 1e9 / LIGHT);
+        let round = 2.0 * hops as f64 * (CYCLE_US / 2.0 + HOP_KM * 1e9 / SPEED_OF_LIGHT);
         2.0 * WINDOW as f64 * 8.0 / round
     };
     let bound: Vec<usize> = (0..counts.len())

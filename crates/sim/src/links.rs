@@ -2,12 +2,11 @@
 
 use std::ops::Range;
 
-use chappe_core::{Db, Dbm, Purpose, Seed, Stream};
+use chappe_core::{Db, Dbm, Purpose, SPEED_OF_LIGHT, Seed, Stream};
 
 use crate::arrival::Arrival;
 use crate::fading::Pair;
 use crate::id::NodeId;
-use crate::path_loss::LIGHT;
 use crate::position::distance;
 use crate::power::MILLIWATT;
 use crate::{Antennas, Fading, LinkPowers, Position, Power, Profile, Selectivity};
@@ -339,7 +338,7 @@ impl<'a> Law<'a> {
         let gain = profile.antennas.0 + spread + self.shadowed(number as u32, receiver) + selected;
         // The floor is judged at the highest power a frame may ask for: power control must never create a link.
         (source.power_max.0 + gain >= self.floor.0).then(|| {
-            let delay = libm::round(metres / LIGHT * 1e9) as u32;
+            let delay = libm::round(metres / SPEED_OF_LIGHT * 1e9) as u32;
             let mean = Dbm(source.power.0 + gain).to_milliwatt().0 * MILLIWATT;
             (delay, receiver, mean)
         })

@@ -2,10 +2,7 @@
 
 use std::f64::consts::PI;
 
-use chappe_core::Db;
-
-/// Speed of light in metres per second.
-pub(crate) const LIGHT: f64 = 299_792_458.0;
+use chappe_core::{Db, SPEED_OF_LIGHT};
 
 /// A law of path loss.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -73,11 +70,11 @@ impl PathLoss {
 
 /// The distance in metres from which the two-ray law differs from free space.
 pub fn crossover(hertz: f64, height: f64) -> f64 {
-    4.0 * PI * height * height * hertz / LIGHT
+    4.0 * PI * height * height * hertz / SPEED_OF_LIGHT
 }
 
 fn friis(hertz: f64, metres: f64) -> f64 {
-    20.0 * libm::log10(4.0 * PI * metres * hertz / LIGHT)
+    20.0 * libm::log10(4.0 * PI * metres * hertz / SPEED_OF_LIGHT)
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use std::panic::{self, AssertUnwindSafe};
 use std::sync::Once;
 
 use chappe::systems;
+use chappe_core::SPEED_OF_LIGHT;
 use chappe_lab::run::{Meter, Outcome, RunError};
 use chappe_lab::system::{Job, System};
 use chappe_results::{Flow, Run};
@@ -294,7 +295,7 @@ fn cause(draft: &Draft, ran: &Ran, flow: &Flow) -> Option<&'static str> {
 
 /// Metres over which a CTS still comes back in time: it must begin within a slot of the shortest kind (9 us, 802.11 17.4.4) more
 /// than SIFS after the RTS, or later by twice the delay over `distance_max`.
-const ANSWERED_M: f64 = 9e-6 / 2.0 * 299_792_458.0;
+const ANSWERED_M: f64 = 9e-6 / 2.0 * SPEED_OF_LIGHT;
 
 /// Whether one of these nodes gives up an RTS before the other's CTS can arrive. Data without an RTS arrive there, though each
 /// attempt counts as failed; with it nothing does.

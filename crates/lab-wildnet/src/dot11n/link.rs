@@ -5,12 +5,11 @@
 
 use std::collections::VecDeque;
 
-use chappe_core::{Duration, Purpose, Seed, Stream};
+use chappe_core::{Duration, Purpose, SPEED_OF_LIGHT, Seed, Stream};
 use chappe_lab::run::RunError;
 
 use super::phy::{BLOCK, PAYLOAD, Phy};
 use crate::experiment::{Experiment, Measured};
-use crate::scheme::LIGHT;
 
 /// SIFS at 5 GHz.
 const SIFS: u64 = 16_000;
@@ -61,7 +60,7 @@ pub struct AmpduLink {
 impl AmpduLink {
     /// The one-way propagation delay.
     fn propagation(&self) -> u64 {
-        (self.km * 1e12 / LIGHT).round() as u64
+        (self.km * 1e12 / SPEED_OF_LIGHT).round() as u64
     }
 
     fn slot(&self) -> u64 {

@@ -4,10 +4,10 @@
 //! units (seconds, bytes, metres, ratios from 0 to 1), `_total` at the end of counters, and one name with labels for values
 //! that can be added.
 
-use chappe_core::{DropReason, Duration};
+use chappe_core::{DropReason, Duration, SPEED_OF_LIGHT};
 use chappe_wildnet::{Counters, Report};
 
-use crate::coverage::{Judgement, LIGHT};
+use crate::coverage::Judgement;
 use crate::peer::{Peer, PeerCounters, State};
 
 /// The sources of the values.
@@ -213,7 +213,7 @@ pub(super) const GAUGES: &[Gauge] = &[
     gauge(
         ("distance_most_m", "distance_most_metres", None),
         "Upper bound on the distance: light in half the least round trip",
-        |f| seconds(f.report.rtt.map(|rtt| rtt.1)) / 2.0 * LIGHT,
+        |f| seconds(f.report.rtt.map(|rtt| rtt.1)) / 2.0 * SPEED_OF_LIGHT,
     ),
     gauge(
         ("coverage_class", "coverage_class", None),

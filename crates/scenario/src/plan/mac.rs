@@ -1,6 +1,6 @@
 //! `[mac]` applied to 802.11.
 
-use chappe_core::{Duration, Mode};
+use chappe_core::{Duration, Mode, SPEED_OF_LIGHT};
 use chappe_mac::dot11;
 
 use super::radio;
@@ -8,9 +8,6 @@ use crate::check::Check;
 use crate::format::{AccessName, Located, MacTable, RateControlName};
 use crate::input::InputError;
 use crate::system::System;
-
-/// The speed of light in metres per second: turns the longest distance into a delay.
-const LIGHT: f64 = 299_792_458.0;
 
 /// Refuses keys that choose among channel access methods: for traffic whose packets are all equal.
 pub(super) fn refuse_priorities(
@@ -93,7 +90,7 @@ pub fn station(mac: &MacTable, mode: Mode, check: &Check<'_>) -> Result<dot11::C
                 format!("{} is not a distance", **distance),
             ));
         }
-        config.propagation_max = Duration::from_secs_f64(distance.value() / LIGHT);
+        config.propagation_max = Duration::from_secs_f64(distance.value() / SPEED_OF_LIGHT);
     }
     Ok(config)
 }

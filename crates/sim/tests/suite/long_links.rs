@@ -5,7 +5,7 @@
 
 use crate::common;
 
-use chappe_core::{Db, Duration, Mode, RadioRequest, Rate, Seed};
+use chappe_core::{Db, Duration, Mode, RadioRequest, Rate, SPEED_OF_LIGHT, Seed};
 use chappe_sim::{
     AirTime, Antenna, Antennas, Bursts, Error, Fault, Gilbert, Jammer, LinkLoss, LinkTrace, Loss,
     LossLaw, Medium, Place, Position, Profile, Simulator, World,
@@ -13,9 +13,6 @@ use chappe_sim::{
 use common::{Outcomes, Probe, Told, probes};
 
 const MODE: Mode = Mode::long(Rate::Cck11);
-/// The speed of light, in metres per second.
-const LIGHT: f64 = 299_792_458.0;
-
 fn long() -> Profile {
     Profile::named("long-link").unwrap()
 }
@@ -46,7 +43,7 @@ fn link(metres: f64) -> Medium {
 fn everything_arrives_with_the_delay_of_its_path() {
     for kilometres in [0.001, 8.0, 15.0, 60.0, 100.0, 110.1, 200.0] {
         let metres = kilometres * 1e3;
-        let delay = (metres / LIGHT * 1e9).round() as u64;
+        let delay = (metres / SPEED_OF_LIGHT * 1e9).round() as u64;
         let mut nodes = probes(2);
         *nodes[0] = Probe::default().send(1000, MODE, &[1; 100]);
         *nodes[1] = Probe::default().ask(5, RadioRequest::Sense(true));
@@ -68,7 +65,7 @@ fn everything_arrives_with_the_delay_of_its_path() {
             .find(|told| told.1 == Told::Sent);
         assert_eq!(sent.map(|told| told.0), Some(1_000_000 + lasts));
     }
-    assert_eq!((100e3f64 / LIGHT * 1e9).round(), 333_564.0);
+    assert_eq!((100e3f64 / SPEED_OF_LIGHT * 1e9).round(), 333_564.0);
 }
 
 /// Two ends that begin within the delay of each other do not hear each other's carrier first: both send, and each
@@ -101,7 +98,8 @@ fn the_link_budget_has_both_antennas() {
         let medium = Medium::directed(&positions, antennas, &long(), Seed(1)).unwrap();
         medium.mean_power(from, to).0
     };
-    let friis = |metres: f64| 20.0 * (4.0 * std::f64::consts::PI * metres * 2.4e9 / LIGHT).log10();
+    let friis =
+        |metres: f64| 20.0 * (4.0 * std::f64::consts::PI * metres * 2.4e9 / SPEED_OF_LIGHT).log10();
     let own = long().power.0;
     let expected = own + 24.0 + 24.0 - friis(60e3);
     assert!((power(&antennas, 0, 1) - expected).abs() < 1e-9);

@@ -1,6 +1,6 @@
 //! `chappe link plan`: predicts the cost of a service before a link uses it.
 
-use chappe_core::{Bitrate, Duration};
+use chappe_core::{Bitrate, Duration, SPEED_OF_LIGHT};
 use chappe_link::{Carrier, Egress, Judgement};
 use chappe_scenario::input::{InputError, telling};
 use chappe_scenario::quantity::{Length, Rate, Time};
@@ -190,7 +190,7 @@ fn in_slots(asked: &Asked) -> Result<Answer, InputError> {
         loss: asked.residual,
         packet: asked.packet,
     };
-    let one_way = Duration::from_secs_f64(metres / 299_792_458.0);
+    let one_way = Duration::from_secs_f64(metres / SPEED_OF_LIGHT);
     // `choose` sets the length.
     let slots = SlotConfig::dot11b(targets::SLOTS[0]);
     let chosen = targets::choose(&asked.channel, one_way, &slots, &wish);
@@ -306,7 +306,7 @@ fn needed(metres: f64) -> String {
     let light = format!(
         "{:.1} km: light takes {:.0} us one way; ",
         metres / 1e3,
-        metres / 299.792_458
+        metres / SPEED_OF_LIGHT * 1e6
     );
     let Some(class) = wireless::class_for(metres) else {
         return light
