@@ -21,7 +21,7 @@ use crate::event::{Event, Summary};
 use crate::group::Seat;
 use crate::manifest::Protocol;
 use crate::member::{Member, Settings};
-use crate::receiver::{Receiver, Receiving};
+use crate::receiver::{Receiver, Receiving, Relay};
 use crate::roster::Roles;
 use crate::scratch::Scratch;
 use crate::sender::{Sender, Sending};
@@ -42,6 +42,7 @@ const SILENT: Duration = Duration::from_secs(3);
 enum Part {
     Sends(Box<Sender<'static>>),
     Receives(Box<Receiver<'static>>),
+    Relays(Relay),
 }
 
 impl Part {
@@ -49,11 +50,12 @@ impl Part {
         match self {
             Part::Sends(sender) => &mut **sender,
             Part::Receives(receiver) => &mut **receiver,
+            Part::Relays(relay) => relay,
         }
     }
 }
 
-/// Keeps no events.
+/// A watcher that keeps no event.
 struct Deaf;
 
 impl Watch for Deaf {
@@ -94,6 +96,8 @@ struct Meeting {
     heard: Vec<(u64, Instant)>,
     /// Hosts that neither hear nor are heard, and since when.
     away: Vec<(u16, Instant)>,
+    /// Pairs of hosts that do not hear each other.
+    apart: Vec<(u16, u16)>,
     ends: Vec<End>,
 }
 
@@ -108,6 +112,7 @@ impl Meeting {
             hosts: Vec::new(),
             heard: vec![(0, Instant::ZERO); MEMBERS.into()],
             away: Vec::new(),
+            apart: Vec::new(),
             ends: Vec::new(),
         }
     }
@@ -124,12 +129,13 @@ impl Meeting {
         path.join("a.bin")
     }
 
-    fn member(&mut self, node: u16, sends: bool) -> Member {
+    /// A member that sends or receives, or neither.
+    fn member(&mut self, node: u16, sends: Option<bool>) -> Member {
         let settings = Settings {
             seat: Seat::example(node, MEMBERS, 1),
             roles: Roles {
-                sends,
-                receives: !sends,
+                sends: sends == Some(true),
+                receives: sends == Some(false),
                 leaves: false,
             },
             frame_max: FRAME_MAX,
@@ -149,13 +155,16 @@ impl Meeting {
             receivers,
             wait: Duration::from_secs(20),
             keep: false,
-            protocol: Protocol::Improved,
+            protocol: match std::env::var("CAST_PROTOCOL").as_deref() {
+                Ok("pacifier") => Protocol::Pacifier,
+                _ => Protocol::Improved,
+            },
             nodes: 8,
             k: 32,
             expires: None,
             fleet: None,
         }));
-        let member = self.member(node, true);
+        let member = self.member(node, Some(true));
         let bell = Bell::new().unwrap();
         let seat = Seat::example(node, MEMBERS, 1);
         let measuring = Duration::from_millis(300);
@@ -163,7 +172,7 @@ impl Meeting {
         self.join(node, member, Part::Sends(Box::new(sender)), bell);
     }
 
-    /// Starts a receiver.
+    /// Starts a receiver, which stays for further transfers with `keep`.
     fn receive(&mut self, node: u16, keep: bool) {
         let folder = self.folder(node);
         fs::create_dir_all(&folder).unwrap();
@@ -176,10 +185,27 @@ impl Meeting {
             then: None,
             keep_parts: Duration::from_secs(3600),
         }));
-        let member = self.member(node, false);
+        let member = self.member(node, Some(false));
         let bell = Bell::new().unwrap();
         let receiver = Receiver::new(receiving, node, (FRAME_MAX, 1500), bell.rope());
         self.join(node, member, Part::Receives(Box::new(receiver)), bell);
+    }
+
+    /// Starts a relay between two groups of hosts, which do not hear each other any more.
+    fn relay(&mut self, node: u16, one: &[u16], other: &[u16]) {
+        let (member, bell) = (self.member(node, None), Bell::new().unwrap());
+        self.join(node, member, Part::Relays(Relay), bell);
+        let pairs = one
+            .iter()
+            .flat_map(|&one| other.iter().map(move |&other| (one, other)));
+        self.apart.extend(pairs);
+    }
+
+    /// Whether two hosts hear each other.
+    fn hear(&self, one: u16, other: u16) -> bool {
+        let away = self.away(one).or(self.away(other)).is_some();
+        let apart = |&pair: &(u16, u16)| pair == (one, other) || pair == (other, one);
+        !away && !self.apart.iter().any(apart)
     }
 
     fn folder(&self, node: u16) -> PathBuf {
@@ -214,7 +240,9 @@ impl Meeting {
 
     fn statistics(&self, host: &Host) -> Statistics {
         let share = 1.0 - self.loss;
+        let apart = |one, other| self.apart.contains(&(one, other));
         let near = (0..MEMBERS).filter(|&node| node != host.node);
+        let near = near.filter(|&node| !apart(node, host.node) && !apart(host.node, node));
         let last = self.away(host.node).unwrap_or(self.now);
         let near = near.map(|node| {
             let (life, heard) = self.heard[usize::from(node)];
@@ -268,12 +296,12 @@ impl Meeting {
                 host.gone = Some(now + GOODBYE);
                 let error = match (flow, &host.part) {
                     (Err(error), _) => Some(error),
-                    (Ok(_), Part::Sends(_)) => None,
+                    (Ok(_), Part::Sends(_) | Part::Relays(_)) => None,
                     (Ok(_), Part::Receives(receiver)) => receiver.failure().cloned(),
                 };
                 let summary = match &host.part {
                     Part::Sends(sender) => Some(sender.summary.clone()),
-                    Part::Receives(_) => None,
+                    Part::Receives(_) | Part::Relays(_) => None,
                 };
                 self.ends.push(End {
                     node: host.node,
@@ -304,13 +332,13 @@ impl Meeting {
             let from = host.node;
             let mut taken = false;
             for other in (0..self.hosts.len()).filter(|&other| other != at) {
-                let to = Address::node(self.hosts[other].node);
-                if self.away(from).is_some() || self.away(self.hosts[other].node).is_some() {
+                let to = self.hosts[other].node;
+                if !self.hear(from, to) {
                     continue;
                 }
                 let arrives = match send.to.is_broadcast() {
                     true => !self.random.chance(self.loss),
-                    false => send.to == to,
+                    false => send.to == Address::node(to),
                 };
                 if arrives {
                     taken = true;

@@ -81,21 +81,24 @@ pub fn receive(options: &Options, receiving: &Receiving, watch: &mut dyn Watch) 
 
 /// Forwards other members' data until stopped.
 pub fn relay(options: &Options, watch: &mut dyn Watch) -> Result<Ending> {
-    struct Relay;
-    impl Role for Relay {
-        fn step(
-            &mut self,
-            _: Instant,
-            _: &mut Member,
-            _: &Statistics,
-            _: &mut dyn Watch,
-        ) -> Result<ControlFlow<()>> {
-            Ok(ControlFlow::Continue(()))
-        }
-    }
     let mut session = Session::open(options, Roles::default())?;
     watch.event(session.started(options));
     session.play(&mut Relay, watch)
+}
+
+/// What a relay does with its member, which forwards by itself.
+pub(crate) struct Relay;
+
+impl Role for Relay {
+    fn step(
+        &mut self,
+        _: Instant,
+        _: &mut Member,
+        _: &Statistics,
+        _: &mut dyn Watch,
+    ) -> Result<ControlFlow<()>> {
+        Ok(ControlFlow::Continue(()))
+    }
 }
 
 /// What a receiver does with its member.
@@ -127,7 +130,7 @@ pub(crate) struct Receiver<'a> {
     command_failure: Option<Error>,
 }
 
-/// A transfer that has ended, and what its sender is told.
+/// A transfer that has ended, and what this member reports of it.
 struct Ended {
     source: u16,
     id: u64,
