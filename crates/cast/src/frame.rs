@@ -5,7 +5,7 @@
 //! c2  ask       transfer 8, first piece 4, a bit for each piece
 //! c3  piece     transfer 8, piece 4, octets
 //! c4  holding   transfer 8, receiver 2, its life 8, first batch 4, a bit for each batch, the receiver's signature 64
-//! c5  news      version 1 (now 4), tickets n 1, n tickets, then records
+//! c5  news      version 1 (now 5), tickets n 1, n tickets, then records
 //! c6  receipt   see `receipt`
 //! c7  want      transfer 8, receiver 2, batch 4, a bit for each missing part, the receiver's signature 64
 //! c8  part      transfer 8, receiver 2, batch 4, part 2, octets, the sender's signature 64
@@ -16,8 +16,8 @@ use crate::receipt::Receipt;
 
 /// The first octet of a frame with news. The constants below are those of the other types.
 pub const NEWS: u8 = 0xc5;
-/// The version of tickets and records in news. Members of different versions do not understand each other, but notice it.
-pub const VERSION: u8 = 4;
+/// The version of tickets and records in news, and of the identifiers of transfers. Members of different versions do not understand each other, but notice it.
+pub const VERSION: u8 = 5;
 const NEWS_1: u8 = 0xc1;
 const ASK: u8 = 0xc2;
 const PIECE: u8 = 0xc3;

@@ -81,6 +81,8 @@ pub mod group;
 pub mod key;
 pub mod manifest;
 mod measuring;
+#[cfg(test)]
+mod meeting;
 pub mod member;
 mod pace;
 mod reason;

@@ -42,6 +42,8 @@ const TICKET_MAGIC: &[u8; 8] = b"ChppTkt2";
 const MANIFEST_MAGIC: &[u8; 8] = b"ChppMan2";
 /// Domain separation: the key's signatures for other purposes differ.
 const SIGNED: &[u8] = b"chappe cast ticket v2\0";
+/// The same for the digest that identifies an offer.
+const NAMED: &[u8] = b"chappe cast offer v5\0";
 
 /// A BLAKE3 digest of 32 octets.
 pub type Digest = [u8; 32];
@@ -89,6 +91,8 @@ pub struct Ticket {
     pub withdrawn: Option<Withdrawal>,
     /// Ed25519 signature of all other fields.
     pub signature: [u8; 64],
+    /// [`Ticket::id`], which is asked for at each wake-up.
+    id: u64,
 }
 
 /// From when until when a ticket is valid, in milliseconds since 1970 by the sender's clock.
@@ -167,13 +171,22 @@ impl Cut {
 }
 
 impl Ticket {
-    /// The identifier of this offer. The same files, offered again later, have another one: who has received them then may
-    /// have received others since. It is the first 8 octets of the manifest's digest, turned by the time of signing times a
-    /// large odd number, so that different times give different identifiers.
+    /// The identifier of this offer: the first 8 octets of a digest of all that its sender has signed, except that it has taken the
+    /// offer back. So the same files that another member offers, or the same one later, have another identifier: members say by it
+    /// in whose transfer they take part, and who has received files may have received others since. No sender can sign an offer
+    /// with the identifier of another one.
     pub fn id(&self) -> u64 {
-        let (first, _) = self.manifest.split_at(8);
-        let first = first.try_into().map_or(0, u64::from_be_bytes);
-        first ^ self.validity.signed.wrapping_mul(0x9e37_79b9_7f4a_7c15)
+        self.id
+    }
+
+    fn digest(&self) -> u64 {
+        let offer = Ticket {
+            withdrawn: None,
+            ..*self
+        };
+        let digest = blake3::hash(&[NAMED, &offer.body()].concat());
+        let (first, _) = digest.as_bytes().split_at(8);
+        first.try_into().map_or(0, u64::from_be_bytes)
     }
 
     /// Whether both offer the same files in the same frames, so that data of one are data of the other.
@@ -212,7 +225,9 @@ impl Ticket {
             validity,
             withdrawn: None,
             signature: [0; 64],
+            id: 0,
         };
+        ticket.id = ticket.digest();
         ticket.signature = key.sign(&ticket.signed());
         ticket
     }
@@ -241,9 +256,14 @@ impl Ticket {
     }
 
     fn signed(&self) -> Vec<u8> {
-        let whole = self.encode();
-        let (body, _) = whole.split_at(TICKET - 64);
-        [SIGNED, body].concat()
+        [SIGNED, &self.body()].concat()
+    }
+
+    /// The encoded ticket without its signature.
+    fn body(&self) -> Vec<u8> {
+        let mut body = self.encode().to_vec();
+        body.truncate(TICKET - 64);
+        body
     }
 
     /// Encodes the ticket with its signature.
@@ -278,7 +298,7 @@ impl Ticket {
         };
         let payload = u16::from_be_bytes(rest.take()?);
         let len = u64::from_be_bytes(rest.take()?);
-        let ticket = Ticket {
+        let mut ticket = Ticket {
             source,
             serial,
             protocol,
@@ -292,7 +312,9 @@ impl Ticket {
             },
             withdrawn: Withdrawal::of(rest.take::<1>()?[0]),
             signature: rest.take()?,
+            id: 0,
         };
+        ticket.id = ticket.digest();
         let digests = u64::from(ticket.cut.batches()) * BATCH as u64;
         let possible = (1..=chappe_pacifier::K_MAX).contains(&usize::from(k))
             && payload > 0

@@ -251,6 +251,7 @@ impl Member {
 
     /// Sets this member's state in a transfer, and announces it if it has changed.
     pub fn report(&mut self, now: Instant, id: u64, state: State, batches: u32) {
+        let offered = |id: u64| self.transfers.values().any(|one| one.ticket.id() == id);
         let own = self.roster.own();
         let known = own.transfers.iter_mut().find(|transfer| transfer.0 == id);
         let news = match known {
@@ -261,7 +262,9 @@ impl Member {
             }
             None => {
                 if own.transfers.len() >= TRANSFERS_MAX {
-                    own.transfers.remove(0);
+                    // A sender that is still there may not have heard of its own yet.
+                    let past = own.transfers.iter().position(|told| !offered(told.0));
+                    own.transfers.remove(past.unwrap_or(0));
                 }
                 own.transfers.push((id, state, batches));
                 true
@@ -270,6 +273,11 @@ impl Member {
         if news {
             self.announce_soon(now);
         }
+    }
+
+    /// What this member says of a transfer; `None` if it says nothing, because it knows none or has forgotten it.
+    pub fn state(&mut self, id: u64) -> Option<State> {
+        self.roster.own().transfer(id).map(|(state, _)| state)
     }
 
     /// Announces that this member leaves, so that the others do not wait for it.

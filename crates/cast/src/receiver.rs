@@ -70,51 +70,39 @@ pub fn receive(options: &Options, receiving: &Receiving, watch: &mut dyn Watch) 
     };
     let mut session = Session::open(options, roles)?;
     watch.event(session.started(options));
-    let mut receiver = Receiver {
-        receiving,
-        node: session.node(),
-        frame_max: session.frame_max(),
-        mtu: session.mtu(),
-        long: LiteMap::new(),
-        opening: LiteMap::new(),
-        active: LiteMap::new(),
-        working: Vec::new(),
-        ended: Vec::new(),
-        cleaned: None,
-        cleaning: None,
-        foreign: false,
-        buffer: Vec::new(),
-        rope: session.rope(),
-        failure: None,
-        command_failure: None,
-    };
+    let link = (session.frame_max(), session.mtu());
+    let mut receiver = Receiver::new(receiving, session.node(), link, session.rope());
     let end = session.play(&mut receiver, watch)?;
-    match receiver.failure.or(receiver.command_failure) {
-        Some(error) if !receiving.keep => Err(error),
+    match receiver.failure() {
+        Some(error) if !receiving.keep => Err(error.clone()),
         _ => Ok(end),
     }
 }
 
 /// Forwards other members' data until stopped.
 pub fn relay(options: &Options, watch: &mut dyn Watch) -> Result<Ending> {
-    struct Relay;
-    impl Role for Relay {
-        fn step(
-            &mut self,
-            _: Instant,
-            _: &mut Member,
-            _: &Statistics,
-            _: &mut dyn Watch,
-        ) -> Result<ControlFlow<()>> {
-            Ok(ControlFlow::Continue(()))
-        }
-    }
     let mut session = Session::open(options, Roles::default())?;
     watch.event(session.started(options));
     session.play(&mut Relay, watch)
 }
 
-struct Receiver<'a> {
+/// What a relay does with its member, which forwards by itself.
+pub(crate) struct Relay;
+
+impl Role for Relay {
+    fn step(
+        &mut self,
+        _: Instant,
+        _: &mut Member,
+        _: &Statistics,
+        _: &mut dyn Watch,
+    ) -> Result<ControlFlow<()>> {
+        Ok(ControlFlow::Continue(()))
+    }
+}
+
+/// What a receiver does with its member.
+pub(crate) struct Receiver<'a> {
     receiving: &'a Receiving,
     node: u16,
     frame_max: usize,
@@ -127,8 +115,8 @@ struct Receiver<'a> {
     active: LiteMap<u16, Active>,
     /// Complete transfers whose command runs.
     working: Vec<(Ticket, Work<Command>)>,
-    /// Complete and refused transfers: sender and identifier.
-    ended: Vec<(u16, u64)>,
+    /// Complete and refused transfers.
+    ended: Vec<Ended>,
     /// When abandoned data were last searched for.
     cleaned: Option<Instant>,
     cleaning: Option<JoinHandle<usize>>,
@@ -136,9 +124,48 @@ struct Receiver<'a> {
     foreign: bool,
     buffer: Vec<u8>,
     rope: Rope,
-    failure: Option<Error>,
+    /// Why a transfer has failed, and its contents: another member may send them as well.
+    failure: Option<(Digest, Error)>,
     /// How a command has failed. It does not end the session before the sender has the receipt.
     command_failure: Option<Error>,
+}
+
+/// A transfer that has ended, and what this member reports of it.
+struct Ended {
+    source: u16,
+    id: u64,
+    state: State,
+    batches: u32,
+    receipt: Option<Receipt>,
+}
+
+impl Ended {
+    /// The transfer of this ticket, whose files are there.
+    fn working(ticket: &Ticket) -> Ended {
+        Ended {
+            source: ticket.source,
+            id: ticket.id(),
+            state: State::Working,
+            batches: ticket.cut.batches(),
+            receipt: None,
+        }
+    }
+
+    fn offer(&self) -> (u16, u64) {
+        (self.source, self.id)
+    }
+
+    /// Tells the sender, unless this member does so already.
+    fn tell(&self, now: Instant, member: &mut Member) {
+        if member.state(self.id) != Some(self.state) {
+            member.report(now, self.id, self.state, self.batches);
+        }
+        if let Some(receipt) = self.receipt
+            && !member.gives_receipt(self.source, self.id)
+        {
+            member.give_receipt(now, self.source, receipt);
+        }
+    }
 }
 
 /// A transfer whose stored data are checked on a separate thread. Reading large files takes a while, and a member that is
@@ -200,23 +227,58 @@ impl Role for Receiver<'_> {
         self.take_worked(now, member, watch);
         // A complete receiver keeps forwarding until the sender has finished.
         let idle = self.active.is_empty() && self.opening.is_empty() && self.working.is_empty();
-        let lasts = |of: &(u16, u64)| is_offered(now, member, *of);
+        let lasts = |ended: &Ended| is_offered(now, member, ended.offer());
         let over = idle && !self.ended.is_empty() && !self.ended.iter().any(lasts);
         // A member takes part in few transfers at a time, so past ones are forgotten.
         // A withdrawn one is passed on for a while.
         let known = member.tickets().filter(|ticket| ticket.withdrawn.is_none());
         let known = known.map(|ticket| (ticket.source, ticket.id()));
-        let past = |of: &(u16, u64)| self.ended.contains(of) && !is_offered(now, member, *of);
+        let past = |of: &(u16, u64)| self.has_ended(*of) && !is_offered(now, member, *of);
         let past: Vec<(u16, u64)> = known.filter(past).collect();
         past.iter().for_each(|(source, _)| member.forget(*source));
-        match (over || self.failure.is_some()) && !self.receiving.keep {
+        // What others send is still received.
+        let failed = idle && self.failure.is_some();
+        match (over || failed) && !self.receiving.keep {
             true => Ok(ControlFlow::Break(())),
             false => Ok(ControlFlow::Continue(())),
         }
     }
 }
 
-impl Receiver<'_> {
+impl<'a> Receiver<'a> {
+    /// A receiver that has heard of no transfer. The link has its largest SDU and its largest packet in octets.
+    pub(crate) fn new(
+        receiving: &'a Receiving,
+        node: u16,
+        (frame_max, mtu): (usize, usize),
+        rope: Rope,
+    ) -> Receiver<'a> {
+        Receiver {
+            receiving,
+            node,
+            frame_max,
+            mtu,
+            long: LiteMap::new(),
+            opening: LiteMap::new(),
+            active: LiteMap::new(),
+            working: Vec::new(),
+            ended: Vec::new(),
+            cleaned: None,
+            cleaning: None,
+            foreign: false,
+            buffer: Vec::new(),
+            rope,
+            failure: None,
+            command_failure: None,
+        }
+    }
+
+    /// What has failed, if anything: a transfer, or else the command behind one.
+    pub(crate) fn failure(&self) -> Option<&Error> {
+        let failure = self.failure.as_ref().map(|(_, error)| error);
+        failure.or(self.command_failure.as_ref())
+    }
+
     /// Removes abandoned data on a separate thread, at the start and once an hour.
     fn clean(&mut self, now: Instant, watch: &mut dyn Watch) {
         let age = self.receiving.keep_parts;
@@ -251,8 +313,7 @@ impl Receiver<'_> {
         if let Some(why) = ticket.withdrawn {
             self.opening.remove(&source);
             let busy = |active: &mut Active| active.finishing.is_none();
-            if !self.ended.contains(&(source, id)) && self.active.get_mut(&source).is_none_or(busy)
-            {
+            if !self.has_ended((source, id)) && self.active.get_mut(&source).is_none_or(busy) {
                 self.active.remove(&source);
                 let what = format!("the sender has withdrawn the files: {why}");
                 let error = Error::failed(what, "they must be sent again");
@@ -275,12 +336,44 @@ impl Receiver<'_> {
             // It has restarted.
             (active.ticket, active.told) = (ticket, Instant::ZERO);
         }
+        if let Some(ended) = self.ended.iter().find(|one| one.offer() == (source, id)) {
+            // A sender that was away for long is told again: its transfer may have been forgotten meanwhile.
+            return ended.tell(now, member);
+        }
         let known = self.active.contains_key(&source) || self.opening.contains_key(&source);
+        if known {
+            return;
+        }
+        self.turn_to(now, member, &ticket);
         // If two senders have the same files, one is enough; then the files are there.
-        let elsewhere = self.is_receiving(&ticket.manifest);
-        if !known && !elsewhere && !self.ended.contains(&(source, id)) {
+        if !self.is_receiving(&ticket.manifest) {
             self.begin(now, member, ticket, watch);
         }
+    }
+
+    /// Lets go of a sender that is gone, if this ticket's sender offers the same files. What has arrived stays on the disk.
+    fn turn_to(&mut self, now: Instant, member: &mut Member, ticket: &Ticket) {
+        let ready = member.manifest(ticket.source).is_some();
+        if !ready || !is_offered(now, member, (ticket.source, ticket.id())) {
+            return;
+        }
+        let gone = |(of, active): (&u16, &Active)| {
+            let alike = active.ticket.manifest == ticket.manifest && active.finishing.is_none();
+            (alike && !is_offered(now, member, (*of, active.ticket.id()))).then_some(*of)
+        };
+        let Some(of) = self.active.iter().find_map(gone) else {
+            return;
+        };
+        if let Some(active) = self.active.remove(&of) {
+            // If it comes back, it has to wait as the other one did.
+            member.report(now, active.ticket.id(), State::Preparing, 0);
+            member.forget(of);
+        }
+    }
+
+    /// Whether this transfer is complete or was refused.
+    fn has_ended(&self, offer: (u16, u64)) -> bool {
+        self.ended.iter().any(|ended| ended.offer() == offer)
     }
 
     /// Whether the files of this manifest are being received.
@@ -358,8 +451,7 @@ impl Receiver<'_> {
         if incoming.was_present() {
             let transfer = ticket.name();
             watch.event(Event::Present { transfer });
-            self.end(ticket.source, ticket.id());
-            return complete(now, member, &ticket, (true, Command::None));
+            return self.complete(now, member, &ticket, (true, Command::None));
         }
         if let Some(error) = incoming.refused() {
             let what = format!("{}; the other files are received", error.what);
@@ -472,7 +564,6 @@ impl Receiver<'_> {
             Some(error) => self.refuse_ticket(now, member, &active.ticket, error, watch),
             None => {
                 active.installed(now, self.node, watch);
-                self.end(source, active.ticket.id());
                 self.work(now, member, active.ticket, finished.installed);
             }
         }
@@ -482,7 +573,7 @@ impl Receiver<'_> {
     /// Runs the command for what has arrived on a separate thread; without one, the transfer is complete.
     fn work(&mut self, now: Instant, member: &mut Member, ticket: Ticket, files: Vec<PathBuf>) {
         let Some(then) = self.receiving.then.clone() else {
-            return complete(now, member, &ticket, (false, Command::None));
+            return self.complete(now, member, &ticket, (false, Command::None));
         };
         let arrival = Arrival {
             transfer: ticket.name(),
@@ -490,7 +581,7 @@ impl Receiver<'_> {
             folder: self.receiving.folder.clone(),
             files,
         };
-        member.report(now, ticket.id(), State::Working, ticket.cut.batches());
+        self.end(now, member, Ended::working(&ticket));
         let run = move || then.run(&arrival);
         let run = self.rope.spawn("the thread that runs the command", run);
         self.working.push((ticket, run));
@@ -513,16 +604,40 @@ impl Receiver<'_> {
                 self.command_failure = Some(Error::failed(what.clone(), todo));
             }
             watch.event(Event::Warning { what });
-            complete(now, member, &ticket, (false, end));
+            self.complete(now, member, &ticket, (false, end));
         }
     }
 
-    /// Remembers a transfer as ended. If it drops out of the memory and is offered again, it is checked again.
-    fn end(&mut self, source: u16, id: u64) {
+    /// Announces that this member has the files of a transfer, and gives the sender a receipt.
+    fn complete(
+        &mut self,
+        now: Instant,
+        member: &mut Member,
+        ticket: &Ticket,
+        end: (bool, Command),
+    ) {
+        let seat = member.roster().seat();
+        let who = (seat.node, seat.key.sign());
+        let receipt = Receipt::sign(&seat.group, ticket, who, unix_ms(), end);
+        let ended = Ended {
+            state: State::Complete,
+            receipt: Some(receipt),
+            ..Ended::working(ticket)
+        };
+        // The same files of another sender, who may have taken them back.
+        self.failure.take_if(|failed| failed.0 == ticket.manifest);
+        self.end(now, member, ended);
+    }
+
+    /// Tells the sender that a transfer has ended, and remembers it. If it drops out of the memory and is offered again, it is checked
+    /// again.
+    fn end(&mut self, now: Instant, member: &mut Member, ended: Ended) {
+        ended.tell(now, member);
+        self.ended.retain(|known| known.offer() != ended.offer());
         if self.ended.len() >= ENDED_MAX {
             self.ended.remove(0);
         }
-        self.ended.push((source, id));
+        self.ended.push(ended);
     }
 
     /// Frees the places of senders that have left.
@@ -568,13 +683,17 @@ impl Receiver<'_> {
             why: error.what.clone(),
             todo: error.todo.clone(),
         });
-        member.report(now, ticket.id(), State::Failed(error.reason), 0);
-        self.end(ticket.source, ticket.id());
+        let ended = Ended {
+            state: State::Failed(error.reason),
+            batches: 0,
+            ..Ended::working(ticket)
+        };
+        self.end(now, member, ended);
         let kind = match error.kind {
             Kind::Input => Kind::Failed,
             kind => kind,
         };
-        self.failure = Some(Error { kind, ..error });
+        self.failure = Some((ticket.manifest, Error { kind, ..error }));
     }
 }
 
@@ -636,15 +755,6 @@ impl Active {
             }],
         }
     }
-}
-
-/// Announces that this member has the files of a transfer, and gives the sender a receipt.
-fn complete(now: Instant, member: &mut Member, ticket: &Ticket, end: (bool, Command)) {
-    member.report(now, ticket.id(), State::Complete, ticket.cut.batches());
-    let seat = member.roster().seat();
-    let who = (seat.node, seat.key.sign());
-    let receipt = Receipt::sign(&seat.group, ticket, who, unix_ms(), end);
-    member.give_receipt(now, ticket.source, receipt);
 }
 
 /// Whether a sender's record offers a transfer.
@@ -756,24 +866,9 @@ mod tests {
             rollback: false,
             keep_parts: Duration::from_secs(3600),
         };
-        let mut receiver = Receiver {
-            receiving: &receiving,
-            node: 1,
-            frame_max: 1400,
-            mtu: 1500,
-            long: LiteMap::new(),
-            opening: LiteMap::new(),
-            active: LiteMap::from_iter([(SENDER, active())]),
-            working: Vec::new(),
-            ended: Vec::new(),
-            cleaned: None,
-            cleaning: None,
-            foreign: false,
-            buffer: Vec::new(),
-            rope: Bell::new().unwrap().rope(),
-            failure: None,
-            command_failure: None,
-        };
+        let rope = Bell::new().unwrap().rope();
+        let mut receiver = Receiver::new(&receiving, 1, (1400, 1500), rope);
+        receiver.active.insert(SENDER, active());
         let mut member = member();
         let id = active().ticket.id();
         offer(&mut member, at(30), id);

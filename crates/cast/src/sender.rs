@@ -74,32 +74,7 @@ pub fn send(
     check_right(seat)?;
     let payload = payload(session.frame_max(), sending)?;
     watch.event(session.started(options));
-    let (files, k) = (sending.files.clone(), sending.k);
-    let rope = session.rope();
-    let mut sender = Sender {
-        sending,
-        key: seat.key.sign().clone(),
-        seat: seat.clone(),
-        keeper: None,
-        receipts: LiteMap::new(),
-        node: session.node(),
-        measuring: Measuring::new(options.measuring),
-        payload,
-        opening: Some(rope.spawn(READS, move || Sent::open(&files, k, payload))),
-        rope,
-        sent: None,
-        announced: Instant::ZERO,
-        first_asked: None,
-        begun: None,
-        finished: None,
-        told: Instant::ZERO,
-        receivers: LiteMap::new(),
-        held: LiteMap::new(),
-        others: LiteMap::new(),
-        deciders: Deciders::default(),
-        foreign: false,
-        summary: Summary::default(),
-    };
+    let mut sender = Sender::new(sending, seat, options.measuring, payload, session.rope());
     let end = session.play(&mut sender, watch);
     let kept = sender.keeper.take();
     let kept = kept.map(|keeper| keeper.finish(sender.receivers.values()));
@@ -152,7 +127,8 @@ fn room(sending: &Sending) -> u8 {
     }
 }
 
-struct Sender<'a> {
+/// What a sender does with its member.
+pub(crate) struct Sender<'a> {
     sending: &'a Sending,
     key: SignKey,
     seat: Seat,
@@ -181,7 +157,8 @@ struct Sender<'a> {
     deciders: Deciders,
     /// Whether a member of another version was reported.
     foreign: bool,
-    summary: Summary,
+    /// The result so far.
+    pub(crate) summary: Summary,
 }
 
 impl Role for Sender<'_> {
@@ -241,7 +218,42 @@ impl Role for Sender<'_> {
     }
 }
 
-impl Sender<'_> {
+impl<'a> Sender<'a> {
+    /// A sender that begins to read its files, and cuts them into packets of `payload` octets.
+    pub(crate) fn new(
+        sending: &'a Sending,
+        seat: &Seat,
+        measuring: Duration,
+        payload: u16,
+        rope: Rope,
+    ) -> Sender<'a> {
+        let (files, k) = (sending.files.clone(), sending.k);
+        Sender {
+            sending,
+            key: seat.key.sign().clone(),
+            seat: seat.clone(),
+            keeper: None,
+            receipts: LiteMap::new(),
+            node: seat.node,
+            measuring: Measuring::new(measuring),
+            payload,
+            opening: Some(rope.spawn(READS, move || Sent::open(&files, k, payload))),
+            rope,
+            sent: None,
+            announced: Instant::ZERO,
+            first_asked: None,
+            begun: None,
+            finished: None,
+            told: Instant::ZERO,
+            receivers: LiteMap::new(),
+            held: LiteMap::new(),
+            others: LiteMap::new(),
+            deciders: Deciders::default(),
+            foreign: false,
+            summary: Summary::default(),
+        }
+    }
+
     /// Cuts the files anew if a member has come to whom frames as long as the present ones do not come. Once data are sent, it is too
     /// late.
     fn fit(&mut self, frame_max: usize) -> Result<()> {

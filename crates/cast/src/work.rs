@@ -41,6 +41,12 @@ impl Bell {
         Ok(Bell { heard, rope })
     }
 
+    /// Whether no work is being done. A session, which holds `ropes` besides, must be there.
+    #[cfg(test)]
+    pub fn is_idle(&self, ropes: usize) -> bool {
+        Arc::strong_count(&self.rope.0) <= 1 + ropes
+    }
+
     /// The end that workers ring.
     pub fn rope(&self) -> Rope {
         self.rope.clone()

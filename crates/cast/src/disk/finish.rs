@@ -45,7 +45,9 @@ impl Incoming {
         self.look_again();
         // Until the end, no other transfer gives names in this folder.
         let mut versions = Versions::lock(&self.target.path)?;
-        versions.check(&self.ticket, &self.manifest, &self.policy)?;
+        if let Err(error) = versions.check(&self.ticket, &self.manifest, &self.policy) {
+            return self.finish_older(store, error);
+        }
         versions.record(&self.ticket, &self.manifest, &self.policy)?;
         let given = match self.policy.whole {
             true => self.give_names_at_once(&store),
@@ -61,6 +63,18 @@ impl Incoming {
         if refused.is_none() {
             store.place.remove();
         }
+        Ok(Finished { installed, refused })
+    }
+
+    /// Ends a transfer that was signed before one that has been installed meanwhile. It is complete all the same if that one had the
+    /// same files, cut otherwise; if not, `error` says that it is older.
+    fn finish_older(mut self, store: Store, error: Error) -> Result<Finished> {
+        let fates = self.target.survey(&self.manifest, self.policy.overwrite);
+        if fates.iter().any(|fate| *fate != Fate::Present) {
+            return Err(error);
+        }
+        store.place.remove();
+        let (installed, refused) = (Vec::new(), None);
         Ok(Finished { installed, refused })
     }
 

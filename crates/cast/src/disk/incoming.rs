@@ -131,6 +131,13 @@ impl Incoming {
         }
         let inside = chappe_sys::Folder::open(&place.path);
         let inside = inside.map_err(|error| failure("cannot open the parts".into(), &error))?;
+        // Not when data arrive: to make a file waits for the disk's journal, and meanwhile the member would hear nothing.
+        let failed = |error| failure("cannot write received data".into(), &error);
+        for (number, entry) in self.manifest.files().iter().enumerate() {
+            if self.fates[number] != Fate::Present && entry.size > 0 {
+                inside.write(&part_name(number)).map_err(failed)?;
+            }
+        }
         self.store = Some(Store {
             parts: Shelf::new(move |number| inside.write(&part_name(number))),
             place,

@@ -72,6 +72,13 @@ fn a_withdrawn_ticket_is_signed_and_names_its_offer() {
     });
     assert!(again.id() != ticket.id() && again.is_alike(&ticket));
     assert_eq!(again.name(), ticket.name());
+    assert_eq!(
+        Ticket::decode(&again.encode()).map(|read| read.id()),
+        Some(again.id())
+    );
+    // Another member's offer of the same files, signed in the same millisecond. (It had the same identifier.)
+    let theirs = Ticket::sign(8, (Protocol::Improved, 4), cut, &octets, LONG_AGO, &key);
+    assert_ne!(theirs.id(), ticket.id());
 }
 
 #[test]

@@ -138,6 +138,13 @@ impl Member {
         }
     }
 
+    /// Whether a sender gets a receipt for this transfer from time to time.
+    pub fn gives_receipt(&self, source: u16, id: u64) -> bool {
+        let transfer = self.transfers.get(&source);
+        let given = transfer.and_then(|transfer| transfer.receipt.as_ref());
+        given.is_some_and(|(receipt, ..)| receipt.transfer == id)
+    }
+
     pub(super) fn send_receipts(&mut self, now: Instant) {
         for (&source, transfer) in &mut self.transfers {
             let Some((receipt, at, times)) = &mut transfer.receipt else {

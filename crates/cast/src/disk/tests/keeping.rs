@@ -62,6 +62,22 @@ fn superseded_data_are_removed() {
     assert_eq!(left, expected);
 }
 
+/// Goal: a member whose disk is slow stays audible. Method: what makes files, which waits for the disk's journal, happens before data
+/// arrive, on the thread that opens the transfer. (A receiver of a thousand files was silent for ten seconds, and counted as gone.)
+#[test]
+fn parts_are_made_before_data_arrive() {
+    let place = Scratch::new("parts-made");
+    let (sent, ticket) = sent(&place);
+    let mut incoming = open(&place, &sent, &ticket).unwrap();
+    let parts = folder(&place).join(FOLDER).join(ticket.name());
+    let count = || fs::read_dir(&parts).unwrap().count();
+    let before = count();
+    for number in 0..ticket.cut.batches() {
+        incoming.put(number, &batch(&sent, number)).unwrap();
+    }
+    assert_eq!(count(), before);
+}
+
 /// Parts take the room of what was received, not of the whole files.
 #[test]
 fn parts_have_holes() {
