@@ -242,10 +242,10 @@ fn exchange(carrier: Carrier) {
 /// directions; a node sends once it is trusted.
 fn keys_may_leave_as_broadcasts() {
     let network = Network::new(2);
-    let end = |host: usize| {
+    let end = |host: u16| {
         let config = Config {
             keys_as_broadcasts: true,
-            loss: Some(Loss::new(Seed(host as u64), 0.4)),
+            loss: Some(Loss::new(Seed(host.into()), 0.4)),
             ..config()
         };
         let note = Note {
