@@ -23,6 +23,9 @@ pub struct Config {
     pub shared: Option<Bitrate>,
     /// How often the driver repeats an unconfirmed unicast frame.
     pub retries: Retries,
+    /// Whether handshakes and keys leave as broadcasts, which a card sends once. The driver repeats them in either case. A card that
+    /// recovers unicasts doubles its back-off for a neighbour that hardly hears it, and all other frames wait behind. Default: no.
+    pub keys_as_broadcasts: bool,
     /// Received frames to drop at random, for tests. Default: none.
     pub loss: Option<Loss>,
     /// Whether SIGINT and SIGTERM end [`Live::run`](crate::Live::run). Default: yes.
@@ -42,6 +45,7 @@ impl Config {
             pace,
             shared: None,
             retries: Retries::default(),
+            keys_as_broadcasts: false,
             loss: None,
             signals: true,
             reload: false,

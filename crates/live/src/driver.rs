@@ -66,6 +66,7 @@ pub struct Live<N: LinkNode + ?Sized> {
     notice: (Option<u16>, Instant),
     lists: notice::Inbox,
     outstanding: Outstanding,
+    keys_as_broadcasts: bool,
     queue: Queue,
     /// Whether the node announced a frame and then had none: it is asked again only after the next input.
     declined: bool,
@@ -165,6 +166,7 @@ impl<N: LinkNode + ?Sized> Live<N> {
             notice: (None, Instant::ZERO),
             lists: notice::Inbox::default(),
             outstanding: Outstanding::new(config.retries),
+            keys_as_broadcasts: config.keys_as_broadcasts,
             declined: false,
             loss: config.loss,
             statistics: Statistics {
@@ -359,9 +361,12 @@ impl<N: LinkNode + ?Sized> Live<N> {
             let written = self
                 .neighbours
                 .write_next(&mut self.sealer, &mut slot.frame);
-            let Some((len, at)) = written else {
+            let Some((len, mut at)) = written else {
                 break;
             };
+            if let Some(state) = self.ports.get(at.port).filter(|_| self.keys_as_broadcasts) {
+                at.at = state.broadcast;
+            }
             (slot.len, slot.to) = (len, Target::Neighbour(at));
             (slot.class, slot.broadcast) = (Class::Control, None);
             self.queue.push();

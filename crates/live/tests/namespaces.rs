@@ -32,6 +32,7 @@ fn main() {
                 group: Group::Ipv4([224, 0, 0, 200].into()),
             });
         }),
+        ("keys_may_leave_as_broadcasts", keys_may_leave_as_broadcasts),
         (
             "an_acknowledged_unicast_arrived_once",
             an_acknowledged_unicast_arrived_once,
@@ -235,6 +236,26 @@ fn exchange(carrier: Carrier) {
     let mut expected = expected;
     expected.sort_by_key(by_number);
     assert_eq!(at_1, expected);
+}
+
+/// Goal: neighbours trust each other without a unicast of the card, and though frames are lost. Method: 40 % of all frames lost in both
+/// directions; a node sends once it is trusted.
+fn keys_may_leave_as_broadcasts() {
+    let network = Network::new(2);
+    let end = |host: u16| {
+        let config = Config {
+            keys_as_broadcasts: true,
+            loss: Some(Loss::new(Seed(host.into()), 0.4)),
+            ..config()
+        };
+        let note = Note {
+            to_send: std::iter::repeat_n((Address::BROADCAST, vec![7; 100]), 40).collect(),
+            ..Note::default()
+        };
+        (config, network.port(host, Carrier::PACKET), note)
+    };
+    let ends = drive(vec![end(0), end(1)], |_, note| !note.heard.is_empty());
+    assert!(ends.iter().all(|(note, _)| !note.heard.is_empty()));
 }
 
 /// 40 % of frames and confirmations lost in both directions: every acknowledged frame has arrived, none arrives twice, and

@@ -2,21 +2,34 @@
 //! crash, segments sent again, processor time. In real time; each cell takes half a minute.
 //!
 //! ```text
-//! cargo run --release -p chappe-mesh --example beside_babeld -- [NETWORK...] [--seeds 10] [--from 1] [--seconds 10] [--cubic] [--bbr]
+//! cargo run --release -p chappe-mesh --example beside_babeld -- line diamond --seeds 10 --from 1 --cubic
 //! ```
 //!
-//! Networks: `line`, `diamond`, `five` (by iperf3), `twelve`; `wire [--rounds 1] [--rate 100]` is two daemons on a cable, at 100 and 400
-//! Mbit/s for five seconds each, beside programs that only copy packets between TUN device and cable. The cells of a seed follow each other, so that routers meet the same load of the machine.
-//! babeld, iperf3 and ping are Debian packages (`babeld`, `iperf3`, `iputils-ping`).
+//! `--help` names all words. Of the networks `five` is measured by iperf3. `wire` is two daemons on a cable, at 100 and 400 Mbit/s for
+//! five seconds each, beside programs that only copy packets between TUN device and cable. The cells of a seed follow each other, so
+//! that routers meet the same load of the machine. babeld, iperf3 and ping are Debian packages (`babeld`, `iperf3`, `iputils-ping`).
 
 #[path = "../tests/suite/rivals/mod.rs"]
 mod rivals;
 
-use std::process::Command;
+use std::process::{Command, ExitCode};
 
 use rivals::{Between, Called, Cell, Place, Router, Seen, Traffic, apart, called};
 
-struct Order {
+const USAGE: &str = "\
+usage: beside_babeld [NETWORK...] [--cubic] [--bbr] [--alone] [--seeds 10] [--from 1] [--seconds 10]
+       beside_babeld wire [--rounds 1] [--rate MBIT_S]
+networks: line, diamond, five, twelve; all of them if none is named
+--alone: the mesh without its rivals";
+
+/// What a user asks for.
+enum Order {
+    Help,
+    Wire { rounds: u64, rates: Vec<u64> },
+    Cells(Cells),
+}
+
+struct Cells {
     places: Vec<Place>,
     from: u64,
     seeds: u64,
@@ -25,35 +38,92 @@ struct Order {
     routers: Vec<Router>,
 }
 
-fn main() {
+fn main() -> ExitCode {
     let Called::User(words) = called() else {
-        return;
+        return ExitCode::SUCCESS;
     };
-    if words.iter().any(|word| word == "wire") {
-        return on_a_wire(&words);
-    }
-    let order = order(&words);
-    for &place in &order.places {
-        for congestion in &order.congestion {
-            compare(&order, place, congestion);
+    match order(&words) {
+        Ok(Order::Help) => println!("{USAGE}"),
+        Ok(Order::Wire { rounds, rates }) => on_a_wire(rounds, &rates),
+        Ok(Order::Cells(cells)) => measure(&cells),
+        Err(why) => {
+            eprintln!("{why}\n{USAGE}");
+            return ExitCode::from(2);
         }
     }
+    ExitCode::SUCCESS
+}
+
+/// Reads the words of the command line. The error names the first that is not understood.
+fn order(words: &[String]) -> Result<Order, String> {
+    let (mut rest, mut wire, mut rounds, mut rate) = (words.iter(), false, 1, None);
+    let (mut cubic, mut bbr, mut alone) = (false, false, false);
+    let mut cells = Cells {
+        places: Vec::new(),
+        from: 1,
+        seeds: 10,
+        seconds: 10,
+        congestion: Vec::new(),
+        routers: Vec::new(),
+    };
+    while let Some(word) = rest.next() {
+        let mut number = || {
+            let value = rest.next().and_then(|value| value.parse::<u64>().ok());
+            value.ok_or_else(|| format!("{word} needs a number"))
+        };
+        match word.as_str() {
+            "--help" | "-h" => return Ok(Order::Help),
+            "wire" => wire = true,
+            "--rounds" => rounds = number()?,
+            "--rate" => rate = Some(number()?),
+            "--from" => cells.from = number()?,
+            "--seeds" => cells.seeds = number()?,
+            "--seconds" => cells.seconds = number()?,
+            "--cubic" => cubic = true,
+            "--bbr" => bbr = true,
+            "--alone" => alone = true,
+            name => match Place::named(name) {
+                Some(place) => cells.places.push(place),
+                None => return Err(format!("unknown word {name}")),
+            },
+        }
+    }
+    if wire {
+        let rates = rate.map_or(vec![100, 400], |rate| vec![rate]);
+        return Ok(Order::Wire { rounds, rates });
+    }
+    if cells.places.is_empty() {
+        cells.places = Place::ALL.to_vec();
+    }
+    let asked = [("cubic", cubic || !bbr), ("bbr", bbr || !cubic)];
+    let asked = asked.into_iter().filter(|(_, asked)| *asked);
+    cells.congestion = asked.map(|(name, _)| name.into()).collect();
+    cells.routers = routers(alone);
+    Ok(Order::Cells(cells))
+}
+
+/// The routers to measure: those that are here.
+fn routers(alone: bool) -> Vec<Router> {
+    let babel = Command::new("babeld").arg("-V").output().is_ok();
+    if !babel && !alone {
+        println!("babeld is not here: apt-get install babeld");
+    }
+    let here = |router: &Router| match router {
+        Router::Mesh => true,
+        Router::Babel => babel && !alone,
+        Router::Static => !alone,
+    };
+    Router::ALL.into_iter().filter(here).collect()
 }
 
 /// What a packet costs on a cable: the daemon, and programs that only copy packets between device and cable, in turn.
-fn on_a_wire(words: &[String]) {
+fn on_a_wire(rounds: u64, rates: &[u64]) {
     let program = std::env::current_exe().expect("this program");
-    let after = |name: &str| {
-        let at = words.iter().position(|word| word == name);
-        at.and_then(|at| words.get(at + 1)).map(String::as_str)
-    };
-    let rounds = after("--rounds").and_then(|rounds| rounds.parse().ok());
-    let rates = after("--rate").map_or(vec!["100", "400"], |rate| vec![rate]);
-    for _ in 0..rounds.unwrap_or(1) {
-        for &rate in &rates {
+    for _ in 0..rounds {
+        for &rate in rates {
             for traffic in Traffic::ALL {
                 for between in Between::ALL {
-                    let words = ["--wire", between.name(), traffic.name(), rate];
+                    let words = ["--wire", between.name(), traffic.name(), &rate.to_string()];
                     let output = Command::new(&program).args(words).output();
                     let output = output.expect("a measurement");
                     print!(
@@ -68,41 +138,15 @@ fn on_a_wire(words: &[String]) {
     }
 }
 
-fn order(words: &[String]) -> Order {
-    let after = |name: &str, usual: u64| {
-        let at = words.iter().position(|word| word == name);
-        let value = at.and_then(|at| words.get(at + 1));
-        value.map_or(usual, |value| value.parse().expect("a number"))
-    };
-    let has = |name: &str| words.iter().any(|word| word == name);
-    let places: Vec<Place> = words.iter().filter_map(|word| Place::named(word)).collect();
-    let congestion = match (has("--cubic"), has("--bbr")) {
-        (true, false) => vec!["cubic"],
-        (false, true) => vec!["bbr"],
-        _ => vec!["cubic", "bbr"],
-    };
-    let babel = Command::new("babeld").arg("-V").output().is_ok();
-    if !babel {
-        println!("babeld is not here: apt-get install babeld");
-    }
-    Order {
-        places: if places.is_empty() {
-            Place::ALL.to_vec()
-        } else {
-            places
-        },
-        from: after("--from", 1),
-        seeds: after("--seeds", 10),
-        seconds: after("--seconds", 10),
-        congestion: congestion.into_iter().map(String::from).collect(),
-        routers: Router::ALL
-            .into_iter()
-            .filter(|router| babel || *router != Router::Babel)
-            .collect(),
+fn measure(cells: &Cells) {
+    for &place in &cells.places {
+        for congestion in &cells.congestion {
+            compare(cells, place, congestion);
+        }
     }
 }
 
-fn compare(order: &Order, place: Place, congestion: &str) {
+fn compare(order: &Cells, place: Place, congestion: &str) {
     println!("{}, {congestion}, {} s", place.name(), order.seconds);
     println!(
         "{:8} {:>4} | kbit/s of each flow | ping p95 ms | first s | gap s | segments again needless | us/packet | late ms",
@@ -171,6 +215,25 @@ fn summary(name: &str, runs: &[Seen], none: usize) {
         of(|seen| 100.0 * seen.segments[1] / seen.segments[0].max(1.0)),
         of(|seen| 100.0 * seen.segments[2] / seen.segments[0].max(1.0))
     );
+    println!("  {name}: {}", pings(runs));
+}
+
+/// How long the pings of all runs took that were answered: quantiles, and the share above a tenth of a second.
+fn pings(runs: &[Seen]) -> String {
+    let mut all: Vec<f64> = runs.iter().flat_map(|seen| seen.pings_s.clone()).collect();
+    all.sort_by(f64::total_cmp);
+    let at = |share: f64| {
+        let at = (all.len() as f64 * share) as usize;
+        all.get(at)
+            .or(all.last())
+            .map_or(f64::NAN, |took| 1e3 * took)
+    };
+    let [half, most, few, last] = [0.5, 0.9, 0.95, 0.99].map(at);
+    let late = all.iter().filter(|&&took| took > 0.1).count();
+    format!(
+        "all {} pings: median {half:.0} ms, 90 % {most:.0}, 95 % {few:.0}, 99 % {last:.0}; {late} above 100 ms",
+        all.len()
+    )
 }
 
 /// The mean with its 95 % interval, and the extremes. A ping that took longer than all that were answered counts as ten seconds.

@@ -18,7 +18,7 @@ use crate::exports::Exports;
 use crate::node::Node;
 use crate::packet::Net;
 use crate::segments::{self, Joiner};
-use crate::settings::NodeConfig;
+use crate::settings::{Hop, NodeConfig};
 
 /// The second EtherType that IEEE 802 leaves to local experiments; `chappe cast` has the first.
 pub const ETHER_TYPE: u16 = 0x88b6;
@@ -195,6 +195,8 @@ fn driver(config: &MeshConfig) -> Config {
             wait: (config.node.air.exchange(config.node.mtu) * 6).max(Duration::from_millis(5)),
             ..Retries::default()
         },
+        // Where frames are broadcast, cards recover nothing else either.
+        keys_as_broadcasts: config.node.hop == Hop::Broadcast,
         signals: config.signals,
         reload: config.signals,
         ..Config::new(Pace::Unlimited, config.membership.clone())

@@ -532,6 +532,7 @@ impl Node {
             self.announcements.on_neighbour(now);
         }
         self.neighbours = usable(&self.router).collect();
+        self.recovery.contend(self.has_few_neighbours());
     }
 }
 

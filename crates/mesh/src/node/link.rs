@@ -163,7 +163,7 @@ impl Node {
     }
 
     /// Whether few neighbours contend, so that another turn is cheap.
-    fn has_few_neighbours(&self) -> bool {
+    pub(super) fn has_few_neighbours(&self) -> bool {
         self.neighbours.len() <= FEW
     }
 

@@ -8,7 +8,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use chappe_emu::{Emulator, Network};
+use chappe_emu::{BridgeCounters, Emulator, Network};
 use chappe_lab_emu::{Capture, Emulation, Options, Station};
 use chappe_mesh::answers;
 use chappe_scenario::idle::IDLE;
@@ -48,6 +48,8 @@ pub struct Seen {
     pub kbps: Vec<f64>,
     /// 95 % of the pings beside TCP took at most so many seconds.
     pub ping_p95_s: f64,
+    /// How long each of those took that were answered, in seconds.
+    pub pings_s: Vec<f64>,
     /// From the start of the routers to the first answer, in seconds.
     pub first_s: f64,
     /// The longest time without an answer after the relay's crash, in seconds; 0 if none crashed.
@@ -58,6 +60,8 @@ pub struct Seen {
     pub processor_us: f64,
     /// 99 % of the emulator's turns were at most so late, in seconds.
     pub late_p99_s: f64,
+    /// Unicast frames of all cards, which repeat them.
+    pub unicasts: u64,
 }
 
 impl Cell {
@@ -118,8 +122,10 @@ impl Cell {
             });
             pass(&mut emulator, &done);
         });
+        let unicasts = |counters: &BridgeCounters| counters.acknowledged + counters.given_up;
         Seen {
             late_p99_s: emulator.lateness().quantile(0.99).as_secs_f64(),
+            unicasts: emulator.bridges().iter().map(unicasts).sum(),
             ..answer.1.recv().expect("the measurement")
         }
     }
@@ -146,6 +152,8 @@ impl Cell {
                 ..Seen::default()
             };
         };
+        // It would load the path beside TCP.
+        drop(ping);
         thread::sleep(SETTLES);
         let mut seen = self.transfer(hosts, &routers);
         seen.first_s = first.duration_since(begun).as_secs_f64();
@@ -219,6 +227,7 @@ impl Cell {
         Seen {
             kbps,
             ping_p95_s: p95.copied().unwrap_or(f64::INFINITY),
+            pings_s: times,
             segments,
             processor_us: 1e6 * spent / segments[0].max(1.0),
             ..Seen::default()
@@ -335,17 +344,29 @@ impl fmt::Display for Seen {
             self.late_p99_s,
         ];
         let all = single.iter().chain(&self.segments).chain(&self.kbps);
-        let words: Vec<String> = all.map(f64::to_string).collect();
-        write!(f, "seen {}", words.join(" "))
+        let words = |values: Vec<&f64>| -> String {
+            let words: Vec<String> = values.into_iter().map(f64::to_string).collect();
+            words.join(" ")
+        };
+        write!(
+            f,
+            "seen {}\nunicasts {}\npings {}",
+            words(all.collect()),
+            self.unicasts,
+            words(self.pings_s.iter().collect())
+        )
     }
 }
 
 impl Seen {
     pub fn parse(text: &str) -> Option<Seen> {
-        let line = text.lines().find_map(|line| line.strip_prefix("seen "))?;
-        let values: Option<Vec<f64>> = line.split(' ').map(|word| word.parse().ok()).collect();
-        let values = values?;
-        let (single, rest) = values.split_first_chunk::<5>()?;
+        let values = |name: &str| -> Option<Vec<f64>> {
+            let line = text.lines().find_map(|line| line.strip_prefix(name))?;
+            let words = line.split_whitespace();
+            words.map(|word| word.parse().ok()).collect()
+        };
+        let seen = values("seen")?;
+        let (single, rest) = seen.split_first_chunk::<5>()?;
         let (segments, kbps) = rest.split_first_chunk::<3>()?;
         let [ping_p95_s, first_s, gap_s, processor_us, late_p99_s] = *single;
         Some(Seen {
@@ -356,6 +377,8 @@ impl Seen {
             segments: *segments,
             processor_us,
             late_p99_s,
+            unicasts: *values("unicasts")?.first()? as u64,
+            pings_s: values("pings")?,
         })
     }
 
