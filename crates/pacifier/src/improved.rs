@@ -56,6 +56,7 @@ pub mod header;
 mod kept;
 mod neighbours;
 mod node;
+mod outer;
 mod pairs;
 mod places;
 pub mod report;
