@@ -165,8 +165,9 @@ impl Group {
             self.meet(batch, now);
         }
         self.earn(batch, false, now);
-        let own = self.role == Role::Receiver && !self.shelf.is_full(batch);
-        if !self.wants(batch, now) && !(own && self.is_past(batch)) {
+        // No node repairs a batch that is past, but what comes of it counts.
+        let past = self.role == Role::Receiver && self.is_past(batch) && !self.shelf.is_full(batch);
+        if !past && !self.wants(batch, now) {
             return Gain::Nothing;
         }
         self.front = self.front.max(batch.saturating_add(1));
@@ -274,7 +275,7 @@ impl Group {
         }
     }
 
-    /// Whether a batch is so far behind that nobody repairs it: with an outer code later batches make up for it, while there are any.
+    /// Whether a batch is so far behind that no node repairs it: with an outer code later batches make up for it, while there are any.
     fn is_past(&self, batch: u32) -> bool {
         let more = self.id.outer && self.front < self.id.all();
         more && batch.saturating_add(self.settings.window / 2) < self.front
