@@ -4,8 +4,8 @@
 //! cargo run --release -p chappe-paper-pacifier --example serial [-- FIRST_SEED [NETWORKS [BYTES]]] [KEY=VALUE...]
 //! ```
 //!
-//! `turns=true` lets members send in turns; `day=1` and `day=2` take the indoor network; `link_min`, `gate`, `settled_ms` and
-//! `drained_ms` change the variant's settings.
+//! `turns=true` lets members send in turns, and `outer=0` without coded batches; `day=1` and `day=2` take the indoor network; `link_min`,
+//! `gate`, `settled_ms`, `drained_ms`, `batch_in_turns` and `share` change the variant's settings.
 //!
 //! One row for each seed. Rates of the worst receiver in kbit/s: what carrier sense allows at most (`bound`), the best serial schedule,
 //! and the improved variant on 802.11; then transmissions for a packet, those of the serial schedule, and frames on the air at once.
