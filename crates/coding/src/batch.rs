@@ -2,6 +2,7 @@
 
 use crate::basis::{Basis, Insertion};
 use crate::draw;
+use crate::encoder::unit;
 use crate::error::BatchError;
 use crate::kernel::Kernel;
 use crate::matrix::Matrix;
@@ -246,6 +247,27 @@ impl<const K: usize, B: AsRef<[u8]> + AsMut<[u8]>> Batch<K, B> {
         Ok(self
             .kernel()
             .combine(weights, self.stored()?, RowsMut::single(payload))?)
+    }
+
+    /// Writes row `index` of the reduced basis, below the rank: its coefficients and its payload. All rows together span what the batch
+    /// knows, and no fewer do.
+    pub fn reduced(
+        &self,
+        index: usize,
+        coefficients: &mut [u8],
+        payload: &mut [u8],
+    ) -> Result<(), BatchError> {
+        self.check_coefficients(coefficients.len(), 1)?;
+        let from = self.stored()?;
+        let mut factors = [0; K];
+        let factors = factors.get_mut(..self.rank()).unwrap_or_default();
+        unit(index, factors);
+        let [vector, weights] = self.basis.combination(factors);
+        coefficients.copy_from_slice(vector.get(..self.basis.packets()).unwrap_or_default());
+        let weights = weights.get(..self.rank()).unwrap_or_default();
+        Ok(self
+            .kernel()
+            .combine(weights, from, RowsMut::single(payload))?)
     }
 
     fn kernel(&self) -> Kernel {

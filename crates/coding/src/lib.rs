@@ -37,6 +37,8 @@
 //! | [`Basis`] | the coefficient side of a batch alone: rank and innovation, no payload |
 //! | [`Precoded`] | a packet made in advance and updated by late arrivals |
 //! | [`Erasure`] | n data + m parity packets, any n of them suffice |
+//! | [`Outer`] | coded batches: combinations of all packets of an object |
+//! | [`Equations`] | solves for packets from equations in them |
 //! | [`Kernel`] | the instruction set in use, and the raw operations |
 //! | [`Shape`], [`Rows`], [`RowsMut`] | packets in a flat buffer |
 //! | [`field`] | single elements |
@@ -54,7 +56,7 @@
 //!
 //! # Wire format
 //!
-//! Three things are fixed permanently, because nodes of different versions must agree on them.
+//! Four things are fixed permanently, because nodes of different versions must agree on them.
 //!
 //! 1. **The field** is GF(2) modulo x^8 + x^4 + x^3 + x^2 + 1 ([`field::POLYNOMIAL`], 0x11d). A byte
 //!    is an element, its bit i the coefficient of x^i. This polynomial, and not that of AES
@@ -69,6 +71,7 @@
 //!    1 at i and 0 elsewhere ([`unit()`]). The all-zero vector is never sent.
 //! 3. **The erasure code's matrix**: parity row i has (n + j) / (n + i + j) for data packet j, where
 //!    n, n + i and j are field elements and + is exclusive or.
+//! 4. **The outer code's coefficients**: outputs of SplitMix64, as [`Outer`]'s file says.
 //!
 //! # Supported
 //!
@@ -110,6 +113,7 @@ mod error;
 pub mod field;
 mod kernel;
 mod matrix;
+mod outer;
 mod portable;
 mod rows;
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
@@ -124,4 +128,5 @@ pub use encoder::{Encoder, unit};
 pub use erasure::{Erasure, ReconstructError};
 pub use error::BatchError;
 pub use kernel::Kernel;
+pub use outer::{Equations, MAX_SOURCES, Outer};
 pub use rows::{MAX_ROWS, Rows, RowsMut, Shape, ShapeError};

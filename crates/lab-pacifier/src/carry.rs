@@ -158,7 +158,10 @@ impl PacifierRun {
     fn new(with: &Pacifier, prepared: &Prepared) -> PacifierRun {
         let turns = turns(with, prepared);
         PacifierRun {
-            config: tuned(with, prepared),
+            config: match turns {
+                Some(_) => in_turns(tuned(with, prepared)),
+                None => tuned(with, prepared),
+            },
             mac: match turns {
                 Some(_) => in_slots(with.mac),
                 None => with.mac,
@@ -197,6 +200,14 @@ fn in_slots(mac: dot11::Config) -> dot11::Config {
         eifs: false,
         difs_backoff: false,
         ..mac
+    }
+}
+
+/// The parameters of members that send in turns.
+fn in_turns(config: Config) -> Config {
+    match config {
+        Config::Improved(config) => Config::Improved(config.in_turns()),
+        other => other,
     }
 }
 

@@ -42,6 +42,13 @@
 //! has the rest of the object it collects the earlier batches in a second round, together with others that came late, as
 //! from a data carousel. A report's base then moves back, and does not tell how much its sender has.
 //!
+//! # Turns and the outer code
+//!
+//! Members of a transfer may send in turns instead ([`turns`], `group/slots.rs`). Batches of an outer code then follow those of the object
+//! (`outer.rs`), so that a receiver needs rank in all batches together and no batch has to become complete. A receiver reports no batch that is half a
+//! window behind any more, while coded ones are left. It keeps the packets of all batches until it solves: at most those of the object and of
+//! [`header::CODED`] batches more. Objects that the application reads or keeps batch by batch have no outer code.
+//!
 //! # Limits
 //!
 //! Batches have 1 to 64 packets. One-way links are not used. A relay holds a window of batches: if it serves a receiver that
@@ -56,6 +63,7 @@ pub mod header;
 mod kept;
 mod neighbours;
 mod node;
+mod outer;
 mod pairs;
 mod places;
 pub mod report;

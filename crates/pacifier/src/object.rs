@@ -70,6 +70,15 @@ impl Batches {
         &self.layout
     }
 
+    /// The whole object in two parts, each of whole packets; `None` if it is not in memory.
+    pub fn parts(&self) -> Option<[&[u8]; 2]> {
+        let From::Memory { object, tail } = &self.from else {
+            return None;
+        };
+        let last = self.layout.batches()?.saturating_sub(1);
+        Some([object.get(..self.layout.range(last).start)?, tail])
+    }
+
     /// The packets of a batch, one after the other, filled up to whole packets; `None` beyond the object, or if
     /// the application cannot read it now.
     pub fn batch(&mut self, batch: u32) -> Option<&[u8]> {

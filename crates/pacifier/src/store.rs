@@ -77,6 +77,11 @@ impl Store {
         each!(self, batch => batch.recode(random, vector, payload).is_ok())
     }
 
+    /// Writes row `index` of what is known in reduced form, below the rank: its vector and its payload. False if there is none.
+    pub fn reduced(&self, index: usize, vector: &mut [u8], payload: &mut [u8]) -> bool {
+        index < self.rank() && each!(self, batch => batch.reduced(index, vector, payload).is_ok())
+    }
+
     /// Writes the decoded packets one after the other; false if packets are missing.
     pub fn decode_into(&self, to: &mut [u8]) -> bool {
         each!(self, batch => RowsMut::new(batch.shape(), to)

@@ -4,8 +4,8 @@
 //! cargo run --release -p chappe-paper-pacifier --example serial [-- FIRST_SEED [NETWORKS [BYTES]]] [KEY=VALUE...]
 //! ```
 //!
-//! `turns=true` lets members send in turns; `day=1` and `day=2` take the indoor network; `link_min`, `gate`, `settled_ms` and
-//! `drained_ms` change the variant's settings.
+//! `turns=true` lets members send in turns, and `outer=0` without coded batches; `day=1` and `day=2` take the indoor network; `link_min`,
+//! `gate`, `settled_ms`, `drained_ms`, `batch_in_turns` and `share` change the variant's settings.
 //!
 //! One row for each seed. Rates of the worst receiver in kbit/s: what carrier sense allows at most (`bound`), the best serial schedule,
 //! and the improved variant on 802.11; then transmissions for a packet, those of the serial schedule, and frames on the air at once.
@@ -67,6 +67,9 @@ fn change(with: &mut Pacifier, keys: &[(String, f64)]) {
             "turns" => with.protocol.turns = value > 0.0,
             "batch" => config.common.k = value as usize,
             "link_min" => config.settings.link_min = value,
+            "outer" => config.settings.outer = value > 0.0,
+            "batch_in_turns" => config.settings.batch_in_turns = value as usize,
+            "share" => config.settings.share = value as f32,
             "gate" => config.settings.gate = value as f32,
             "drained_ms" => config.settings.drained = Duration::from_secs_f64(value / 1e3),
             "settled_ms" => config.settings.settled = Duration::from_secs_f64(value / 1e3),

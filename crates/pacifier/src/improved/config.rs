@@ -30,9 +30,20 @@ impl Config {
         self.common.check_link(caps, longest)
     }
 
+    /// These parameters for members that send in turns: with an outer code batches are larger, at most [`K_MAX`] packets.
+    #[must_use]
+    pub fn in_turns(&self) -> Config {
+        let mut with = *self;
+        if self.settings.outer {
+            let k = self.common.k.saturating_mul(self.settings.batch_in_turns);
+            with.common.k = k.min(K_MAX).max(self.common.k);
+        }
+        with
+    }
+
     /// Whether frames that name their slot fit the link.
     pub fn has_room_for_turns(&self) -> bool {
-        self.overhead() + header::SLOT + self.common.payload <= self.common.frame_max
+        self.in_turns().overhead() + header::SLOT + self.common.payload <= self.common.frame_max
     }
 
     /// Octets beside the payload in the longest data frame, without a slot.
@@ -106,6 +117,12 @@ pub struct Settings {
     /// Members that send in turns contend when the source has had nothing new to send for this long: a member may have failed.
     /// Default 20 s, which most transfers do not need: after 1 s twenty outdoor networks got 5 % less.
     pub drained: Duration,
+    /// In turns, whether coded batches of an outer code follow those of the object, instead of repairs. Default true.
+    pub outer: bool,
+    /// Packets in a batch in turns with an outer code, as a multiple of `k`. Default 2.
+    pub batch_in_turns: usize,
+    /// In turns with an outer code, the frames of a batch that a member sends, as a multiple of the plan's. Default 1.25.
+    pub share: f32,
 }
 
 impl Default for Settings {
@@ -130,6 +147,9 @@ impl Default for Settings {
             data_states: STATES_MAX,
             settled: Duration::from_millis(100),
             drained: Duration::from_secs(20),
+            outer: true,
+            batch_in_turns: 2,
+            share: 1.25,
         }
     }
 }

@@ -242,6 +242,11 @@ impl Group {
         }
     }
 
+    /// Whether this node can make packets of every batch: the source, and a receiver that has the object.
+    pub(super) fn is_origin(&self) -> bool {
+        self.role == Role::Source || self.shelf.makes_all()
+    }
+
     /// Whether nothing was heard of the group for `after`, so that another group may take its place.
     pub fn lapsed(&self, now: Instant, after: Duration) -> bool {
         now.saturating_since(self.heard_any) >= after

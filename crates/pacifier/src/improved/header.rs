@@ -10,9 +10,9 @@
 //!  6        epoch: which offer of the source
 //!  7        plan: which list of members
 //!  8        flags: 1 = closed, the source has finished; 2 = stamps follow the fixed part; 4 = a slot follows these;
-//!           8 = members contend, who sent in turns
+//!           8 = members contend, who sent in turns; 16 = batches of an outer code follow those of the object
 //!  9        urge of the sender, in 1/8 of an innovative reception
-//! 10..14    batches of the object, with its check packets
+//! 10..14    batches of the object, without those of the outer code
 //! 14        packets in every batch but the last, 1 to 64
 //! 15        packets in the last batch
 //! 16        N, octets of each of the two sets; 0 if there is no room for them: both are then unknown
@@ -52,6 +52,10 @@ const CLOSED: u8 = 1;
 const TIMED: u8 = 2;
 const SLOTTED: u8 = 4;
 const CONTEND: u8 = 8;
+const OUTER: u8 = 16;
+/// Batches that an outer code adds to those of the object. Turns are for objects of at most as many batches, so receivers may lose half of
+/// all before older batches are repaired again.
+pub const CODED: u32 = 64;
 /// Octets before the two sets.
 const FIXED: usize = 17;
 /// Octets of base and number of states.
@@ -86,6 +90,8 @@ pub struct ObjectId {
     pub k: u8,
     /// Packets in the last batch, 1 to k.
     pub last: u8,
+    /// Whether batches of an outer code follow those of the object ([`CODED`]).
+    pub outer: bool,
 }
 
 impl ObjectId {
@@ -94,8 +100,24 @@ impl ObjectId {
         match batch.saturating_add(1) {
             next if next < self.batches => self.k.into(),
             next if next == self.batches => self.last.into(),
+            next if next <= self.all() => self.k.into(),
             _ => 0,
         }
+    }
+
+    /// All batches that may be sent, with those of the outer code.
+    pub fn all(&self) -> u32 {
+        match self.outer {
+            true => self.batches.saturating_add(CODED),
+            false => self.batches,
+        }
+    }
+
+    /// Packets of the object.
+    pub fn sources(&self) -> usize {
+        let full = self.batches.saturating_sub(1) as usize;
+        full.saturating_mul(self.k.into())
+            .saturating_add(self.last.into())
     }
 }
 
@@ -209,6 +231,7 @@ pub fn parse(sdu: &[u8]) -> Result<Frame<'_>, Malformed> {
         batches: u32::from_be_bytes([b0, b1, b2, b3]),
         k,
         last,
+        outer: flags & OUTER != 0,
     };
     let sound = object.batches > 0 && usize::from(k) <= K_MAX && (1..=k).contains(&last);
     if !sound {
@@ -240,7 +263,7 @@ pub fn parse(sdu: &[u8]) -> Result<Frame<'_>, Malformed> {
         .ok_or(Malformed::Short)?;
     let base = u32::from_be_bytes([r0, r1, r2, r3]);
     // A base of `batches` is in range: the sender wants nothing.
-    let report = Report::new(base, states).filter(|_| base <= object.batches);
+    let report = Report::new(base, states).filter(|_| base <= object.all());
     let head = Head {
         source: source.into(),
         object,
@@ -433,6 +456,7 @@ impl HeadRepr<'_> {
             self.plan.number,
             if self.plan.closed { CLOSED } else { 0 }
                 | if self.plan.contend { CONTEND } else { 0 }
+                | if self.object.outer { OUTER } else { 0 }
                 | self.times.map_or(0, |_| TIMED)
                 | self.slot.map_or(0, |_| SLOTTED),
             self.urge,

@@ -192,9 +192,18 @@ impl Node {
         let (layer, from) = (Layer::Link, Address::node(from));
         let bytes = data.payload.len() as u32;
         self.trace.push(TraceEvent::Received { layer, from, bytes });
+        if gain == Gain::Whole {
+            while let Some(batch) = self.next_solved(place) {
+                self.on_batch(now, source, batch);
+            }
+        }
         if gain == Gain::Decoded {
             self.on_batch(now, source, data.batch);
         }
+    }
+
+    fn next_solved(&mut self, place: usize) -> Option<u32> {
+        self.groups.get_mut(place)?.shelf.next_solved()
     }
 
     /// Closes the transfer when every receiver is complete.
@@ -279,7 +288,7 @@ impl Node {
             // A latecomer begins where its neighbours are.
             shelf.move_to(
                 Some(head.report.base())
-                    .filter(|&base| base < id.batches)
+                    .filter(|&base| base < id.all())
                     .unwrap_or(0),
             );
             (Role::Relay, shelf)
@@ -312,6 +321,7 @@ impl Node {
             expected.source == head.source
                 && expected.layout.batches() == Some(id.batches)
                 && expected.layout.packets(last) == usize::from(id.last)
+                && !(id.outer && expected.elsewhere.is_some())
                 && expected.tag.is_none_or(|tag| tag == id.tag)
                 && expected.former != Some((id.tag, head.plan.epoch))
         };

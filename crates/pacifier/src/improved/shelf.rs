@@ -3,11 +3,13 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use chappe_coding::{Encoder, Rows, Shape};
+use chappe_coding::{Encoder, Rows, Shape, unit};
 use chappe_core::Stream;
 
+use crate::improved::K_MAX;
 use crate::improved::header::{Coded, ObjectId};
 use crate::improved::kept::Kept;
+use crate::improved::outer::{Known, OuterCode};
 use crate::layout::Layout;
 use crate::object::Batches;
 use crate::store::Store;
@@ -28,6 +30,8 @@ pub(crate) struct Shelf {
     spare: Vec<Store>,
     /// Batches that the object still lacks.
     missing: u32,
+    /// The outer code, at the source and at a receiver that keeps the object in memory.
+    outer: Option<OuterCode>,
 }
 
 #[derive(Clone, Debug)]
@@ -62,18 +66,22 @@ pub(crate) enum Gain {
     Batch,
     /// It completed its batch, which is now in the object.
     Decoded,
+    /// It completed the object by the outer code.
+    Whole,
 }
 
 impl Shelf {
     /// The shelf of a relay, for at most `window` batches.
     pub fn relay(id: ObjectId, payload: usize, window: u32) -> Shelf {
-        Shelf::new(id, payload, id.batches.min(window), Whole::No)
+        Shelf::new(id, payload, id.all().min(window), Whole::No)
     }
 
     /// The shelf of a receiver that keeps the object in memory.
     pub fn copy(id: ObjectId, layout: &Layout) -> Shelf {
         let memory = Whole::Copy(vec![0; layout.padded_len()]);
-        Shelf::new(id, layout.payload, id.batches, memory)
+        let mut shelf = Shelf::new(id, layout.payload, id.all(), memory);
+        shelf.outer = OuterCode::new(id, layout.payload);
+        shelf
     }
 
     /// The shelf of a receiver whose application keeps the object: at most `places` batches are here. The application has
@@ -90,9 +98,10 @@ impl Shelf {
 
     /// The shelf of the source, which needs no places.
     pub fn source(id: ObjectId, payload: usize, object: Batches) -> Shelf {
-        let plain = vec![0; id.batches as usize];
+        let plain = vec![0; id.all() as usize];
         let mut shelf = Shelf::new(id, payload, 0, Whole::Original { object, plain });
         shelf.missing = 0;
+        shelf.outer = OuterCode::new(id, payload);
         shelf
     }
 
@@ -105,6 +114,7 @@ impl Shelf {
             whole,
             spare: Vec::with_capacity(SPARE),
             missing: id.batches,
+            outer: None,
         }
     }
 
@@ -140,7 +150,7 @@ impl Shelf {
     /// if every batch has a place.
     pub fn move_to(&mut self, base: u32) {
         let places = self.places();
-        if places >= self.id.batches {
+        if places >= self.id.all() {
             return;
         }
         // At most as many as there are places: a hostile frame may move the base by billions of batches.
@@ -178,6 +188,9 @@ impl Shelf {
 
     /// Independent packets of a batch that combinations can be made of.
     pub fn rank(&self, batch: u32) -> usize {
+        if self.makes_all() {
+            return self.id.packets(batch);
+        }
         match (self.slot(batch), &self.whole) {
             (_, Whole::Original { .. }) | (Some(Slot::Decoded), _) => self.id.packets(batch),
             (Some(Slot::Held(store)), _) => store.rank(),
@@ -221,7 +234,7 @@ impl Shelf {
         if let Whole::Elsewhere(kept) = &self.whole {
             return kept.first_missing();
         }
-        let places = self.base..self.end().min(self.id.batches);
+        let places = self.base..self.end().min(self.id.all());
         places.into_iter().find(|&batch| !self.is_full(batch))
     }
 
@@ -230,8 +243,64 @@ impl Shelf {
         self.missing == 0
     }
 
+    /// Whether this node can make packets of every batch, also of those of the outer code.
+    pub fn makes_all(&self) -> bool {
+        self.outer.is_some() && self.is_whole()
+    }
+
     /// Takes in a packet.
     pub fn insert(&mut self, coded: &Coded<'_>) -> Gain {
+        if self.makes_all() {
+            return Gain::Nothing;
+        }
+        let gain = self.put(coded);
+        let may_solve = gain != Gain::Nothing && self.outer.as_mut().is_some_and(OuterCode::count);
+        match may_solve && self.solve() {
+            true => {
+                // Not handed to the application yet.
+                if let Some(slot) = self.slot_mut(coded.batch) {
+                    *slot = Slot::Empty;
+                }
+                Gain::Whole
+            }
+            false => gain,
+        }
+    }
+
+    /// Solves for the whole object by the outer code, if all batches together suffice.
+    fn solve(&mut self) -> bool {
+        let (Some(outer), Whole::Copy(octets)) = (&mut self.outer, &mut self.whole) else {
+            return false;
+        };
+        let (base, slots) = (self.base, &self.slots);
+        let known = |batch| match place(base, slots.len(), batch).and_then(|at| slots.get(at)) {
+            Some(Slot::Held(store)) => Known::Some(store),
+            Some(Slot::Decoded) => Known::All,
+            Some(Slot::Empty) | None => Known::Nothing,
+        };
+        if !outer.solve(known, octets) {
+            return false;
+        }
+        self.missing = 0;
+        self.spare.clear();
+        for slot in &mut self.slots {
+            if matches!(slot, Slot::Held(_)) {
+                *slot = Slot::Empty;
+            }
+        }
+        true
+    }
+
+    /// After the object was solved for, the next of its batches that is new to the application.
+    pub fn next_solved(&mut self) -> Option<u32> {
+        let own = 0..self.id.batches.min(self.places());
+        let waits = |batch: &u32| matches!(self.slot(*batch), Some(Slot::Empty));
+        let batch = own.into_iter().find(waits).filter(|_| self.makes_all())?;
+        *self.slot_mut(batch)? = Slot::Decoded;
+        Some(batch)
+    }
+
+    fn put(&mut self, coded: &Coded<'_>) -> Gain {
         let (id, payload) = (self.id, self.payload);
         let Some(place) = self.place(coded.batch) else {
             return Gain::Nothing;
@@ -259,6 +328,9 @@ impl Shelf {
         }
         if !store.is_full() {
             return Gain::Rank;
+        }
+        if coded.batch >= id.batches {
+            return Gain::Batch;
         }
         let octets = match &mut self.whole {
             Whole::Copy(octets) => octets,
@@ -302,11 +374,20 @@ impl Shelf {
             return false;
         };
         let start = usize::from(next) * payload.len();
-        let rows = object.batch(batch).unwrap_or_default();
-        let Some(row) = rows.get(start..start + payload.len()) else {
-            return false;
-        };
-        payload.copy_from_slice(row);
+        if batch >= self.id.batches {
+            let (Some(outer), Some(parts)) = (&mut self.outer, object.parts()) else {
+                return false;
+            };
+            let mut vector = [0; K_MAX];
+            unit(next.into(), &mut vector);
+            outer.write(batch, &vector, parts, payload);
+        } else {
+            let rows = object.batch(batch).unwrap_or_default();
+            let Some(row) = rows.get(start..start + payload.len()) else {
+                return false;
+            };
+            payload.copy_from_slice(row);
+        }
         if let Some(sent) = plain.get_mut(batch as usize) {
             *sent = next + 1;
         }
@@ -322,6 +403,9 @@ impl Shelf {
         payload: &mut [u8],
     ) -> bool {
         let packets = self.id.packets(batch);
+        if batch >= self.id.batches && self.makes_all() {
+            return self.write_coded(batch, random, vector, payload);
+        }
         if let Whole::Original { object, .. } = &mut self.whole {
             let rows = object.batch(batch).unwrap_or_default();
             return encode(rows, packets, random, vector, payload);
@@ -337,6 +421,31 @@ impl Shelf {
             }
             _ => false,
         }
+    }
+
+    /// As [`write`](Self::write), for a batch of the outer code.
+    fn write_coded(
+        &mut self,
+        batch: u32,
+        random: &mut Stream,
+        vector: &mut [u8],
+        payload: &mut [u8],
+    ) -> bool {
+        let parts = match &self.whole {
+            Whole::Original { object, .. } => object.parts(),
+            Whole::Copy(octets) => Some([octets.as_slice(), &[]]),
+            Whole::No | Whole::Elsewhere(_) => None,
+        };
+        let (Some(outer), Some(parts)) = (&mut self.outer, parts) else {
+            return false;
+        };
+        random.fill(vector);
+        // A frame is never empty of information.
+        if vector.iter().all(|&factor| factor == 0) {
+            unit(0, vector);
+        }
+        outer.write(batch, vector, parts, payload);
+        true
     }
 
     /// The object, filled up to whole packets, if it is kept here.

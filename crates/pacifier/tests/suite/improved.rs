@@ -515,6 +515,7 @@ fn frames_that_name_billions_of_batches_take_no_memory() {
             batches: u32::MAX,
             k: K as u8,
             last: 1,
+            outer: false,
         },
         plan: &plan,
         complete: &NodeSet::EMPTY,

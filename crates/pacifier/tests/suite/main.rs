@@ -5,6 +5,7 @@ mod common;
 mod contract;
 mod delivery;
 mod improved;
+mod outer;
 mod properties;
 mod script;
 mod scripts;

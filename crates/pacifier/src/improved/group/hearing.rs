@@ -74,6 +74,7 @@ impl Group {
         }
         if all != self.complete {
             self.complete = all;
+            self.note_progress();
             self.recruit();
             self.repeat = self.settings.repeat_min;
             self.speak_within(now, self.settings.gossip, random);
@@ -95,7 +96,7 @@ impl Group {
             neighbour.patience = patience;
             neighbour.doubt_at = now + patience;
         }
-        let asks = head.report.base() < self.id.batches && from != self.source;
+        let asks = head.report.base() < self.id.all() && from != self.source;
         if asks && !self.plan.members.contains(from) && self.guests.insert(from) {
             self.recruit();
         }
@@ -119,7 +120,7 @@ impl Group {
 
     /// The first batch of which this node wants more packets.
     pub(super) fn first_wanted(&self, now: Instant) -> Option<u32> {
-        let mut places = self.shelf.base()..self.id.batches.min(self.shelf.end());
+        let mut places = self.shelf.base()..self.id.all().min(self.shelf.end());
         places.find(|&batch| self.wants(batch, now))
     }
 
@@ -136,7 +137,7 @@ impl Group {
             .filter(|customer| self.is_alive(customer.node, now))
             .filter_map(|customer| self.neighbours.get(customer.node))
             .map(|neighbour| neighbour.base);
-        let theirs = bases.min().filter(|&base| base < self.id.batches);
+        let theirs = bases.min().filter(|&base| base < self.id.all());
         let base = match (self.role, self.shelf.first_missing()) {
             (Role::Receiver, Some(own)) => {
                 // Half of the places are its own, however far behind others are: otherwise it could not finish.
@@ -159,8 +160,14 @@ impl Group {
         // Before the packet is judged: neighbours may have received it even if this node does not want it.
         self.spread_guess(now, from, batch, sender_rank);
         self.join_round(batch);
+        if self.is_origin() {
+            self.front = self.front.max(batch.saturating_add(1));
+            self.meet(batch, now);
+        }
         self.earn(batch, false, now);
-        if !self.wants(batch, now) {
+        // No node repairs a batch that is past, but what comes of it counts.
+        let past = self.role == Role::Receiver && self.is_past(batch) && !self.shelf.is_full(batch);
+        if !past && !self.wants(batch, now) {
             return Gain::Nothing;
         }
         self.front = self.front.max(batch.saturating_add(1));
@@ -260,9 +267,18 @@ impl Group {
         }
         match self.role {
             Role::Source => false,
-            Role::Receiver => !self.shelf.is_settled(batch) || self.is_wanted_behind(batch, now),
+            Role::Receiver => {
+                !self.shelf.is_settled(batch) && !self.is_past(batch)
+                    || self.is_wanted_behind(batch, now)
+            }
             Role::Relay => self.is_wanted_behind(batch, now),
         }
+    }
+
+    /// Whether a batch is so far behind that no node repairs it: with an outer code later batches make up for it, while there are any.
+    fn is_past(&self, batch: u32) -> bool {
+        let more = self.id.outer && self.front < self.id.all();
+        more && batch.saturating_add(self.settings.window / 2) < self.front
     }
 
     fn is_wanted_behind(&self, batch: u32, now: Instant) -> bool {

@@ -60,10 +60,10 @@ impl Group {
         // No neighbour has packets of batches beyond the front, so all of them are worth the same: the source looks at the
         // first one only. A restarted source learns from its neighbours where the front is.
         let end = match self.role {
-            Role::Source => {
-                let theirs = bases().filter(|&base| base < self.id.batches).max();
+            _ if self.is_origin() => {
+                let theirs = bases().filter(|&base| base < self.id.all()).max();
                 let front = self.front.max(theirs.unwrap_or(0));
-                front.saturating_add(1).min(self.id.batches)
+                front.saturating_add(1).min(self.id.all())
             }
             _ => self.front.min(self.shelf.end()),
         };

@@ -226,7 +226,7 @@ impl Group {
         }
     }
 
-    /// Chooses what to send in a turn: the oldest batch with credit; then what a batch that has come to rest still lacks; then a
+    /// Chooses what to send in a turn: the oldest batch with credit, or with an outer code that of most worth; then what a batch that has come to rest still lacks; then a
     /// batch with a part of a credit.
     fn choose(&mut self, now: Instant) {
         self.offer = None;
@@ -239,12 +239,20 @@ impl Group {
         let mut soonest = Instant::MAX;
         let (mut main, mut repair, mut part) = (None, None::<Offer>, None::<(f32, Offer)>);
         let mut spare: Option<(Instant, Offer)> = None;
+        // The source goes on with its oldest batch, or it would begin new ones only.
+        let weighs = self.id.outer && self.role != Role::Source;
         for batch in first..end {
             if self.shelf.rank(batch) == 0 {
                 continue;
             }
             let (credit, last) = self.credit(batch);
-            if credit > 0.0 {
+            if credit >= 1.0 && weighs {
+                let worth = self.worth(batch, now, &mut soonest);
+                let more = main.is_none_or(|best: Offer| worth > best.worth);
+                if more && worth >= self.settings.worth_min {
+                    main = Some(Offer { batch, worth });
+                }
+            } else if credit > 0.0 {
                 let worth = self.wanted(batch);
                 if worth <= 0.0 {
                     continue;
@@ -272,7 +280,8 @@ impl Group {
                 repair = Some(Offer { batch, worth });
             }
         }
-        self.note_drained(main.is_none(), now);
+        let new = main.is_some_and(|main| main.batch < self.id.batches);
+        self.note_drained(!new, now);
         let spare = spare.map(|(_, offer)| offer);
         self.offer = main.or(repair).or(part.map(|(_, offer)| offer)).or(spare);
     }
@@ -282,11 +291,17 @@ impl Group {
         if self.role != Role::Source {
             return;
         }
-        let after = self.settings.drained;
+        let (after, outer) = (self.settings.drained, self.id.outer);
         let Some(slots) = &mut self.slots else {
             return;
         };
         let since = *slots.drained.get_or_insert(now);
+        let began = slots.mark.map_or(since, |(_, began)| began);
+        // With coded batches the rest may take as long again.
+        let after = match outer {
+            true => after.max(since.saturating_since(began)),
+            false => after,
+        };
         match drained {
             false => slots.drained = None,
             true if now.saturating_since(since) >= after => {
@@ -299,13 +314,20 @@ impl Group {
         }
     }
 
+    /// A receiver has become complete, so members have not failed.
+    pub(super) fn note_progress(&mut self) {
+        if let Some(slots) = self.slots.as_mut().filter(|_| self.id.outer) {
+            slots.drained = None;
+        }
+    }
+
     /// The credit of a batch, and when it was last active. The source has the whole credit of a batch that it has not begun.
     fn credit(&self, batch: u32) -> (f32, Instant) {
         let Some(slots) = &self.slots else {
             return (0.0, Instant::ZERO);
         };
         slots.flows.credit(batch).unwrap_or_else(|| {
-            let fresh = self.role == Role::Source && batch >= self.front;
+            let fresh = self.is_origin() && batch >= self.front;
             let credit = if fresh { self.share(batch) } else { 0.0 };
             (credit, Instant::ZERO)
         })
@@ -315,7 +337,11 @@ impl Group {
     fn share(&self, batch: u32) -> f32 {
         let slots = self.slots.as_ref();
         let own = slots.map_or(0.0, |slots| slots.turns.own(self.me));
-        own * self.id.packets(batch) as f32
+        let share = own * self.id.packets(batch) as f32;
+        match self.id.outer {
+            true => share * self.settings.share,
+            false => share,
+        }
     }
 
     /// Counts a frame of a batch that goes now.
@@ -327,6 +353,16 @@ impl Group {
                 slots.flows.earn(batch, credit, share, now);
             }
             slots.flows.spend(batch, now);
+        }
+    }
+
+    /// Gives the whole credit of a batch that was not met before.
+    pub(super) fn meet(&mut self, batch: u32, now: Instant) {
+        let share = self.share(batch);
+        if let Some(slots) = &mut self.slots
+            && slots.flows.credit(batch).is_none()
+        {
+            slots.flows.earn(batch, share, share, now);
         }
     }
 

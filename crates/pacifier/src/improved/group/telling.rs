@@ -132,7 +132,7 @@ impl Group {
 
     /// Writes the states of the batches in flight to `to`; returns the first batch and the octets used.
     fn states(&self, now: Instant, to: &mut [u8]) -> (u32, usize) {
-        let end = self.id.batches;
+        let end = self.id.all();
         let wants_none = match self.role {
             Role::Source => true,
             Role::Receiver => false,
@@ -243,7 +243,7 @@ impl Group {
     /// Batches of which a node wants no more, as far as this node knows: at least those before its base.
     pub fn satisfied(&self, node: u16) -> u32 {
         match self.complete.contains(node) {
-            true => self.id.batches,
+            true => self.id.all(),
             false => self
                 .neighbours
                 .get(node)

@@ -3,6 +3,7 @@
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
+use chappe_coding::MAX_SOURCES;
 use chappe_core::Instant;
 
 use super::{Expected, Node};
@@ -69,6 +70,7 @@ impl Node {
             batches,
             k: self.config.common.k as u8,
             last: layout.packets(batches.saturating_sub(1)) as u8,
+            outer: self.has_outer_code(&object),
         };
         let plan = Plan {
             epoch,
@@ -82,6 +84,14 @@ impl Node {
         group.begin(self.now);
         self.groups.push(group);
         Ok(offered)
+    }
+
+    /// Whether batches of an outer code follow those of an object: in turns, if it is in memory and has few enough packets.
+    fn has_outer_code(&self, object: &Batches) -> bool {
+        let in_turns = matches!(&self.turns, Some((of, _)) if *of == self.me);
+        let layout = object.layout();
+        let packets = layout.len.div_ceil(layout.payload.max(1));
+        self.config.settings.outer && in_turns && packets <= MAX_SOURCES && object.parts().is_some()
     }
 
     /// The receivers that can be reached, the members for them, and what to report to the application.

@@ -134,6 +134,7 @@ fn object_id(about: &Object, len: usize) -> ObjectId {
         batches: batches as u32,
         k: k as u8,
         last: (packets - (batches - 1) * k) as u8,
+        outer: false,
     }
 }
 

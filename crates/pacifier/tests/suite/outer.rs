@@ -1,0 +1,211 @@
+//! Goal: the outer code of members that send in turns. Method: single nodes that get frames by hand, and whole networks on the medium of
+//! `common`.
+
+use crate::common;
+
+use std::sync::Arc;
+
+use chappe_core::{
+    Address, Arrival, Classes, Duration, Instant, LinkEvent, LinkNode, Purpose, Seed,
+};
+use chappe_pacifier::improved::header::{self, HeadRepr};
+use chappe_pacifier::improved::turns::{Channel, Turns};
+use chappe_pacifier::{Config, Links, Node, NodeSet, improved};
+use common::{Network, graph, nodes, object};
+
+const K: usize = 4;
+const PAYLOAD: usize = 20;
+/// Six batches, the last of two packets.
+const LEN: usize = 22 * PAYLOAD - 7;
+
+fn config() -> Config {
+    Config::Improved(improved::Config::default()).with_batch(K, PAYLOAD)
+}
+
+fn in_turns(links: &Arc<Links>, receivers: &[u16], seed: u64) -> Vec<Node> {
+    let turns = Turns::new(links, 0, receivers, 0.05, Channel::OPEN_LAND);
+    let turns = Arc::new(turns);
+    let mut nodes = nodes(&config(), links, seed);
+    for node in &mut nodes {
+        node.take_turns(0, turns.clone());
+    }
+    for &receiver in receivers {
+        nodes[usize::from(receiver)].expect(0, LEN).unwrap();
+    }
+    nodes
+}
+
+/// The next data frame of a node, at its next turn.
+fn next_frame(node: &mut Node) -> Option<(Instant, Vec<u8>)> {
+    let mut sdu = vec![0; 2304];
+    for _ in 0..1000 {
+        let at = node.poll_timeout()?.at;
+        node.handle_timeout(at);
+        while let Some(send) = node.poll_link(at, Classes::ALL, &mut sdu) {
+            if header::parse(&sdu[..send.len]).unwrap().data.is_some() {
+                return Some((at, sdu[..send.len].to_vec()));
+            }
+        }
+    }
+    None
+}
+
+fn hear(node: &mut Node, now: Instant, from: u16, sdu: &[u8]) {
+    let arrival = Arrival {
+        from: Address::node(from),
+        to: Address::BROADCAST,
+        sdu,
+        power: None,
+    };
+    node.handle_link(now, LinkEvent::Received(arrival));
+}
+
+/// Goal: as much rank in all batches together as the object has packets suffices, and gives the right octets. Method: a receiver that is
+/// never heard loses a part of a source's frames, so that it completes few batches; one object in 255 needs a packet more.
+#[test]
+fn rank_in_all_batches_together_suffices() {
+    let packets = LEN.div_ceil(PAYLOAD) as u64;
+    let mut more = 0;
+    for seed in 0..40 {
+        let links = graph(2, &[(0, 1, 0.6)]);
+        let mut both = in_turns(&links, &[1], seed);
+        let (mut receiver, mut source) = (both.pop().unwrap(), both.pop().unwrap());
+        let file = object(LEN, seed);
+        source.offer(file.clone(), &[1]).unwrap();
+        let mut losses = Seed(seed).stream(Purpose::Reception);
+        let mut coded = false;
+        while receiver.object().is_none() {
+            let (at, sdu) = next_frame(&mut source).expect("the source sends");
+            if losses.chance(0.5) {
+                coded |= header::parse(&sdu).unwrap().data.unwrap().batch >= 6;
+                hear(&mut receiver, at + Duration::from_millis(1), 0, &sdu);
+            }
+        }
+        assert_eq!(receiver.object(), Some(&file[..]), "seed {seed}");
+        let progress = receiver.received();
+        assert_eq!((progress.bytes, progress.batches_done), (LEN, 6));
+        assert!(coded, "seed {seed}: no coded batch was needed");
+        more += receiver.counters().receiver_innovative - packets;
+    }
+    assert!(more <= 3, "{more} packets more than 40 objects have");
+}
+
+/// Networks with losses, relays and receivers behind receivers.
+#[test]
+fn any_losses_deliver_in_turns() {
+    for seed in 0..20 {
+        let mut draw = Seed(seed).stream(Purpose::Trial(7));
+        let mut ratio = || 0.2 + 0.75 * draw.fraction();
+        let edges = [
+            (0, 1, ratio()),
+            (1, 2, ratio()),
+            (2, 3, ratio()),
+            (1, 4, ratio()),
+            (4, 5, ratio()),
+        ];
+        let links = graph(6, &edges);
+        let receivers = [2, 3, 5];
+        let mut network = Network::new(links.clone(), seed, in_turns(&links, &receivers, seed));
+        let file = object(LEN, seed);
+        network.nodes[0].offer(file.clone(), &receivers).unwrap();
+        let done = network.run(Duration::from_secs(2000), |nodes| nodes[0].source_done());
+        assert!(done, "seed {seed}: {edges:?}");
+        for receiver in receivers {
+            let copy = network.nodes[usize::from(receiver)].object();
+            assert_eq!(copy, Some(&file[..]), "seed {seed}");
+        }
+        // Every node learns of the end.
+        network.run(Duration::from_secs(200), |_| false);
+        let frames = network.frames;
+        network.run(Duration::from_secs(500), |_| false);
+        assert_eq!(network.frames, frames, "seed {seed}");
+    }
+}
+
+/// A complete receiver makes packets of batches that it has never met: it serves the one behind it when the source is gone.
+#[test]
+fn complete_receivers_go_on_without_the_source() {
+    let links = graph(3, &[(0, 1, 0.8), (1, 2, 0.5)]);
+    let mut network = Network::new(links.clone(), 3, in_turns(&links, &[1, 2], 3));
+    let file = object(LEN, 3);
+    network.nodes[0].offer(file.clone(), &[1, 2]).unwrap();
+    let limit = Duration::from_secs(1000);
+    assert!(network.run(limit, |nodes| nodes[1].object().is_some()));
+    assert!(network.nodes[2].object().is_none());
+    network.nodes[0].withdraw();
+    assert!(network.run(limit, |nodes| nodes[2].object().is_some()));
+    assert_eq!(network.nodes[2].object(), Some(&file[..]));
+}
+
+/// A receiver that restarts begins again, in the middle of a transfer or after most of it.
+#[test]
+fn receivers_that_restart_in_turns_get_the_object() {
+    for (seed, after) in [(1, 30), (2, 100), (3, 300)] {
+        let links = graph(3, &[(0, 1, 0.7), (1, 2, 0.6)]);
+        let mut network = Network::new(links.clone(), seed, in_turns(&links, &[2], seed));
+        let file = object(LEN, seed);
+        network.nodes[0].offer(file.clone(), &[2]).unwrap();
+        network.run(Duration::from_millis(after), |nodes| {
+            nodes[2].object().is_some()
+        });
+        let fresh = in_turns(&links, &[2], seed + 100).pop().unwrap();
+        network.nodes[2] = fresh;
+        // What the application learns from a receiver that begins again.
+        network.nodes[0].lost_by(2);
+        let limit = Duration::from_secs(2000);
+        assert!(
+            network.run(limit, |nodes| nodes[2].object().is_some()),
+            "seed {seed}"
+        );
+        assert_eq!(network.nodes[2].object(), Some(&file[..]));
+    }
+}
+
+/// Goal: frames from outside neither panic nor spoil the count. Method: a receiver gets frames of batches beyond the last, of the last and
+/// of others, with the outer code's flag and without, with random vectors and no content; and then a true transfer of the same object.
+#[test]
+fn hostile_batches_are_refused() {
+    let links = graph(2, &[(0, 1, 0.9)]);
+    let mut both = in_turns(&links, &[1], 5);
+    let (mut receiver, mut source) = (both.pop().unwrap(), both.pop().unwrap());
+    source.offer(object(LEN, 5), &[1]).unwrap();
+    let (_, first) = next_frame(&mut source).unwrap();
+    let head = header::parse(&first).unwrap().head;
+    assert!(head.object.outer && head.object.all() == 6 + header::CODED);
+    let mut random = Seed(5).stream(Purpose::Trial(3));
+    for (outer, batches) in [(true, 6), (false, 6), (true, u32::MAX), (true, 1)] {
+        let mut object = head.object;
+        (object.outer, object.batches) = (outer, batches);
+        for batch in [0, 5, 6, 69, 70, 71, u32::MAX - 1, u32::MAX] {
+            let repr = HeadRepr {
+                slot: Some(u32::MAX),
+                times: None,
+                source: 0,
+                object,
+                plan: &head.plan,
+                complete: &NodeSet::EMPTY,
+                urge: 0,
+                nodes: 2,
+                base: batch.min(object.all()),
+                states: &[],
+            };
+            let mut sdu = vec![0; 300];
+            let Some(open) = repr.emit_data(batch, PAYLOAD, &mut sdu) else {
+                continue;
+            };
+            random.fill(open.vector);
+            let len = repr.data_len(batch, PAYLOAD);
+            hear(&mut receiver, Instant::from_millis(1), 0, &sdu[..len]);
+            // Whatever it does next, it lives.
+            next_frame(&mut receiver);
+        }
+    }
+    assert!(receiver.object().is_none());
+    let mut fed = 0;
+    while receiver.object().is_none() {
+        fed += 1;
+        assert!(fed < 2000, "the receiver never completes");
+        let (at, sdu) = next_frame(&mut source).expect("the source sends");
+        hear(&mut receiver, at + Duration::from_millis(1), 0, &sdu);
+    }
+}
