@@ -13,6 +13,8 @@
 //! contention; over `zmac-short` nodes wait for 8 to 16 back-off slots in the time slots of others, instead of 8 to 32;
 //! over `zmac-lossy` nodes notify of losses, and not of long waits.
 //!
+//! Rates from 5 s to 10 s of load, the start, are printed at the end of the line, whatever is counted otherwise.
+//!
 //! With `share=0.8` sources send that share of what the improved variant gives them when they always have something to send, at even
 //! intervals, and delays contain the wait at the source.
 //!

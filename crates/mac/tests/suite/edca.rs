@@ -314,7 +314,7 @@ fn others_hear_what_a_committed_function_cannot() {
     assert_eq!(sends(&mut station, wake.at, Some(2000)), Some(wake.at));
 }
 
-/// Goal: who asks whether urgent frames have windows of their own is told the truth. Method: the standard's categories, those of
+/// Goal: who asks whether urgent frames have windows of their own hears the truth. Method: the standard's categories, those of
 /// the DCF, and categories that differ in their interframe spaces alone.
 #[test]
 fn windows_of_their_own_are_told_from_a_mere_order() {
