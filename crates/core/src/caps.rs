@@ -19,6 +19,9 @@ pub struct Caps {
     pub overhears: bool,
     /// Whether the end of each own broadcast is reported, so that the sender can pace itself on the air.
     pub confirms_broadcast: bool,
+    /// Whether frames of [`Class::Urgent`](crate::Class::Urgent) wait for less than those of [`Class::Data`](crate::Class::Data), also
+    /// after collisions: windows of their own, as 802.11e's categories have. A mere order among those who wait is not meant.
+    pub hastens: bool,
 }
 
 /// An ability that a protocol needs and the medium lacks: a configuration error. Its `Display` explains it in full.

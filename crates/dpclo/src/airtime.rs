@@ -157,10 +157,11 @@ impl Airtime {
         if self.share < IDLE {
             self.idle_at = now;
         }
-        let asked = match now.saturating_since(self.idle_at) < law.early {
-            true => self.price.max(law.asked_at_once(queue)).min(law.most()),
+        let base = match now.saturating_since(self.idle_at) < law.early {
+            true => self.price.max(law.asked_at_once(queue)),
             false => self.price,
         };
+        let asked = (base * law.ahead_of(queue)).min(law.most());
         self.own = Share::new(self.share, asked);
         // An idle node charges nothing, however many there are.
         let beyond = |known: &Known| (known.share.price() - law.least()).max(0.0);
@@ -234,7 +235,7 @@ mod tests {
         airtime.update(at(100), LAW.queue + 6.0);
         assert!(airtime.price < 2.0 * LAW.least(), "{}", airtime.price);
         let asked = airtime.own().price();
-        let want = libm::pow(6.0 * LAW.at_once, LAW.fairness);
+        let want = libm::pow(6.0 * LAW.at_once, LAW.fairness) * LAW.ahead_of(LAW.queue + 6.0);
         assert!((asked / want - 1.0).abs() < 0.01, "{asked} {want}");
         let cost = airtime.cost(216) / 0.001_874;
         assert!((cost / want - 1.0).abs() < 0.01, "{cost} {want}");
@@ -250,6 +251,29 @@ mod tests {
         loaded(&mut airtime, 12_000, 2, LAW.queue + 6.0);
         let asked = airtime.own().price();
         assert!(asked < 0.5 * want, "{asked} {want}");
+    }
+
+    /// Goal: a queue asks at once what its price would be after `ahead`, for as long as it stands, also when the node has been busy for
+    /// long. Method: a price that has risen, then a queue that stands for two seconds, beside the price without the queue.
+    #[test]
+    fn a_queue_asks_ahead_of_its_price() {
+        let mut airtime = Airtime::new(LAW, 4, at(0));
+        for second in 0..20 {
+            let queue = LAW.queue + if second < 16 { 0.0 } else { 10.0 };
+            loaded(&mut airtime, 1000 * second, 2, queue);
+        }
+        loaded(&mut airtime, 20_000, 2, LAW.queue);
+        let (plain, asks) = (airtime.price, airtime.own().price());
+        assert!((asks / plain - 1.0).abs() < 0.01, "{asks} {plain}");
+        airtime.update(at(21_100), LAW.queue + 6.0);
+        let ratio = airtime.own().price() / airtime.price;
+        let want = libm::exp(LAW.fairness * LAW.queue_gain * 6.0 * 2.0);
+        assert!((ratio / want - 1.0).abs() < 0.01, "{ratio} {want}");
+        let none = AirtimeLaw {
+            ahead: Duration::ZERO,
+            ..LAW
+        };
+        assert_eq!(none.ahead_of(100.0), 1.0);
     }
 
     #[test]

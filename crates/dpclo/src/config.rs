@@ -288,6 +288,10 @@ pub struct AirtimeLaw {
     /// For how long after a node was idle its queue asks at once. 10 s (ours: prices have risen by then; for good, small networks lose a
     /// fifth).
     pub early: Duration,
+    /// A queue asks at once as much more as its price would rise by in this time if it stood: prices then follow both what waits and its
+    /// sum over time, as a controller with a proportional and an integral part does. 2 s (ours: within which shares and prices arrive, so
+    /// that a sum alone is always late by as much).
+    pub ahead: Duration,
 }
 
 /// Tokens earned by overhearing the next hop (Fusion).
@@ -318,6 +322,10 @@ pub struct Priorities {
     pub high: f64,
     /// At this share and above [`Class::Data`](chappe_core::Class::Data), below it `Background`. Default 0.2 (ours).
     pub medium: f64,
+    /// Data over links up to this ETX has [`Class::Urgent`](chappe_core::Class::Urgent) whatever its price, where that class has shorter
+    /// windows ([`Caps::hastens`](chappe_core::Caps::hastens)). Default none; 4 in the improved variant (ours: a link that takes more
+    /// transmissions has hidden senders about, who need windows that grow). Packets that go first still do, in their node.
+    pub hasty: Option<f64>,
 }
 
 /// Extensions to the paper, each switchable separately.

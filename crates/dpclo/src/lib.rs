@@ -15,6 +15,7 @@
 //!     reports_power: false,
 //!     overhears: true,
 //!     confirms_broadcast: true,
+//!     hastens: false,
 //! };
 //! let node = |me: u16| {
 //!     let random = Seed(1).stream(Purpose::Node(me.into()));

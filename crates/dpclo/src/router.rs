@@ -207,6 +207,10 @@ impl Router {
             // until its next probe.
             (settings.extras.count_sent, settings.extras.credits) = (false, 0);
         }
+        if !caps.hastens {
+            // Where the class is a mere order of those who wait, it is for what is urgent.
+            settings.priorities.hasty = None;
+        }
         let room = settings.room;
         let places = usize::from(room.destinations);
         let mut queues = Vec::with_capacity(places);

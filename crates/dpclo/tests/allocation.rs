@@ -17,6 +17,7 @@ const CAPS: Caps = Caps {
     reports_power: false,
     overhears: true,
     confirms_broadcast: true,
+    hastens: false,
 };
 
 /// Lets each node of a chain send once; every node hears its neighbours.

@@ -1,7 +1,7 @@
 //! Channel access of the mesh's nodes: the DCF, EDCA or ZMAC+, selected at run time.
 
 use chappe_core::{
-    Address, Duration, Instant, LinkNode, Mac, Mode, Purpose, RadioEvent, RadioRequest, Seed,
+    Address, Caps, Duration, Instant, LinkNode, Mac, Mode, Purpose, RadioEvent, RadioRequest, Seed,
     Stream, TraceEvent, Wake,
 };
 use chappe_mac::dot11::{self, Category, Counters, Dot11, Edca, NoClaims, ZmacPlus};
@@ -140,6 +140,14 @@ impl Access {
                 let station = Dot11::zmac_plus(self.zmac(), schedule, address, random);
                 Channel::ZmacPlus(Box::new(station))
             }
+        }
+    }
+
+    /// What a router on one of the stations can rely on.
+    pub fn caps(&self) -> Caps {
+        Caps {
+            hastens: self.method == Method::Edca && Category::hastens(&Category::DSSS),
+            ..self.station.caps()
         }
     }
 

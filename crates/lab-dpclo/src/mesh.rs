@@ -142,7 +142,7 @@ impl MeshSpec {
         seed: Seed,
     ) -> Result<Router, RunError> {
         let random = seed.stream(Purpose::Node(ROUTERS + node as u32));
-        let caps = self.access.station.caps();
+        let caps = self.access.caps();
         Router::new(settings, node as u16, life, &caps, now, random)
             .map_err(|error| RunError::Defect(format!("router: {error}")))
     }

@@ -141,6 +141,7 @@ pub(super) const CAPS: Caps = Caps {
     reports_power: false,
     overhears: true,
     confirms_broadcast: true,
+    hastens: false,
 };
 
 impl P3 {

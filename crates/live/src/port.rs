@@ -110,6 +110,7 @@ impl Port {
             reports_power: false,
             overhears: false,
             confirms_broadcast: false,
+            hastens: false,
         }
     }
 

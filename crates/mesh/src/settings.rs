@@ -105,6 +105,7 @@ impl NodeConfig {
             reports_power: false,
             overhears: broadcast,
             confirms_broadcast: false,
+            hastens: false,
         }
     }
 
@@ -169,6 +170,7 @@ impl NodeConfig {
                 ceiling: 16.0,
                 // Not tried here.
                 at_once: 0.0,
+                ahead: Duration::ZERO,
                 bucket: if self.air.is_shared() {
                     2.0
                 } else {

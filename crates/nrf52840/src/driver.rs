@@ -73,6 +73,7 @@ pub const CAPS: Caps = Caps {
     reports_power: true,
     overhears: true,
     confirms_broadcast: true,
+    hastens: false,
 };
 
 /// Rate and preamble of all frames.

@@ -286,6 +286,7 @@ mod tests {
         reports_power: false,
         overhears: true,
         confirms_broadcast: true,
+        hastens: false,
     };
 
     #[test]

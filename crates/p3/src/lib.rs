@@ -45,6 +45,7 @@
 //!     reports_power: false,
 //!     overhears: true,
 //!     confirms_broadcast: true,
+//!     hastens: false,
 //! };
 //! let mut memory = [0; 2 * 118];
 //! let mut gateway = Destination::new(Config::default(), &radio, 0, Lent::new(&mut memory))?;

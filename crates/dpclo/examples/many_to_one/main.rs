@@ -13,6 +13,8 @@
 //! contention; over `zmac-short` nodes wait for 8 to 16 back-off slots in the time slots of others, instead of 8 to 32;
 //! over `zmac-lossy` nodes notify of losses, and not of long waits.
 //!
+//! Rates from 5 s to 10 s of load, the start, are printed at the end of the line, whatever is counted otherwise.
+//!
 //! With `share=0.8` sources send that share of what the improved variant gives them when they always have something to send, at even
 //! intervals, and delays contain the wait at the source.
 //!
@@ -31,10 +33,10 @@ mod scene;
 mod slotted;
 
 use chappe_core::{Class, Duration, Rate};
-use chappe_dpclo::{Counters, KMax, Losses, PriceLaw, RateLaw, Router, Settings};
+use chappe_dpclo::{Counters, KMax, Losses, PriceLaw, RateLaw, Settings};
 use chappe_mac::dot11::Config;
 use chappe_mac::zmac::{self, Ecn};
-use on_air::{Access, Mesh};
+use on_air::{Access, Mesh, Played};
 use scene::{Scene, scene};
 
 /// Over ZMAC+ time slots stand by then, in seconds.
@@ -80,7 +82,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             mesh.rates = shared.get_or_insert_with(rates).clone();
         }
         let played = mesh.over(access, config(&mac));
-        let line = report(&scene, &played.flows, &played.routers);
+        let line = report(&scene, &played);
         println!("{name:>8}: {line}");
     }
     Ok(())
@@ -218,7 +220,7 @@ fn set(settings: &mut Settings, change: &str) -> Result<(), Box<dyn std::error::
             });
         }
         "load" | "rise" | "fall" | "queue" | "queue-gain" | "gain-of-load" | "floor" | "start"
-        | "double" | "around" | "fairness" | "life" | "ceiling" | "at-once" | "early" => {
+        | "double" | "around" | "fairness" | "life" | "ceiling" | "at-once" | "early" | "ahead" => {
             let RateLaw::Airtime(law) = &mut settings.rate else {
                 return Err("this scheme has no prices of airtime".into());
             };
@@ -238,6 +240,7 @@ fn set(settings: &mut Settings, change: &str) -> Result<(), Box<dyn std::error::
                 // In seconds.
                 "life" => law.life = Duration::from_secs_f64(value),
                 "early" => law.early = Duration::from_secs_f64(value),
+                "ahead" => law.ahead = Duration::from_secs_f64(value),
                 "double" => law.double = Duration::from_secs_f64(value),
                 _ => law.gain = value,
             }
@@ -265,6 +268,7 @@ fn set(settings: &mut Settings, change: &str) -> Result<(), Box<dyn std::error::
         "by-queue" => settings.priorities.by_queue = value > 0.0,
         "urgent" => settings.priorities.high = value,
         "medium" => settings.priorities.medium = value,
+        "hasty" => settings.priorities.hasty = Some(value).filter(|value| *value > 0.0),
         "k" => settings.next_hops.limit = KMax::Fixed(value as u8),
         "bias" => settings.extras.bias = value,
         "smoothing" => settings.extras.smoothing = value,
@@ -348,12 +352,14 @@ fn set_contention(
     Ok(())
 }
 
-fn report(scene: &Scene, flows: &[(f64, f64)], routers: &[Router]) -> String {
+fn report(scene: &Scene, played: &Played) -> String {
+    let (flows, routers) = (&played.flows, &played.routers);
     let total: f64 = flows.iter().map(|flow| flow.0).sum();
     let squares: f64 = flows.iter().map(|flow| flow.0 * flow.0).sum();
     let jain = total * total / (flows.len() as f64 * squares.max(1e-9));
-    let logs: f64 = flows.iter().map(|flow| libm::log(flow.0.max(1e-3))).sum();
-    let geometric = libm::exp(logs / flows.len() as f64);
+    let rates: Vec<f64> = flows.iter().map(|flow| flow.0.max(1e-3)).collect();
+    let starts: Vec<f64> = played.starts.iter().map(|rate| rate.max(1e-3)).collect();
+    let (geometric, start) = (optimum::geometric(&rates), optimum::geometric(&starts));
     let each: Vec<String> = flows
         .iter()
         .map(|(rate, delay)| format!("{rate:.1}/{delay:.2}"))
@@ -384,7 +390,7 @@ fn report(scene: &Scene, flows: &[(f64, f64)], routers: &[Router]) -> String {
     let share = 100.0 * control / (control + data);
     format!(
         "control, from the start, {share:.1} % of the air in use ({frames} frames of {octets:.0} octets), total {total:.1}, Jain {jain:.3}, geometric {geometric:.2}, {}; accepted {accepted}, lost {} (link {}, queue full \
-         {full}: {:.2} %, hop limit {}, age {}), {:.2} transmissions a delivered packet, without a route {}, {reports} reports, {split:?} probes, updates and requests",
+         {full}: {:.2} %, hop limit {}, age {}), {:.2} transmissions a delivered packet, without a route {}, {reports} reports, {split:?} probes, updates and requests, from 5 s to 10 s of load: geometric {start:.2}, {starts:.1?}",
         each.join(" "),
         sum(Losses::total) - sum(|losses| losses.copies),
         sum(|losses| losses.link),

@@ -88,6 +88,12 @@ impl Settings {
             ("next_hops.low", self.next_hops.low, 0.0, any),
             ("priorities.high", self.priorities.high, 0.0, any),
             ("priorities.medium", self.priorities.medium, 0.0, any),
+            (
+                "priorities.hasty",
+                self.priorities.hasty.unwrap_or(0.0),
+                0.0,
+                any,
+            ),
             ("extras.bias", self.extras.bias, 0.0, 1000.0),
             ("extras.smoothing", self.extras.smoothing, 0.0, 0.99),
             (
@@ -207,6 +213,7 @@ mod tests {
         reports_power: false,
         overhears: true,
         confirms_broadcast: true,
+        hastens: false,
     };
 
     #[test]

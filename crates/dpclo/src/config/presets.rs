@@ -58,6 +58,7 @@ impl Settings {
                 by_queue: false,
                 high: 0.5,
                 medium: 0.2,
+                hasty: None,
             },
             extras: Extras::NONE,
             room: Room {
@@ -99,6 +100,7 @@ impl Settings {
                 // A queue at its limit goes first. From half of it on, 802.11e's short windows starved a hidden node.
                 high: 1.0,
                 medium: 0.0,
+                hasty: Some(4.0),
             },
             extras: Extras::ALL,
             queues: Queues {
@@ -188,6 +190,7 @@ impl AirtimeLaw {
         fairness: 2.5,
         at_once: 1.0 / 15.0,
         early: Duration::from_secs(10),
+        ahead: Duration::from_secs(2),
     };
 
     /// The least price of a node.
@@ -198,6 +201,12 @@ impl AirtimeLaw {
     /// What a queue of so many packets asks at once.
     pub(crate) fn asked_at_once(&self, queue: f64) -> f64 {
         libm::pow(self.at_once * (queue - self.queue).max(0.0), self.fairness)
+    }
+
+    /// By how much a queue of so many packets raises its price at once: as much as it would within `ahead`.
+    pub(crate) fn ahead_of(&self, queue: f64) -> f64 {
+        let excess = self.queue_gain * (queue - self.queue).max(0.0);
+        libm::exp(self.fairness * excess * self.ahead.as_secs_f64())
     }
 
     /// The largest price of a node.

@@ -63,17 +63,12 @@ impl Router {
             let Some(offer) = offer else {
                 continue;
             };
-            let (limit, priorities) = (self.settings.queues.limit, &self.settings.priorities);
             let choice = Choice {
                 destination: place,
                 neighbour: offer.neighbour,
                 detour: offer.detour,
                 first,
-                class: match priorities.by_queue {
-                    _ if first => Class::Urgent,
-                    true => price::class(self.backlog(now, place), limit, priorities),
-                    false => price::class(offer.plain, limit, priorities),
-                },
+                class: self.class_of(now, place, &offer, first),
                 price: offer.price,
                 order: head.map_or(u64::MAX, |packet| packet.order),
             };
@@ -88,6 +83,18 @@ impl Router {
             }
         }
         best
+    }
+
+    /// The MAC's class of a packet for the destination at `place` by an offer.
+    fn class_of(&self, now: Instant, place: u16, offer: &Offer, first: bool) -> Class {
+        let (limit, priorities) = (self.settings.queues.limit, &self.settings.priorities);
+        let etx = self.links.etx(offer.neighbour);
+        let is_good = |most: f64| etx.is_some_and(|etx| etx <= most);
+        match priorities.by_queue {
+            _ if first || priorities.hasty.is_some_and(is_good) => Class::Urgent,
+            true => price::class(self.backlog(now, place), limit, priorities),
+            false => price::class(offer.plain, limit, priorities),
+        }
     }
 
     /// The price of the best next hop for a destination: how many more packets wait here than

@@ -49,7 +49,7 @@ fn mesh(settings: Settings, ratios: [f64; 6], seed: u64) -> Mesh {
 }
 
 fn over(access: Access, settings: Settings, ratios: [f64; 6], seed: u64) -> Run {
-    let Played { flows, routers } = mesh(settings, ratios, seed).over(access, config());
+    let Played { flows, routers, .. } = mesh(settings, ratios, seed).over(access, config());
     let two = |of: fn(&(f64, f64)) -> f64| [of(&flows[0]), of(&flows[1])];
     Run {
         rates: two(|flow| flow.0),

@@ -2,13 +2,13 @@
 
 use crate::common;
 
-use chappe_core::{Address, Class, Classes, Duration, LinkNode, Outcome};
+use chappe_core::{Address, Caps, Class, Classes, Duration, LinkNode, Outcome};
 use chappe_dpclo::header::{
     self, Backlog, Count, Data, Frame, Metric, Probe, Queue, Request, Route, Routes,
 };
 use chappe_dpclo::{Refused, Settings};
 use common::bench::{Bench, packet};
-use common::{at, wants_data};
+use common::{CAPS, at, wants_data};
 
 fn wide() -> Settings {
     let mut settings = Settings::paper();
@@ -105,6 +105,24 @@ fn a_class_that_is_not_deserved_is_not_used() {
         Class::Background,
         "what was won for less may be used"
     );
+}
+
+/// Where urgent frames have windows of their own, data over good links is urgent; over links that lose most, and on other links, only a
+/// queue at its limit is.
+#[test]
+fn windows_of_their_own_are_used_over_good_links() {
+    let class = |hastens: bool, received: u8, packets: u32| {
+        let caps = Caps { hastens, ..CAPS };
+        let mut bench = Bench::over(&caps, Settings::improved(), &[(1, received, 1.0)]);
+        bench.relay(packets);
+        bench.send().unwrap().0.class
+    };
+    assert_eq!(class(true, 10, 1), Class::Urgent);
+    assert_eq!(class(true, 3, 1), Class::Urgent, "an ETX of 3.3");
+    assert_eq!(class(true, 2, 1), Class::Data, "an ETX of 5");
+    assert_eq!(class(true, 2, 20), Class::Urgent);
+    assert_eq!(class(false, 10, 1), Class::Data);
+    assert_eq!(class(false, 10, 20), Class::Urgent);
 }
 
 /// A packet that the link gave up goes first again, and the link is worth less; the second time it is lost.

@@ -29,6 +29,16 @@ impl Category {
         Category::of(Class::Control, 2, (7, 15), 3_264),
     ];
 
+    /// Whether an urgent frame waits for less than other data at these categories, after collisions, too
+    /// ([`Caps::hastens`](chappe_core::Caps::hastens)). Each class has the first category that takes it.
+    pub fn hastens(categories: &[Category]) -> bool {
+        let of = |class| categories.iter().find(|one| one.classes.contains(class));
+        let (Some(urgent), Some(data)) = (of(Class::Urgent), of(Class::Data)) else {
+            return false;
+        };
+        urgent.cw_min < data.cw_min && urgent.cw_max < data.cw_max
+    }
+
     /// A category for one class; `window` is (CWmin, CWmax), the TXOP limit is in microseconds.
     pub const fn of(class: Class, aifsn: u8, window: (u16, u16), txop_us: u64) -> Category {
         Category {

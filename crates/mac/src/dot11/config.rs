@@ -196,6 +196,7 @@ impl Config {
             reports_power: true,
             overhears: self.overhear,
             confirms_broadcast: true,
+            hastens: false,
         }
     }
 

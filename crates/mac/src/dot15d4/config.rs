@@ -150,6 +150,7 @@ impl Config {
             reports_power: true,
             overhears: false,
             confirms_broadcast: true,
+            hastens: false,
         }
     }
 

@@ -313,3 +313,16 @@ fn others_hear_what_a_committed_function_cannot() {
     station.handle_timeout(wake.at);
     assert_eq!(sends(&mut station, wake.at, Some(2000)), Some(wake.at));
 }
+
+/// Goal: who asks whether urgent frames have windows of their own hears the truth. Method: the standard's categories, those of
+/// the DCF, and categories that differ in their interframe spaces alone.
+#[test]
+fn windows_of_their_own_are_told_from_a_mere_order() {
+    assert!(Category::hastens(&Category::DSSS));
+    assert!(!Category::hastens(&[]));
+    let alike = |class, aifsn| Category::of(class, aifsn, (31, 1023), 0);
+    assert!(!Category::hastens(&[
+        alike(Class::Data, 3),
+        alike(Class::Urgent, 2)
+    ]));
+}

@@ -53,6 +53,8 @@ pub struct Loaded {
     pub begin: Instant,
     /// Packets that come before this time are not counted.
     pub counted: Instant,
+    /// Between these times packets are counted as those of the start.
+    pub start: [Instant; 2],
     /// What came since then, by source.
     pub got: Vec<Got>,
 }
@@ -64,6 +66,8 @@ pub struct Got {
     pub packets: u64,
     /// The sum of their delays.
     pub delays: Duration,
+    /// Packets of the start, whether they are counted otherwise or not.
+    pub early: u64,
 }
 
 impl Loaded {
@@ -73,11 +77,9 @@ impl Loaded {
         }
         let mut buffer = [0; PAYLOAD];
         while let Some(delivery) = self.router.poll_delivery(&mut buffer) {
-            if now >= self.counted {
-                let offered = buffer.first_chunk().map(|first| u64::from_be_bytes(*first));
-                let offered = Instant::from_nanos(offered.unwrap_or(0));
-                self.count(delivery.source, now.saturating_since(offered));
-            }
+            let offered = buffer.first_chunk().map(|first| u64::from_be_bytes(*first));
+            let offered = Instant::from_nanos(offered.unwrap_or(0));
+            self.count(now, delivery.source, now.saturating_since(offered));
         }
         self.router.handle_timeout(now);
     }
@@ -105,18 +107,30 @@ impl Loaded {
         }
     }
 
-    fn count(&mut self, source: u16, delay: Duration) {
+    fn count(&mut self, now: Instant, source: u16, delay: Duration) {
         let place = self.got.iter().position(|got| got.source == source);
         let place = place.unwrap_or_else(|| {
             self.got.push(Got {
                 source,
                 packets: 0,
                 delays: Duration::ZERO,
+                early: 0,
             });
             self.got.len() - 1
         });
-        self.got[place].packets += 1;
-        self.got[place].delays += delay;
+        let [from, to] = self.start;
+        let got = &mut self.got[place];
+        got.early += u64::from(from <= now && now < to);
+        if now >= self.counted {
+            got.packets += 1;
+            got.delays += delay;
+        }
+    }
+
+    /// Packets of a source in the start.
+    pub fn early(&self, source: u16) -> u64 {
+        let got = self.got.iter().find(|got| got.source == source);
+        got.map_or(0, |got| got.early)
     }
 
     /// Packets of a source, and their mean delay in seconds.

@@ -26,6 +26,7 @@ pub const CAPS: Caps = Caps {
     reports_power: false,
     overhears: true,
     confirms_broadcast: true,
+    hastens: false,
 };
 
 /// A flow whose source always has a packet ready.

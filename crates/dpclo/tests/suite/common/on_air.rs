@@ -61,9 +61,14 @@ impl Access {
     }
 }
 
-/// What a run gave: packets a second and mean delay in seconds of every flow, and the routers as they are then.
+/// When the start begins and ends, in seconds of load.
+const START_S: [u64; 2] = [5, 10];
+
+/// What a run gave: packets a second and mean delay in seconds of every flow, packets a second in the start, and the routers as they
+/// are then.
 pub struct Played {
     pub flows: Vec<(f64, f64)>,
+    pub starts: Vec<f64>,
     pub routers: Vec<Router>,
 }
 
@@ -158,18 +163,23 @@ impl Mesh {
             (&self.medium, self.seed),
             (access, station),
             self.times_s[2],
-            |me, start, random| self.loaded(me, start, random),
+            |me, start, random| self.loaded(access, me, start, random),
         );
         Played {
             flows: self.flows_of(&nodes),
+            starts: self.starts_of(&nodes),
             routers: nodes.into_iter().map(|node| node.router).collect(),
         }
     }
 
-    fn loaded(&self, me: u16, start: Instant, random: Stream) -> Loaded {
+    fn loaded(&self, access: Access, me: u16, start: Instant, random: Stream) -> Loaded {
         let [begin, counted, _] = self.times_s;
         let after = |seconds: u64| start + Duration::from_secs(seconds);
-        let router = Router::new(self.settings, me, 0, &self.caps, start, random);
+        let caps = Caps {
+            hastens: access == Access::Edca && Category::hastens(&Category::DSSS),
+            ..self.caps
+        };
+        let router = Router::new(self.settings, me, 0, &caps, start, random);
         let own = self.flows.iter().position(|&(from, _)| from == me);
         let rate = own.and_then(|own| self.rates.get(own));
         Loaded {
@@ -179,6 +189,7 @@ impl Mesh {
             limit: self.settings.queues.limit,
             begin: after(begin),
             counted: after(counted),
+            start: START_S.map(|at| after(begin + at)),
             got: Vec::new(),
         }
     }
@@ -190,6 +201,14 @@ impl Mesh {
             (packets as f64 / (end - counted) as f64, delay)
         };
         self.flows.iter().map(flow).collect()
+    }
+
+    fn starts_of(&self, nodes: &[Loaded]) -> Vec<f64> {
+        let [from, to] = START_S;
+        let rate = |&(source, sink): &(u16, u16)| {
+            nodes[usize::from(sink)].early(source) as f64 / (to - from) as f64
+        };
+        self.flows.iter().map(rate).collect()
     }
 }
 

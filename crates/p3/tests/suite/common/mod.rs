@@ -32,6 +32,7 @@ pub const CAPS: Caps = Caps {
     reports_power: false,
     overhears: true,
     confirms_broadcast: true,
+    hastens: false,
 };
 
 /// Bytes that grow as they are written.
