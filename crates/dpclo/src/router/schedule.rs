@@ -68,7 +68,7 @@ impl Router {
                 neighbour: offer.neighbour,
                 detour: offer.detour,
                 first,
-                class: self.class_of(now, place, &offer, first),
+                class: self.class_of(now, place, &offer, head),
                 price: offer.price,
                 order: head.map_or(u64::MAX, |packet| packet.order),
             };
@@ -85,13 +85,17 @@ impl Router {
         best
     }
 
-    /// The MAC's class of a packet for the destination at `place` by an offer.
-    fn class_of(&self, now: Instant, place: u16, offer: &Offer, first: bool) -> Class {
+    /// The MAC's class of the packet `head`, the next one for the destination at `place`, by an offer. A packet that the link gave up
+    /// meets a sender that it does not hear, so it no longer hurries: windows that grow let both through.
+    fn class_of(&self, now: Instant, place: u16, offer: &Offer, head: Option<&Packet>) -> Class {
         let (limit, priorities) = (self.settings.queues.limit, &self.settings.priorities);
         let etx = self.links.etx(offer.neighbour);
         let is_good = |most: f64| etx.is_some_and(|etx| etx <= most);
+        let failed = head.is_some_and(|packet| packet.failures > 0);
+        let hurries = !failed && priorities.hasty.is_some_and(is_good);
+        let first = head.is_some_and(|packet| packet.first);
         match priorities.by_queue {
-            _ if first || priorities.hasty.is_some_and(is_good) => Class::Urgent,
+            _ if first || hurries => Class::Urgent,
             true => price::class(self.backlog(now, place), limit, priorities),
             false => price::class(offer.plain, limit, priorities),
         }
