@@ -69,7 +69,7 @@ impl AsFd for Bell {
 }
 
 impl Rope {
-    /// A rope that nobody hears, with work that is done at once: in virtual time nothing may depend on how long it really takes.
+    /// A rope without a listener, with work that is done at once: in virtual time nothing may depend on how long it really takes.
     #[cfg(test)]
     pub fn at_once() -> Rope {
         Rope {

@@ -184,7 +184,7 @@ impl Group {
     }
 
     /// Whether a neighbour that the source serves may not know of the latest plan. If the former one was closed, all others are silent, and
-    /// the source has nothing to send to those who wanted no more: nobody else would ever speak.
+    /// the source has nothing to send to those who wanted no more: no node would ever speak.
     fn owes_plan(&self) -> bool {
         let mut customers = self.customers.iter();
         self.role == Role::Source && customers.any(|customer| self.unaware.contains(customer.node))
