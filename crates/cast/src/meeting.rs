@@ -1,14 +1,13 @@
 //! Senders and receivers that meet in virtual time.
 //!
 //! Goal: no session waits for what never comes, and no sender counts a receiver as complete that does not have the file. Method: the
-//! roles of sessions, with files on the disk, over a link in virtual time that all share; work on threads takes no virtual time. Hosts
+//! roles of sessions, with files on the disk, over a link in virtual time that all share; work of threads is done at once. Hosts
 //! start, are killed and start again at drawn moments.
 
 mod cases;
 
 use std::fs;
 use std::path::PathBuf;
-use std::thread;
 
 use chappe_core::{
     Address, Arrival, Bitrate, Classes, Duration, Instant, LinkEvent, LinkNode, Outcome, Purpose,
@@ -26,7 +25,7 @@ use crate::roster::Roles;
 use crate::scratch::Scratch;
 use crate::sender::{Sender, Sending};
 use crate::session::{Role, Watch};
-use crate::work::Bell;
+use crate::work::Rope;
 
 const FRAME_MAX: usize = 1442;
 const RATE: Bitrate = Bitrate(8_000_000);
@@ -68,7 +67,6 @@ struct Host {
     started: Instant,
     member: Member,
     part: Part,
-    bell: Bell,
     /// When it is gone, once its role has ended.
     gone: Option<Instant>,
     free: Instant,
@@ -165,11 +163,10 @@ impl Meeting {
             fleet: None,
         }));
         let member = self.member(node, Some(true));
-        let bell = Bell::new().unwrap();
         let seat = Seat::example(node, MEMBERS, 1);
         let measuring = Duration::from_millis(300);
-        let sender = Sender::new(sending, &seat, measuring, payload, bell.rope());
-        self.join(node, member, Part::Sends(Box::new(sender)), bell);
+        let sender = Sender::new(sending, &seat, measuring, payload, Rope::at_once());
+        self.join(node, member, Part::Sends(Box::new(sender)));
     }
 
     /// Starts a receiver, which stays for further transfers with `keep`.
@@ -186,15 +183,14 @@ impl Meeting {
             keep_parts: Duration::from_secs(3600),
         }));
         let member = self.member(node, Some(false));
-        let bell = Bell::new().unwrap();
-        let receiver = Receiver::new(receiving, node, (FRAME_MAX, 1500), bell.rope());
-        self.join(node, member, Part::Receives(Box::new(receiver)), bell);
+        let receiver = Receiver::new(receiving, node, (FRAME_MAX, 1500), Rope::at_once());
+        self.join(node, member, Part::Receives(Box::new(receiver)));
     }
 
     /// Starts a relay between two groups of hosts, which do not hear each other any more.
     fn relay(&mut self, node: u16, one: &[u16], other: &[u16]) {
-        let (member, bell) = (self.member(node, None), Bell::new().unwrap());
-        self.join(node, member, Part::Relays(Relay), bell);
+        let member = self.member(node, None);
+        self.join(node, member, Part::Relays(Relay));
         let pairs = one
             .iter()
             .flat_map(|&one| other.iter().map(move |&other| (one, other)));
@@ -212,14 +208,13 @@ impl Meeting {
         self.place.path(&format!("r{node}"))
     }
 
-    fn join(&mut self, node: u16, member: Member, part: Part, bell: Bell) {
+    fn join(&mut self, node: u16, member: Member, part: Part) {
         self.hosts.push(Host {
             node,
             life: self.lives,
             started: self.now,
             member,
             part,
-            bell,
             gone: None,
             free: self.now,
         });
@@ -281,42 +276,31 @@ impl Meeting {
         if now.nanos().is_multiple_of(10_000_000) {
             host.member.observe(now, &statistics);
         }
-        loop {
-            let idle = host.bell.is_idle(1);
-            let flow = host
-                .part
-                .role()
-                .step(now, &mut host.member, &statistics, &mut Deaf);
-            let over = match &flow {
-                Ok(flow) => flow.is_break(),
-                Err(_) => true,
-            };
-            if over {
-                host.member.leave(now);
-                host.gone = Some(now + GOODBYE);
-                let error = match (flow, &host.part) {
-                    (Err(error), _) => Some(error),
-                    (Ok(_), Part::Sends(_) | Part::Relays(_)) => None,
-                    (Ok(_), Part::Receives(receiver)) => receiver.failure().cloned(),
-                };
-                let summary = match &host.part {
-                    Part::Sends(sender) => Some(sender.summary.clone()),
-                    Part::Receives(_) | Part::Relays(_) => None,
-                };
-                self.ends.push(End {
-                    node: host.node,
-                    summary,
-                    error,
-                });
-                return;
-            }
-            if idle {
-                return;
-            }
-            while !host.bell.is_idle(1) {
-                thread::yield_now();
-            }
+        let role = host.part.role();
+        let flow = role.step(now, &mut host.member, &statistics, &mut Deaf);
+        let over = match &flow {
+            Ok(flow) => flow.is_break(),
+            Err(_) => true,
+        };
+        if !over {
+            return;
         }
+        host.member.leave(now);
+        host.gone = Some(now + GOODBYE);
+        let error = match (flow, &host.part) {
+            (Err(error), _) => Some(error),
+            (Ok(_), Part::Sends(_) | Part::Relays(_)) => None,
+            (Ok(_), Part::Receives(receiver)) => receiver.failure().cloned(),
+        };
+        let summary = match &host.part {
+            Part::Sends(sender) => Some(sender.summary.clone()),
+            Part::Receives(_) | Part::Relays(_) => None,
+        };
+        self.ends.push(End {
+            node: host.node,
+            summary,
+            error,
+        });
     }
 
     fn transmit(&mut self, at: usize) {

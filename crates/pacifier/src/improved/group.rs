@@ -60,6 +60,8 @@ pub(crate) struct Group {
     agents: NodeSet,
     /// Receivers that deny being complete, to the application: what others say of that does not count.
     disputed: NodeSet,
+    /// Of the source: those it serves itself that were not heard under its latest plan yet.
+    unaware: NodeSet,
     /// One more than the highest batch that this node has sent or taken in.
     front: u32,
     /// Of a receiver that came late: how far frames that it lacks and has no place for are ahead of those that it has one for.
@@ -157,6 +159,7 @@ impl Group {
             confirmed: NodeSet::EMPTY,
             agents: NodeSet::EMPTY,
             disputed: NodeSet::EMPTY,
+            unaware: NodeSet::EMPTY,
             front: 0,
             strays: None,
             offer: None,

@@ -41,6 +41,9 @@ impl Group {
 
     /// Adopts a plan from a node nearer to the source, and spreads it.
     fn on_plan(&mut self, now: Instant, from: u16, plan: &Plan, random: &mut Stream) {
+        if (plan.epoch, plan.number) == (self.plan.epoch, self.plan.number) {
+            self.unaware.remove(from);
+        }
         if *plan == self.plan {
             return;
         }

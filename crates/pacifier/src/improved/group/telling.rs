@@ -177,10 +177,17 @@ impl Group {
         let asks = self.role == Role::Receiver && !self.complete.contains(self.me)
             || self.role == Role::Relay && self.takes_part()
             || self.is_agent(now);
-        if owed || asks {
+        if owed || asks || self.owes_plan() {
             self.speak_after(now, self.repeat, random);
             self.repeat = (self.repeat * 2).min(self.settings.repeat_max);
         }
+    }
+
+    /// Whether a neighbour that the source serves may not know of the latest plan. If the former one was closed, all others are silent, and
+    /// the source has nothing to send to those who wanted no more: no node would ever speak.
+    fn owes_plan(&self) -> bool {
+        let mut customers = self.customers.iter();
+        self.role == Role::Source && customers.any(|customer| self.unaware.contains(customer.node))
     }
 
     /// Sets a report `after` the last frame, plus or minus a quarter, unless one is due sooner. The spread keeps neighbours
@@ -212,6 +219,12 @@ impl Group {
         self.plan.members = members;
         self.plan.closed = false;
         self.recruit();
+        self.unaware = self
+            .customers
+            .iter()
+            .map(|customer| customer.node)
+            .collect();
+        self.repeat = self.settings.repeat_min;
         self.speak_within(now, self.settings.gossip, random);
         self.begin(now);
     }
