@@ -122,6 +122,7 @@ const CAPS: Caps = Caps {
     reports_power: false,
     overhears: true,
     confirms_broadcast: true,
+    hastens: false,
 };
 
 /// Two of DPCLO's routers with packets for each other, in all variants.

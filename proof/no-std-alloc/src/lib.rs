@@ -56,6 +56,7 @@ fn dpclo(seed: u64) -> Option<u64> {
         reports_power: false,
         overhears: true,
         confirms_broadcast: true,
+        hastens: false,
     };
     let router = |me: u16| {
         let random = Seed(seed).stream(Purpose::Node(me.into()));

@@ -68,6 +68,7 @@ pub fn play(seed: u64, watcher: &mut impl Watcher) -> Option<End> {
         reports_power: false,
         overhears: true,
         confirms_broadcast: true,
+        hastens: false,
     };
     let config = Config::improved(Some(Key::new(*b"not a secret key")));
     let mut object = [0; OBJECT];
