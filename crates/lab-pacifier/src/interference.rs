@@ -8,7 +8,7 @@ use chappe_sim::{Fading, Rule};
 use super::Pacifier;
 
 /// The best schedule of a transfer under interference, with its proven bound; `None` on networks whose powers or laws the
-/// model does not know. Error curves are taken as a threshold ([`threshold`]), so the bound is approximate there.
+/// model does not know. Error curves are taken as a threshold, so the bound is approximate there.
 pub fn ideal(
     with: &Pacifier,
     net: &Network,
