@@ -132,12 +132,8 @@ impl<const K: usize, B: AsRef<[u8]> + AsMut<[u8]>> Batch<K, B> {
         self.check_coefficients(coefficients.len(), 1)?;
         let from = self.stored()?;
         let mut factors = [0; K];
-        let [vector, weights] = self.draw(&mut factors, &mut random);
-        coefficients.copy_from_slice(vector.get(..self.basis.packets()).unwrap_or_default());
-        let weights = weights.get(..self.rank()).unwrap_or_default();
-        self.kernel()
-            .combine(weights, from, RowsMut::single(payload))?;
-        Ok(())
+        let sum = self.draw(&mut factors, &mut random);
+        self.write(sum, from, coefficients, payload)
     }
 
     /// As [`recode`](Self::recode) for as many packets as `payloads` has; `coefficients` takes one
@@ -262,12 +258,23 @@ impl<const K: usize, B: AsRef<[u8]> + AsMut<[u8]>> Batch<K, B> {
         let mut factors = [0; K];
         let factors = factors.get_mut(..self.rank()).unwrap_or_default();
         unit(index, factors);
-        let [vector, weights] = self.basis.combination(factors);
+        let sum = self.basis.combination(factors);
+        self.write(sum, from, coefficients, payload)
+    }
+
+    /// Writes a vector of the span, and the payload that its weights make of the stored packets.
+    #[inline]
+    fn write(
+        &self,
+        [vector, weights]: [[u8; K]; 2],
+        from: Rows<'_>,
+        coefficients: &mut [u8],
+        payload: &mut [u8],
+    ) -> Result<(), BatchError> {
         coefficients.copy_from_slice(vector.get(..self.basis.packets()).unwrap_or_default());
         let weights = weights.get(..self.rank()).unwrap_or_default();
-        Ok(self
-            .kernel()
-            .combine(weights, from, RowsMut::single(payload))?)
+        let to = RowsMut::single(payload);
+        Ok(self.kernel().combine(weights, from, to)?)
     }
 
     fn kernel(&self) -> Kernel {

@@ -10,7 +10,7 @@ const TRIES: usize = 4;
 /// Uniform bytes are all zero once in 256^n draws, and are then drawn again, so the result is
 /// uniform over the other vectors. A generator that gives nothing but zeros is broken; the first
 /// factor is then 1, so that a frame is never empty of information and no caller hangs.
-pub(crate) fn non_zero(factors: &mut [u8], random: &mut impl FnMut(&mut [u8])) {
+pub fn non_zero(factors: &mut [u8], random: &mut impl FnMut(&mut [u8])) {
     for _ in 0..TRIES {
         random(factors);
         if leading(factors).is_some() {

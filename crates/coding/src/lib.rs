@@ -124,6 +124,7 @@ mod simd;
 
 pub use basis::{Basis, Insertion, MAX_BATCH};
 pub use batch::{Batch, Precoded};
+pub use draw::non_zero;
 pub use encoder::{Encoder, unit};
 pub use erasure::{Erasure, ReconstructError};
 pub use error::BatchError;

@@ -3,7 +3,7 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use chappe_coding::{Encoder, Rows, Shape, unit};
+use chappe_coding::{Encoder, Rows, Shape, non_zero, unit};
 use chappe_core::Stream;
 
 use crate::improved::K_MAX;
@@ -439,11 +439,7 @@ impl Shelf {
         let (Some(outer), Some(parts)) = (&mut self.outer, parts) else {
             return false;
         };
-        random.fill(vector);
-        // A frame is never empty of information.
-        if vector.iter().all(|&factor| factor == 0) {
-            unit(0, vector);
-        }
+        non_zero(vector, &mut |factors: &mut [u8]| random.fill(factors));
         outer.write(batch, vector, parts, payload);
         true
     }
