@@ -5,14 +5,12 @@ use crate::common;
 
 use std::sync::Arc;
 
-use chappe_core::{
-    Address, Arrival, Class, Classes, Duration, Instant, LinkEvent, LinkNode, Purpose, Seed,
-};
+use chappe_core::{Class, Classes, Duration, Instant, LinkNode, Purpose, Seed};
 use chappe_pacifier::improved;
 use chappe_pacifier::improved::header::{self, HeadRepr, ObjectId, Plan};
 use chappe_pacifier::improved::report::{self, State};
 use chappe_pacifier::{Config, Links, Node, NodeSet, Object};
-use common::{Network, graph, nodes, object, scatter};
+use common::{Network, graph, hear, nodes, object, scatter};
 
 const K: usize = 4;
 const PAYLOAD: usize = 20;
@@ -44,16 +42,6 @@ fn frames(node: &mut Node, now: Instant, most: usize) -> Vec<(Class, Vec<u8>)> {
         sent.push((send.class, sdu[..send.len].to_vec()));
     }
     sent
-}
-
-fn hear(node: &mut Node, now: Instant, from: u16, sdu: &[u8]) {
-    let arrival = Arrival {
-        from: Address::node(from),
-        to: Address::BROADCAST,
-        sdu,
-        power: None,
-    };
-    node.handle_link(now, LinkEvent::Received(arrival));
 }
 
 /// A report as another node would send it.

@@ -5,13 +5,11 @@ use crate::common;
 
 use std::sync::Arc;
 
-use chappe_core::{
-    Address, Arrival, Classes, Duration, Instant, LinkEvent, LinkNode, Purpose, Seed,
-};
+use chappe_core::{Classes, Duration, Instant, LinkNode, Purpose, Seed};
 use chappe_pacifier::improved::header::{self, HeadRepr};
 use chappe_pacifier::improved::turns::{Channel, Turns};
 use chappe_pacifier::{Config, Links, Node, NodeSet, improved};
-use common::{Network, graph, nodes, object};
+use common::{Network, graph, hear, nodes, object};
 
 const K: usize = 4;
 const PAYLOAD: usize = 20;
@@ -48,16 +46,6 @@ fn next_frame(node: &mut Node) -> Option<(Instant, Vec<u8>)> {
         }
     }
     None
-}
-
-fn hear(node: &mut Node, now: Instant, from: u16, sdu: &[u8]) {
-    let arrival = Arrival {
-        from: Address::node(from),
-        to: Address::BROADCAST,
-        sdu,
-        power: None,
-    };
-    node.handle_link(now, LinkEvent::Received(arrival));
 }
 
 /// Goal: as much rank in all batches together as the object has packets suffices, and gives the right octets. Method: a receiver that is

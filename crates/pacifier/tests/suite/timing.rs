@@ -5,11 +5,11 @@ use crate::common;
 
 use std::sync::Arc;
 
-use chappe_core::{Address, Arrival, Classes, Instant, LinkEvent, LinkNode};
+use chappe_core::{Classes, Instant, LinkNode};
 use chappe_pacifier::improved;
 use chappe_pacifier::improved::header::{self, HeadRepr, Times};
 use chappe_pacifier::{Config, Links, Node, NodeSet};
-use common::{graph, nodes, object};
+use common::{graph, hear, nodes, object};
 
 const K: usize = 4;
 const PAYLOAD: usize = 20;
@@ -36,16 +36,6 @@ fn batches(frames: &[Vec<u8>]) -> Vec<u32> {
         .iter()
         .filter_map(|sdu| header::parse(sdu).unwrap().data);
     data.map(|coded| coded.batch).collect()
-}
-
-fn hear(node: &mut Node, now: Instant, from: u16, sdu: &[u8]) {
-    let arrival = Arrival {
-        from: Address::node(from),
-        to: Address::BROADCAST,
-        sdu,
-        power: None,
-    };
-    node.handle_link(now, LinkEvent::Received(arrival));
 }
 
 /// A source that measures, and a report on its first batch from a receiver with such stamps.

@@ -181,3 +181,14 @@ pub fn object(len: usize, seed: u64) -> Arc<[u8]> {
     Seed(seed).stream(Purpose::Traffic(0)).fill(&mut bytes);
     bytes.into()
 }
+
+/// Gives a node a broadcast of another one.
+pub fn hear(node: &mut Node, now: Instant, from: u16, sdu: &[u8]) {
+    let arrival = Arrival {
+        from: Address::node(from),
+        to: Address::BROADCAST,
+        sdu,
+        power: None,
+    };
+    node.handle_link(now, LinkEvent::Received(arrival));
+}
