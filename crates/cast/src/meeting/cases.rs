@@ -46,9 +46,21 @@ fn check(meeting: &mut Meeting, what: &str, senders: &[u16], receivers: &[u16]) 
     }
 }
 
-/// A moment up to `most` from now.
-fn moment(meeting: &mut Meeting, most: Duration) -> Instant {
-    meeting.now + Duration::from_nanos(meeting.random.below(most.nanos()))
+/// Goes on until a moment that is drawn, up to `most` from now.
+fn until_a_moment(meeting: &mut Meeting, most: Duration) {
+    let moment = meeting.now + Duration::from_nanos(meeting.random.below(most.nanos()));
+    meeting.run_until(moment);
+}
+
+/// Two senders of one file and a receiver, which stays with `keep`.
+fn two_senders(name: &str, seed: u64, loss: f64, keep: bool) -> Meeting {
+    let mut meeting = Meeting::new(name, seed, loss);
+    let file = meeting.file("s", LEN);
+    meeting.receive(RECEIVER, keep);
+    for node in [0, 1] {
+        meeting.send(node, file.clone(), 1, PAYLOAD);
+    }
+    meeting
 }
 
 /// Two, three and six senders at once; a member takes part in four transfers at a time.
@@ -81,8 +93,7 @@ fn a_sender_comes_late() {
         meeting.receive(RECEIVER, true);
         let receivers: &[u16] = if seed % 2 == 0 { &[6, 7] } else { &[7] };
         meeting.send(0, file.clone(), receivers.len(), PAYLOAD);
-        let late = moment(&mut meeting, Duration::from_secs(3));
-        meeting.run_until(late);
+        until_a_moment(&mut meeting, Duration::from_secs(3));
         meeting.send(1, file.clone(), receivers.len(), PAYLOAD);
         let what = format!("a late sender, {name} {seed}");
         check(&mut meeting, &what, &[0, 1], receivers);
@@ -111,14 +122,8 @@ fn a_sender_dies() {
     each(|name, seed, loss| {
         for (keep, dies) in [(false, 0), (false, 1), (true, 0), (true, 1)] {
             let what = format!("{dies} dies, keep {keep}, {name} {seed}");
-            let mut meeting = Meeting::new(&format!("dies-{name}-{keep}-{dies}"), seed, loss);
-            let file = meeting.file("s", LEN);
-            meeting.receive(RECEIVER, keep);
-            for node in [0, 1] {
-                meeting.send(node, file.clone(), 1, PAYLOAD);
-            }
-            let death = moment(&mut meeting, Duration::from_millis(1800));
-            meeting.run_until(death);
+            let mut meeting = two_senders(&format!("dies-{name}-{keep}-{dies}"), seed, loss, keep);
+            until_a_moment(&mut meeting, Duration::from_millis(1800));
             meeting.kill(dies);
             check(&mut meeting, &what, &[1 - dies], &[RECEIVER]);
         }
@@ -135,8 +140,7 @@ fn relayed(what: &str, seed: u64, loss: f64, dies: Option<u16>) -> Meeting {
     for node in [0, 1] {
         meeting.send(node, file.clone(), 2, PAYLOAD);
     }
-    let death = moment(&mut meeting, Duration::from_millis(2500));
-    meeting.run_until(death);
+    until_a_moment(&mut meeting, Duration::from_millis(2500));
     dies.map(|dies| meeting.kill(dies));
     let left = [0, 1].into_iter().filter(|&node| Some(node) != dies);
     let left: Vec<u16> = left.collect();
@@ -171,18 +175,13 @@ fn a_sender_starts_again() {
     each(|name, seed, loss| {
         for pause in [100, 4000, 15_000] {
             let what = format!("again after {pause} ms, {name} {seed}");
-            let mut meeting = Meeting::new(&format!("again-{name}-{pause}"), seed, loss);
-            let file = meeting.file("s", LEN);
-            meeting.receive(RECEIVER, true);
-            for node in [0, 1] {
-                meeting.send(node, file.clone(), 1, PAYLOAD);
-            }
-            let death = moment(&mut meeting, Duration::from_millis(1800));
-            meeting.run_until(death);
+            let mut meeting = two_senders(&format!("again-{name}-{pause}"), seed, loss, true);
+            until_a_moment(&mut meeting, Duration::from_millis(1800));
             let dies = (seed % 2) as u16;
             meeting.kill(dies);
             let again = meeting.now + Duration::from_millis(pause);
             meeting.run_until(again);
+            let file = meeting.place.path("s/a.bin");
             meeting.send(dies, file, 1, PAYLOAD);
             check(&mut meeting, &what, &[0, 1], &[RECEIVER]);
         }
@@ -195,14 +194,8 @@ fn a_receiver_starts_again() {
     each(|name, seed, loss| {
         for pause in [50, 1000, 5000] {
             let what = format!("receiver again after {pause} ms, {name} {seed}");
-            let mut meeting = Meeting::new(&format!("restart-{name}-{pause}"), seed, loss);
-            let file = meeting.file("s", LEN);
-            meeting.receive(RECEIVER, true);
-            for node in [0, 1] {
-                meeting.send(node, file.clone(), 1, PAYLOAD);
-            }
-            let death = moment(&mut meeting, Duration::from_millis(1800));
-            meeting.run_until(death);
+            let mut meeting = two_senders(&format!("restart-{name}-{pause}"), seed, loss, true);
+            until_a_moment(&mut meeting, Duration::from_millis(1800));
             meeting.kill(RECEIVER);
             let again = meeting.now + Duration::from_millis(pause);
             meeting.run_until(again);
@@ -218,14 +211,9 @@ fn a_sender_is_away() {
     each(|name, seed, loss| {
         for (pause, others) in [(5, 0), (15, 0), (5, 4), (15, 4)] {
             let what = format!("away for {pause} s, {others} others, {name} {seed}");
-            let mut meeting = Meeting::new(&format!("away-{name}-{pause}-{others}"), seed, loss);
-            let file = meeting.file("s", LEN);
-            meeting.receive(RECEIVER, true);
-            for node in [0, 1] {
-                meeting.send(node, file.clone(), 1, PAYLOAD);
-            }
-            let leaves = moment(&mut meeting, Duration::from_millis(1800));
-            meeting.run_until(leaves);
+            let mut meeting =
+                two_senders(&format!("away-{name}-{pause}-{others}"), seed, loss, true);
+            until_a_moment(&mut meeting, Duration::from_millis(1800));
             let now = meeting.now;
             let away = (seed % 2) as u16;
             meeting.away.push((away, now));
@@ -264,8 +252,7 @@ fn a_sender_takes_its_file_back() {
         let changes = (seed % 2) as u16;
         meeting.send(changes, copy.clone(), 1, PAYLOAD);
         meeting.send(1 - changes, file, 1, PAYLOAD);
-        let change = moment(&mut meeting, Duration::from_millis(1200));
-        meeting.run_until(change);
+        until_a_moment(&mut meeting, Duration::from_millis(1200));
         fs::write(&copy, vec![1; LEN + 1]).unwrap();
         check(&mut meeting, &what, &[1 - changes], &[RECEIVER]);
         // What has failed is not told once the files are there.
