@@ -12,22 +12,16 @@
 #[path = "../tests/suite/rivals/mod.rs"]
 mod rivals;
 
-use std::process::{Command, ExitCode};
+use std::process::Command;
 
+use chappe_testkit::Words;
 use rivals::{Between, Called, Cell, Place, Router, Seen, Traffic, apart, called};
 
 const USAGE: &str = "\
-usage: beside_babeld [NETWORK...] [--cubic] [--bbr] [--alone] [--seeds 10] [--from 1] [--seconds 10]
+beside_babeld [NETWORK...] [--cubic] [--bbr] [--alone] [--seeds 10] [--from 1] [--seconds 10]
        beside_babeld wire [--rounds 1] [--rate MBIT_S]
 networks: line, diamond, five, twelve; all of them if none is named
 --alone: the mesh without its rivals";
-
-/// What a user asks for.
-enum Order {
-    Help,
-    Wire { rounds: u64, rates: Vec<u64> },
-    Cells(Cells),
-}
 
 struct Cells {
     places: Vec<Place>,
@@ -38,68 +32,47 @@ struct Cells {
     routers: Vec<Router>,
 }
 
-fn main() -> ExitCode {
-    let Called::User(words) = called() else {
-        return ExitCode::SUCCESS;
+fn main() {
+    let Called::User = called() else {
+        return;
     };
-    match order(&words) {
-        Ok(Order::Help) => println!("{USAGE}"),
-        Ok(Order::Wire { rounds, rates }) => on_a_wire(rounds, &rates),
-        Ok(Order::Cells(cells)) => measure(&cells),
-        Err(why) => {
-            eprintln!("{why}\n{USAGE}");
-            return ExitCode::from(2);
+    let mut words = Words::of_process(USAGE);
+    match words.flag("wire") {
+        true => {
+            let rounds = words.option("--rounds").unwrap_or(1);
+            let rate = words.option("--rate");
+            words.end();
+            on_a_wire(rounds, &rate.map_or(vec![100, 400], |rate| vec![rate]));
         }
+        false => measure(&cells(words)),
     }
-    ExitCode::SUCCESS
 }
 
-/// Reads the words of the command line. The error names the first that is not understood.
-fn order(words: &[String]) -> Result<Order, String> {
-    let (mut rest, mut wire, mut rounds, mut rate) = (words.iter(), false, 1, None);
-    let (mut cubic, mut bbr, mut alone) = (false, false, false);
-    let mut cells = Cells {
-        places: Vec::new(),
-        from: 1,
-        seeds: 10,
-        seconds: 10,
-        congestion: Vec::new(),
-        routers: Vec::new(),
-    };
-    while let Some(word) = rest.next() {
-        let mut number = || {
-            let value = rest.next().and_then(|value| value.parse::<u64>().ok());
-            value.ok_or_else(|| format!("{word} needs a number"))
-        };
-        match word.as_str() {
-            "--help" | "-h" => return Ok(Order::Help),
-            "wire" => wire = true,
-            "--rounds" => rounds = number()?,
-            "--rate" => rate = Some(number()?),
-            "--from" => cells.from = number()?,
-            "--seeds" => cells.seeds = number()?,
-            "--seconds" => cells.seconds = number()?,
-            "--cubic" => cubic = true,
-            "--bbr" => bbr = true,
-            "--alone" => alone = true,
-            name => match Place::named(name) {
-                Some(place) => cells.places.push(place),
-                None => return Err(format!("unknown word {name}")),
-            },
-        }
-    }
-    if wire {
-        let rates = rate.map_or(vec![100, 400], |rate| vec![rate]);
-        return Ok(Order::Wire { rounds, rates });
-    }
-    if cells.places.is_empty() {
-        cells.places = Place::ALL.to_vec();
+/// The cells that the words ask for.
+fn cells(mut words: Words) -> Cells {
+    let (cubic, bbr) = (words.flag("--cubic"), words.flag("--bbr"));
+    let alone = words.flag("--alone");
+    let from = words.option("--from").unwrap_or(1);
+    let seeds = words.option("--seeds").unwrap_or(10);
+    let seconds = words.option("--seconds").unwrap_or(10);
+    let named = words.rest().into_iter().map(|word| {
+        let place = Place::named(&word);
+        place.unwrap_or_else(|| words.refuse(&word, "is no network"))
+    });
+    let mut places: Vec<Place> = named.collect();
+    if places.is_empty() {
+        places = Place::ALL.to_vec();
     }
     let asked = [("cubic", cubic || !bbr), ("bbr", bbr || !cubic)];
     let asked = asked.into_iter().filter(|(_, asked)| *asked);
-    cells.congestion = asked.map(|(name, _)| name.into()).collect();
-    cells.routers = routers(alone);
-    Ok(Order::Cells(cells))
+    Cells {
+        places,
+        from,
+        seeds,
+        seconds,
+        congestion: asked.map(|(name, _)| name.into()).collect(),
+        routers: routers(alone),
+    }
 }
 
 /// The routers to measure: those that are here.

@@ -11,7 +11,7 @@ mod rivals;
 use rivals::{Called, Cell, Place, Router, Seen, apart, called};
 
 fn main() {
-    let Called::User(_) = called() else { return };
+    let Called::User = called() else { return };
     if let Err(why) = chappe_sys::namespace::isolate_by_any_means() {
         return chappe_testkit::skip(why.to_string());
     }

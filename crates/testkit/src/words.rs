@@ -8,8 +8,10 @@ use std::str::FromStr;
 /// ```
 /// use chappe_testkit::Words;
 ///
-/// let mut words = Words::new("many [SEEDS] [first=N] [trace]", ["20", "first=7"]);
+/// let usage = "many [SEEDS] [first=N] [--nodes N] [trace]";
+/// let mut words = Words::new(usage, ["--nodes", "50", "20", "first=7"]);
 /// assert!(!words.flag("trace"));
+/// assert_eq!(words.option("--nodes"), Some(50_u16));
 /// assert_eq!(words.key("first="), Some(7_u64));
 /// assert_eq!(words.next("SEEDS"), Some(20_u64));
 /// words.end();
@@ -54,6 +56,15 @@ impl Words {
         let word = self.left.remove(at);
         let value = word.strip_prefix(name).and_then(|value| value.parse().ok());
         Some(value.unwrap_or_else(|| self.refuse(&word, "has no such value")))
+    }
+
+    /// Takes the word `name` and the one behind it, as in `--seeds 20`. If that one is missing or no value, the process ends.
+    pub fn option<T: FromStr>(&mut self, name: &str) -> Option<T> {
+        let at = self.left.iter().position(|word| word == name)?;
+        let end = self.left.len().min(at + 2);
+        let value = self.left.drain(at..end).nth(1);
+        let value = value.and_then(|value| value.parse().ok());
+        Some(value.unwrap_or_else(|| self.refuse(name, "needs a value")))
     }
 
     /// Takes the first word that is left; `None` if there is none. A word that is no `what` ends the process.

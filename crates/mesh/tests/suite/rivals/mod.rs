@@ -67,8 +67,8 @@ impl Place {
 
 /// What the program was called for.
 pub enum Called {
-    /// By a user, with these words.
-    User(Vec<String>),
+    /// By a user, so that the words of the command line are an order.
+    User,
     /// By itself, and it has done what it was called for.
     Done,
 }
@@ -103,7 +103,7 @@ pub fn called() -> Called {
                 .expect("devices");
             Called::Done
         }
-        _ => Called::User(words),
+        _ => Called::User,
     }
 }
 
