@@ -11,31 +11,36 @@ mod radio;
 
 use chappe_core::Duration;
 use chappe_mesh::settings::Hop;
+use chappe_testkit::Words;
 use radio::measure::{Measured, ceilings};
 use radio::{Host, Places, Radios, quantile};
 
+const USAGE: &str = "in_virtual_time [line] [diamond] [--seeds N] | twelve [--seeds N] [--from SEED] [--unicast] | control [--seeds N]";
+
 fn main() {
-    let words: Vec<String> = std::env::args().skip(1).collect();
-    let has = |name: &str| words.iter().any(|word| word == name);
-    let seeds = words.iter().position(|word| word == "--seeds");
-    let seeds = seeds.and_then(|at| words.get(at + 1)?.parse().ok());
-    if has("control") {
+    let mut words = Words::of_process(USAGE);
+    let seeds = words.option("--seeds");
+    let [control_only, twelve_only] = ["control", "twelve"].map(|name| words.flag(name));
+    if control_only {
+        words.end();
         return (1..=seeds.unwrap_or(1)).for_each(control);
     }
-    if has("twelve") {
-        let from = words.iter().position(|word| word == "--from");
-        let from = from.and_then(|at| words.get(at + 1)?.parse().ok());
-        let hop = match has("--unicast") {
+    if twelve_only {
+        let from = words.option("--from").unwrap_or(1);
+        let hop = match words.flag("--unicast") {
             true => Hop::Unicast,
             false => Hop::Broadcast,
         };
-        return twelve(hop, from.unwrap_or(1), seeds.unwrap_or(10));
+        words.end();
+        return twelve(hop, from, seeds.unwrap_or(10));
     }
-    let none = !has("line") && !has("diamond");
-    if none || has("line") {
+    let [line, diamond] = ["line", "diamond"].map(|name| words.flag(name));
+    words.end();
+    let both = !line && !diamond;
+    if both || line {
         compare("line", &Places::line(), seeds.unwrap_or(20), 3.0);
     }
-    if none || has("diamond") {
+    if both || diamond {
         compare("diamond", &Places::diamond(), seeds.unwrap_or(20), 2.0);
     }
 }

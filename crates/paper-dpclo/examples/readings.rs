@@ -20,6 +20,7 @@ use chappe_lab_dpclo::access::Method;
 use chappe_lab_dpclo::mesh::Times;
 use chappe_lab_dpclo::plan::Variant;
 use chappe_results::statistics::Summary;
+use chappe_testkit::Words;
 use scene::{E, PaperNetwork, SOURCES};
 use trial::{Measured, Trial};
 
@@ -41,17 +42,11 @@ type Runs = Vec<Measured>;
 /// Prints the experiments on one figure, over this many seeds.
 type Part = fn(u64) -> Result<(), RunError>;
 
-#[allow(
-    clippy::disallowed_methods,
-    reason = "a program on the host, with arguments"
-)]
+const USAGE: &str = "readings [figure3|figure4|figure5|figure7|figure8]... [--seeds N]";
+
 fn main() -> Result<(), RunError> {
-    let words: Vec<String> = std::env::args().skip(1).collect();
-    let seeds = words.iter().position(|word| word == "--seeds");
-    let seeds = seeds.and_then(|at| words.get(at + 1)?.parse().ok());
-    let seeds = seeds.unwrap_or(8);
-    let named: Vec<&str> = words.iter().map(String::as_str).collect();
-    let all = !named.iter().any(|word| word.starts_with("figure"));
+    let mut words = Words::of_process(USAGE);
+    let seeds = words.option("--seeds").unwrap_or(8);
     let parts: [(&str, Part); 5] = [
         ("figure3", figure3),
         ("figure4", figure4),
@@ -59,8 +54,11 @@ fn main() -> Result<(), RunError> {
         ("figure7", figure7),
         ("figure8", figure8),
     ];
-    for (name, part) in parts {
-        if all || named.contains(&name) {
+    let named = parts.map(|(name, _)| words.flag(name));
+    words.end();
+    let all = named == [false; 5];
+    for ((_, part), named) in parts.into_iter().zip(named) {
+        if all || named {
             part(seeds)?;
         }
     }
