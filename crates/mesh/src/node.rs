@@ -91,7 +91,7 @@ pub struct Node {
     burst: Burst,
     /// Whether the burst has small bodies only, since others hold the channel.
     express: bool,
-    /// When an urgent packet was last sent or heard.
+    /// When an urgent packet on a long path was last sent or heard.
     urgent_at: Option<Instant>,
     /// Octets of the longest frame of the burst.
     longest: usize,
