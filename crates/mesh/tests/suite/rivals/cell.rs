@@ -8,7 +8,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use chappe_emu::{BridgeCounters, Emulator, Network};
+use chappe_emu::{BridgeCounters, Emulator, Network, Shape};
 use chappe_lab_emu::{Capture, Emulation, Options, Station};
 use chappe_mesh::answers;
 use chappe_scenario::idle::IDLE;
@@ -104,7 +104,11 @@ impl Cell {
             ..Options::default()
         };
         let emulation = Emulation::new(&plan, options).expect("a network");
-        let network = Network::make(&emulation.hosts(), emulation.shape()).expect("namespaces");
+        let shape = Shape {
+            prefix: self.router.prefix().unwrap_or(emulation.shape().prefix),
+            ..emulation.shape()
+        };
+        let network = Network::make(&emulation.hosts(), shape).expect("namespaces");
         let hosts: Vec<NetworkNamespace> = (0..emulation.nodes())
             .map(|node| {
                 let host = network.host(node).unwrap();

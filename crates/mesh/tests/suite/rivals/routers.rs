@@ -47,6 +47,12 @@ impl Router {
         }
     }
 
+    /// The prefix length of the hosts' addresses, if it is not the emulator's. babeld's README gives each radio a /32. With a whole subnet
+    /// on the interface the kernel takes every node for a neighbour until babeld has a route, and sends over links of a few percent.
+    pub fn prefix(self) -> Option<u8> {
+        (self == Router::Babel).then_some(32)
+    }
+
     /// Starts the router of a node in its namespace. Its files are in `folder`.
     pub fn start(
         self,
