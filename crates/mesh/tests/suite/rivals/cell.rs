@@ -35,7 +35,7 @@ pub struct Cell {
     pub congestion: String,
     pub seed: u64,
     pub seconds: u64,
-    /// The first answer must come within so many seconds.
+    /// First answers must come within so many seconds.
     pub patience_s: u64,
     /// Whether the relay in use crashes in the end.
     pub crash: bool,
@@ -140,24 +140,17 @@ impl Cell {
         let start = |node: usize| self.router.start(&hosts[node], (node, nodes), &folder.0);
         let begun = Instant::now();
         let mut routers = Routers((0..nodes).map(start).collect());
-        let (from, to) = self.place.flows()[0];
-        let start = || Ping::start(&hosts[from], &self.router.address(to), 0.1);
-        let (mut ping, mut first) = (start(), None);
-        while first.is_none() && begun.elapsed() < Duration::from_secs(self.patience_s) {
-            thread::sleep(Duration::from_millis(20));
-            if ping.is_over() {
-                ping = start();
-            }
-            first = ping.since(begun).first().map(|(at, _)| *at);
-        }
-        let Some(first) = first else {
+        let flows = self.place.flows();
+        let Some(first) = self.answered(hosts, flows[0], begun) else {
             return Seen {
                 first_s: f64::INFINITY,
                 ..Seen::default()
             };
         };
-        // It would load the path beside TCP.
-        drop(ping);
+        // A flow whose ends find no route until then carries nothing.
+        for &flow in flows.get(1..).unwrap_or_default() {
+            let _ = self.answered(hosts, flow, begun);
+        }
         thread::sleep(SETTLES);
         let mut seen = self.transfer(hosts, &routers);
         seen.first_s = first.duration_since(begun).as_secs_f64();
@@ -166,6 +159,28 @@ impl Cell {
             seen.gap_s = self.crash(hosts, &mut routers, (&folder, emulation));
         }
         seen
+    }
+
+    /// When a ping over this flow's path was first answered; `None` if none was in time. The ping ends then: it would load the path beside
+    /// TCP.
+    fn answered(
+        &self,
+        hosts: &[NetworkNamespace],
+        (from, to): (usize, usize),
+        begun: Instant,
+    ) -> Option<Instant> {
+        let start = || Ping::start(&hosts[from], &self.router.address(to), 0.1);
+        let mut ping = start();
+        while begun.elapsed() < Duration::from_secs(self.patience_s) {
+            thread::sleep(Duration::from_millis(20));
+            if ping.is_over() {
+                ping = start();
+            }
+            if let Some((at, _)) = ping.since(begun).first() {
+                return Some(*at);
+            }
+        }
+        None
     }
 
     /// TCP on all flows, with pings beside the first.
