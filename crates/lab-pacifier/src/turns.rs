@@ -185,4 +185,35 @@ mod tests {
             }
         }
     }
+
+    /// By hand: with Rayleigh's fading -ln of a ratio is the power that is needed over the mean one, and a frame survives beside one of a tenth of its
+    /// power with the probability 1 / (1 + 2 / 10). Method: the first node feeds the second one, which hears the third one hardly.
+    #[test]
+    fn ratios_tell_powers_with_rayleighs_fading() {
+        let ratio = |faint: f64| (-faint).exp();
+        let links = Links::measured(3, |from, to| match (from, to) {
+            (0, 1) | (1, 0) => ratio(0.1),
+            (1, 2) | (2, 1) => ratio(1.0),
+            _ => 0.0,
+        });
+        let links = links.unwrap();
+        let model = model(&links, Channel::RAYLEIGH, Fading::Rayleigh).unwrap();
+        let alone = model.received(0, 1, &[0]);
+        assert!((alone - ratio(0.1)).abs() < 1e-9, "{alone}");
+        let beside = model.received(0, 1, &[0, 2]) / alone;
+        assert!((beside - 1.0 / 1.2).abs() < 1e-9, "{beside}");
+    }
+
+    /// Goal: frames go together where radios follow an error curve and fading is Rayleigh's. Method: on a row of ten nodes whose powers fall with the
+    /// fourth power of the distance, a packet takes nine frames one after the other, and fewer slots.
+    #[test]
+    fn far_nodes_share_slots_with_rayleighs_fading() {
+        let links = Links::measured(10, |from, to| {
+            (-0.05 * f64::from(from.abs_diff(to)).powi(4)).exp()
+        });
+        let links = links.unwrap();
+        let model = model(&links, Channel::RAYLEIGH, Fading::Rayleigh).unwrap();
+        let turns = chosen(&model, &links, 0, &[9], 0.05).unwrap();
+        assert!(turns.reuse() > 1.5, "{}", turns.reuse());
+    }
 }
