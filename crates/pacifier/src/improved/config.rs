@@ -121,7 +121,8 @@ pub struct Settings {
     pub outer: bool,
     /// Packets in a batch in turns with an outer code, as a multiple of `k`. Default 2.
     pub batch_in_turns: usize,
-    /// In turns with an outer code, the frames of a batch that a member sends, as a multiple of the plan's. Default 1.25.
+    /// In turns with an outer code, the frames of a batch that a member sends at most, as a multiple of the plan's. The source sends those of the
+    /// plan. Default 1.25.
     pub share: f32,
 }
 

@@ -349,7 +349,7 @@ impl Node {
             let common = &self.config.common;
             let nodes = self.links.nodes();
             let times = if settings.timed { header::TIMES } else { 0 };
-            let states = settings.data_states.min(slots::STATES);
+            let states = settings.data_states.min(slots::states(&id));
             let frame = times + header::SLOT + header::overhead(nodes, states, common.k) + payload;
             let report = times + header::overhead(nodes, STATES_MAX, 0);
             let lengths = (frame, report, common.link_overhead);

@@ -78,6 +78,28 @@ fn rank_in_all_batches_together_suffices() {
     assert!(more <= 3, "{more} packets more than 40 objects have");
 }
 
+/// Goal: the source goes on at the pace of the plan, since all others wait for its turns. Method: a receiver that it hardly reaches seems to lack
+/// packets of every batch, and a relay is to serve it; the source sends no frame of a batch beyond its share.
+#[test]
+fn the_source_sends_its_share_of_a_batch() {
+    let links = graph(3, &[(0, 1, 0.9), (0, 2, 0.1), (1, 2, 0.9)]);
+    let turns = Turns::new(&links, 0, &[1, 2], 0.05, Channel::OPEN_LAND);
+    let share = turns.own(0) * K as f32;
+    let mut source = in_turns(&links, &[1, 2], 1).swap_remove(0);
+    source.offer(object(LEN, 1), &[1, 2]).unwrap();
+    let mut sent = [0u8; 5];
+    while let Some((_, sdu)) = next_frame(&mut source) {
+        let batch = header::parse(&sdu).unwrap().data.unwrap().batch;
+        let Some(sent) = sent.get_mut(batch as usize) else {
+            break;
+        };
+        *sent += 1;
+    }
+    for sent in sent {
+        assert!(usize::from(sent) >= K && f32::from(sent) <= share, "{sent}");
+    }
+}
+
 /// Networks with losses, relays and receivers behind receivers.
 #[test]
 fn any_losses_deliver_in_turns() {

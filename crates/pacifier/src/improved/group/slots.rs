@@ -6,12 +6,13 @@ use chappe_core::{Duration, Instant, Mode, Stream};
 
 use super::flow::Flows;
 use super::{Group, Offer, Role};
+use crate::improved::header::ObjectId;
 use crate::improved::turns::Turns;
 
 /// After so many turns there are [`OPEN`] slots for reports, in which members send at random times. A judgement: a member that only
-/// receives reports three times a second, and turns lose 4 % of the time.
+/// receives reports three times a second, and turns lose 2 % of the time.
 const TURNS: u64 = 48;
-const OPEN: u64 = 2;
+const OPEN: u64 = 1;
 
 /// What a slot has beside the longest frame: DIFS, which the MAC waits for, and room for clocks that differ.
 pub(super) const GUARD: Duration = Duration::from_micros(100);
@@ -19,8 +20,15 @@ pub(super) const GUARD: Duration = Duration::from_micros(100);
 /// A frame that is later than this does not go: members that share the slot would disturb each other. It is one slot of 802.11.
 pub(super) const LATE: Duration = Duration::from_micros(20);
 
-/// Most octets of states in a data frame, so that slots are short: a state takes an octet or less, and a transfer of 1.44 MB has 30 batches.
-pub(in crate::improved) const STATES: usize = 32;
+/// Most and least octets of states in a data frame, so that slots are short.
+const STATES: (usize, usize) = (32, 8);
+
+/// Most octets of states in a data frame of an object. A state takes an octet or less, and most transfers need half as many coded batches as the
+/// object has, or fewer.
+pub(in crate::improved) fn states(id: &ObjectId) -> usize {
+    let named = id.batches.saturating_add(id.batches / 2);
+    usize::try_from(named).map_or(STATES.0, |named| named.clamp(STATES.1, STATES.0))
+}
 
 /// The turns of one node, and the clock that tells them.
 #[derive(Clone, Debug)]
@@ -333,12 +341,13 @@ impl Group {
         })
     }
 
-    /// The frames of a batch that this node sends by the plan.
+    /// The frames of a batch that this node sends by the plan. The source sends no more than that: its turns set the pace of all, and the next
+    /// batch serves everyone, where one more frame of this one serves those who lack its last packets.
     fn share(&self, batch: u32) -> f32 {
         let slots = self.slots.as_ref();
         let own = slots.map_or(0.0, |slots| slots.turns.own(self.me));
         let share = own * self.id.packets(batch) as f32;
-        match self.id.outer {
+        match self.id.outer && self.role != Role::Source {
             true => share * self.settings.share,
             false => share,
         }

@@ -38,7 +38,7 @@ impl Group {
         self.evaluate(now);
         let mut states = [0; STATES_MAX];
         let most = match self.slots {
-            Some(_) => self.settings.data_states.min(slots::STATES),
+            Some(_) => self.settings.data_states.min(slots::states(&self.id)),
             None => self.settings.data_states.min(STATES_MAX),
         };
         let (base, used) = self.states(now, states.get_mut(..most)?);
