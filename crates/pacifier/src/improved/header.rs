@@ -10,7 +10,7 @@
 //!  6        epoch: which offer of the source
 //!  7        plan: which list of members
 //!  8        flags: 1 = closed, the source has finished; 2 = stamps follow the fixed part; 4 = a slot follows these;
-//!           8 = members contend, who sent in turns; 16 = batches of an outer code follow those of the object
+//!           8 = members contend, who sent in turns; 16 = batches of an outer code are among those of the object (`segments.rs`)
 //!  9        urge of the sender, in 1/8 of an innovative reception
 //! 10..14    batches of the object, without those of the outer code
 //! 14        packets in every batch but the last, 1 to 64
@@ -43,6 +43,7 @@ use chappe_core::Duration;
 use crate::frame::{Malformed, VERSION, octet};
 use crate::improved::K_MAX;
 use crate::improved::report::Report;
+use crate::improved::segments::{Place, SEGMENT};
 use crate::set::NodeSet;
 
 const DATA: u8 = VERSION << 4 | 4;
@@ -53,9 +54,9 @@ const TIMED: u8 = 2;
 const SLOTTED: u8 = 4;
 const CONTEND: u8 = 8;
 const OUTER: u8 = 16;
-/// Batches that an outer code adds to those of the object. Turns are for objects of at most as many batches, so receivers may lose half of
-/// all before older batches are repaired again.
-pub const CODED: u32 = 64;
+/// Coded batches of each segment of an object that come after all others, twice as many as it has batches (`segments.rs`): receivers may lose
+/// two thirds of all before older batches are repaired again.
+pub const CODED: u32 = 2 * SEGMENT;
 /// Octets before the two sets.
 const FIXED: usize = 17;
 /// Octets of base and number of states.
@@ -90,27 +91,24 @@ pub struct ObjectId {
     pub k: u8,
     /// Packets in the last batch, 1 to k.
     pub last: u8,
-    /// Whether batches of an outer code follow those of the object ([`CODED`]).
+    /// Whether batches of an outer code are among those of the object (`segments.rs`).
     pub outer: bool,
 }
 
 impl ObjectId {
     /// Packets of a batch; 0 beyond the object.
     pub fn packets(&self, batch: u32) -> usize {
-        match batch.saturating_add(1) {
-            next if next < self.batches => self.k.into(),
-            next if next == self.batches => self.last.into(),
-            next if next <= self.all() => self.k.into(),
-            _ => 0,
+        match self.place(batch) {
+            Place::Own { batch, .. } if batch.saturating_add(1) == self.batches => self.last.into(),
+            Place::Own { .. } | Place::Coded { .. } => self.k.into(),
+            Place::Beyond => 0,
         }
     }
 
-    /// All batches that may be sent, with those of the outer code.
+    /// All batches that may be sent, with those of the outer code: their numbers are below this.
     pub fn all(&self) -> u32 {
-        match self.outer {
-            true => self.batches.saturating_add(CODED),
-            false => self.batches,
-        }
+        let segments = self.segments();
+        segments.map_or(self.batches, |segments| segments.all())
     }
 
     /// Packets of the object.

@@ -193,17 +193,19 @@ impl Node {
         let bytes = data.payload.len() as u32;
         self.trace.push(TraceEvent::Received { layer, from, bytes });
         if gain == Gain::Whole {
-            while let Some(batch) = self.next_solved(place) {
+            while let Some(batch) = self.next_solved(place, data.batch) {
                 self.on_batch(now, source, batch);
             }
         }
-        if gain == Gain::Decoded {
-            self.on_batch(now, source, data.batch);
+        if gain == Gain::Decoded
+            && let Some(batch) = head.object.own(data.batch)
+        {
+            self.on_batch(now, source, batch);
         }
     }
 
-    fn next_solved(&mut self, place: usize) -> Option<u32> {
-        self.groups.get_mut(place)?.shelf.next_solved()
+    fn next_solved(&mut self, place: usize, of: u32) -> Option<u32> {
+        self.groups.get_mut(place)?.shelf.next_solved(of)
     }
 
     /// Closes the transfer when every receiver is complete.

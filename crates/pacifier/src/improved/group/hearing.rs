@@ -139,8 +139,14 @@ impl Group {
             .filter(|customer| customer.behind || self.role == Role::Receiver)
             .filter(|customer| self.is_alive(customer.node, now))
             .filter_map(|customer| self.neighbours.get(customer.node))
-            .map(|neighbour| neighbour.base);
-        let theirs = bases.min().filter(|&base| base < self.id.all());
+            .map(|neighbour| neighbour.base)
+            .filter(|&base| base < self.id.all());
+        // Of a long object the others do not wait for one that came late. It begins where they are when it hears what they get.
+        let present = bases.clone().filter(|&base| !self.is_past(base));
+        let theirs = match self.id.is_cut() {
+            true => present.min().or(bases.min()),
+            false => bases.min(),
+        };
         let base = match (self.role, self.shelf.first_missing()) {
             (Role::Receiver, Some(own)) => {
                 // Half of the places are its own, however far behind others are: otherwise it could not finish.
@@ -163,7 +169,7 @@ impl Group {
         // Before the packet is judged: neighbours may have received it even if this node does not want it.
         self.spread_guess(now, from, batch, sender_rank);
         self.join_round(batch);
-        if self.is_origin() {
+        if self.role == Role::Source || self.shelf.makes(batch) {
             self.front = self.front.max(batch.saturating_add(1));
             self.meet(batch, now);
         }
@@ -278,10 +284,11 @@ impl Group {
         }
     }
 
-    /// Whether a batch is so far behind that no node repairs it: with an outer code later batches make up for it, while there are any.
+    /// Whether a batch is so far behind that no node repairs it: with an outer code later batches of its segment make up for it, while there
+    /// are any.
     fn is_past(&self, batch: u32) -> bool {
-        let more = self.id.outer && self.front < self.id.all();
-        more && batch.saturating_add(self.settings.window / 2) < self.front
+        let far = batch.saturating_add(self.settings.window / 2) < self.front;
+        far && self.id.is_before_end(batch, self.front)
     }
 
     fn is_wanted_behind(&self, batch: u32, now: Instant) -> bool {

@@ -1,0 +1,318 @@
+//! Segments: how an object that is sent with an outer code is cut, and how its batches are numbered.
+//!
+//! A receiver solves for all packets that one code is over at once, which takes time with the third power of their number. So a code is over
+//! at most [`SEGMENT`] batches, and a longer object has several segments of equal length (the last may be shorter), each with a code of
+//! its own. All members work them out from the number of batches. Numbers follow the order in which the source sends:
+//!
+//! ```text
+//! segment 0
+//! segment 1, half as many coded batches of segment 0
+//! segment 2, half as many coded batches of segment 1
+//! ...
+//! the last segment, half as many coded batches of the one before, CODED coded batches of the last
+//! CODED coded batches of segment 0, of segment 1, ... of the last but one
+//! ```
+//!
+//! So coded batches come a segment later than those that they make up for. Until then reports tell the source who lacks what: it leaves out
+//! coded batches that nobody wants, and never waits for the last receiver of a segment.
+
+use core::ops::Range;
+
+use chappe_coding::MAX_SOURCES;
+
+use super::K_MAX;
+use super::header::{CODED, ObjectId};
+
+/// Most batches of the object in a segment: as many as an outer code can be over.
+pub const SEGMENT: u32 = (MAX_SOURCES / K_MAX) as u32;
+
+/// Where a batch belongs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// It is a batch of the object.
+    Own {
+        /// Its segment.
+        segment: u32,
+        /// Its number in the object.
+        batch: u32,
+    },
+    /// It is a batch of a segment's outer code.
+    Coded {
+        /// The segment.
+        segment: u32,
+        /// Its number among the coded batches of the segment.
+        number: u32,
+    },
+    /// There is no such batch.
+    Beyond,
+}
+
+/// The segments of an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Segments {
+    /// Batches of the object.
+    batches: u64,
+    /// Batches of each segment but the last.
+    size: u64,
+    count: u64,
+    /// Coded batches of a segment that come with those of the next one.
+    early: u64,
+}
+
+impl Segments {
+    /// The segments of an object of so many batches, at least 1.
+    pub fn of(batches: u32) -> Segments {
+        let batches = u64::from(batches.max(1));
+        let count = batches.div_ceil(SEGMENT.into());
+        let size = batches.div_ceil(count);
+        Segments {
+            batches,
+            size,
+            count,
+            early: size.div_ceil(2),
+        }
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> u32 {
+        narrow(self.count)
+    }
+
+    /// All batches, with the coded ones.
+    pub fn all(&self) -> u32 {
+        let coded = u64::from(CODED);
+        narrow(self.batches + (self.count - 1) * self.early + self.count * coded)
+    }
+
+    /// Where a batch belongs.
+    pub fn place(&self, batch: u32) -> Place {
+        let batch = u64::from(batch);
+        let Some(rest) = batch.checked_sub(self.size) else {
+            return own(0, batch);
+        };
+        let rest = match self.count {
+            1 => rest,
+            _ => {
+                let before = (rest / self.pair()).min(self.count - 2);
+                let within = rest - before * self.pair();
+                let len = self.len(before + 1);
+                if within < len {
+                    return own(before + 1, (before + 1) * self.size + within);
+                }
+                if within < len + self.early {
+                    return coded(before, within - len);
+                }
+                within - len - self.early
+            }
+        };
+        let (row, number) = (rest / u64::from(CODED), rest % u64::from(CODED));
+        match row {
+            0 => coded(self.count - 1, number),
+            row if row < self.count => coded(row - 1, self.early + number),
+            _ => Place::Beyond,
+        }
+    }
+
+    /// The batches of a segment by their numbers in the object.
+    pub fn own(&self, segment: u32) -> Range<u32> {
+        let start = u64::from(segment) * self.size;
+        let end = (start + self.size).min(self.batches);
+        narrow(start)..narrow(end)
+    }
+
+    /// The number of a batch of the object.
+    pub fn number(&self, own: u32) -> u32 {
+        let own = u64::from(own);
+        // Every segment before adds its early coded batches, from the second segment on.
+        narrow(own + (own / self.size).saturating_sub(1) * self.early)
+    }
+
+    /// The numbers of the batches of a segment: those of the object, the early coded ones, and the others.
+    pub fn numbers(&self, segment: u32) -> [Range<u32>; 3] {
+        let own = self.own(segment);
+        let first = self.number(own.start);
+        let len = own.end.saturating_sub(own.start);
+        let segment = u64::from(segment);
+        let is_last = segment + 1 >= self.count;
+        let early = match is_last {
+            true => 0..0,
+            false => {
+                let next = self.size + segment * self.pair() + self.len(segment + 1);
+                narrow(next)..narrow(next + self.early)
+            }
+        };
+        let row = if is_last { 0 } else { segment + 1 };
+        let late = self.batches + (self.count - 1) * self.early + row * u64::from(CODED);
+        let late = narrow(late)..narrow(late + u64::from(CODED));
+        [first..first.saturating_add(len), early, late]
+    }
+
+    /// The first batch after this one that others lack in another way: of another segment, or coded where this one is not.
+    pub fn next(&self, batch: u32) -> u32 {
+        let segment = match self.place(batch) {
+            Place::Own { segment, .. } | Place::Coded { segment, .. } => segment,
+            Place::Beyond => return batch.saturating_add(1),
+        };
+        let numbers = self.numbers(segment);
+        let within = numbers.into_iter().find(|range| range.contains(&batch));
+        within.map_or(batch.saturating_add(1), |range| range.end)
+    }
+
+    fn pair(&self) -> u64 {
+        self.size + self.early
+    }
+
+    fn len(&self, segment: u64) -> u64 {
+        let before = segment * self.size;
+        self.batches.saturating_sub(before).min(self.size)
+    }
+}
+
+/// For objects of several segments.
+impl ObjectId {
+    /// The segments, if the object is sent with an outer code.
+    pub(super) fn segments(&self) -> Option<Segments> {
+        self.outer.then(|| Segments::of(self.batches))
+    }
+
+    /// Whether it has more than one segment.
+    pub(super) fn is_cut(&self) -> bool {
+        self.outer && self.batches > SEGMENT
+    }
+
+    /// Where a batch belongs.
+    pub fn place(&self, batch: u32) -> Place {
+        match self.segments() {
+            Some(segments) => segments.place(batch),
+            None if batch < self.batches => own(0, batch.into()),
+            None => Place::Beyond,
+        }
+    }
+
+    /// The number in the object of a batch that is not coded.
+    pub fn own(&self, batch: u32) -> Option<u32> {
+        match self.place(batch) {
+            Place::Own { batch, .. } => Some(batch),
+            Place::Coded { .. } | Place::Beyond => None,
+        }
+    }
+
+    /// Whether the segment of a batch has coded batches from `front` on.
+    pub(super) fn is_before_end(&self, batch: u32, front: u32) -> bool {
+        let segment = self.segments().zip(self.segment(batch));
+        segment.is_some_and(|(segments, segment)| {
+            let [.., late] = segments.numbers(segment);
+            front < late.end
+        })
+    }
+
+    /// The segment of a batch.
+    pub fn segment(&self, batch: u32) -> Option<u32> {
+        match self.place(batch) {
+            Place::Own { segment, .. } | Place::Coded { segment, .. } => Some(segment),
+            Place::Beyond => None,
+        }
+    }
+}
+
+fn own(segment: u64, batch: u64) -> Place {
+    let (segment, batch) = (narrow(segment), narrow(batch));
+    Place::Own { segment, batch }
+}
+
+fn coded(segment: u64, number: u64) -> Place {
+    let (segment, number) = (narrow(segment), narrow(number));
+    Place::Coded { segment, number }
+}
+
+/// Numbers beyond those that a frame can name belong to objects that no frame can carry to the end.
+fn narrow(number: u64) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec;
+
+    /// Goal: every number is one batch, and every batch has one number. Method: all numbers of objects of many lengths, against the lists of
+    /// their segments.
+    #[test]
+    fn numbers_and_places_agree() {
+        for batches in (1..140).chain([991, 1024, 1025, 3000]) {
+            let segments = Segments::of(batches);
+            let mut seen = vec![false; batches as usize];
+            let mut coded = vec![0; segments.count() as usize];
+            for number in 0..segments.all() {
+                let segment = match segments.place(number) {
+                    Place::Own { segment, batch } => {
+                        assert!(segments.own(segment).contains(&batch));
+                        assert_eq!(segments.number(batch), number);
+                        assert!(!core::mem::replace(&mut seen[batch as usize], true));
+                        segment
+                    }
+                    Place::Coded { segment, number } => {
+                        assert_eq!(number, coded[segment as usize], "{batches}");
+                        coded[segment as usize] += 1;
+                        segment
+                    }
+                    Place::Beyond => panic!("{batches}: {number}"),
+                };
+                let within = segments.numbers(segment).into_iter();
+                assert_eq!(within.filter(|range| range.contains(&number)).count(), 1);
+                let next = segments.next(number);
+                assert!(next > number);
+                assert!((number..next).all(|other| {
+                    let place = segments.place(other);
+                    matches!(place, Place::Own { segment: of, .. } | Place::Coded { segment: of, .. } if of == segment)
+                }));
+            }
+            assert!(seen.into_iter().all(|seen| seen), "{batches}");
+            assert!(coded.into_iter().all(|coded| coded >= CODED));
+            assert_eq!(segments.place(segments.all()), Place::Beyond);
+        }
+    }
+
+    /// Goal: the last segment is never empty, and all have at most as many batches as a code can be over. Method: all lengths up to 40,000
+    /// batches, and the longest that a frame can name.
+    #[test]
+    fn segments_fit_a_code() {
+        for batches in (1..40_000).chain([u32::MAX]) {
+            let segments = Segments::of(batches);
+            let last = segments.own(segments.count() - 1);
+            assert!(last.start < last.end && last.end == batches, "{batches}");
+            assert!(segments.own(0).end <= SEGMENT);
+        }
+    }
+
+    /// Goal: a short object has its coded batches after its own, as before there were segments.
+    #[test]
+    fn a_short_object_is_one_segment() {
+        for batches in [1, 16, SEGMENT] {
+            let segments = Segments::of(batches);
+            assert_eq!((segments.count(), segments.all()), (1, batches + CODED));
+            let first = Place::Coded {
+                segment: 0,
+                number: 0,
+            };
+            assert_eq!(segments.place(batches), first);
+        }
+        assert_eq!(Segments::of(SEGMENT + 1).count(), 2);
+    }
+
+    #[test]
+    fn numbers_of_hostile_objects_do_not_overflow() {
+        let segments = Segments::of(u32::MAX);
+        assert_eq!(segments.all(), u32::MAX);
+        for batch in [0, 31, 32, u32::MAX / 2, u32::MAX - 1, u32::MAX] {
+            let Some(segment) = (match segments.place(batch) {
+                Place::Own { segment, .. } | Place::Coded { segment, .. } => Some(segment),
+                Place::Beyond => None,
+            }) else {
+                continue;
+            };
+            segments.numbers(segment);
+            segments.next(batch);
+        }
+    }
+}
