@@ -47,7 +47,7 @@
 //! Members of a transfer may send in turns instead ([`turns`], `group/slots.rs`). Batches of an outer code then follow those of the object
 //! (`outer.rs`), so that a receiver needs rank in all batches together and no batch has to become complete. A long object has several segments, each with
 //! a code of its own (`segments.rs`). A receiver reports no batch that is half a window behind any more, while coded ones of its segment are left. It keeps the
-//! packets of a segment until it solves for it: at most those of its batches and of [`header::CODED`] and half as many more as the segment has. Objects that the application reads or
+//! packets of a segment until it solves for it: at most those of its batches, of as many coded ones and of [`header::CODED`] more. Objects that the application reads or
 //! keeps batch by batch have no outer code.
 //!
 //! # Limits

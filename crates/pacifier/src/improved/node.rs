@@ -151,6 +151,9 @@ impl Node {
         let head = &mut frame.head;
         head.plan.members = head.plan.members.common(&nodes);
         head.complete = head.complete.common(&nodes);
+        if let Some(done) = &mut head.done {
+            done.next = done.next.common(&nodes);
+        }
         let place = self.group_for(now, from, &frame.head);
         if let Some(place) = place {
             if let Some(group) = self.groups.get_mut(place) {
@@ -215,9 +218,9 @@ impl Node {
             .groups
             .iter_mut()
             .find(|group| group.source == me && !group.plan.closed);
-        if let Some(group) = group
-            && receivers.without(&group.complete).is_empty()
-        {
+        let Some(group) = group else { return };
+        group.advance_done(now, &receivers, &mut self.random);
+        if receivers.without(&group.complete).is_empty() {
             group.close(now, &mut self.random);
             let (machine, from, to) = ("source", "sending", "done");
             self.trace.push(TraceEvent::State { machine, from, to });
@@ -352,8 +355,13 @@ impl Node {
             let nodes = self.links.nodes();
             let times = if settings.timed { header::TIMES } else { 0 };
             let states = settings.data_states.min(slots::STATES);
-            let frame = times + header::SLOT + header::overhead(nodes, states, common.k) + payload;
-            let report = times + header::overhead(nodes, STATES_MAX, 0);
+            let done = match id.is_cut() {
+                true => header::DONE + nodes.div_ceil(8),
+                false => 0,
+            };
+            let head = times + done;
+            let frame = head + header::SLOT + header::overhead(nodes, states, common.k) + payload;
+            let report = head + header::overhead(nodes, STATES_MAX, 0);
             let lengths = (frame, report, common.link_overhead);
             let slots = Slots::new(
                 turns.clone(),

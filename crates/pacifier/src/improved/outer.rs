@@ -80,7 +80,7 @@ impl OuterCode {
 
     /// The numbers of all batches of a segment.
     pub fn numbers(&self, segment: u32) -> impl Iterator<Item = u32> + use<> {
-        self.segments.numbers(segment).into_iter().flatten()
+        self.segments.numbers(segment)
     }
 
     /// Counts a packet that raised the rank of a batch of this segment; true if the segment may be solved for.

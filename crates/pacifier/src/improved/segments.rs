@@ -6,15 +6,16 @@
 //!
 //! ```text
 //! segment 0
-//! segment 1, half as many coded batches of segment 0
-//! segment 2, half as many coded batches of segment 1
+//! segment 1, after each GROUP of its batches as many coded ones of segment 0
+//! segment 2, after each GROUP of its batches as many coded ones of segment 1
 //! ...
-//! the last segment, half as many coded batches of the one before, CODED coded batches of the last
-//! CODED coded batches of segment 0, of segment 1, ... of the last but one
+//! the last segment, after each GROUP of its batches as many coded ones of the segment before, and then the rest of these
+//! CODED coded batches of the last segment, of segment 0, of segment 1, ... of the last but one
 //! ```
 //!
-//! So coded batches come a segment later than those that they make up for. Until then reports tell the source who lacks what: it leaves out
-//! coded batches that nobody wants, and never waits for the last receiver of a segment.
+//! Where all segments but the last have as many coded batches among those of the next one as they have themselves. So coded batches come while
+//! the next segment is sent. By then reports tell the source who lacks what: it leaves out coded batches that nobody wants, and never waits for
+//! the last receiver of a segment.
 
 use core::ops::Range;
 
@@ -25,6 +26,10 @@ use super::header::{CODED, ObjectId};
 
 /// Most batches of the object in a segment: as many as an outer code can be over.
 pub const SEGMENT: u32 = (MAX_SOURCES / K_MAX) as u32;
+
+/// Batches of one kind that follow each other. Their states are alike until they are begun, so short groups would need long reports; and long
+/// ones that are left out would make many batches old at once.
+const GROUP: u64 = 8;
 
 /// Where a batch belongs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,8 +60,6 @@ pub(super) struct Segments {
     /// Batches of each segment but the last.
     size: u64,
     count: u64,
-    /// Coded batches of a segment that come with those of the next one.
-    early: u64,
 }
 
 impl Segments {
@@ -69,7 +72,6 @@ impl Segments {
             batches,
             size,
             count,
-            early: size.div_ceil(2),
         }
     }
 
@@ -81,7 +83,7 @@ impl Segments {
     /// All batches, with the coded ones.
     pub fn all(&self) -> u32 {
         let coded = u64::from(CODED);
-        narrow(self.batches + (self.count - 1) * self.early + self.count * coded)
+        narrow(self.late() + self.count * coded)
     }
 
     /// Where a batch belongs.
@@ -93,23 +95,37 @@ impl Segments {
         let rest = match self.count {
             1 => rest,
             _ => {
-                let before = (rest / self.pair()).min(self.count - 2);
-                let within = rest - before * self.pair();
+                let before = (rest / (2 * self.size)).min(self.count - 2);
+                let within = rest - before * 2 * self.size;
                 let len = self.len(before + 1);
-                if within < len {
-                    return own(before + 1, (before + 1) * self.size + within);
+                if within < len + self.size {
+                    return self.among(before, within, len);
                 }
-                if within < len + self.early {
-                    return coded(before, within - len);
-                }
-                within - len - self.early
+                within - len - self.size
             }
         };
         let (row, number) = (rest / u64::from(CODED), rest % u64::from(CODED));
         match row {
             0 => coded(self.count - 1, number),
-            row if row < self.count => coded(row - 1, self.early + number),
+            row if row < self.count => coded(row - 1, self.size + number),
             _ => Place::Beyond,
+        }
+    }
+
+    /// Where the batch belongs that is `within` the coded ones of `segment` and the `len` of the segment after it.
+    fn among(&self, segment: u64, within: u64, len: u64) -> Place {
+        let next = |number: u64| own(segment + 1, (segment + 1) * self.size + number);
+        let whole = len / GROUP * GROUP;
+        if within < 2 * whole {
+            let (before, rest) = (within / (2 * GROUP) * GROUP, within % (2 * GROUP));
+            return match rest < GROUP {
+                true => next(before + rest),
+                false => coded(segment, before + rest - GROUP),
+            };
+        }
+        match within - whole < len {
+            true => next(within - whole),
+            false => coded(segment, within - len),
         }
     }
 
@@ -123,43 +139,53 @@ impl Segments {
     /// The number of a batch of the object.
     pub fn number(&self, own: u32) -> u32 {
         let own = u64::from(own);
-        // Every segment before adds its early coded batches, from the second segment on.
-        narrow(own + (own / self.size).saturating_sub(1) * self.early)
+        let (segment, number) = (own / self.size, own % self.size);
+        // From the second segment on as many coded batches come before each group, and the segment before has as many as it is long.
+        narrow(match segment {
+            0 => own,
+            _ => own + (segment - 1) * self.size + number / GROUP * GROUP,
+        })
     }
 
-    /// The numbers of the batches of a segment: those of the object, the early coded ones, and the others.
-    pub fn numbers(&self, segment: u32) -> [Range<u32>; 3] {
-        let own = self.own(segment);
-        let first = self.number(own.start);
-        let len = own.end.saturating_sub(own.start);
-        let segment = u64::from(segment);
-        let is_last = segment + 1 >= self.count;
-        let early = match is_last {
-            true => 0..0,
-            false => {
-                let next = self.size + segment * self.pair() + self.len(segment + 1);
-                narrow(next)..narrow(next + self.early)
-            }
+    /// The numbers of all batches of a segment, the coded ones after the others.
+    pub fn numbers(&self, segment: u32) -> impl Iterator<Item = u32> + use<> {
+        let segments = *self;
+        let own = self.own(segment).map(move |own| segments.number(own));
+        let next = u64::from(segment) + 1;
+        let early = match next < self.count {
+            true => 0..self.size,
+            false => 0..0,
         };
-        let row = if is_last { 0 } else { segment + 1 };
-        let late = self.batches + (self.count - 1) * self.early + row * u64::from(CODED);
-        let late = narrow(late)..narrow(late + u64::from(CODED));
-        [first..first.saturating_add(len), early, late]
+        let (start, len) = ((2 * next - 1) * self.size, self.len(next));
+        let early = early.map(move |number| {
+            let before = (number / GROUP + 1) * GROUP;
+            narrow(start + number + before.min(len))
+        });
+        own.chain(early).chain(self.late_of(segment))
     }
 
-    /// The first batch after this one that others lack in another way: of another segment, or coded where this one is not.
+    /// The numbers of the coded batches of a segment that come after all others.
+    pub fn late_of(&self, segment: u32) -> Range<u32> {
+        let next = u64::from(segment) + 1;
+        let row = if next < self.count { next } else { 0 };
+        let first = self.late() + row * u64::from(CODED);
+        narrow(first)..narrow(first + u64::from(CODED))
+    }
+
+    /// The first batch after this one that another neighbour may lack: of those after all others the first of another segment.
     pub fn next(&self, batch: u32) -> u32 {
-        let segment = match self.place(batch) {
-            Place::Own { segment, .. } | Place::Coded { segment, .. } => segment,
-            Place::Beyond => return batch.saturating_add(1),
-        };
-        let numbers = self.numbers(segment);
-        let within = numbers.into_iter().find(|range| range.contains(&batch));
-        within.map_or(batch.saturating_add(1), |range| range.end)
+        let next = batch.saturating_add(1);
+        match self.place(batch) {
+            Place::Coded { segment, .. } if u64::from(batch) >= self.late() => {
+                self.late_of(segment).end.max(next)
+            }
+            _ => next,
+        }
     }
 
-    fn pair(&self) -> u64 {
-        self.size + self.early
+    /// The number of the first coded batch that comes after all others.
+    fn late(&self) -> u64 {
+        self.batches + (self.count - 1) * self.size
     }
 
     fn len(&self, segment: u64) -> u64 {
@@ -200,10 +226,7 @@ impl ObjectId {
     /// Whether the segment of a batch has coded batches from `front` on.
     pub(super) fn is_before_end(&self, batch: u32, front: u32) -> bool {
         let segment = self.segments().zip(self.segment(batch));
-        segment.is_some_and(|(segments, segment)| {
-            let [.., late] = segments.numbers(segment);
-            front < late.end
-        })
+        segment.is_some_and(|(segments, segment)| front < segments.late_of(segment).end)
     }
 
     /// The segment of a batch.
@@ -258,15 +281,12 @@ mod tests {
                     }
                     Place::Beyond => panic!("{batches}: {number}"),
                 };
-                let within = segments.numbers(segment).into_iter();
-                assert_eq!(within.filter(|range| range.contains(&number)).count(), 1);
-                let next = segments.next(number);
-                assert!(next > number);
-                assert!((number..next).all(|other| {
-                    let place = segments.place(other);
-                    matches!(place, Place::Own { segment: of, .. } | Place::Coded { segment: of, .. } if of == segment)
-                }));
+                let same = segments.numbers(segment).filter(|&other| other == number);
+                assert_eq!(same.count(), 1, "{batches}: {number}");
+                assert!(segments.next(number) > number);
             }
+            let each = (0..segments.count()).map(|segment| segments.numbers(segment).count());
+            assert_eq!(each.sum::<usize>(), segments.all() as usize);
             assert!(seen.into_iter().all(|seen| seen), "{batches}");
             assert!(coded.into_iter().all(|coded| coded >= CODED));
             assert_eq!(segments.place(segments.all()), Place::Beyond);
@@ -311,7 +331,8 @@ mod tests {
             }) else {
                 continue;
             };
-            segments.numbers(segment);
+            segments.numbers(segment).take(3).for_each(drop);
+            assert!(segments.late_of(segment).len() <= CODED as usize);
             segments.next(batch);
         }
     }

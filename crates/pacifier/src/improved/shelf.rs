@@ -189,12 +189,10 @@ impl Shelf {
 
     /// Independent packets of a batch that combinations can be made of.
     pub fn rank(&self, batch: u32) -> usize {
-        if self.makes(batch) {
-            return self.id.packets(batch);
-        }
         match (self.slot(batch), &self.whole) {
             (_, Whole::Original { .. }) | (Some(Slot::Decoded), _) => self.id.packets(batch),
             (Some(Slot::Held(store)), _) => store.rank(),
+            (Some(Slot::Empty) | None, _) if self.makes(batch) => self.id.packets(batch),
             (Some(Slot::Empty) | None, _) => 0,
         }
     }
@@ -256,6 +254,12 @@ impl Shelf {
             let segment = self.id.segment(batch);
             segment.is_some_and(|segment| outer.is_whole(segment))
         })
+    }
+
+    /// Whether all of a segment is here.
+    pub fn has_segment(&self, segment: u32) -> bool {
+        let outer = self.outer.as_ref();
+        outer.is_some_and(|outer| outer.is_whole(segment))
     }
 
     /// Takes in a packet.

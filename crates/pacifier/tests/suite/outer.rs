@@ -252,6 +252,7 @@ fn hostile_batches_are_refused() {
                 object,
                 plan: &head.plan,
                 complete: &NodeSet::EMPTY,
+                done: None,
                 urge: 0,
                 nodes: 2,
                 base: batch.min(object.all()),

@@ -3,7 +3,7 @@
 use chappe_core::{Instant, Stream};
 
 use super::{Group, Role};
-use crate::improved::header::{Coded, Head, Plan};
+use crate::improved::header::{Coded, Done, Head, Plan};
 use crate::improved::shelf::Gain;
 use crate::set::NodeSet;
 
@@ -26,6 +26,9 @@ impl Group {
         if head.told {
             self.on_plan(now, from, &head.plan, random);
             self.on_complete(now, from, &head.complete, random);
+            if let (Some(done), true) = (&head.done, self.id.is_cut()) {
+                self.on_done(now, done, random);
+            }
         }
         self.on_state(now, from, head);
         if self.is_agent(now) && self.report_at.is_none() {
@@ -54,6 +57,7 @@ impl Group {
             self.plan = Plan { contend, ..*plan };
             if anew {
                 self.complete = NodeSet::EMPTY;
+                self.done = Done::default();
                 self.confirmed = NodeSet::EMPTY;
                 self.agents = NodeSet::EMPTY;
                 self.neighbours.forget();
@@ -183,6 +187,9 @@ impl Group {
         let gain = self.shelf.insert(coded);
         if gain != Gain::Nothing {
             self.earn(batch, true, now);
+            if gain == Gain::Whole || gain == Gain::Decoded {
+                self.name_itself();
+            }
             self.check_whole(now, random);
             self.repeat = self.settings.repeat_min;
             self.speak_after(now, self.settings.report_interval, random);
@@ -271,7 +278,7 @@ impl Group {
 
     /// Whether this node wants more packets of a batch.
     pub(super) fn wants(&self, batch: u32, now: Instant) -> bool {
-        if self.shelf.is_full(batch) || !self.shelf.has_place(batch) {
+        if self.shelf.is_full(batch) || !self.shelf.has_place(batch) || self.is_done(batch) {
             return false;
         }
         match self.role {

@@ -81,7 +81,8 @@ impl Group {
         while next < all {
             let full = self.id.packets(next) as f32;
             let mut customers = self.customers.iter();
-            if customers.any(|customer| self.neighbours.guess(customer.node, next) < full) {
+            let lacks = customers.any(|customer| self.neighbours.guess(customer.node, next) < full);
+            if lacks && !self.is_done(next) {
                 return next;
             }
             next = segments.next(next);
@@ -93,7 +94,7 @@ impl Group {
     /// neighbour that it leaves to others now.
     pub(super) fn worth(&self, batch: u32, now: Instant, soonest: &mut Instant) -> f32 {
         let rank = self.shelf.rank(batch);
-        if rank == 0 {
+        if rank == 0 || self.is_done(batch) {
             return 0.0;
         }
         let mut worth = 0.0;

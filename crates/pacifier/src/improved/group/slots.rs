@@ -247,7 +247,7 @@ impl Group {
         // The source goes on with its oldest batch, or it would begin new ones only.
         let weighs = self.id.outer && self.role != Role::Source;
         for batch in first..end {
-            if self.shelf.rank(batch) == 0 {
+            if self.shelf.rank(batch) == 0 || self.is_done(batch) {
                 continue;
             }
             let (credit, last) = self.credit(batch);
@@ -319,7 +319,7 @@ impl Group {
         }
     }
 
-    /// A receiver has become complete, so members have not failed.
+    /// A receiver has become complete, or all have a segment, so members have not failed.
     pub(super) fn note_progress(&mut self) {
         if let Some(slots) = self.slots.as_mut().filter(|_| self.id.outer) {
             slots.drained = None;

@@ -130,7 +130,7 @@ impl Node {
         let (me, now) = (self.me, self.now);
         if let Some(group) = self.groups.iter_mut().find(|group| group.source == me) {
             (self.receivers, self.forwarders) = (reached, offered.forwarders);
-            group.serve(now, members, &mut self.random);
+            group.serve_others(now, members, &mut self.random);
         }
         self.check_done(now);
         offered
