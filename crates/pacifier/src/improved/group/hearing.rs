@@ -146,10 +146,12 @@ impl Group {
             .map(|neighbour| neighbour.base)
             .filter(|&base| base < self.id.all());
         // Of a long object the others do not wait for one that came late. It begins where they are when it hears what they get.
-        let present = bases.clone().filter(|&base| !self.is_past(base));
-        let theirs = match self.id.is_cut() {
-            true => present.min().or(bases.min()),
-            false => bases.min(),
+        let window = self.settings.window;
+        let is_late = |base: u32| self.is_past(base) && base.saturating_add(window) <= self.front;
+        let present = bases.clone().filter(|&base| !is_late(base)).min();
+        let theirs = match present.filter(|_| self.id.is_cut()) {
+            Some(base) => Some(base.min(self.front.saturating_sub(window / 2))),
+            None => bases.min(),
         };
         let base = match (self.role, self.shelf.first_missing()) {
             (Role::Receiver, Some(own)) => {
