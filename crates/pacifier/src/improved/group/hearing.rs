@@ -143,16 +143,8 @@ impl Group {
             .filter(|customer| customer.behind || self.role == Role::Receiver)
             .filter(|customer| self.is_alive(customer.node, now))
             .filter_map(|customer| self.neighbours.get(customer.node))
-            .map(|neighbour| neighbour.base)
-            .filter(|&base| base < self.id.all());
-        // Of a long object the others do not wait for one that came late. It begins where they are when it hears what they get.
-        let window = self.settings.window;
-        let is_late = |base: u32| self.is_past(base) && base.saturating_add(window) <= self.front;
-        let present = bases.clone().filter(|&base| !is_late(base)).min();
-        let theirs = match present.filter(|_| self.id.is_cut()) {
-            Some(base) => Some(base.min(self.front.saturating_sub(window / 2))),
-            None => bases.min(),
-        };
+            .map(|neighbour| neighbour.base);
+        let theirs = bases.min().filter(|&base| base < self.id.all());
         let base = match (self.role, self.shelf.first_missing()) {
             (Role::Receiver, Some(own)) => {
                 // Half of the places are its own, however far behind others are: otherwise it could not finish.
