@@ -46,7 +46,8 @@ use chappe_core::Duration;
 use crate::frame::{Malformed, VERSION, octet};
 use crate::improved::K_MAX;
 use crate::improved::report::Report;
-use crate::improved::segments::SEGMENT;
+pub use crate::improved::segments::CODED;
+use crate::improved::segments::{Place, SEGMENT, Segments};
 use crate::set::NodeSet;
 
 const DATA: u8 = VERSION << 4 | 4;
@@ -58,9 +59,6 @@ const SLOTTED: u8 = 4;
 const CONTEND: u8 = 8;
 const OUTER: u8 = 16;
 const SEGMENTED: u8 = 32;
-/// Coded batches of each segment of an object that come after all others, at least twice as many as it has batches (`segments.rs`): receivers may
-/// lose two thirds of all before older batches are repaired again.
-pub const CODED: u32 = 2 * SEGMENT;
 /// Octets before the two sets.
 const FIXED: usize = 17;
 /// Octets of base and number of states.
@@ -135,6 +133,50 @@ impl ObjectId {
         let full = self.batches.saturating_sub(1) as usize;
         full.saturating_mul(self.k.into())
             .saturating_add(self.last.into())
+    }
+}
+
+/// For objects of several segments.
+impl ObjectId {
+    /// The segments, if the object is sent with an outer code.
+    pub(super) fn segments(&self) -> Option<Segments> {
+        self.outer.then(|| Segments::of(self.batches))
+    }
+
+    /// Whether it has more than one segment.
+    pub(super) fn is_cut(&self) -> bool {
+        self.outer && self.batches > SEGMENT
+    }
+
+    /// Where a batch belongs.
+    pub fn place(&self, batch: u32) -> Place {
+        match self.segments() {
+            Some(segments) => segments.place(batch),
+            None if batch < self.batches => Place::Own { segment: 0, batch },
+            None => Place::Beyond,
+        }
+    }
+
+    /// The number in the object of a batch that is not coded.
+    pub fn own(&self, batch: u32) -> Option<u32> {
+        match self.place(batch) {
+            Place::Own { batch, .. } => Some(batch),
+            Place::Coded { .. } | Place::Beyond => None,
+        }
+    }
+
+    /// Whether the segment of a batch has coded batches from `front` on.
+    pub(super) fn is_before_end(&self, batch: u32, front: u32) -> bool {
+        let segment = self.segments().zip(self.segment(batch));
+        segment.is_some_and(|(segments, segment)| front < segments.late_of(segment).end)
+    }
+
+    /// The segment of a batch.
+    pub fn segment(&self, batch: u32) -> Option<u32> {
+        match self.place(batch) {
+            Place::Own { segment, .. } | Place::Coded { segment, .. } => Some(segment),
+            Place::Beyond => None,
+        }
     }
 }
 

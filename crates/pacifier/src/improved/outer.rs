@@ -17,7 +17,7 @@ pub(super) struct OuterCode {
     id: ObjectId,
     segments: Segments,
     payload: usize,
-    /// By segment.
+    /// What is known of each segment, by its number.
     parts: Vec<Part>,
     /// The coefficients of a packet, over those of its segment.
     coefficients: Vec<u8>,

@@ -14,7 +14,7 @@
 //! ```
 //!
 //! Where all segments but the last have as many coded batches among those of the next one as they have themselves. So coded batches come while
-//! the next segment is sent. By then reports tell the source who lacks what: it leaves out coded batches that nobody wants, and never waits for
+//! the next segment is sent. By then reports tell the source who lacks what: it leaves out coded batches that no receiver lacks, and never waits for
 //! the last receiver of a segment.
 
 use core::ops::Range;
@@ -22,11 +22,13 @@ use core::ops::Range;
 use chappe_coding::MAX_SOURCES;
 
 use super::K_MAX;
-use super::header::{CODED, ObjectId};
 
 /// Most batches of the object in a segment: as many as an outer code can be over.
 pub const SEGMENT: u32 = (MAX_SOURCES / K_MAX) as u32;
 
+/// Coded batches of each segment of an object that come after all others, at least twice as many as it has batches: receivers may
+/// lose two thirds of all before older batches are repaired again.
+pub const CODED: u32 = 2 * SEGMENT;
 /// Batches of one kind that follow each other. Their states are alike until they are begun, so short groups would need long reports; and long
 /// ones that are left out would make many batches old at once.
 const GROUP: u64 = 8;
@@ -36,14 +38,14 @@ const GROUP: u64 = 8;
 pub enum Place {
     /// It is a batch of the object.
     Own {
-        /// Its segment.
+        /// The segment that the batch is part of.
         segment: u32,
         /// Its number in the object.
         batch: u32,
     },
     /// It is a batch of a segment's outer code.
     Coded {
-        /// The segment.
+        /// The segment that the code is over.
         segment: u32,
         /// Its number among the coded batches of the segment.
         number: u32,
@@ -191,50 +193,6 @@ impl Segments {
     fn len(&self, segment: u64) -> u64 {
         let before = segment * self.size;
         self.batches.saturating_sub(before).min(self.size)
-    }
-}
-
-/// For objects of several segments.
-impl ObjectId {
-    /// The segments, if the object is sent with an outer code.
-    pub(super) fn segments(&self) -> Option<Segments> {
-        self.outer.then(|| Segments::of(self.batches))
-    }
-
-    /// Whether it has more than one segment.
-    pub(super) fn is_cut(&self) -> bool {
-        self.outer && self.batches > SEGMENT
-    }
-
-    /// Where a batch belongs.
-    pub fn place(&self, batch: u32) -> Place {
-        match self.segments() {
-            Some(segments) => segments.place(batch),
-            None if batch < self.batches => own(0, batch.into()),
-            None => Place::Beyond,
-        }
-    }
-
-    /// The number in the object of a batch that is not coded.
-    pub fn own(&self, batch: u32) -> Option<u32> {
-        match self.place(batch) {
-            Place::Own { batch, .. } => Some(batch),
-            Place::Coded { .. } | Place::Beyond => None,
-        }
-    }
-
-    /// Whether the segment of a batch has coded batches from `front` on.
-    pub(super) fn is_before_end(&self, batch: u32, front: u32) -> bool {
-        let segment = self.segments().zip(self.segment(batch));
-        segment.is_some_and(|(segments, segment)| front < segments.late_of(segment).end)
-    }
-
-    /// The segment of a batch.
-    pub fn segment(&self, batch: u32) -> Option<u32> {
-        match self.place(batch) {
-            Place::Own { segment, .. } | Place::Coded { segment, .. } => Some(segment),
-            Place::Beyond => None,
-        }
     }
 }
 

@@ -170,7 +170,7 @@ fn rank_in_each_segment_suffices() {
     }
 }
 
-/// Goal: the source leaves out coded batches that nobody lacks. Method: a link that loses nothing, and an object of three segments.
+/// Goal: the source leaves out coded batches that no receiver lacks. Method: a link that loses nothing, and an object of three segments.
 #[test]
 fn without_losses_no_coded_batch_is_sent() {
     let (network, packets) = long_to_one(1.0, 1);

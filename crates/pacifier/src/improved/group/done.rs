@@ -1,8 +1,8 @@
 //! Which segments of a long object all receivers have.
 //!
-//! Members that feed each other in a ring each want what the others report to want, so reports alone do not tell that nobody lacks a segment
+//! Members that feed each other in a ring each want what the others report to want, so reports alone do not tell that no receiver lacks a segment
 //! any more. Therefore receivers name themselves once they have the first segment that is not done, as they do for the whole object. When all
-//! have it the source counts it as done, and nobody wants or sends its batches any more.
+//! have it the source counts it as done, and no node wants or sends its batches any more.
 
 use chappe_core::{Instant, Stream};
 

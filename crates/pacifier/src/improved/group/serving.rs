@@ -71,7 +71,7 @@ impl Group {
         Some((first.max(self.shelf.base()), end))
     }
 
-    /// The first batch from `front` on that a neighbour lacks, of those that nobody has begun. Nobody may lack coded batches of a segment that
+    /// The first batch from `front` on that a neighbour lacks, of those that no node has begun. No receiver may lack coded batches of a segment that
     /// all have, where later segments are to come.
     fn next_wanted(&self, front: u32) -> u32 {
         let Some(segments) = self.id.segments().filter(|_| self.id.is_cut()) else {
