@@ -20,11 +20,8 @@ const GAP: f64 = 0.2;
 /// The program's tables grow with the third power of the nodes; larger networks take sets one by one ([`Turns::new`]).
 const NODES_MAX: usize = 100;
 
-/// The turns of the transfer's source, if the members are to send in turns, there is one transfer, all its batches have a place at a
-/// relay, and turns pay on this network.
-///
-/// Longer objects wait for batches that lack a few packets. With 12 MB, turns gave five of eight outdoor networks less than the serial
-/// schedule (seeds 4001 to 4008), and one of them stalled.
+/// The turns of the transfer's source, if the members are to send in turns, there is one transfer, and turns pay on this network. Without an
+/// outer code all its batches must have a place at a relay: longer objects wait for batches that lack a few packets.
 pub(super) fn turns(with: &Pacifier, prepared: &Prepared) -> Option<(u16, Arc<Turns>)> {
     let [transfer] = prepared.network.transfers.as_slice() else {
         return None;
@@ -35,7 +32,8 @@ pub(super) fn turns(with: &Pacifier, prepared: &Prepared) -> Option<(u16, Arc<Tu
     let common = &config.common;
     let batch = common.k * common.payload;
     let batches = transfer.object.len().div_ceil(batch.max(1));
-    if !with.protocol.turns || batches > config.settings.window as usize {
+    let fits = config.settings.outer || batches <= config.settings.window as usize;
+    if !with.protocol.turns || !fits {
         return None;
     }
     let receivers: Vec<u16> = transfer.receivers.iter().map(|&node| node as u16).collect();

@@ -45,9 +45,10 @@
 //! # Turns and the outer code
 //!
 //! Members of a transfer may send in turns instead ([`turns`], `group/slots.rs`). Batches of an outer code then follow those of the object
-//! (`outer.rs`), so that a receiver needs rank in all batches together and no batch has to become complete. A receiver reports no batch that is half a
-//! window behind any more, while coded ones are left. It keeps the packets of all batches until it solves: at most those of the object and of
-//! [`header::CODED`] batches more. Objects that the application reads or keeps batch by batch have no outer code.
+//! (`outer.rs`), so that a receiver needs rank in all batches together and no batch has to become complete. A long object has several segments, each with
+//! a code of its own (`segments.rs`). A receiver reports no batch that is half a window behind any more, while coded ones of its segment are left. It keeps the
+//! packets of a segment until it solves for it: at most those of its batches, of as many coded ones and of [`header::CODED`] more. Objects that the application reads or
+//! keeps batch by batch have no outer code.
 //!
 //! # Limits
 //!
@@ -67,6 +68,7 @@ mod outer;
 mod pairs;
 mod places;
 pub mod report;
+mod segments;
 mod shares;
 mod shelf;
 pub mod turns;

@@ -11,7 +11,7 @@ use chappe_sim::{Medium, Position};
 use serde_json::Value;
 
 use crate::draft::{Draft, Line, Network, Receivers, Transfer, plain, quoted};
-use crate::{options, troubles};
+use crate::{options, troubles, turns};
 
 /// So many drafts may be refused before a seed is given up.
 const ATTEMPTS: u64 = 40;
@@ -38,10 +38,8 @@ pub fn draft(system: &'static scenario::System, seed: u64, attempt: u64) -> Draf
     let name = name.fold(0, |sum: u64, octet| {
         sum.wrapping_mul(31).wrapping_add(octet.into())
     });
-    let mut random = Seed(seed)
-        .child(name)
-        .child(attempt)
-        .stream(Purpose::Trial(0));
+    let of_system = Seed(seed).child(name);
+    let mut random = of_system.child(attempt).stream(Purpose::Trial(0));
     let random = &mut random;
     let share = 0.25 / (1 + attempt / 4) as f64;
     let variants = system.variants;
@@ -78,7 +76,7 @@ pub fn draft(system: &'static scenario::System, seed: u64, attempt: u64) -> Draf
         true => Vec::new(),
         false => vec![quoted("limit", format!("{} s", 70 + random.below(60)))],
     };
-    Draft {
+    let mut draft = Draft {
         system: system.name,
         variant,
         network,
@@ -90,7 +88,11 @@ pub fn draft(system: &'static scenario::System, seed: u64, attempt: u64) -> Draf
         troubles: troubles::draw(nodes, system.has_link_loss, random),
         run,
         seed,
+    };
+    if turns::are_drawn(system, of_system) {
+        turns::apply(&mut draft, system, range, random);
     }
+    draft
 }
 
 /// Whether a value is a time above a millisecond: the longest slot, over 150 km, is shorter.

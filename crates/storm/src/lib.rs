@@ -20,4 +20,5 @@ pub mod draw;
 pub mod options;
 pub mod shrink;
 pub mod troubles;
+mod turns;
 pub mod verdict;

@@ -227,6 +227,7 @@ impl Air {
             object: head.object,
             plan,
             complete,
+            done: None,
             urge,
             slot: None,
             times: head.times,

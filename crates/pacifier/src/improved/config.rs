@@ -43,7 +43,9 @@ impl Config {
 
     /// Whether frames that name their slot fit the link.
     pub fn has_room_for_turns(&self) -> bool {
-        self.in_turns().overhead() + header::SLOT + self.common.payload <= self.common.frame_max
+        let sets = self.settings.nodes_max.min(NODES_MAX).div_ceil(8);
+        let more = header::SLOT + header::DONE + sets;
+        self.in_turns().overhead() + more + self.common.payload <= self.common.frame_max
     }
 
     /// Octets beside the payload in the longest data frame, without a slot.

@@ -6,13 +6,14 @@ use alloc::vec::Vec;
 use chappe_core::{Duration, Instant};
 
 use crate::improved::config::Settings;
-use crate::improved::header::{ObjectId, Plan};
+use crate::improved::header::{Done, ObjectId, Plan};
 use crate::improved::neighbours::Neighbours;
 use crate::improved::shelf::Shelf;
 use crate::links::{Links, Paths};
 use crate::set::NodeSet;
 
 mod access;
+mod done;
 mod flow;
 mod hearing;
 mod recent;
@@ -43,6 +44,8 @@ pub(crate) struct Group {
     pub plan: Plan,
     /// Receivers known to be complete.
     pub complete: NodeSet,
+    /// What receivers have of the segments of a long object.
+    done: Done,
     pub shelf: Shelf,
     payload: usize,
     links: Arc<Links>,
@@ -143,6 +146,7 @@ impl Group {
             id,
             plan,
             complete: NodeSet::EMPTY,
+            done: Done::default(),
             shelf,
             payload,
             neighbours: Neighbours::new(

@@ -10,7 +10,8 @@
 //!  6        epoch: which offer of the source
 //!  7        plan: which list of members
 //!  8        flags: 1 = closed, the source has finished; 2 = stamps follow the fixed part; 4 = a slot follows these;
-//!           8 = members contend, who sent in turns; 16 = batches of an outer code follow those of the object
+//!           8 = members contend, who sent in turns; 16 = batches of an outer code are among those of the object (`segments.rs`);
+//!           32 = what receivers have of the object's segments follows the two sets
 //!  9        urge of the sender, in 1/8 of an innovative reception
 //! 10..14    batches of the object, without those of the outer code
 //! 14        packets in every batch but the last, 1 to 64
@@ -20,6 +21,8 @@
 //!   ..+4    only with flag 4: the slot in which the frame began
 //! 17..17+N  members: bit n % 8 of octet n / 8 is node n
 //!   ..+N    complete: receivers that are known to have the object
+//!   ..+2    only with flag 32: how many segments, from the first on, all receivers have
+//!   ..+N    only with flag 32: receivers that are known to have the segment after these
 //!   ..+4    report: its base
 //!   ..+1    S, octets of states, up to 64
 //!   ..+S    states
@@ -43,6 +46,8 @@ use chappe_core::Duration;
 use crate::frame::{Malformed, VERSION, octet};
 use crate::improved::K_MAX;
 use crate::improved::report::Report;
+pub use crate::improved::segments::CODED;
+use crate::improved::segments::{Place, SEGMENT, Segments};
 use crate::set::NodeSet;
 
 const DATA: u8 = VERSION << 4 | 4;
@@ -53,9 +58,7 @@ const TIMED: u8 = 2;
 const SLOTTED: u8 = 4;
 const CONTEND: u8 = 8;
 const OUTER: u8 = 16;
-/// Batches that an outer code adds to those of the object. Turns are for objects of at most as many batches, so receivers may lose half of
-/// all before older batches are repaired again.
-pub const CODED: u32 = 64;
+const SEGMENTED: u8 = 32;
 /// Octets before the two sets.
 const FIXED: usize = 17;
 /// Octets of base and number of states.
@@ -65,6 +68,8 @@ const BATCH: usize = 4;
 pub const TIMES: usize = 5;
 /// Octets that a slot adds to a frame.
 pub const SLOT: usize = 4;
+/// Octets that segments add to a frame, beside a set.
+pub const DONE: usize = 2;
 /// The unit of stamps, which wrap after 2^16 of them, 16 s.
 pub const STAMP: Duration = Duration::from_micros(250);
 
@@ -73,7 +78,12 @@ pub(crate) fn batch(sdu: &[u8]) -> Option<u32> {
     let (flags, sets) = (*sdu.get(8)?, usize::from(*sdu.get(16)?));
     let times = if flags & TIMED == 0 { 0 } else { TIMES };
     let slot = if flags & SLOTTED == 0 { 0 } else { SLOT };
-    let report = FIXED + times + slot + 2 * sets;
+    let done = if flags & SEGMENTED == 0 {
+        0
+    } else {
+        DONE + sets
+    };
+    let report = FIXED + times + slot + 2 * sets + done;
     let states = usize::from(*sdu.get(report + REPORT_HEAD - 1)?);
     let at = report + REPORT_HEAD + states;
     sdu.get(at..at + BATCH).map(crate::frame::big_endian)
@@ -90,27 +100,32 @@ pub struct ObjectId {
     pub k: u8,
     /// Packets in the last batch, 1 to k.
     pub last: u8,
-    /// Whether batches of an outer code follow those of the object ([`CODED`]).
+    /// Whether batches of an outer code are among those of the object (`segments.rs`).
     pub outer: bool,
 }
 
 impl ObjectId {
     /// Packets of a batch; 0 beyond the object.
     pub fn packets(&self, batch: u32) -> usize {
-        match batch.saturating_add(1) {
-            next if next < self.batches => self.k.into(),
-            next if next == self.batches => self.last.into(),
-            next if next <= self.all() => self.k.into(),
-            _ => 0,
+        // Asked thousands of times for each choice of a batch, so without its place.
+        let (last, all) = match self.segments() {
+            Some(segments) => (
+                segments.number(self.batches.saturating_sub(1)),
+                segments.all(),
+            ),
+            None => (self.batches.saturating_sub(1), self.batches),
+        };
+        match batch {
+            _ if batch >= all => 0,
+            _ if batch == last => self.last.into(),
+            _ => self.k.into(),
         }
     }
 
-    /// All batches that may be sent, with those of the outer code.
+    /// All batches that may be sent, with those of the outer code: their numbers are below this.
     pub fn all(&self) -> u32 {
-        match self.outer {
-            true => self.batches.saturating_add(CODED),
-            false => self.batches,
-        }
+        let segments = self.segments();
+        segments.map_or(self.batches, |segments| segments.all())
     }
 
     /// Packets of the object.
@@ -118,6 +133,50 @@ impl ObjectId {
         let full = self.batches.saturating_sub(1) as usize;
         full.saturating_mul(self.k.into())
             .saturating_add(self.last.into())
+    }
+}
+
+/// For objects of several segments.
+impl ObjectId {
+    /// The segments, if the object is sent with an outer code.
+    pub(super) fn segments(&self) -> Option<Segments> {
+        self.outer.then(|| Segments::of(self.batches))
+    }
+
+    /// Whether it has more than one segment.
+    pub(super) fn is_cut(&self) -> bool {
+        self.outer && self.batches > SEGMENT
+    }
+
+    /// Where a batch belongs.
+    pub fn place(&self, batch: u32) -> Place {
+        match self.segments() {
+            Some(segments) => segments.place(batch),
+            None if batch < self.batches => Place::Own { segment: 0, batch },
+            None => Place::Beyond,
+        }
+    }
+
+    /// The number in the object of a batch that is not coded.
+    pub fn own(&self, batch: u32) -> Option<u32> {
+        match self.place(batch) {
+            Place::Own { batch, .. } => Some(batch),
+            Place::Coded { .. } | Place::Beyond => None,
+        }
+    }
+
+    /// Whether the segment of a batch has coded batches from `front` on.
+    pub(super) fn is_before_end(&self, batch: u32, front: u32) -> bool {
+        let segment = self.segments().zip(self.segment(batch));
+        segment.is_some_and(|(segments, segment)| front < segments.late_of(segment).end)
+    }
+
+    /// The segment of a batch.
+    pub fn segment(&self, batch: u32) -> Option<u32> {
+        match self.place(batch) {
+            Place::Own { segment, .. } | Place::Coded { segment, .. } => Some(segment),
+            Place::Beyond => None,
+        }
     }
 }
 
@@ -134,6 +193,15 @@ pub struct Plan {
     pub contend: bool,
     /// The receivers and relays that take part, without the source.
     pub members: NodeSet,
+}
+
+/// What receivers have of a long object.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Done {
+    /// Segments, from the first on, that all receivers have.
+    pub segments: u16,
+    /// Receivers that are known to have the segment after these.
+    pub next: NodeSet,
 }
 
 /// When its sender wrote a frame, and which frames of a neighbour it had handled by then.
@@ -158,6 +226,8 @@ pub struct Head<'a> {
     pub plan: Plan,
     /// Receivers that the sender knows to be complete.
     pub complete: NodeSet,
+    /// What receivers have of the object's segments, if it has several.
+    pub done: Option<Done>,
     /// Whether the frame had room for members and complete receivers; otherwise both are empty.
     pub told: bool,
     /// Innovative receptions that the sender expects of its next frame, in eighths.
@@ -254,6 +324,18 @@ pub fn parse(sdu: &[u8]) -> Result<Frame<'_>, Malformed> {
     let width = usize::from(width);
     let (members, rest) = rest.split_at_checked(width).ok_or(Malformed::Short)?;
     let (complete, rest) = rest.split_at_checked(width).ok_or(Malformed::Short)?;
+    let (done, rest) = match flags & SEGMENTED {
+        0 => (None, rest),
+        _ => {
+            let (segments, rest) = rest.split_first_chunk().ok_or(Malformed::Short)?;
+            let (next, rest) = rest.split_at_checked(width).ok_or(Malformed::Short)?;
+            let done = Done {
+                segments: u16::from_be_bytes(*segments),
+                next: NodeSet::from_octets(next),
+            };
+            (Some(done), rest)
+        }
+    };
     let (head, rest) = rest
         .split_first_chunk::<REPORT_HEAD>()
         .ok_or(Malformed::Short)?;
@@ -275,6 +357,7 @@ pub fn parse(sdu: &[u8]) -> Result<Frame<'_>, Malformed> {
             members: NodeSet::from_octets(members),
         },
         complete: NodeSet::from_octets(complete),
+        done,
         told: width > 0,
         urge,
         times,
@@ -375,6 +458,8 @@ pub struct HeadRepr<'a> {
     pub plan: &'a Plan,
     /// Receivers known to be complete ([`Head::complete`]).
     pub complete: &'a NodeSet,
+    /// What receivers have of the object's segments ([`Head::done`]).
+    pub done: Option<Done>,
     /// Expected innovative receptions in eighths ([`Head::urge`]).
     pub urge: u8,
     /// Stamps, if the network uses them ([`Head::times`]).
@@ -394,7 +479,9 @@ impl HeadRepr<'_> {
     pub fn report_len(&self) -> usize {
         let times = self.times.map_or(0, |_| TIMES);
         let slot = self.slot.map_or(0, |_| SLOT);
-        FIXED + times + slot + 2 * self.nodes.div_ceil(8) + REPORT_HEAD + self.states.len()
+        let width = self.nodes.div_ceil(8);
+        let done = self.done.map_or(0, |_| DONE + width);
+        FIXED + times + slot + 2 * width + done + REPORT_HEAD + self.states.len()
     }
 
     /// Octets of a data frame of `batch`.
@@ -457,6 +544,7 @@ impl HeadRepr<'_> {
             if self.plan.closed { CLOSED } else { 0 }
                 | if self.plan.contend { CONTEND } else { 0 }
                 | if self.object.outer { OUTER } else { 0 }
+                | self.done.map_or(0, |_| SEGMENTED)
                 | self.times.map_or(0, |_| TIMED)
                 | self.slot.map_or(0, |_| SLOTTED),
             self.urge,
@@ -483,6 +571,15 @@ impl HeadRepr<'_> {
         self.plan.members.to_octets(members);
         let (complete, rest) = rest.split_at_mut_checked(width)?;
         self.complete.to_octets(complete);
+        let mut rest = rest;
+        if let Some(done) = &self.done {
+            let segments;
+            (segments, rest) = rest.split_first_chunk_mut::<DONE>()?;
+            *segments = done.segments.to_be_bytes();
+            let next;
+            (next, rest) = rest.split_at_mut_checked(width)?;
+            done.next.to_octets(next);
+        }
         let (head, rest) = rest.split_first_chunk_mut::<REPORT_HEAD>()?;
         let [r0, r1, r2, r3] = self.base.to_be_bytes();
         *head = [r0, r1, r2, r3, u8::try_from(self.states.len()).ok()?];

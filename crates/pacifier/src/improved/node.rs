@@ -151,6 +151,9 @@ impl Node {
         let head = &mut frame.head;
         head.plan.members = head.plan.members.common(&nodes);
         head.complete = head.complete.common(&nodes);
+        if let Some(done) = &mut head.done {
+            done.next = done.next.common(&nodes);
+        }
         let place = self.group_for(now, from, &frame.head);
         if let Some(place) = place {
             if let Some(group) = self.groups.get_mut(place) {
@@ -193,17 +196,19 @@ impl Node {
         let bytes = data.payload.len() as u32;
         self.trace.push(TraceEvent::Received { layer, from, bytes });
         if gain == Gain::Whole {
-            while let Some(batch) = self.next_solved(place) {
+            while let Some(batch) = self.next_solved(place, data.batch) {
                 self.on_batch(now, source, batch);
             }
         }
-        if gain == Gain::Decoded {
-            self.on_batch(now, source, data.batch);
+        if gain == Gain::Decoded
+            && let Some(batch) = head.object.own(data.batch)
+        {
+            self.on_batch(now, source, batch);
         }
     }
 
-    fn next_solved(&mut self, place: usize) -> Option<u32> {
-        self.groups.get_mut(place)?.shelf.next_solved()
+    fn next_solved(&mut self, place: usize, of: u32) -> Option<u32> {
+        self.groups.get_mut(place)?.shelf.next_solved(of)
     }
 
     /// Closes the transfer when every receiver is complete.
@@ -213,9 +218,9 @@ impl Node {
             .groups
             .iter_mut()
             .find(|group| group.source == me && !group.plan.closed);
-        if let Some(group) = group
-            && receivers.without(&group.complete).is_empty()
-        {
+        let Some(group) = group else { return };
+        group.advance_done(now, &receivers, &mut self.random);
+        if receivers.without(&group.complete).is_empty() {
             group.close(now, &mut self.random);
             let (machine, from, to) = ("source", "sending", "done");
             self.trace.push(TraceEvent::State { machine, from, to });
@@ -350,8 +355,13 @@ impl Node {
             let nodes = self.links.nodes();
             let times = if settings.timed { header::TIMES } else { 0 };
             let states = settings.data_states.min(slots::states(&id));
-            let frame = times + header::SLOT + header::overhead(nodes, states, common.k) + payload;
-            let report = times + header::overhead(nodes, STATES_MAX, 0);
+            let done = match id.is_cut() {
+                true => header::DONE + nodes.div_ceil(8),
+                false => 0,
+            };
+            let head = times + done;
+            let frame = head + header::SLOT + header::overhead(nodes, states, common.k) + payload;
+            let report = head + header::overhead(nodes, STATES_MAX, 0);
             let lengths = (frame, report, common.link_overhead);
             let slots = Slots::new(
                 turns.clone(),

@@ -10,6 +10,7 @@ use crate::improved::K_MAX;
 use crate::improved::header::{Coded, ObjectId};
 use crate::improved::kept::Kept;
 use crate::improved::outer::{Known, OuterCode};
+use crate::improved::segments::Place;
 use crate::layout::Layout;
 use crate::object::Batches;
 use crate::store::Store;
@@ -101,7 +102,7 @@ impl Shelf {
         let plain = vec![0; id.all() as usize];
         let mut shelf = Shelf::new(id, payload, 0, Whole::Original { object, plain });
         shelf.missing = 0;
-        shelf.outer = OuterCode::new(id, payload);
+        shelf.outer = OuterCode::of_whole(id, payload);
         shelf
     }
 
@@ -188,12 +189,10 @@ impl Shelf {
 
     /// Independent packets of a batch that combinations can be made of.
     pub fn rank(&self, batch: u32) -> usize {
-        if self.makes_all() {
-            return self.id.packets(batch);
-        }
         match (self.slot(batch), &self.whole) {
             (_, Whole::Original { .. }) | (Some(Slot::Decoded), _) => self.id.packets(batch),
             (Some(Slot::Held(store)), _) => store.rank(),
+            (Some(Slot::Empty) | None, _) if self.makes(batch) => self.id.packets(batch),
             (Some(Slot::Empty) | None, _) => 0,
         }
     }
@@ -248,14 +247,28 @@ impl Shelf {
         self.outer.is_some() && self.is_whole()
     }
 
+    /// Whether this node can make packets of a batch, and of every other batch of its segment, without having received them.
+    pub fn makes(&self, batch: u32) -> bool {
+        let outer = self.outer.as_ref();
+        outer.is_some_and(|outer| {
+            let segment = self.id.segment(batch);
+            segment.is_some_and(|segment| outer.is_whole(segment))
+        })
+    }
+
+    /// Whether all of a segment is here.
+    pub fn has_segment(&self, segment: u32) -> bool {
+        let outer = self.outer.as_ref();
+        outer.is_some_and(|outer| outer.is_whole(segment))
+    }
+
     /// Takes in a packet.
     pub fn insert(&mut self, coded: &Coded<'_>) -> Gain {
-        if self.makes_all() {
+        if self.makes(coded.batch) {
             return Gain::Nothing;
         }
         let gain = self.put(coded);
-        let may_solve = gain != Gain::Nothing && self.outer.as_mut().is_some_and(OuterCode::count);
-        match may_solve && self.solve() {
+        match gain != Gain::Nothing && self.solve(coded.batch) {
             true => {
                 // Not handed to the application yet.
                 if let Some(slot) = self.slot_mut(coded.batch) {
@@ -267,9 +280,12 @@ impl Shelf {
         }
     }
 
-    /// Solves for the whole object by the outer code, if all batches together suffice.
-    fn solve(&mut self) -> bool {
+    /// Counts a packet of a batch, and solves for the batch's segment by the outer code, if all its batches together suffice.
+    fn solve(&mut self, batch: u32) -> bool {
         let (Some(outer), Whole::Copy(octets)) = (&mut self.outer, &mut self.whole) else {
+            return false;
+        };
+        let Some(segment) = self.id.segment(batch).filter(|&of| outer.count(of)) else {
             return false;
         };
         let (base, slots) = (self.base, &self.slots);
@@ -278,26 +294,29 @@ impl Shelf {
             Some(Slot::Decoded) => Known::All,
             Some(Slot::Empty) | None => Known::Nothing,
         };
-        if !outer.solve(known, octets) {
+        let Some(solved) = outer.solve(segment, known, octets) else {
             return false;
-        }
-        self.missing = 0;
+        };
+        self.missing = self.missing.saturating_sub(solved);
+        let numbers = outer.numbers(segment);
         self.spare.clear();
-        for slot in &mut self.slots {
-            if matches!(slot, Slot::Held(_)) {
+        for batch in numbers {
+            if let Some(slot @ Slot::Held(_)) = self.slot_mut(batch) {
                 *slot = Slot::Empty;
             }
         }
         true
     }
 
-    /// After the object was solved for, the next of its batches that is new to the application.
-    pub fn next_solved(&mut self) -> Option<u32> {
-        let own = 0..self.id.batches.min(self.places());
+    /// After the segment of a batch was solved for, the next of its batches that is new to the application, by its number in the object.
+    pub fn next_solved(&mut self, of: u32) -> Option<u32> {
+        let segment = self.id.segment(of).filter(|_| self.makes(of))?;
+        let mut numbers = self.outer.as_ref()?.numbers(segment);
         let waits = |batch: &u32| matches!(self.slot(*batch), Some(Slot::Empty));
-        let batch = own.into_iter().find(waits).filter(|_| self.makes_all())?;
+        let batch = numbers.find(waits)?;
+        let own = self.id.own(batch)?;
         *self.slot_mut(batch)? = Slot::Decoded;
-        Some(batch)
+        Some(own)
     }
 
     fn put(&mut self, coded: &Coded<'_>) -> Gain {
@@ -329,18 +348,22 @@ impl Shelf {
         if !store.is_full() {
             return Gain::Rank;
         }
-        if coded.batch >= id.batches {
+        let Place::Own {
+            segment,
+            batch: own,
+        } = id.place(coded.batch)
+        else {
             return Gain::Batch;
-        }
+        };
         let octets = match &mut self.whole {
             Whole::Copy(octets) => octets,
             Whole::Elsewhere(kept) => {
-                kept.complete(coded.batch);
+                kept.complete(own);
                 return Gain::Batch;
             }
             Whole::No | Whole::Original { .. } => return Gain::Batch,
         };
-        let start = coded.batch as usize * usize::from(id.k) * payload;
+        let start = own as usize * usize::from(id.k) * payload;
         let octets = octets.get_mut(start..).unwrap_or_default();
         let length = id.packets(coded.batch) * payload;
         if !store.decode_into(octets.get_mut(..length).unwrap_or_default()) {
@@ -353,6 +376,9 @@ impl Shelf {
             self.spare.push(store);
         }
         self.missing = self.missing.saturating_sub(1);
+        if let Some(outer) = &mut self.outer {
+            outer.complete(segment);
+        }
         Gain::Decoded
     }
 
@@ -374,19 +400,19 @@ impl Shelf {
             return false;
         };
         let start = usize::from(next) * payload.len();
-        if batch >= self.id.batches {
+        if let Some(own) = self.id.own(batch) {
+            let rows = object.batch(own).unwrap_or_default();
+            let Some(row) = rows.get(start..start + payload.len()) else {
+                return false;
+            };
+            payload.copy_from_slice(row);
+        } else {
             let (Some(outer), Some(parts)) = (&mut self.outer, object.parts()) else {
                 return false;
             };
             let mut vector = [0; K_MAX];
             unit(next.into(), &mut vector);
             outer.write(batch, &vector, parts, payload);
-        } else {
-            let rows = object.batch(batch).unwrap_or_default();
-            let Some(row) = rows.get(start..start + payload.len()) else {
-                return false;
-            };
-            payload.copy_from_slice(row);
         }
         if let Some(sent) = plain.get_mut(batch as usize) {
             *sent = next + 1;
@@ -403,14 +429,14 @@ impl Shelf {
         payload: &mut [u8],
     ) -> bool {
         let packets = self.id.packets(batch);
-        if batch >= self.id.batches && self.makes_all() {
+        let Some(own) = self.id.own(batch) else {
             return self.write_coded(batch, random, vector, payload);
-        }
+        };
         if let Whole::Original { object, .. } = &mut self.whole {
-            let rows = object.batch(batch).unwrap_or_default();
+            let rows = object.batch(own).unwrap_or_default();
             return encode(rows, packets, random, vector, payload);
         }
-        let start = batch as usize * usize::from(self.id.k) * self.payload;
+        let start = own as usize * usize::from(self.id.k) * self.payload;
         match (self.slot(batch), &self.whole) {
             (Some(Slot::Held(store)), _) => {
                 store.recode(|octets| random.fill(octets), vector, payload)
@@ -431,12 +457,16 @@ impl Shelf {
         vector: &mut [u8],
         payload: &mut [u8],
     ) -> bool {
+        if let Some(Slot::Held(store)) = self.slot(batch) {
+            return store.recode(|octets| random.fill(octets), vector, payload);
+        }
+        let makes = self.makes(batch);
         let parts = match &self.whole {
             Whole::Original { object, .. } => object.parts(),
             Whole::Copy(octets) => Some([octets.as_slice(), &[]]),
             Whole::No | Whole::Elsewhere(_) => None,
         };
-        let (Some(outer), Some(parts)) = (&mut self.outer, parts) else {
+        let (Some(outer), Some(parts)) = (self.outer.as_mut().filter(|_| makes), parts) else {
             return false;
         };
         non_zero(vector, &mut |factors: &mut [u8]| random.fill(factors));

@@ -15,20 +15,32 @@ const K: usize = 4;
 const PAYLOAD: usize = 20;
 /// Six batches, the last of two packets.
 const LEN: usize = 22 * PAYLOAD - 7;
+/// Seventy batches in segments of 24, 24 and 22, the last batch of three packets.
+const LONG: usize = 279 * PAYLOAD - 7;
 
 fn config() -> Config {
     Config::Improved(improved::Config::default()).with_batch(K, PAYLOAD)
 }
 
 fn in_turns(links: &Arc<Links>, receivers: &[u16], seed: u64) -> Vec<Node> {
+    with_length(LEN, &config(), links, receivers, seed)
+}
+
+fn with_length(
+    len: usize,
+    config: &Config,
+    links: &Arc<Links>,
+    receivers: &[u16],
+    seed: u64,
+) -> Vec<Node> {
     let turns = Turns::new(links, 0, receivers, 0.05, Channel::OPEN_LAND);
     let turns = Arc::new(turns);
-    let mut nodes = nodes(&config(), links, seed);
+    let mut nodes = nodes(config, links, seed);
     for node in &mut nodes {
         node.take_turns(0, turns.clone());
     }
     for &receiver in receivers {
-        nodes[usize::from(receiver)].expect(0, LEN).unwrap();
+        nodes[usize::from(receiver)].expect(0, len).unwrap();
     }
     nodes
 }
@@ -100,10 +112,10 @@ fn the_source_sends_its_share_of_a_batch() {
     }
 }
 
-/// Networks with losses, relays and receivers behind receivers.
+/// Networks with losses, relays and receivers behind receivers; objects of one segment and of several.
 #[test]
 fn any_losses_deliver_in_turns() {
-    for seed in 0..20 {
+    for (seed, len) in (0..20).zip([LEN, LONG].into_iter().cycle()) {
         let mut draw = Seed(seed).stream(Purpose::Trial(7));
         let mut ratio = || 0.2 + 0.75 * draw.fraction();
         let edges = [
@@ -115,8 +127,9 @@ fn any_losses_deliver_in_turns() {
         ];
         let links = graph(6, &edges);
         let receivers = [2, 3, 5];
-        let mut network = Network::new(links.clone(), seed, in_turns(&links, &receivers, seed));
-        let file = object(LEN, seed);
+        let members = with_length(len, &config(), &links, &receivers, seed);
+        let mut network = Network::new(links.clone(), seed, members);
+        let file = object(len, seed);
         network.nodes[0].offer(file.clone(), &receivers).unwrap();
         let done = network.run(Duration::from_secs(2000), |nodes| nodes[0].source_done());
         assert!(done, "seed {seed}: {edges:?}");
@@ -147,18 +160,79 @@ fn complete_receivers_go_on_without_the_source() {
     assert_eq!(network.nodes[2].object(), Some(&file[..]));
 }
 
+/// A source and a receiver with batches so long that several reports go by during each; returns the network once the receiver has a long
+/// object, and the packets of that.
+fn long_to_one(ratio: f64, seed: u64) -> (Network<Node>, u64) {
+    let config = Config::Improved(improved::Config::default()).with_batch(32, 1400);
+    let len = 70 * 32 * 1400 - 7;
+    let links = graph(2, &[(0, 1, ratio)]);
+    let members = with_length(len, &config, &links, &[1], seed);
+    let mut network = Network::new(links, seed, members);
+    let file = object(len, seed);
+    network.nodes[0].offer(file.clone(), &[1]).unwrap();
+    let done = network.run(Duration::from_secs(200), |nodes| nodes[0].source_done());
+    assert!(done, "seed {seed}");
+    let receiver = &network.nodes[1];
+    assert_eq!(receiver.object(), Some(&file[..]), "seed {seed}");
+    let progress = receiver.received();
+    assert_eq!((progress.bytes, progress.batches_done), (len, 70));
+    (network, 70 * 32)
+}
+
+/// Goal: a long object takes hardly more packets than it has. Method: a link that loses two of five frames, and an object of three segments.
+#[test]
+fn rank_in_each_segment_suffices() {
+    for seed in 0..3 {
+        let (network, packets) = long_to_one(0.6, seed);
+        let counters = network.nodes[1].counters();
+        let more = counters.receiver_innovative - packets;
+        assert!(more <= 3, "seed {seed}: {more} packets more");
+        let heard = counters.data_heard as f64 / packets as f64;
+        assert!(heard < 1.1, "seed {seed}: {heard} heard for a packet");
+    }
+}
+
+/// Goal: the source leaves out coded batches that no receiver lacks. Method: a link that loses nothing, and an object of three segments.
+#[test]
+fn without_losses_no_coded_batch_is_sent() {
+    let (network, packets) = long_to_one(1.0, 1);
+    let sent = network.nodes[0].counters().source_sent as f64 / packets as f64;
+    assert!(sent < 1.05, "{sent} frames for a packet");
+}
+
+/// A relay that fails for good in the middle of a long object: a receiver whose links are worse carries the rest.
+#[test]
+fn a_long_object_arrives_after_a_relay_has_failed() {
+    let links = graph(4, &[(0, 1, 0.9), (1, 3, 0.9), (0, 2, 0.4), (2, 3, 0.4)]);
+    let members = with_length(LONG, &config(), &links, &[2, 3], 4);
+    let mut network = Network::new(links.clone(), 4, members);
+    let file = object(LONG, 4);
+    network.nodes[0].offer(file.clone(), &[2, 3]).unwrap();
+    network.run(Duration::from_millis(150), |_| false);
+    assert!(network.nodes[3].object().is_none());
+    // Nodes without links take no part in anything.
+    network.nodes[1] = nodes(&config(), &graph(4, &[]), 9).swap_remove(1);
+    let limit = Duration::from_secs(1000);
+    assert!(network.run(limit, |nodes| nodes[3].object().is_some()));
+    assert_eq!(network.nodes[3].object(), Some(&file[..]));
+}
+
 /// A receiver that restarts begins again, in the middle of a transfer or after most of it.
 #[test]
 fn receivers_that_restart_in_turns_get_the_object() {
-    for (seed, after) in [(1, 30), (2, 100), (3, 300)] {
+    let short = [(1, 30), (2, 100), (3, 300)].map(|(seed, after)| (seed, after, LEN));
+    let long = [(4, 100), (5, 500), (6, 1000)].map(|(seed, after)| (seed, after, LONG));
+    for (seed, after, len) in short.into_iter().chain(long) {
         let links = graph(3, &[(0, 1, 0.7), (1, 2, 0.6)]);
-        let mut network = Network::new(links.clone(), seed, in_turns(&links, &[2], seed));
-        let file = object(LEN, seed);
+        let members = with_length(len, &config(), &links, &[2], seed);
+        let mut network = Network::new(links.clone(), seed, members);
+        let file = object(len, seed);
         network.nodes[0].offer(file.clone(), &[2]).unwrap();
         network.run(Duration::from_millis(after), |nodes| {
             nodes[2].object().is_some()
         });
-        let fresh = in_turns(&links, &[2], seed + 100).pop().unwrap();
+        let fresh = with_length(len, &config(), &links, &[2], seed + 100);
+        let fresh = fresh.into_iter().next_back().unwrap();
         network.nodes[2] = fresh;
         // What the application learns from a receiver that begins again.
         network.nodes[0].lost_by(2);
@@ -183,7 +257,13 @@ fn hostile_batches_are_refused() {
     let head = header::parse(&first).unwrap().head;
     assert!(head.object.outer && head.object.all() == 6 + header::CODED);
     let mut random = Seed(5).stream(Purpose::Trial(3));
-    for (outer, batches) in [(true, 6), (false, 6), (true, u32::MAX), (true, 1)] {
+    for (outer, batches) in [
+        (true, 6),
+        (false, 6),
+        (true, u32::MAX),
+        (true, 1),
+        (true, 70),
+    ] {
         let mut object = head.object;
         (object.outer, object.batches) = (outer, batches);
         for batch in [0, 5, 6, 69, 70, 71, u32::MAX - 1, u32::MAX] {
@@ -194,6 +274,7 @@ fn hostile_batches_are_refused() {
                 object,
                 plan: &head.plan,
                 complete: &NodeSet::EMPTY,
+                done: None,
                 urge: 0,
                 nodes: 2,
                 base: batch.min(object.all()),

@@ -55,6 +55,7 @@ fn timed(links: &Arc<Links>) -> (Node, impl Fn(Times, u8) -> Vec<u8>) {
             object: head.object,
             plan: &head.plan,
             complete: &NodeSet::EMPTY,
+            done: None,
             urge: 0,
             nodes: 2,
             base: 0,

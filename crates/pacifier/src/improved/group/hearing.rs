@@ -3,7 +3,7 @@
 use chappe_core::{Instant, Stream};
 
 use super::{Group, Role};
-use crate::improved::header::{Coded, Head, Plan};
+use crate::improved::header::{Coded, Done, Head, Plan};
 use crate::improved::shelf::Gain;
 use crate::set::NodeSet;
 
@@ -26,6 +26,9 @@ impl Group {
         if head.told {
             self.on_plan(now, from, &head.plan, random);
             self.on_complete(now, from, &head.complete, random);
+            if let (Some(done), true) = (&head.done, self.id.is_cut()) {
+                self.on_done(now, done, random);
+            }
         }
         self.on_state(now, from, head);
         if self.is_agent(now) && self.report_at.is_none() {
@@ -54,6 +57,7 @@ impl Group {
             self.plan = Plan { contend, ..*plan };
             if anew {
                 self.complete = NodeSet::EMPTY;
+                self.done = Done::default();
                 self.confirmed = NodeSet::EMPTY;
                 self.agents = NodeSet::EMPTY;
                 self.neighbours.forget();
@@ -163,7 +167,7 @@ impl Group {
         // Before the packet is judged: neighbours may have received it even if this node does not want it.
         self.spread_guess(now, from, batch, sender_rank);
         self.join_round(batch);
-        if self.is_origin() {
+        if self.role == Role::Source || self.shelf.makes(batch) {
             self.front = self.front.max(batch.saturating_add(1));
             self.meet(batch, now);
         }
@@ -177,6 +181,9 @@ impl Group {
         let gain = self.shelf.insert(coded);
         if gain != Gain::Nothing {
             self.earn(batch, true, now);
+            if gain == Gain::Whole || gain == Gain::Decoded {
+                self.name_itself();
+            }
             self.check_whole(now, random);
             self.repeat = self.settings.repeat_min;
             self.speak_after(now, self.settings.report_interval, random);
@@ -265,7 +272,7 @@ impl Group {
 
     /// Whether this node wants more packets of a batch.
     pub(super) fn wants(&self, batch: u32, now: Instant) -> bool {
-        if self.shelf.is_full(batch) || !self.shelf.has_place(batch) {
+        if self.shelf.is_full(batch) || !self.shelf.has_place(batch) || self.is_done(batch) {
             return false;
         }
         match self.role {
@@ -278,10 +285,11 @@ impl Group {
         }
     }
 
-    /// Whether a batch is so far behind that no node repairs it: with an outer code later batches make up for it, while there are any.
+    /// Whether a batch is so far behind that no node repairs it: with an outer code later batches of its segment make up for it, while there
+    /// are any.
     fn is_past(&self, batch: u32) -> bool {
-        let more = self.id.outer && self.front < self.id.all();
-        more && batch.saturating_add(self.settings.window / 2) < self.front
+        let far = batch.saturating_add(self.settings.window / 2) < self.front;
+        far && self.id.is_before_end(batch, self.front)
     }
 
     fn is_wanted_behind(&self, batch: u32, now: Instant) -> bool {

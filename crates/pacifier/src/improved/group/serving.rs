@@ -63,18 +63,38 @@ impl Group {
             _ if self.is_origin() => {
                 let theirs = bases().filter(|&base| base < self.id.all()).max();
                 let front = self.front.max(theirs.unwrap_or(0));
-                front.saturating_add(1).min(self.id.all())
+                let next = self.next_wanted(front);
+                next.saturating_add(1).min(self.id.all())
             }
             _ => self.front.min(self.shelf.end()),
         };
         Some((first.max(self.shelf.base()), end))
     }
 
+    /// The first batch from `front` on that a neighbour lacks, of those that no node has begun. No receiver may lack coded batches of a segment that
+    /// all have, where later segments are to come.
+    fn next_wanted(&self, front: u32) -> u32 {
+        let Some(segments) = self.id.segments().filter(|_| self.id.is_cut()) else {
+            return front;
+        };
+        let (mut next, all) = (front, segments.all());
+        while next < all {
+            let full = self.id.packets(next) as f32;
+            let mut customers = self.customers.iter();
+            let lacks = customers.any(|customer| self.neighbours.guess(customer.node, next) < full);
+            if lacks && !self.is_done(next) {
+                return next;
+            }
+            next = segments.next(next);
+        }
+        front
+    }
+
     /// Innovative receptions that a frame of the batch promises. Lowers `soonest` to the time at which this node takes over a
     /// neighbour that it leaves to others now.
     pub(super) fn worth(&self, batch: u32, now: Instant, soonest: &mut Instant) -> f32 {
         let rank = self.shelf.rank(batch);
-        if rank == 0 {
+        if rank == 0 || self.is_done(batch) {
             return 0.0;
         }
         let mut worth = 0.0;

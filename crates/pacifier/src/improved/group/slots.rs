@@ -7,6 +7,7 @@ use chappe_core::{Duration, Instant, Mode, Stream};
 use super::flow::Flows;
 use super::{Group, Offer, Role};
 use crate::improved::header::ObjectId;
+use crate::improved::segments::Place;
 use crate::improved::turns::Turns;
 
 /// After so many turns there are [`OPEN`] slots for reports, in which members send at random times. A judgement: a member that only
@@ -50,6 +51,8 @@ pub(in crate::improved) struct Slots {
     flows: Flows,
     /// Since when the source has nothing new to send.
     drained: Option<Instant>,
+    /// The segment of the object that the source began last, and when.
+    began: Option<(u32, Instant)>,
 }
 
 impl Slots {
@@ -72,12 +75,14 @@ impl Slots {
             turn: None,
             flows: Flows::new(window),
             drained: None,
+            began: None,
         }
     }
 
     /// Begins slot 0, as the source.
     pub fn start(&mut self, now: Instant) {
         self.mark = Some((0, now));
+        self.began = Some((0, now));
         self.find_next(0);
         if self.is_turn(0) {
             self.next = Some(0);
@@ -250,7 +255,7 @@ impl Group {
         // The source goes on with its oldest batch, or it would begin new ones only.
         let weighs = self.id.outer && self.role != Role::Source;
         for batch in first..end {
-            if self.shelf.rank(batch) == 0 {
+            if self.shelf.rank(batch) == 0 || self.is_done(batch) {
                 continue;
             }
             let (credit, last) = self.credit(batch);
@@ -288,7 +293,7 @@ impl Group {
                 repair = Some(Offer { batch, worth });
             }
         }
-        let new = main.is_some_and(|main| main.batch < self.id.batches);
+        let new = main.is_some_and(|main| self.id.own(main.batch).is_some());
         self.note_drained(!new, now);
         let spare = spare.map(|(_, offer)| offer);
         self.offer = main.or(repair).or(part.map(|(_, offer)| offer)).or(spare);
@@ -304,8 +309,8 @@ impl Group {
             return;
         };
         let since = *slots.drained.get_or_insert(now);
-        let began = slots.mark.map_or(since, |(_, began)| began);
-        // With coded batches the rest may take as long again.
+        let began = slots.began.map_or(since, |(_, began)| began);
+        // With coded batches the rest may take as long again as the last segment.
         let after = match outer {
             true => after.max(since.saturating_since(began)),
             false => after,
@@ -322,7 +327,7 @@ impl Group {
         }
     }
 
-    /// A receiver has become complete, so members have not failed.
+    /// A receiver has become complete, or all have a segment, so members have not failed.
     pub(super) fn note_progress(&mut self) {
         if let Some(slots) = self.slots.as_mut().filter(|_| self.id.outer) {
             slots.drained = None;
@@ -357,7 +362,14 @@ impl Group {
     pub(super) fn spend(&mut self, batch: u32, now: Instant) {
         let (credit, _) = self.credit(batch);
         let share = self.share(batch);
+        let own = match self.id.place(batch) {
+            Place::Own { segment, .. } => Some(segment),
+            Place::Coded { .. } | Place::Beyond => None,
+        };
         if let Some(slots) = &mut self.slots {
+            if own > slots.began.map(|(segment, _)| segment) {
+                slots.began = own.map(|segment| (segment, now));
+            }
             if slots.flows.credit(batch).is_none() {
                 slots.flows.earn(batch, credit, share, now);
             }

@@ -7,7 +7,7 @@ use chappe_core::{Duration, Instant, Stream};
 use super::serving::urge;
 use super::slots::{self, Slots};
 use super::{Group, Role};
-use crate::improved::header::{HeadRepr, Times};
+use crate::improved::header::{Done, HeadRepr, Times};
 use crate::improved::report::{self, STATES_MAX, State};
 use crate::links::{Links, Paths};
 use crate::set::NodeSet;
@@ -106,6 +106,7 @@ impl Group {
     /// One more than the largest number in the sets.
     fn named(&self) -> usize {
         let both = self.plan.members.union(&self.complete);
+        let both = both.union(&self.done.next);
         both.iter().last().map_or(1, |node| usize::from(node) + 1)
     }
 
@@ -121,6 +122,7 @@ impl Group {
             object: self.id,
             plan: &self.plan,
             complete: &self.complete,
+            done: self.told_done(),
             urge: self.offer.map_or(0, |offer| urge(offer.worth)),
             times,
             slot,
@@ -214,7 +216,18 @@ impl Group {
     }
 
     /// Serves other members from now on, as the source.
-    pub fn serve(&mut self, now: Instant, members: NodeSet, random: &mut Stream) {
+    pub fn serve_others(&mut self, now: Instant, members: NodeSet, random: &mut Stream) {
+        match self.done.segments {
+            0 => self.serve(now, members, random),
+            // The new ones may lack what all others have.
+            _ => {
+                self.plan.members = members;
+                self.start_over(now, random);
+            }
+        }
+    }
+
+    fn serve(&mut self, now: Instant, members: NodeSet, random: &mut Stream) {
         self.plan.number = self.plan.number.wrapping_add(1);
         self.plan.members = members;
         self.plan.closed = false;
@@ -234,6 +247,7 @@ impl Group {
         self.plan.epoch = self.plan.epoch.wrapping_add(1);
         self.plan.contend = false;
         self.complete = NodeSet::EMPTY;
+        self.done = Done::default();
         self.agents = NodeSet::EMPTY;
         self.neighbours.forget();
         self.serve(now, self.plan.members, random);

@@ -3,7 +3,6 @@
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use chappe_coding::MAX_SOURCES;
 use chappe_core::Instant;
 
 use super::{Expected, Node};
@@ -86,12 +85,10 @@ impl Node {
         Ok(offered)
     }
 
-    /// Whether batches of an outer code follow those of an object: in turns, if it is in memory and has few enough packets.
+    /// Whether batches of an outer code are among those of an object: in turns, if it is in memory.
     fn has_outer_code(&self, object: &Batches) -> bool {
         let in_turns = matches!(&self.turns, Some((of, _)) if *of == self.me);
-        let layout = object.layout();
-        let packets = layout.len.div_ceil(layout.payload.max(1));
-        self.config.settings.outer && in_turns && packets <= MAX_SOURCES && object.parts().is_some()
+        self.config.settings.outer && in_turns && object.parts().is_some()
     }
 
     /// The receivers that can be reached, the members for them, and what to report to the application.
@@ -133,7 +130,7 @@ impl Node {
         let (me, now) = (self.me, self.now);
         if let Some(group) = self.groups.iter_mut().find(|group| group.source == me) {
             (self.receivers, self.forwarders) = (reached, offered.forwarders);
-            group.serve(now, members, &mut self.random);
+            group.serve_others(now, members, &mut self.random);
         }
         self.check_done(now);
         offered

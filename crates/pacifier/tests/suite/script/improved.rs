@@ -62,6 +62,7 @@ impl Frames for Improved {
             object: object_id(about, self.len),
             plan: &plan,
             complete: &set(frame.get("complete").unwrap_or_default(), place),
+            done: None,
             urge: frame.number("urge", 0),
             slot: None,
             times: None,
