@@ -38,7 +38,7 @@ pub mod drand;
 
 mod slots;
 
-pub use config::{Config, Ecn, Protects};
+pub use config::{Config, Ecn, Protects, Savings};
 pub use drand::Drand;
 
 pub(crate) use slots::clear_from;

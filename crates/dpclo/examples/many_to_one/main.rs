@@ -269,6 +269,7 @@ fn set(settings: &mut Settings, change: &str) -> Result<(), Box<dyn std::error::
         "urgent" => settings.priorities.high = value,
         "medium" => settings.priorities.medium = value,
         "hasty" => settings.priorities.hasty = Some(value).filter(|value| *value > 0.0),
+        "calm" => settings.priorities.calm = Duration::from_secs_f64(value),
         "k" => settings.next_hops.limit = KMax::Fixed(value as u8),
         "bias" => settings.extras.bias = value,
         "smoothing" => settings.extras.smoothing = value,
@@ -293,8 +294,11 @@ fn config(mac: &str) -> Config {
 /// The channel access of this name, with the changes that are its own.
 fn access(name: &str, changes: &[String]) -> Result<Access, Box<dyn std::error::Error>> {
     let mut contention = zmac::Config::of_rate(Rate::Dsss2);
-    if name == "zmac-sparing" {
-        contention.ecn = Some(Ecn::SPARING);
+    match name {
+        "zmac-sparing" => contention = contention.sparing(),
+        // Before claims cost less.
+        "zmac-dear" => contention.ecn = Some(Ecn::SPARING),
+        _ => {}
     }
     for change in changes {
         set_contention(&mut contention, change)?;
@@ -302,8 +306,7 @@ fn access(name: &str, changes: &[String]) -> Result<Access, Box<dyn std::error::
     match name {
         "dcf" => return Ok(Access::Dcf),
         "edca" | "edca-deaf" => return Ok(Access::Edca),
-        "zmac" => {}
-        "zmac-sparing" => {}
+        "zmac" | "zmac-sparing" | "zmac-dear" => {}
         "zmac-open" => contention.ecn = None,
         "zmac-short" => contention.window = 16,
         "zmac-lossy" => {
@@ -341,6 +344,9 @@ fn set_contention(
         ("slot", _) => contention.slot = Duration::from_micros(value),
         ("owner", _) => contention.owner_window = value as u16,
         ("window", _) => contention.window = value as u16,
+        ("gap", _) => contention.wait = Duration::from_micros(value),
+        ("txop", _) => contention.savings.txop = Duration::from_micros(value),
+        ("attentive", _) => contention.savings.attentive = value > 0,
         ("guard", Some(ecn)) => ecn.guard = Duration::from_micros(value),
         ("lasts", Some(ecn)) => ecn.lasts = Duration::from_millis(value),
         ("wait", Some(ecn)) => ecn.wait = Duration::from_millis(value),
