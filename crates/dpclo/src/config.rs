@@ -327,7 +327,7 @@ pub struct Priorities {
     /// transmissions has hidden senders about, who need windows that grow). Packets that go first still do, in their node.
     pub hasty: Option<f64>,
     /// For so long after a link gave a packet up, data over it has its usual class: it meets a sender that does not hear this node, and
-    /// windows that grow let both through. Default zero: only that packet has; 5 s in the improved variant (ours).
+    /// windows that grow let both through. Default zero: only that packet has; 5 s in the improved variant (ours: a saturated rival stays longer than the retries of one packet).
     pub calm: Duration,
 }
 

@@ -177,8 +177,11 @@ impl Access {
             // DIFS and the mean of the first window. An urgent frame's AIFS equals DIFS, and its window is half as long.
             Method::Dcf => self.first_wait(),
             Method::Edca => station.slot * 2 + mean_of(station.cw_min / 2, station.slot),
-            // The slot's owner at the highest priority: the burst, and the mean of its window.
-            Method::ZmacPlus => self.burst + mean_of(self.zmac().owner_window - 1, station.slot),
+            // The slot's owner at the highest priority: the burst, and the mean of its window. The paper's, so that variants have one bound.
+            Method::ZmacPlus => {
+                let usual = zmac::Config::of_rate(station.data.rate);
+                self.burst + mean_of(usual.owner_window - 1, station.slot)
+            }
         };
         self.exchange(octets) + announced + waits
     }
