@@ -326,9 +326,6 @@ pub struct Priorities {
     /// windows ([`Caps::hastens`](chappe_core::Caps::hastens)). Default none; 4 in the improved variant (ours: a link that takes more
     /// transmissions has hidden senders about, who need windows that grow). Packets that go first still do, in their node.
     pub hasty: Option<f64>,
-    /// For so long after a link gave a packet up, data over it has its usual class: it meets a sender that does not hear this node, and
-    /// windows that grow let both through. Default zero: only that packet has; 5 s in the improved variant (ours: a saturated rival stays longer than the retries of one packet).
-    pub calm: Duration,
 }
 
 /// Extensions to the paper, each switchable separately.

@@ -38,8 +38,6 @@ pub(crate) struct Link {
     report: Option<(u8, u8)>,
     etx: Option<f64>,
     data: DataWindow,
-    /// When it gave a packet up last.
-    gave_up: Option<Instant>,
     /// The first full window has passed: from here on eq. 6 damps.
     settled: bool,
     /// Not used until then, and how often that was so since a frame was last acknowledged.
@@ -265,11 +263,8 @@ impl Links {
     }
 
     /// The link gave a packet up: counts as a sample of the largest ETX, unless transmissions are samples themselves.
-    pub fn on_failure(&mut self, now: Instant, place: u8) {
+    pub fn on_failure(&mut self, place: u8) {
         let settings = self.settings;
-        if let Some(Some(link)) = self.links.get_mut(usize::from(place)) {
-            link.gave_up = Some(now);
-        }
         if settings.attempts.is_some() {
             return;
         }
@@ -279,12 +274,6 @@ impl Links {
                 .map(|old| damp(settings.damping, old, settings.etx_max));
             self.set_metric(place);
         }
-    }
-
-    /// Whether the link at `place` gave a packet up less than `span` ago.
-    pub fn gave_up_within(&self, now: Instant, place: u8, span: Duration) -> bool {
-        let gave_up = self.get(place).and_then(|link| link.gave_up);
-        gave_up.is_some_and(|at| now.saturating_since(at) < span)
     }
 
     /// A neighbour is heard and acknowledges nothing: its link is not used for a while, each time twice as long.
@@ -347,7 +336,6 @@ impl Link {
             report: None,
             etx: None,
             data: DataWindow::default(),
-            gave_up: None,
             settled: false,
             barred: (now, 0),
         }
@@ -436,7 +424,7 @@ mod tests {
         links.update(second(40), place);
         let want = 0.9 * 2.5 + 0.1 / 0.15;
         assert!((links.etx(place).unwrap() - want).abs() < 1e-9);
-        links.on_failure(second(40), place);
+        links.on_failure(place);
         let want = 0.9 * want + 0.1 * 16.0;
         assert!((links.etx(place).unwrap() - want).abs() < 1e-9);
     }
@@ -456,7 +444,7 @@ mod tests {
         assert_eq!(etx(&links), 1.0);
         // Seven transmissions in vain are a window.
         links.on_attempts(now, place, 7, false);
-        links.on_failure(now, place);
+        links.on_failure(place);
         assert_eq!(etx(&links), 1.6);
         // Then three and two acknowledged ones: 5/2.
         links.on_attempts(now, place, 3, true);

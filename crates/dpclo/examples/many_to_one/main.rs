@@ -269,7 +269,6 @@ fn set(settings: &mut Settings, change: &str) -> Result<(), Box<dyn std::error::
         "urgent" => settings.priorities.high = value,
         "medium" => settings.priorities.medium = value,
         "hasty" => settings.priorities.hasty = Some(value).filter(|value| *value > 0.0),
-        "calm" => settings.priorities.calm = Duration::from_secs_f64(value),
         "k" => settings.next_hops.limit = KMax::Fixed(value as u8),
         "bias" => settings.extras.bias = value,
         "smoothing" => settings.extras.smoothing = value,

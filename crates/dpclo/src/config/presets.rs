@@ -59,7 +59,6 @@ impl Settings {
                 high: 0.5,
                 medium: 0.2,
                 hasty: None,
-                calm: Duration::ZERO,
             },
             extras: Extras::NONE,
             room: Room {
@@ -102,7 +101,6 @@ impl Settings {
                 high: 1.0,
                 medium: 0.0,
                 hasty: Some(4.0),
-                calm: Duration::from_secs(5),
             },
             extras: Extras::ALL,
             queues: Queues {

@@ -92,10 +92,7 @@ impl Router {
         let etx = self.links.etx(offer.neighbour);
         let is_good = |most: f64| etx.is_some_and(|etx| etx <= most);
         let failed = head.is_some_and(|packet| packet.failures > 0);
-        let calm = self
-            .links
-            .gave_up_within(now, offer.neighbour, priorities.calm);
-        let hurries = !failed && !calm && priorities.hasty.is_some_and(is_good);
+        let hurries = !failed && priorities.hasty.is_some_and(is_good);
         let first = head.is_some_and(|packet| packet.first);
         match priorities.by_queue {
             _ if first || hurries => Class::Urgent,

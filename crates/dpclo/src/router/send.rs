@@ -346,7 +346,7 @@ impl Router {
             .get(flight.neighbour)
             .is_some_and(|link| link.node == flight.node);
         if same {
-            self.links.on_failure(now, flight.neighbour);
+            self.links.on_failure(flight.neighbour);
             // The link's ETX grew, so another next hop may be better now.
             self.rank_all(now);
             self.ask(now);

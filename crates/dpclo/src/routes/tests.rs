@@ -112,7 +112,7 @@ fn what_is_not_ranked_again_is_as_it_would_be() {
             now += Duration::from_millis(random.below(if step % 50 == 0 { 40_000 } else { 100 }));
             let place = random.below(u64::from(neighbours)) as u8;
             match random.below(10) {
-                0 => links.on_failure(now, place),
+                0 => links.on_failure(place),
                 1 => {
                     routes.expire(now, 0, &links);
                 }

@@ -125,32 +125,6 @@ fn windows_of_their_own_are_used_over_good_links() {
     assert_eq!(class(false, 10, 20), Class::Urgent);
 }
 
-/// A link that gave a packet up keeps to the usual class for five seconds, with all its packets: its rival is hidden, and windows that grow
-/// let both through.
-#[test]
-fn a_link_that_gave_up_hurries_no_more_for_a_while() {
-    let caps = Caps {
-        hastens: true,
-        ..CAPS
-    };
-    let mut bench = Bench::over(&caps, Settings::improved(), &[(1, 10, 1.0)]);
-    bench.relay(3);
-    let (send, _) = bench.send().unwrap();
-    assert_eq!(send.class, Class::Urgent);
-    bench.sent(send.token, Outcome::Failed { attempts: 7 });
-    for _ in 0..2 {
-        // The packet that failed, and one that did not.
-        let (send, _) = bench.send().unwrap();
-        assert_eq!(send.class, Class::Data);
-        bench.sent(send.token, Outcome::Acknowledged { attempts: 1 });
-    }
-    for _ in 0..5 {
-        bench.wait(1000);
-        bench.probe(&[(1, 10, 1.0)]);
-    }
-    assert_eq!(bench.send().unwrap().0.class, Class::Urgent);
-}
-
 /// A packet that the link gave up goes first again, and the link is worth less; the second time it is lost.
 #[test]
 fn failures_charge_the_link_and_cost_the_packet_at_last() {
