@@ -220,12 +220,14 @@ fn set(settings: &mut Settings, change: &str) -> Result<(), Box<dyn std::error::
             });
         }
         "load" | "rise" | "fall" | "queue" | "queue-gain" | "gain-of-load" | "floor" | "start"
-        | "double" | "around" | "fairness" | "life" | "ceiling" | "at-once" | "early" | "ahead" => {
+        | "double" | "around" | "fairness" | "life" | "ceiling" | "at-once" | "early" | "ahead"
+        | "repeats" => {
             let RateLaw::Airtime(law) = &mut settings.rate else {
                 return Err("this scheme has no prices of airtime".into());
             };
             match name {
                 "load" => law.load = value,
+                "repeats" => law.repeats = value > 0.0,
                 "start" => law.start = value,
                 "at-once" => law.at_once = value,
                 "rise" => law.rise = value,
