@@ -8,7 +8,8 @@
 //! paths (Kelly, Maulloo, Tan, 1998; Mo, Walrand, 2000; Low and Lapsley, 1999: the price of a constraint moves with its excess).
 //!
 //! Nodes within three hops stand for those that sense a transmission: with ns-2's ranges, 550 m is 2.2 times the range of
-//! reception. Each tells its airtime and price in data frames and probes, and probes repeat those of nodes within two hops.
+//! reception. Each tells its airtime and price in data frames and probes, and probes repeat those of nodes within two hops. A node where
+//! packets end repeats those within three, for the sources beside it.
 
 use alloc::vec::Vec;
 
@@ -41,6 +42,8 @@ pub(crate) struct Airtime {
     around: f64,
     updated: Instant,
     next: Instant,
+    /// When a packet ended here last.
+    ended: Option<Instant>,
 }
 
 /// A node within three hops.
@@ -68,6 +71,7 @@ impl Airtime {
             around: law.least(),
             updated: now,
             next: now + law.interval,
+            ended: None,
         }
     }
 
@@ -95,11 +99,22 @@ impl Airtime {
             .map_or(Share::default(), |known| known.share)
     }
 
-    /// The active nodes two hops away.
+    /// A packet ended at this node.
+    pub fn on_end(&mut self, now: Instant) {
+        self.ended = Some(now);
+    }
+
+    /// The active nodes two hops away, and three where packets end: see [`AirtimeLaw::repeats`].
     pub fn far(&self) -> impl Iterator<Item = (u16, Share)> + '_ {
         let idle = Share::new(0.0, 2.0 * self.law.least());
+        let recent = |at| self.updated.saturating_since(at) < self.law.life;
+        let farthest = match self.law.repeats && self.ended.is_some_and(recent) {
+            true => 3,
+            false => 2,
+        };
         let active = move |known: &&Known| {
-            known.hops == 2 && (known.share.airtime() > 0.0 || known.share.price() > idle.price())
+            (2..=farthest).contains(&known.hops)
+                && (known.share.airtime() > 0.0 || known.share.price() > idle.price())
         };
         let known = self.known.iter().filter(active);
         known.map(|known| (known.node, known.share))
@@ -274,6 +289,29 @@ mod tests {
             ..LAW
         };
         assert_eq!(none.ahead_of(100.0), 1.0);
+    }
+
+    /// Goal: the neighbours of a destination hear of nodes three hops from it, as long as packets end there. Method: what its probes repeat.
+    #[test]
+    fn where_packets_end_prices_reach_one_hop_farther() {
+        let mut airtime = Airtime::new(LAW, 4, at(0));
+        let share = Share::new(0.5, 1.0);
+        for hops in 1..=3 {
+            airtime.on_share(at(0), 6 + u16::from(hops), share, hops);
+        }
+        let repeated = |airtime: &Airtime| airtime.far().map(|far| far.0).collect::<Vec<_>>();
+        assert_eq!(repeated(&airtime), [8]);
+        airtime.on_end(at(0));
+        assert_eq!(repeated(&airtime), [8, 9]);
+        let law = AirtimeLaw {
+            repeats: false,
+            ..LAW
+        };
+        airtime.law = law;
+        assert_eq!(repeated(&airtime), [8]);
+        airtime.law = LAW;
+        airtime.update(at(100) + LAW.life, 0.0);
+        assert_eq!(repeated(&airtime), []);
     }
 
     #[test]

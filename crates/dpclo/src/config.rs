@@ -292,6 +292,10 @@ pub struct AirtimeLaw {
     /// sum over time, as a controller with a proportional and an integral part does. 2 s (ours: within which shares and prices arrive, so
     /// that a sum alone is always late by as much).
     pub ahead: Duration,
+    /// Whether probes of a node where packets end repeat prices of nodes three hops away, too. Paths to it meet there, and its neighbours
+    /// sense nodes that are four hops away by the path around it: a source beside it paid nothing for the branch that it held up
+    /// (`docs/studies/dpclo.md`). Ours.
+    pub repeats: bool,
 }
 
 /// Tokens earned by overhearing the next hop (Fusion).

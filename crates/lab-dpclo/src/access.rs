@@ -5,7 +5,7 @@ use chappe_core::{
     Stream, TraceEvent, Wake,
 };
 use chappe_mac::dot11::{self, Category, Counters, Dot11, Edca, NoClaims, ZmacPlus};
-use chappe_mac::zmac::{self, Ecn, Schedule, colour};
+use chappe_mac::zmac::{self, Schedule, colour};
 use chappe_sim::Medium;
 
 /// Two nodes are neighbours if the link between them delivers at least this share of frames in each direction. This is
@@ -39,8 +39,8 @@ pub struct Access {
     pub time_slot: Duration,
     /// Whether stations send A-MPDUs of up to [`AMPDU`] frames (802.11n by DCF).
     pub aggregate: bool,
-    /// When nodes notify of contention, and whose time slots are kept free then (ZMAC+).
-    pub notification: Ecn,
+    /// Whether stations notify and claim as the improved variant wants it ([`zmac::Config::sparing`], ZMAC+).
+    pub sparing: bool,
 }
 
 impl Method {
@@ -80,13 +80,13 @@ impl Access {
             burst: usual.beacon,
             time_slot: usual.slot,
             aggregate: false,
-            notification: Ecn::Z_MAC,
+            sparing: false,
         }
     }
 
-    /// The same with notifications that reserve time slots for the station that suffers alone (ZMAC+).
+    /// The same with notifications that reserve time slots for the station that suffers alone, and with cheaper claims (ZMAC+).
     pub fn sparing(mut self) -> Access {
-        self.notification = Ecn::SPARING;
+        self.sparing = true;
         self
     }
 
@@ -98,13 +98,16 @@ impl Access {
 
     fn zmac(&self) -> zmac::Config {
         let usual = zmac::Config::of_rate(self.station.data.rate);
-        zmac::Config {
+        let own = zmac::Config {
             station: self.station,
             beacon: self.burst,
             wait: self.station.sifs,
             slot: self.time_slot,
-            ecn: Some(self.notification),
             ..usual
+        };
+        match self.sparing {
+            true => own.sparing(),
+            false => own,
         }
     }
 
@@ -174,8 +177,11 @@ impl Access {
             // DIFS and the mean of the first window. An urgent frame's AIFS equals DIFS, and its window is half as long.
             Method::Dcf => self.first_wait(),
             Method::Edca => station.slot * 2 + mean_of(station.cw_min / 2, station.slot),
-            // The slot's owner at the highest priority: the burst, and the mean of its window.
-            Method::ZmacPlus => self.burst + mean_of(self.zmac().owner_window - 1, station.slot),
+            // The slot's owner at the highest priority: the burst, and the mean of its window. The paper's, so that variants have one bound.
+            Method::ZmacPlus => {
+                let usual = zmac::Config::of_rate(station.data.rate);
+                self.burst + mean_of(usual.owner_window - 1, station.slot)
+            }
         };
         self.exchange(octets) + announced + waits
     }

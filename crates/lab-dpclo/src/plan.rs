@@ -107,7 +107,7 @@ impl Variant {
         }
     }
 
-    /// The channel access as the variant wants it: over ZMAC+ the improved one's notifications of contention reserve less.
+    /// The channel access as the variant wants it: over ZMAC+ the improved one's notifications reserve less, and its claims cost less.
     pub fn access(self, usual: Access) -> Access {
         match self {
             Variant::Improved => usual.sparing(),

@@ -191,6 +191,7 @@ impl AirtimeLaw {
         at_once: 1.0 / 15.0,
         early: Duration::from_secs(10),
         ahead: Duration::from_secs(2),
+        repeats: true,
     };
 
     /// The least price of a node.

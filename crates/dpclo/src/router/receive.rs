@@ -266,6 +266,9 @@ impl Router {
             self.counters.losses.inbox_full += 1;
             return self.drop_frame(DropReason::QueueFull);
         };
+        if let Some(airtime) = &mut self.airtime {
+            airtime.on_end(now);
+        }
         self.counters.delivered += 1;
         self.counters.delivered_octets += payload.len() as u64;
         self.trace.push(TraceEvent::Delivered {

@@ -4,7 +4,7 @@ use chappe_core::{Address, Burst, Class, Classes, Duration, Instant, RadioReques
 
 use super::notice::Notice;
 use super::reserved::Reserved;
-use super::{Dot11, State, config, only};
+use super::{Category, Dot11, State, config, only};
 use crate::zmac::{Config, Protects, Schedule};
 
 /// Whether a station claims the channel before it contends. A type parameter, so that plain stations are compiled
@@ -29,6 +29,8 @@ pub struct Claims {
     phase: Phase,
     /// When the present busy period began, if the carrier was watched then.
     busy_since: Option<Instant>,
+    /// When a frame ended last, as far as this station heard or sent it.
+    pub(super) heard: Instant,
     /// Another station's burst holds the channel until then.
     silent_until: Instant,
     /// The most urgent class that waits, or the class of the frame to be retransmitted.
@@ -100,7 +102,11 @@ impl ZmacPlus {
             ..config.station
         };
         let claims = Claims::new(config, schedule);
-        Dot11::with_functions(station, [only(&station)], claims, false, address, random)
+        let category = Category {
+            txop: config.savings.txop,
+            ..only(&station)
+        };
+        Dot11::with_functions(station, [category], claims, false, address, random)
     }
 
     /// Replaces the schedule of time slots, effective from the next claim.
@@ -116,6 +122,7 @@ impl Claims {
             schedule,
             phase: Phase::Waiting,
             busy_since: None,
+            heard: Instant::ZERO,
             silent_until: Instant::ZERO,
             urgency: Class::Background,
             shy_until: Instant::ZERO,
@@ -130,6 +137,11 @@ impl Claims {
 
     pub(super) fn is_waiting(&self) -> bool {
         self.phase == Phase::Waiting
+    }
+
+    /// Whether the claim is for a control frame, which has the owner's window in any time slot.
+    pub(super) fn is_control(&self) -> bool {
+        self.urgency == Class::Control
     }
 
     /// The classes whose frames the present claim may send.
@@ -166,7 +178,10 @@ impl Claims {
         };
         self.silent_until = match since.saturating_since(began) <= self.config.beacon + cca {
             true => since + self.contention(slot),
-            false => Instant::ZERO,
+            false => {
+                self.heard = self.heard.max(since);
+                Instant::ZERO
+            }
         };
     }
 
@@ -180,23 +195,31 @@ impl Claims {
             None => self.silent_until,
         };
         let at = (idle.max(silent_until) + config.wait).max(floor) + level;
-        match config.ecn {
-            Some(ecn) if now < self.shy_until => {
-                let from = at.max(now);
-                let guard = ecn.guard.min(config.slot / 2);
-                let clear = match ecn.protects {
-                    Protects::TwoHops => self.schedule.clear_from(from, config.slot, guard),
-                    Protects::Sufferer => self.reserved.clear_from(from, config.slot, guard),
-                };
-                // Stations that waited for the same time slot to end burst in the order of their levels.
-                if clear > from {
-                    clear + config.wait + level
-                } else {
-                    at
-                }
-            }
-            _ => at,
+        let from = at.max(now);
+        let clear = self.clear_from(now, from);
+        // Stations that waited for the same time slot to end burst in the order of their levels.
+        match clear > from {
+            true => clear + config.wait + level,
+            false => at,
         }
+    }
+
+    /// The earliest moment from `from` on at which no exchange reaches into a time slot that is kept free, as far as is known `now`.
+    fn clear_from(&self, now: Instant, from: Instant) -> Instant {
+        let config = &self.config;
+        let Some(ecn) = config.ecn.filter(|_| now < self.shy_until) else {
+            return from;
+        };
+        let guard = ecn.guard.min(config.slot / 2);
+        match ecn.protects {
+            Protects::TwoHops => self.schedule.clear_from(from, config.slot, guard),
+            Protects::Sufferer => self.reserved.clear_from(from, config.slot, guard),
+        }
+    }
+
+    /// Whether another frame of a transmission opportunity may begin then: only where a claim may, too.
+    pub(super) fn may_go_on(&self, at: Instant) -> bool {
+        self.clear_from(at, at) == at
     }
 }
 
@@ -235,7 +258,9 @@ impl<const N: usize, C: Claiming, const A: usize> Dot11<N, C, A> {
             }
         }
         if let (Phase::Waiting, Some(idle)) = (claims.phase, idle) {
-            if core::mem::take(&mut function.fresh) {
+            // The idle time began with the end of a frame, so no burst was in it before.
+            let known = claims.config.savings.attentive && self.medium.is_idle_since(claims.heard);
+            if core::mem::take(&mut function.fresh) && !known {
                 // Sensing was off until now, so a burst may have been missed: respect its contention window.
                 let until = idle + claims.contention(slot);
                 claims.silent_until = claims.silent_until.max(until);

@@ -2,7 +2,7 @@
 
 use chappe_core::{Class, Classes, Duration, Instant, LinkNode, Wake};
 
-use super::claim::Claiming;
+use super::claim::{Claiming, Claims};
 use super::function::Function;
 use super::{BACKOFF, Dot11, State};
 
@@ -291,7 +291,9 @@ impl<const N: usize, C: Claiming, const A: usize> Dot11<N, C, A> {
                 function.contending = false;
                 function.at = None;
                 // `txop` is zero without a TXOP limit (10.23.2.8).
-                self.txop_end = now + function.txop;
+                // A claim for a control frame used the owner's window in any slot: it carries no data.
+                let control = self.claims.get().is_some_and(Claims::is_control);
+                self.txop_end = if control { now } else { now + function.txop };
             } else if function.give_way(now, self.timing.slot, &mut self.random) {
                 collisions += 1;
             }

@@ -122,6 +122,11 @@ impl Medium {
         self.carrier == Carrier::Busy
     }
 
+    /// Whether the physical carrier is known to have been idle since `at` or an earlier moment.
+    pub fn is_idle_since(&self, at: Instant) -> bool {
+        matches!(self.carrier, Carrier::Idle { since } if since <= at)
+    }
+
     /// Whether the radio has reported nothing since sensing was turned on.
     #[inline]
     pub fn is_unknown(&self) -> bool {

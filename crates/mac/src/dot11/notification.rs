@@ -28,6 +28,14 @@ impl<const N: usize, C: Claiming, const A: usize> Dot11<N, C, A> {
         }
     }
 
+    /// A frame ended that this station heard or sent.
+    #[inline]
+    pub(super) fn note_end(&mut self, now: Instant) {
+        if let Some(claims) = self.claims.get_mut() {
+            claims.heard = now;
+        }
+    }
+
     /// A frame was acknowledged: its sender suffers no longer, whoever has heard of it.
     #[inline]
     pub(super) fn note_success(&mut self) {

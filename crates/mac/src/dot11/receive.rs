@@ -25,6 +25,7 @@ impl<const N: usize, C: Claiming, const A: usize> Dot11<N, C, A> {
     #[inline(never)] // as `on_carrier`
     pub(super) fn on_failed<L: LinkNode>(&mut self, now: Instant, link: &mut L) {
         self.counters.undecodable += 1;
+        self.note_end(now);
         if self.config.eifs {
             self.medium.on_undecodable(now, self.timing.eifs);
         }
@@ -42,6 +43,7 @@ impl<const N: usize, C: Claiming, const A: usize> Dot11<N, C, A> {
         reception: &Reception<'_>,
         link: &mut L,
     ) {
+        self.note_end(now);
         let mut changed = self.medium.on_good_frame(now);
         if reception.mode.aggregate {
             changed |= self.on_aggregate(now, reception, link);
@@ -295,6 +297,7 @@ impl<const N: usize, C: Claiming, const A: usize> Dot11<N, C, A> {
             return false;
         }
         self.answer = None;
+        self.note_end(now);
         self.reconsider(now);
         true
     }

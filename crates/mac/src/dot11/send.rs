@@ -599,7 +599,13 @@ impl<const N: usize, C: Claiming, const A: usize> Dot11<N, C, A> {
         let more = self.report(now, token, outcome, link);
         let next = now + self.timing.sifs;
         // Without a TXOP limit the opportunity ended as it began, so this is false.
-        if more && next < self.txop_end {
+        let lasts = more && next < self.txop_end;
+        if lasts
+            && self
+                .claims
+                .get()
+                .is_none_or(|claims| claims.may_go_on(next))
+        {
             self.deadline = None;
             self.state = State::Holding(next);
         } else {

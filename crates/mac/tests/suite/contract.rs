@@ -164,7 +164,8 @@ fn zmac_plus_keeps_its_promises() {
         ecn: Some(ecn),
         ..usual
     };
-    for config in [usual, odd, zmac::Config { ecn: None, ..usual }] {
+    let silent = zmac::Config { ecn: None, ..usual };
+    for config in [usual, odd, silent, usual.sparing()] {
         contract::check_radio(300, |seed| {
             let mut schedule = Schedule::new(Some(Slot {
                 number: 1,

@@ -48,15 +48,11 @@ impl Access {
         }
     }
 
-    /// The same with notifications for the station that suffers alone, as the improved variant wants it.
+    /// The same with notifications for the station that suffers alone and savings in claims, as the improved variant wants it.
     pub fn zmac_sparing(slots_s: u64) -> Access {
-        let contention = zmac::Config {
-            ecn: Some(zmac::Ecn::SPARING),
-            ..zmac::Config::of_rate(Rate::Dsss2)
-        };
         Access::Zmac {
             slots_s,
-            contention,
+            contention: zmac::Config::of_rate(Rate::Dsss2).sparing(),
         }
     }
 }
