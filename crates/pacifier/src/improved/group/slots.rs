@@ -247,6 +247,8 @@ impl Group {
             return;
         }
         let Some((first, end)) = self.range() else {
+            // The source has none left to serve, but receivers farther away may still lack the object.
+            self.note_drained(true, now);
             return;
         };
         let mut soonest = Instant::MAX;
