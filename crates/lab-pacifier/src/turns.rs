@@ -71,9 +71,14 @@ fn model(links: &Links, channel: Channel, fading: Fading) -> Option<Interference
         return None;
     }
     // Mean powers over the least that is received: -ln p is least / mean with Rayleigh's fading, pi / 4 times its square with GloMoSim's.
-    let mean = |faint: f64| match fading {
-        Fading::Rayleigh => 1.0 / faint,
-        _ => (std::f64::consts::FRAC_PI_4 / faint).sqrt(),
+    // Powers of interference and noise add with Rayleigh's, and noise alone asks for the least power.
+    let (mean, ratio, noise): (fn(f64) -> f64, _, _) = match fading {
+        Fading::Rayleigh => (|faint| 1.0 / faint, channel.weight, 1.0 / channel.weight),
+        _ => (
+            |faint| (std::f64::consts::FRAC_PI_4 / faint).sqrt(),
+            RATIO,
+            0.0,
+        ),
     };
     let power: Vec<f64> = (faint(links, channel).iter().enumerate())
         .map(|(pair, faint)| match pair / nodes == pair % nodes {
@@ -81,11 +86,6 @@ fn model(links: &Links, channel: Channel, fading: Fading) -> Option<Interference
             false => mean(faint.max(f64::MIN_POSITIVE)),
         })
         .collect();
-    let (ratio, noise) = match fading {
-        // Powers of interference and noise add, and noise alone asks for the least power.
-        Fading::Rayleigh => (channel.weight, 1.0 / channel.weight),
-        _ => (RATIO, 0.0),
-    };
     let radio = Rayleigh {
         power: &power,
         noise,

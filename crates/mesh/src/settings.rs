@@ -171,7 +171,6 @@ impl NodeConfig {
                 // Not tried here.
                 at_once: 0.0,
                 ahead: Duration::ZERO,
-                // Not tried here.
                 repeats: false,
                 bucket: if self.air.is_shared() {
                     2.0

@@ -600,12 +600,8 @@ impl<const N: usize, C: Claiming, const A: usize> Dot11<N, C, A> {
         let next = now + self.timing.sifs;
         // Without a TXOP limit the opportunity ended as it began, so this is false.
         let lasts = more && next < self.txop_end;
-        if lasts
-            && self
-                .claims
-                .get()
-                .is_none_or(|claims| claims.may_go_on(next))
-        {
+        let claims = self.claims.get();
+        if lasts && claims.is_none_or(|claims| claims.may_go_on(next)) {
             self.deadline = None;
             self.state = State::Holding(next);
         } else {

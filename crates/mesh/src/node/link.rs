@@ -23,8 +23,8 @@ const TURN_WIRED: Duration = Duration::from_millis(2);
 /// The most frames of a burst while urgent packets on long paths are about: at each hop they wait for one, and for those in the card. Over
 /// three hops bursts of four carry 7 % more TCP, and make the median of pings a third longer (docs/studies/mesh.md).
 const BURST_HASTE: u8 = 2;
-/// A path of a larger ETX is long. Over two hops that lose a fifth each way (3.1) bursts of four carry 7 % more TCP, and 95 % of
-/// the pings take 56 instead of 46 ms.
+/// A path of a larger ETX is long. Over two hops that lose a fifth each way (3.1) bursts of four carry 5 % more TCP, and 95 % of
+/// the pings take 62 instead of 47 ms (docs/studies/mesh.md).
 const LONG: f64 = 3.6;
 /// Most copies of a small body. At 80 % delivery one of 125 stays lost with two, and waits for a turn of the channel at its hop; with four one
 /// of 3125.
@@ -34,7 +34,7 @@ const COPIES_OF_MANY: u8 = 2;
 /// With more neighbours than these, turns cost collisions: on twelve nodes with four flows, bursts of four carry 9 % more than of two, and
 /// two copies of small packets 9 % more than four, with shorter pings (docs/studies/mesh.md).
 const FEW: usize = 3;
-/// They are about for so long after one: twice the usual interval of pings.
+/// Urgent packets are about for so long after one: twice the usual interval of pings.
 const HASTE: Duration = Duration::from_secs(2);
 /// What a node sends that has no more to say than answers, in octets.
 const SMALL: usize = 600;
@@ -171,8 +171,11 @@ impl Node {
         self.neighbours.len() <= FEW
     }
 
-    /// Notes an urgent packet between these ends, sent or heard, if its path is long. So is one to which there is no route.
-    fn note_urgent(&mut self, now: Instant, ends: [u16; 2]) {
+    /// Notes a body that was sent or heard, if it is an urgent packet on a long path. A path without a route counts as long.
+    fn note_urgent(&mut self, now: Instant, body: &[u8]) {
+        let Some(ends) = urgent(body) else {
+            return;
+        };
         let me = self.config.number;
         let others = ends.iter().filter(|&&end| end != me);
         let path: f64 = others
@@ -339,7 +342,7 @@ impl Node {
         }
         let send = self.router.poll_link(now, allowed, room)?;
         let body = sdu.get(begin..begin + send.len)?;
-        let ends = urgent(body);
+        self.note_urgent(now, body);
         let (to, goes) = match send.to.node_number() {
             // Number 0: the neighbour does not acknowledge it.
             Some(to) if is_idle_request(body) => ((to, 0), false),
@@ -351,9 +354,6 @@ impl Node {
             }
             None => ((ALL, 0), false),
         };
-        if let Some(ends) = ends {
-            self.note_urgent(now, ends);
-        }
         self.finish_part(draft, to, (send.class, send.len, goes), sdu)
     }
 
@@ -440,9 +440,7 @@ impl Node {
         (from, life, rest): (u16, u8, Duration),
         part: &Part<'_>,
     ) {
-        if let Some(ends) = urgent(part.body) {
-            self.note_urgent(now, ends);
-        }
+        self.note_urgent(now, part.body);
         let mine = part.to == self.config.number;
         // Bodies with number 0 are recovered by the card.
         if mine && part.number != 0 {

@@ -43,8 +43,8 @@ impl Config {
 
     /// Whether frames that name their slot fit the link.
     pub fn has_room_for_turns(&self) -> bool {
-        let sets = self.settings.nodes_max.min(NODES_MAX).div_ceil(8);
-        let more = header::SLOT + header::DONE + sets;
+        let nodes = self.settings.nodes_max.min(NODES_MAX);
+        let more = header::SLOT + header::done(nodes);
         self.in_turns().overhead() + more + self.common.payload <= self.common.frame_max
     }
 

@@ -68,8 +68,8 @@ const BATCH: usize = 4;
 pub const TIMES: usize = 5;
 /// Octets that a slot adds to a frame.
 pub const SLOT: usize = 4;
-/// Octets that segments add to a frame, beside a set.
-pub const DONE: usize = 2;
+/// Octets of the number of segments.
+const DONE: usize = 2;
 /// The unit of stamps, which wrap after 2^16 of them, 16 s.
 pub const STAMP: Duration = Duration::from_micros(250);
 
@@ -264,6 +264,11 @@ pub struct Coded<'a> {
 /// without [`TIMES`]. [`Config::check`](crate::improved::Config::check) leaves room for them.
 pub const fn overhead(nodes: usize, states: usize, k: usize) -> usize {
     FIXED + 2 * nodes.div_ceil(8) + REPORT_HEAD + states + BATCH + k
+}
+
+/// Octets that segments add to a frame, in a network of `nodes` nodes.
+pub const fn done(nodes: usize) -> usize {
+    DONE + nodes.div_ceil(8)
 }
 
 /// Whether the first octet is that of a frame of this variant.
@@ -480,7 +485,7 @@ impl HeadRepr<'_> {
         let times = self.times.map_or(0, |_| TIMES);
         let slot = self.slot.map_or(0, |_| SLOT);
         let width = self.nodes.div_ceil(8);
-        let done = self.done.map_or(0, |_| DONE + width);
+        let done = self.done.map_or(0, |_| done(self.nodes));
         FIXED + times + slot + 2 * width + done + REPORT_HEAD + self.states.len()
     }
 

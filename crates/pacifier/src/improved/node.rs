@@ -356,7 +356,7 @@ impl Node {
             let times = if settings.timed { header::TIMES } else { 0 };
             let states = settings.data_states.min(slots::states(&id));
             let done = match id.is_cut() {
-                true => header::DONE + nodes.div_ceil(8),
+                true => header::done(nodes),
                 false => 0,
             };
             let head = times + done;
