@@ -80,6 +80,7 @@ struct End {
 
 #[derive(Clone, Copy, Debug)]
 struct Look {
+    at: Instant,
     sent: u64,
     arrived: u64,
     written: u64,
@@ -260,6 +261,7 @@ impl End {
             return false;
         }
         self.looks.push_back(Look {
+            at: now,
             sent: self.sent,
             arrived: self.told.arrived,
             written: self.written,
@@ -279,6 +281,8 @@ impl End {
         let sent = before.sent - first.sent;
         let silence = now.saturating_since(self.heard);
         let broken = match silence <= NEWS {
+            // The other end has nothing to say since packets go both ways, and what it said before does not count them.
+            true if self.heard < before.at => false,
             true => {
                 let arrived = self.told.arrived.saturating_sub(first.arrived);
                 // `first` saw this receipt written, which has had the same time as the packets.
@@ -388,6 +392,31 @@ mod tests {
         assert!((15..=16).contains(&there[0]), "{there:?}");
         let [there, _] = left(|_| true, |_| true);
         assert!((6..=7).contains(&there[0]), "{there:?}");
+    }
+
+    /// Goal: packets that begin to go both ways while receipts still come are not judged by those, which do not count them. Method: both ends
+    /// send to each other for a second, are silent, and go on ten times as often at any part of a second.
+    #[test]
+    fn old_receipts_judge_no_new_packets() {
+        for begin in (4_000..6_000).step_by(70) {
+            let mut ends = [receipts(1), receipts(2)];
+            for ms in (0..12_000).step_by(10) {
+                let talks = (1_000..2_000).contains(&ms) && ms % 100 == 0 || ms >= begin;
+                for (from, to) in [(0, 1), (1, 0)] {
+                    let numbers = [1, 2];
+                    if talks {
+                        ends[from].sent(at(ms), numbers[to]);
+                        ends[to].arrived(at(ms), numbers[from]);
+                    }
+                    let left = ends[from].look(at(ms), |_| Some(9)).unwrap_or_default();
+                    assert!(left.is_empty(), "begins at {begin}: left at {ms}");
+                    let mut receipt = [0; RECEIPT];
+                    while ends[from].write(&mut receipt).is_some() {
+                        assert!(ends[to].on_receipt(at(ms), numbers[from], &receipt));
+                    }
+                }
+            }
+        }
     }
 
     /// A relay that is a member, too, cannot make a receipt, nor use one for other ends.
