@@ -108,6 +108,10 @@ pub struct Attempts {
     /// For this long after a sample, probes do not count: they are sent once, so that collisions under load would count
     /// squared. 10 s in [`Settings::improved`] (ours: the time that a window of probes takes).
     pub instead_of_probes: Duration,
+    /// The estimate follows samples with this time constant at least, however many there are. Collisions that last for a second or two
+    /// are everywhere, and a link without samples seems better only because it is not used. 0 in [`Settings::improved`]: each sample counts
+    /// by [`Probes::damping`] alone.
+    pub time_constant: Duration,
 }
 
 /// Distribution of routes: DSDV (Perkins and Bhagwat, SIGCOMM 1994) with the constants of ns-2.35's.

@@ -256,7 +256,8 @@ impl Links {
         }
         if let Some(sample) = link.data.count(attempts, acknowledged, law.window) {
             let sample = sample.clamp(1.0, settings.etx_max);
-            link.etx = link.etx.map(|old| damp(settings.damping, old, sample));
+            let weight = link.weight(now, settings.damping, law.time_constant);
+            link.etx = link.etx.map(|old| damp(weight, old, sample));
             link.data.sampled = Some(now);
             self.set_metric(place);
         }
@@ -325,6 +326,15 @@ impl DataWindow {
 }
 
 impl Link {
+    /// The weight of the old estimate beside a sample of data frames, `least` if samples are rare.
+    fn weight(&self, now: Instant, least: f64, time_constant: Duration) -> f64 {
+        let Some(sampled) = self.data.sampled.filter(|_| time_constant > Duration::ZERO) else {
+            return least;
+        };
+        let since = now.saturating_since(sampled).as_secs_f64();
+        libm::exp(-since / time_constant.as_secs_f64()).max(least)
+    }
+
     fn new(now: Instant, node: u16) -> Link {
         Link {
             node,

@@ -2,28 +2,51 @@
 //!
 //! ```text
 //! cargo run --release -p chappe-mesh --example in_virtual_time -- [line] [diamond] [--seeds 20]
-//! cargo run --release -p chappe-mesh --example in_virtual_time -- twelve [--seeds 10] [--from 1] [--unicast]     # four flows on twelve nodes, and over static routes
+//! cargo run --release -p chappe-mesh --example in_virtual_time -- twelve [--shipped] [--seeds 10] [--from 1] [--unicast]     # four flows on twelve nodes, and over static routes
+//! cargo run --release -p chappe-mesh --example in_virtual_time -- ceiling [--shipped] [--seeds 10] [--from 1]     # what no routing and no schedule exceeds there
 //! cargo run --release -p chappe-mesh --example in_virtual_time -- control     # what 200 nodes send when no one uses them
 //! ```
+//!
+//! With `--shipped` the twelve nodes are those of `examples/mesh-12-flows.toml`, for each seed; else each seed has a network of its own.
 
 #[path = "../tests/suite/radio/mod.rs"]
 mod radio;
 
-use chappe_core::Duration;
+use chappe_bound::graph::Graph;
+use chappe_bound::{Mesh, MeshFlow, MeshLink, MeshOptions, Objective, mesh_bound};
+use chappe_core::{Bitrate, Duration, Mode, Rate};
+use chappe_mesh::air::Air;
 use chappe_mesh::settings::Hop;
 use chappe_testkit::Words;
 use radio::measure::{Measured, ceilings};
-use radio::{Host, Places, Radios, quantile};
+use radio::{FRAME_MAX, Host, Pings, Places, Radios, quantile};
 
-const USAGE: &str = "in_virtual_time [line] [diamond] [--seeds N] | twelve [--seeds N] [--from SEED] [--unicast] | control [--seeds N]";
+const USAGE: &str = "in_virtual_time [line] [diamond] [--seeds N] | twelve [--shipped] [--seeds N] [--from SEED] [--unicast] | ceiling [--shipped] [--seeds N] [--from SEED] | control [--seeds N]";
+/// The flows on twelve nodes.
+const FLOWS: [(usize, usize); 4] = [(0, 6), (1, 7), (2, 8), (3, 9)];
 
 fn main() {
     let mut words = Words::of_process(USAGE);
     let seeds = words.option("--seeds");
-    let [control_only, twelve_only] = ["control", "twelve"].map(|name| words.flag(name));
+    let [control_only, twelve_only, ceiling_only, shipped] =
+        ["control", "twelve", "ceiling", "--shipped"].map(|name| words.flag(name));
     if control_only {
         words.end();
         return (1..=seeds.unwrap_or(1)).for_each(control);
+    }
+    if shipped && !twelve_only && !ceiling_only {
+        words.refuse("--shipped", "is for twelve and ceiling only");
+    }
+    let places = |seed| match shipped {
+        true => Places::twelve(),
+        false => Places::random(12, seed),
+    };
+    if ceiling_only {
+        let from = words.option("--from").unwrap_or(1);
+        words.end();
+        // One network needs no second look.
+        let count = seeds.unwrap_or(10).min(if shipped { 1 } else { u64::MAX });
+        return (from..from + count).for_each(|seed| ceiling(&places(seed), seed));
     }
     if twelve_only {
         let from = words.option("--from").unwrap_or(1);
@@ -32,7 +55,7 @@ fn main() {
             false => Hop::Broadcast,
         };
         words.end();
-        return twelve(hop, from, seeds.unwrap_or(10));
+        return twelve(hop, places, from, seeds.unwrap_or(10));
     }
     let [line, diamond] = ["line", "diamond"].map(|name| words.flag(name));
     words.end();
@@ -75,16 +98,22 @@ struct Four {
 }
 
 impl Four {
-    /// Ten seconds after the start twelve are counted.
+    /// Pings go over each path first, as in `beside_babeld`. Ten seconds after the start twelve are counted.
     fn of<H: Host>(mut radios: Radios<(), H>) -> Four {
+        for (flow, (from, to)) in (0..).zip(FLOWS) {
+            let begin = Duration::from_millis(2000 + 300 * flow);
+            radios.run(begin);
+            radios.ping(from, to, Duration::from_millis(100));
+            radios.run(begin + Duration::from_millis(300));
+            radios.with(from, |host, _| host.programs().pings = Pings::default());
+        }
         radios.run(Duration::from_secs(8));
-        let flows = [(0, 6), (1, 7), (2, 8), (3, 9)];
-        for (from, to) in flows {
+        for (from, to) in FLOWS {
             radios.connect(from, to);
         }
         radios.run(Duration::from_secs(10));
         let octets = |radios: &mut Radios<(), H>| {
-            flows.map(|(_, to)| radios.with(to, |host, _| host.programs().flows[0].octets()))
+            FLOWS.map(|(_, to)| radios.with(to, |host, _| host.programs().flows[0].octets()))
         };
         let before = octets(&mut radios);
         radios.ping(0, 6, Duration::from_millis(200));
@@ -110,13 +139,13 @@ impl Four {
 }
 
 /// Four TCP flows on twelve nodes at random, another network for each seed, over the mesh and over static routes.
-fn twelve(hop: Hop, from: u64, seeds: u64) {
+fn twelve(hop: Hop, places: impl Fn(u64) -> Places, from: u64, seeds: u64) {
     println!(
         "seed | TCP kbit/s of each flow, geometric mean | ping ms median, 95 % | static routes: the same | factor"
     );
     let (mut logs, mut late) = ([Vec::new(), Vec::new()], [Vec::new(), Vec::new()]);
     for seed in from..from + seeds {
-        let places = Places::random(12, seed);
+        let places = places(seed);
         let both = [
             Four::of(Radios::new(&places, hop, seed)),
             Four::of(Radios::plain(&places, seed)),
@@ -160,6 +189,59 @@ fn twelve(hop: Hop, from: u64, seeds: u64) {
         (mean + half).exp(),
         quantile(&mut factors, 0.0).exp()
     );
+}
+
+/// The rates of largest geometric mean over all routings and all schedules of links. Of two nodes that sense each other mostly, one sends at a time; nothing
+/// but data is on the air, and no frame collides.
+fn ceiling(places: &Places, seed: u64) {
+    let backoff = 310e-6;
+    for (name, extra) in [
+        ("unicasts, mean back-off", backoff + ACK_S),
+        ("broadcasts, mean back-off", backoff),
+        ("broadcasts, no back-off", 0.0),
+    ] {
+        let mesh = links(places, extra);
+        let flows = FLOWS.map(|(source, sink)| MeshFlow { source, sink });
+        let options = MeshOptions::default();
+        let bound = mesh_bound(&mesh, &flows, Objective::SumLog, &options).expect("a bound");
+        let kbps: Vec<f64> = bound.rates_bps.iter().map(|rate| rate / 1e3).collect();
+        println!(
+            "{seed:4} | {name:25} | at most {:.0} kbit/s in the geometric mean | as by {kbps:.0?}",
+            (bound.bound / FLOWS.len() as f64).exp() / 1e3
+        );
+    }
+}
+
+/// SIFS of 10 us, a long preamble and 14 octets at 1 Mbit/s.
+const ACK_S: f64 = 10e-6 + 192e-6 + 112e-6;
+
+/// All links, with what they carry of full frames that take so many seconds more than their octets, preamble and space.
+fn links(places: &Places, extra_s: f64) -> Mesh {
+    let (medium, nodes) = (&places.medium, places.medium.nodes());
+    let air = Air::dot11b(Bitrate(11_000_000));
+    let backoff = 310e-6;
+    let takes = air.exchange(FRAME_MAX).as_secs_f64() - backoff + extra_s;
+    // The kernel's packets fill the frame, the mesh's nearly.
+    let bits = (FRAME_MAX + chappe_live::HEADER + chappe_live::TAG) as f64 * 8.0;
+    let pairs = (0..nodes * nodes).map(|pair| (pair / nodes, pair % nodes));
+    let octets = FRAME_MAX + chappe_live::HEADER + chappe_live::TAG + air.below;
+    let links = pairs.filter_map(|(from, to)| {
+        let ratio = medium.prr(from, to, Mode::long(Rate::Cck11), octets);
+        let rate_bps = ratio * bits / takes;
+        (from != to && ratio > 0.02).then_some(MeshLink { from, to, rate_bps })
+    });
+    let links: Vec<MeshLink> = links.collect();
+    let mut conflicts = Graph::new(links.len());
+    for (b, other) in links.iter().enumerate() {
+        for (a, link) in links[..b].iter().enumerate() {
+            let ends = [other.from, other.to];
+            let shared = ends.contains(&link.from) || ends.contains(&link.to);
+            if shared || medium.sense_probability(link.from, other.from) > 0.5 {
+                conflicts.connect(a, b);
+            }
+        }
+    }
+    Mesh::with_conflicts(nodes, links, conflicts).expect("links")
 }
 
 fn row(name: &str, one: &Measured) {

@@ -102,13 +102,13 @@ impl Gate {
 
     /// A packet in a frame of `octets` was overheard on its way to a neighbour: its sender goes on with its burst, the neighbour
     /// forwards what goes on from there and repeats one that is lost, and then the node at the end answers with two short
-    /// frames. Nodes further on do not hear this one and could not wait for it.
-    pub fn follow(&mut self, now: Instant, octets: usize, burst: Burst) {
+    /// frames. Nodes further on do not hear this one and could not wait for it. `spread` is added, so that not all begin at once.
+    pub fn follow(&mut self, now: Instant, octets: usize, burst: Burst, spread: Duration) {
         let most = self.air.burst_max();
         let (rest, onward) = (burst.rest.min(most), burst.onward.min(most));
         let onward = u64::from(onward) + u64::from(onward > 0);
         let frames = self.air.exchange(octets) * (u64::from(rest) + onward);
-        self.hold(now + frames + self.air.exchange(ANSWER) * 2);
+        self.hold(now + frames + self.air.exchange(ANSWER) * 2 + spread);
     }
 
     /// Whether others send on this channel.
@@ -207,6 +207,7 @@ mod tests {
                     rest,
                     onward,
                 },
+                Duration::ZERO,
             );
             gate.data_at().saturating_since(now)
         };
@@ -216,7 +217,7 @@ mod tests {
         assert_eq!(holds(1, 2), full * 4 + answers);
         assert_eq!(holds(15, 15), holds(4, 4));
         let mut wired = Gate::new(Air::wired(RATE));
-        wired.follow(now, 2000, Burst::default());
+        wired.follow(now, 2000, Burst::default(), Duration::ZERO);
         assert_eq!(wired.data_at(), Instant::ZERO);
     }
 }

@@ -97,6 +97,8 @@ pub struct Node {
     longest: usize,
     /// When this node answers.
     answer: Answer,
+    /// By how much turns are put off after a burst, as shares.
+    spreads: Stream,
     /// On a cable: when the burst that arrives is over.
     over: Instant,
     life: u8,
@@ -253,6 +255,7 @@ impl Node {
             urgent_at: None,
             longest: 0,
             answer: Answer::default(),
+            spreads: stream(3),
             over: now,
             life,
             urgent: false,

@@ -547,7 +547,13 @@ impl Recovery {
                 false => frame.attempts / 2,
             };
             let times = 1u64 << doublings.min(5);
-            return frame.left.unwrap_or(frame.sent) + self.wait_small * times;
+            // Where many contend an answer comes later, too.
+            let wait = if self.few {
+                self.wait_small
+            } else {
+                self.wait_min
+            };
+            return frame.left.unwrap_or(frame.sent) + wait * times;
         }
         // It doubles with every second attempt: the channel may be full, but a relay that has gone must be noticed.
         let times = 1u64 << (frame.attempts / 2).min(3);

@@ -83,6 +83,7 @@ impl Settings {
                 attempts: Some(Attempts {
                     window: 5,
                     instead_of_probes: Duration::from_secs(10),
+                    time_constant: Duration::ZERO,
                 }),
                 ..paper.probes
             },

@@ -20,6 +20,9 @@ const TURN: Duration = Duration::from_micros(500);
 /// The same on a cable, where an answer alone costs both ends a wake-up, and no collision is to be feared: less than half of the time
 /// after which a frame is repeated there (5 ms).
 const TURN_WIRED: Duration = Duration::from_millis(2);
+/// The same where many contend, in full frames: an acknowledgement alone takes a quarter of one, and TCP's acknowledgement, or the next data,
+/// carries it. Half of all frames were such ones before.
+const TURN_OF_MANY: u64 = 2;
 /// The most frames of a burst while urgent packets on long paths are about: at each hop they wait for one, and for those in the card. Over
 /// three hops bursts of four carry 7 % more TCP, and make the median of pings a third longer (docs/studies/mesh.md).
 const BURST_HASTE: u8 = 2;
@@ -150,8 +153,10 @@ impl Node {
         if small {
             self.answer.slot.1 = now;
         }
-        // Two short frames instead of one: what is lost costs the time of a burst. A cable hardly loses.
-        let least = 1 + usize::from(small && self.gate.is_shared());
+        // Two short frames instead of one: what is lost costs the time of a burst. A cable hardly loses, and where many contend a frame
+        // costs more than it saves.
+        let twice = small && self.gate.is_shared() && self.has_few_neighbours();
+        let least = 1 + usize::from(twice);
         let recent = |at| now.saturating_since(at) < HASTE;
         let haste = self.has_few_neighbours() && self.urgent_at.is_some_and(recent);
         let most = match self.gate.is_shared() && haste {
@@ -169,6 +174,29 @@ impl Node {
     /// Whether few neighbours contend, so that another turn is cheap.
     pub(super) fn has_few_neighbours(&self) -> bool {
         self.neighbours.len() <= FEW
+    }
+
+    /// How long an acknowledgement of a packet for this host waits for the host's answer.
+    fn turn(&self) -> Duration {
+        match (self.gate.is_shared(), self.has_few_neighbours()) {
+            (false, _) => TURN_WIRED,
+            (true, true) => TURN,
+            (true, false) => self.config.air.exchange(self.config.mtu) * TURN_OF_MANY,
+        }
+    }
+
+    /// By how much this node's next turn is put off after a neighbour's burst, at random, where many wait for its end: cards draw their
+    /// back-off from 32 slots only, and of eight that begin at once two collide in one of three cases. It is drawn once for each burst.
+    fn spread(&self, from: u16, burst: u8) -> Duration {
+        if self.has_few_neighbours() {
+            return Duration::ZERO;
+        }
+        let most =
+            self.config.air.exchange(self.config.mtu) * u64::from(self.config.air.burst_max());
+        most.mul_f64(
+            self.spreads
+                .fraction_at(u64::from(from) << 8 | u64::from(burst)),
+        )
     }
 
     /// Notes a body that was sent or heard, if it is an urgent packet on a long path. A path without a route counts as long.
@@ -212,7 +240,7 @@ impl Node {
             rest: 0,
             ..self.burst
         };
-        self.gate.follow(end, self.longest, onward);
+        self.gate.follow(end, self.longest, onward, Duration::ZERO);
         self.burst.rest = 0;
     }
 
@@ -425,7 +453,10 @@ impl Node {
                     self.answer.until = over + full * QUIET;
                 }
             }
-            Some(first) if first.to != ALL => self.gate.follow(now, octets, frame.burst),
+            Some(first) if first.to != ALL => {
+                let spread = self.spread(from, frame.burst.number);
+                self.gate.follow(now, octets, frame.burst, spread);
+            }
             _ => {}
         }
         for part in frame.parts() {
@@ -448,8 +479,7 @@ impl Node {
             // What goes on carries the acknowledgement.
             let wait = match goes_on(part.body, part.to) {
                 true => rest + full * u64::from(self.config.air.burst_max()),
-                false if self.gate.is_shared() => rest + TURN,
-                false => rest + TURN_WIRED,
+                false => rest + self.turn(),
             };
             if !self.recovery.on_frame(now, from, (life, part.number), wait) {
                 return;

@@ -18,6 +18,8 @@ use chappe_mesh::air::Air;
 use chappe_mesh::node::{Node, mtu_of};
 use chappe_mesh::packet::Net;
 use chappe_mesh::settings::{Hop, NodeConfig};
+use chappe_scenario::idle::IDLE;
+use chappe_scenario::plan::NetworkPlan;
 use chappe_sim::{AirTime, Counters, Matrix, Medium, Profile, Recorder, Simulator, World};
 
 pub use card::Card;
@@ -61,6 +63,14 @@ impl Places {
             ..Profile::chappe_physical()
         };
         let medium = Medium::geometric(&positions, &profile, Seed(seed)).unwrap();
+        Places { medium }
+    }
+
+    /// `examples/mesh-12-flows.toml`: the twelve nodes of the emulator's measurements.
+    pub fn twelve() -> Places {
+        let text = include_str!("../../../../../examples/mesh-12-flows.toml");
+        let plan = NetworkPlan::parse(&[&IDLE], "mesh-12-flows", text).unwrap();
+        let medium = plan.medium(FRAME_MAX).unwrap();
         Places { medium }
     }
 
