@@ -270,25 +270,29 @@ impl End {
         if self.looks.len() <= LOOKS {
             return false;
         }
-        let (Some(first), Some(before)) = (self.looks.pop_front(), self.looks.get(LOOKS - 2))
-        else {
+        let Some(first) = self.looks.pop_front() else {
             return false;
         };
         if hop != first.hop || self.looks.iter().any(|look| look.hop != hop) {
             // Which of them lost the packets is not known.
             return false;
         }
-        let sent = before.sent - first.sent;
+        // What left in the last of these times may be on its way still.
+        let judged = self.looks.iter().take(LOOKS - 1);
+        let sent_until = |until: Instant| {
+            let counted = judged.clone().filter(|look| look.at <= until);
+            counted.last().map_or(0, |look| look.sent - first.sent)
+        };
         let silence = now.saturating_since(self.heard);
         let broken = match silence <= NEWS {
-            // The other end has nothing to say since packets go both ways, and what it said before does not count them.
-            true if self.heard < before.at => false,
             true => {
+                // The newest receipt does not count what left after it: when packets go both ways, no more receipts come.
+                let sent = sent_until(self.heard);
                 let arrived = self.told.arrived.saturating_sub(first.arrived);
                 // `first` saw this receipt written, which has had the same time as the packets.
                 sent >= LEAST && arrived * FEW < sent || self.told.heard < first.written
             }
-            false => sent >= LEAST && now.saturating_since(self.silent_since) >= SILENCE,
+            false => sent_until(now) >= LEAST && now.saturating_since(self.silent_since) >= SILENCE,
         };
         if broken {
             self.looks.clear();

@@ -943,18 +943,17 @@ mod tests {
     /// small bodies and a large one, which nothing answers. (One of 95 pings waited for up to 0.6 s.)
     #[test]
     fn small_bodies_ride_in_what_is_repeated() {
-        for (few, lost) in [(true, 2), (false, 1)] {
+        // Where many contend the time is twice as long, and doubles with every second attempt.
+        for (few, lost, due) in [(true, 2, 108), (false, 1, 164)] {
             let mut recovery = sender(2);
             recovery.contend(few);
             recovery.send(at(2), 7, (9, Class::Data), 1, &[0; COPIED + 1]);
             recovery.heard(at(3), 7, 0, at(3));
             (1..=3).for_each(|_| recovery.repeat_all(at(100)));
             recovery.outstanding.pop();
-            recovery.on_time(at(107));
+            recovery.on_time(at(due - 1));
             assert_eq!(recovery.lost().0, 0);
-            recovery.on_time(at(108));
-            assert_eq!(recovery.lost().0, if few { lost } else { 0 });
-            recovery.on_time(at(132));
+            recovery.on_time(at(due));
             assert_eq!(recovery.lost().0, lost);
         }
     }
