@@ -372,9 +372,9 @@ fn access(name: &str, changes: &[String], words: &Words) -> Access {
     }
 }
 
-/// What a change says of ZMAC+, if it says anything: `zmac-slot`, `zmac-guard`, `zmac-txop` and `zmac-rest` in microseconds, `zmac-owner` and `zmac-window` in
+/// What a change says of ZMAC+, if it says anything: `zmac-slot`, `zmac-guard` and `zmac-txop` in microseconds, `zmac-owner` and `zmac-window` in
 /// back-off slots, `zmac-lasts`, `zmac-wait` and `zmac-again` in milliseconds, `zmac-failures`,
-/// `zmac-undecodable`, `zmac-attentive`, `zmac-burstless`, `zmac-rests`, `zmac-heard-too`.
+/// `zmac-undecodable`, `zmac-attentive`, `zmac-burstless`, `zmac-heard-too`.
 fn set_contention(
     contention: &mut zmac::Config,
     change: &str,
@@ -393,8 +393,6 @@ fn set_contention(
         ("txop", _) => contention.savings.txop = Duration::from_micros(value),
         ("attentive", _) => contention.savings.attentive = value > 0,
         ("burstless", _) => contention.savings.burstless = value > 0,
-        ("rests", _) => contention.savings.rests = value as u16,
-        ("rest", _) => contention.savings.rest = Duration::from_micros(value),
         ("guard", Some(ecn)) => ecn.guard = Duration::from_micros(value),
         ("heard-too", Some(ecn)) => ecn.heard_too = value > 0,
         ("lasts", Some(ecn)) => ecn.lasts = Duration::from_millis(value),

@@ -301,12 +301,7 @@ impl<const N: usize, C: Claiming, const A: usize> Dot11<N, C, A> {
         {
             claims.phase = Phase::Waiting;
             function.backoff.finish();
-            let rests = claims.config.savings.rests;
-            let rest = match rests > 0 && self.random.below(u64::from(rests)) == 0 {
-                true => claims.config.savings.rest,
-                false => Duration::ZERO,
-            };
-            function.floor = now + wait + rest;
+            function.floor = now + wait;
             function.contending = function.has_frame();
         }
         self.contend(now);

@@ -81,10 +81,6 @@ pub struct Savings {
     /// channel or not. Data then counts its back-off slots from where its burst would have begun. Background traffic waits for the
     /// windows of data before that.
     pub burstless: bool,
-    /// Of so many attempts to claim the channel after a frame one waits for [`rest`](Self::rest) before. Zero: none.
-    pub rests: u16,
-    /// How long a station leaves the channel alone then: a gap for notifications of stations that it does not hear, which need 408 us.
-    pub rest: Duration,
 }
 
 impl Savings {
@@ -93,8 +89,6 @@ impl Savings {
         txop: Duration::ZERO,
         attentive: false,
         burstless: false,
-        rests: 0,
-        rest: Duration::ZERO,
     };
 
     /// All. 6,016 us is the TXOP limit of EDCA's video (IEEE 802.11-2020, table 9-155).
@@ -102,8 +96,6 @@ impl Savings {
         txop: Duration::from_micros(6_016),
         attentive: true,
         burstless: true,
-        rests: 32,
-        rest: Duration::from_micros(1200),
     };
 }
 
@@ -156,7 +148,7 @@ impl Config {
             ecn: Some(Ecn::SPARING),
             savings: Savings::ALL,
             owner_window: 4,
-            window: 20,
+            window: 28,
             ..self
         }
     }
