@@ -43,6 +43,7 @@ mod duplicates;
 mod function;
 mod medium;
 mod minstrel;
+mod near;
 mod notice;
 mod notification;
 mod receive;

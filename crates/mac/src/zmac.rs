@@ -19,8 +19,8 @@
 //!   receives frame after frame it cannot decode, or that waits long, notifies its own neighbours. For a while these keep
 //!   out of time slots that a node two hops away owns (Z-MAC's high contention level).
 //!   That reserves time slots of nodes that have nothing to send. [`Ecn::SPARING`] reserves those of the node that suffers alone.
-//! - **Savings** ([`Savings`], none in the paper): a claim for data may carry several frames, and a station that heard a frame end waits for
-//!   no burst that it might have missed. [`Config::sparing`] has these and the sparing notification.
+//! - **Savings** ([`Savings`], none in the paper): a claim for data may carry several frames and has no burst, and a station that heard a
+//!   frame end waits for no burst that it might have missed. [`Config::sparing`] has these and the sparing notification.
 //! - Routing frames ([`chappe_core::Class::Control`]) claim at level 0 and count as owners in every slot.
 //!
 //! | class | level |

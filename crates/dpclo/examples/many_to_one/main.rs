@@ -36,6 +36,7 @@ use chappe_core::{Class, Duration, Rate};
 use chappe_dpclo::{Counters, KMax, Losses, PriceLaw, RateLaw, Settings};
 use chappe_mac::dot11::Config;
 use chappe_mac::zmac::{self, Ecn};
+use chappe_testkit::Words;
 use on_air::{Access, Mesh, Played};
 use scene::{Scene, scene};
 
@@ -49,54 +50,107 @@ const BROADCAST_S: f64 = 696e-6;
 const OCTET_S: f64 = 4e-6;
 const DATA_S: f64 = 1.874e-3;
 
-#[allow(
-    clippy::disallowed_methods,
-    reason = "a program on the host, with arguments"
-)]
+const USAGE: &str = "many_to_one [SEED] [dcf|edca|edca-deaf|zmac|zmac-sparing|zmac-dear|zmac-open|zmac-short|zmac-lossy] \
+    [dpclo,single,improved,fusion,dclo,shortest|all|planned] [SETTING=VALUE]... | many_to_one SEED bound";
+
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let mut arguments = std::env::args().skip(1);
-    let seed: u64 = arguments.next().map_or(Ok(1), |seed| seed.parse())?;
-    let mac = arguments.next().unwrap_or("dcf".into());
-    let wanted = arguments.next().filter(|wanted| wanted != "all");
-    let changes: Vec<String> = arguments.collect();
-    let scene = scene(seed)?;
-    let hops: Vec<u16> = scene.sources.iter().map(|&(_, hops)| hops).collect();
-    println!("seed {seed}, {mac}, hops {hops:?} {}", changes.join(" "));
+    let mut words = Words::of_process(USAGE);
+    let seed: u64 = words.next("SEED").unwrap_or(1);
+    let mac: String = words.next("MAC").unwrap_or("dcf".into());
     if mac == "bound" {
+        words.end();
+        let scene = scene(seed)?;
+        print_head(&scene, (seed, &mac), &[]);
         return optimum::print(&scene);
     }
+    let wanted: Option<String> = words.next("SCHEME");
+    let changes = words.rest();
+    let access = access(&mac, &changes, &words);
     if wanted.as_deref() == Some("planned") {
-        return plan(&scene, seed, &mac, &changes);
+        return plan((seed, &mac), access, &changes, &words);
     }
-    let access = access(&mac, &changes)?;
+    let schemes = wanted_schemes(wanted.as_deref().unwrap_or("all"), &words);
+    let runs = schemes.map(|(name, settings)| (name, changed(seed, settings, &changes, &words)));
+    let runs: Vec<(&str, Run)> = runs.collect();
+    let scene = scene(seed)?;
+    print_head(&scene, (seed, &mac), &changes);
     let mut shared = None;
-    let wants = |name: &str| {
-        wanted
-            .as_ref()
-            .is_none_or(|wanted| wanted.split(',').any(|one| one == name))
-    };
-    for (name, settings) in schemes().into_iter().filter(|(name, _)| wants(name)) {
-        let (mut mesh, share) = changed(&scene, (seed, &mac), settings, &changes)?;
-        if let Some(share) = share {
+    for (name, run) in runs {
+        let mut mesh = run.mesh(&scene, &mac);
+        if let Some(share) = run.share {
             let rates = || rates(&mesh, access, config(&mac), share);
             mesh.rates = shared.get_or_insert_with(rates).clone();
         }
         let played = mesh.over(access, config(&mac));
-        let line = report(&scene, &played);
-        println!("{name:>8}: {line}");
+        println!("{name:>8}: {}", report(&scene, &played));
     }
     Ok(())
 }
 
-/// The mesh with these settings and changes, and the share of the improved variant's rates that sources send at even intervals.
-fn changed(
-    scene: &Scene,
-    (seed, mac): (u64, &str),
-    mut settings: Settings,
-    changes: &[String],
-) -> Result<(Mesh, Option<f64>), Box<dyn std::error::Error>> {
-    let (mut times_s, mut random, mut share) = (TIMES_S, seed, None);
+fn print_head(scene: &Scene, (seed, mac): (u64, &str), changes: &[String]) {
+    let hops: Vec<u16> = scene.sources.iter().map(|&(_, hops)| hops).collect();
+    println!("seed {seed}, {mac}, hops {hops:?} {}", changes.join(" "));
+}
+
+/// The schemes of these names.
+fn wanted_schemes(wanted: &str, words: &Words) -> impl Iterator<Item = (&'static str, Settings)> {
+    let names: Vec<String> = wanted.split(',').map(Into::into).collect();
+    let all = names == ["all"];
+    for name in names.iter().filter(|_| !all) {
+        if schemes().iter().all(|(known, _)| known != name) {
+            words.refuse(name, "is no scheme");
+        }
+    }
+    let is_wanted = move |name: &str| all || names.iter().any(|wanted| wanted == name);
+    schemes()
+        .into_iter()
+        .filter(move |(name, _)| is_wanted(name))
+}
+
+/// What one scheme is run with.
+struct Run {
+    settings: Settings,
+    times_s: [u64; 3],
+    /// Seed of the random numbers in nodes and channel.
+    random: u64,
+    /// The share of the improved variant's rates that sources send at even intervals.
+    share: Option<f64>,
+}
+
+impl Run {
+    fn mesh(&self, scene: &Scene, mac: &str) -> Mesh {
+        let flows = scene.sources.iter().map(|&(node, _)| (node, scene.sink));
+        Mesh {
+            medium: scene.medium.clone(),
+            caps: config(mac).caps(),
+            settings: self.settings,
+            rates: Vec::new(),
+            flows: flows.collect(),
+            times_s: self.times_s,
+            seed: self.random,
+        }
+    }
+}
+
+/// A run with these settings and changes. A change that is none ends the process.
+fn changed(seed: u64, settings: Settings, changes: &[String], words: &Words) -> Run {
+    let mut run = Run {
+        settings,
+        times_s: TIMES_S,
+        random: seed,
+        share: None,
+    };
+    run.settings.room.payload = 200;
     for change in changes {
+        let done = run.change(change);
+        done.unwrap_or_else(|why| words.refuse(change, &format!("is no setting here: {why}")));
+    }
+    run
+}
+
+impl Run {
+    fn change(&mut self, change: &str) -> Result<(), Box<dyn std::error::Error>> {
+        let times_s = &mut self.times_s;
         match change.split_once('=') {
             // Seconds from the sources' begin to counting, and from there to the end.
             Some(("after", seconds)) => {
@@ -104,25 +158,14 @@ fn changed(
                 times_s[2] = times_s[2].max(times_s[1] + 1);
             }
             // The same network with other random numbers in nodes and channel.
-            Some(("random", other)) => random = other.parse()?,
+            Some(("random", other)) => self.random = other.parse()?,
             Some(("for", seconds)) => times_s[2] = times_s[1] + seconds.parse::<u64>()?,
-            Some(("share", part)) => share = Some(part.parse::<f64>()?),
+            Some(("share", part)) => self.share = Some(part.parse()?),
             Some((name, _)) if name.starts_with("zmac-") => {}
-            _ => set(&mut settings, change)?,
+            _ => set(&mut self.settings, change)?,
         }
+        Ok(())
     }
-    settings.room.payload = 200;
-    let flows = scene.sources.iter().map(|&(node, _)| (node, scene.sink));
-    let mesh = Mesh {
-        medium: scene.medium.clone(),
-        caps: config(mac).caps(),
-        settings,
-        rates: Vec::new(),
-        flows: flows.collect(),
-        times_s,
-        seed: random,
-    };
-    Ok((mesh, share))
 }
 
 /// A share of the rates that the improved variant, as it is usually, gives to sources which always have something to send: packets a
@@ -145,14 +188,14 @@ fn rates(mesh: &Mesh, access: Access, station: Config, share: f64) -> Vec<f64> {
 
 /// What the MAC carries of the optimum by a plan: for how many seconds packets count, and their class, can be changed.
 fn plan(
-    scene: &Scene,
-    seed: u64,
-    mac: &str,
+    (seed, mac): (u64, &str),
+    access: Access,
     changes: &[String],
+    words: &Words,
 ) -> Result<(), Box<dyn std::error::Error>> {
-    let access = access(mac, changes)?;
+    let scene = scene(seed)?;
     let mut trial = planned::Trial {
-        scene,
+        scene: &scene,
         access,
         station: config(mac),
         slots_s: match access {
@@ -166,26 +209,31 @@ fn plan(
         seed,
     };
     for change in changes {
-        match change.split_once('=') {
-            Some(("for", seconds)) => trial.for_s = seconds.parse()?,
-            Some(("climb", raise)) => trial.climbs = raise == "1",
-            // Octets of a broadcast that each node sends every second, as much control as DPCLO's.
-            Some(("control", octets)) => trial.control = Some(octets.parse()?),
-            Some(("class", "urgent")) => trial.class = Class::Urgent,
-            Some(("class", "data")) => trial.class = Class::Data,
-            Some(("random", other)) => trial.seed = other.parse()?,
-            Some((name, _)) if name.starts_with("zmac-") => {}
-            // Octets from which an RTS goes first.
-            Some(("rts", octets)) => trial.station.rts_threshold = octets.parse()?,
-            _ => {
-                return Err(format!(
-                    "no setting '{change}' here: class, climb, control, for, random, rts"
-                )
-                .into());
-            }
-        }
+        let done = set_trial(&mut trial, change);
+        done.unwrap_or_else(|why| words.refuse(change, &format!("is no setting of plans: {why}")));
     }
+    print_head(&scene, (seed, mac), changes);
     trial.print()
+}
+
+fn set_trial(
+    trial: &mut planned::Trial<'_>,
+    change: &str,
+) -> Result<(), Box<dyn std::error::Error>> {
+    match change.split_once('=') {
+        Some(("for", seconds)) => trial.for_s = seconds.parse()?,
+        Some(("climb", raise)) => trial.climbs = raise == "1",
+        // Octets of a broadcast that each node sends every second, as much control as DPCLO's.
+        Some(("control", octets)) => trial.control = Some(octets.parse()?),
+        Some(("class", "urgent")) => trial.class = Class::Urgent,
+        Some(("class", "data")) => trial.class = Class::Data,
+        Some(("random", other)) => trial.seed = other.parse()?,
+        Some((name, _)) if name.starts_with("zmac-") => {}
+        // Octets from which an RTS goes first.
+        Some(("rts", octets)) => trial.station.rts_threshold = octets.parse()?,
+        _ => return Err("class, climb, control, for, random, rts are".into()),
+    }
+    Ok(())
 }
 
 fn schemes() -> [(&'static str, Settings); 6] {
@@ -275,10 +323,7 @@ fn set(settings: &mut Settings, change: &str) -> Result<(), Box<dyn std::error::
         "bias" => settings.extras.bias = value,
         "smoothing" => settings.extras.smoothing = value,
         _ => {
-            return Err(format!(
-                "no setting '{name}' here: age, attempts, bias, count, credits, feasible, gain, high, k, limit, reports, reserve, smoothing"
-            )
-            .into());
+            return Err("those of protocols are age, attempts, bias, count, credits, feasible, gain, high, k, limit, reports, reserve, smoothing".into());
         }
     }
     Ok(())
@@ -293,21 +338,12 @@ fn config(mac: &str) -> Config {
 }
 
 /// The channel access of this name, with the changes that are its own.
-fn access(name: &str, changes: &[String]) -> Result<Access, Box<dyn std::error::Error>> {
+fn access(name: &str, changes: &[String], words: &Words) -> Access {
     let mut contention = zmac::Config::of_rate(Rate::Dsss2);
     match name {
         "zmac-sparing" => contention = contention.sparing(),
         // Only the notifications.
         "zmac-dear" => contention.ecn = Some(Ecn::SPARING),
-        _ => {}
-    }
-    for change in changes {
-        set_contention(&mut contention, change)?;
-    }
-    match name {
-        "dcf" => return Ok(Access::Dcf),
-        "edca" | "edca-deaf" => return Ok(Access::Edca),
-        "zmac" | "zmac-sparing" | "zmac-dear" => {}
         "zmac-open" => contention.ecn = None,
         "zmac-short" => contention.window = 16,
         "zmac-lossy" => {
@@ -315,20 +351,30 @@ fn access(name: &str, changes: &[String]) -> Result<Access, Box<dyn std::error::
                 ecn.wait = Duration::from_secs(3600);
             }
         }
-        _ => {
-            let known = "dcf, edca, edca-deaf, zmac, zmac-sparing, zmac-dear, zmac-open, zmac-short, zmac-lossy";
-            return Err(format!("no MAC '{name}': {known}").into());
-        }
+        "dcf" | "edca" | "edca-deaf" | "zmac" => {}
+        _ => words.refuse(name, "is no MAC"),
     }
-    Ok(Access::Zmac {
-        slots_s: SLOTS_S,
-        contention,
-    })
+    let slotted = name.starts_with("zmac");
+    for change in changes.iter().filter(|change| change.starts_with("zmac-")) {
+        let done = match slotted {
+            true => set_contention(&mut contention, change),
+            false => Err("this MAC is not ZMAC+".into()),
+        };
+        done.unwrap_or_else(|why| words.refuse(change, &format!("is no setting here: {why}")));
+    }
+    match name {
+        "dcf" => Access::Dcf,
+        "edca" | "edca-deaf" => Access::Edca,
+        _ => Access::Zmac {
+            slots_s: SLOTS_S,
+            contention,
+        },
+    }
 }
 
 /// What a change says of ZMAC+, if it says anything: `zmac-slot`, `zmac-guard` and `zmac-txop` in microseconds, `zmac-owner` and `zmac-window` in
 /// back-off slots, `zmac-lasts`, `zmac-wait` and `zmac-again` in milliseconds, `zmac-failures`,
-/// `zmac-undecodable`, `zmac-attentive`.
+/// `zmac-undecodable`, `zmac-attentive`, `zmac-burstless`, `zmac-heard-too`.
 fn set_contention(
     contention: &mut zmac::Config,
     change: &str,
@@ -346,7 +392,9 @@ fn set_contention(
         ("window", _) => contention.window = value as u16,
         ("txop", _) => contention.savings.txop = Duration::from_micros(value),
         ("attentive", _) => contention.savings.attentive = value > 0,
+        ("burstless", _) => contention.savings.burstless = value > 0,
         ("guard", Some(ecn)) => ecn.guard = Duration::from_micros(value),
+        ("heard-too", Some(ecn)) => ecn.heard_too = value > 0,
         ("lasts", Some(ecn)) => ecn.lasts = Duration::from_millis(value),
         ("wait", Some(ecn)) => ecn.wait = Duration::from_millis(value),
         ("again", Some(ecn)) => ecn.again = Duration::from_millis(value),

@@ -2,6 +2,7 @@
 
 use chappe_core::{Address, Burst, Class, Classes, Duration, Instant, RadioRequest, Stream};
 
+use super::near::Near;
 use super::notice::Notice;
 use super::reserved::Reserved;
 use super::{Category, Dot11, State, config, only};
@@ -39,6 +40,8 @@ pub struct Claims {
     pub(super) shy_until: Instant,
     /// Time slots of single stations that suffer.
     pub(super) reserved: Reserved,
+    /// Stations that this one hears.
+    pub(super) near: Near,
     /// A notification to send.
     pub(super) notice: Option<Notice>,
     /// The own notification to a receiver has not been heard to be passed on.
@@ -127,6 +130,7 @@ impl Claims {
             urgency: Class::Background,
             shy_until: Instant::ZERO,
             reserved: Reserved::default(),
+            near: Near::default(),
             notice: None,
             unheard: false,
             notify_from: Instant::ZERO,
@@ -185,10 +189,26 @@ impl Claims {
         };
     }
 
+    /// Whether the claim begins with a burst.
+    fn bursts(&self) -> bool {
+        !self.config.savings.burstless || Config::level(self.urgency) == 0
+    }
+
+    /// How long the claim waits for more urgent ones to begin.
+    fn gives_way(&self, slot: Duration) -> Duration {
+        let level = Config::level(self.urgency);
+        let steps = self.config.beacon * level;
+        match self.bursts() || level < 2 {
+            true => steps,
+            // Data is not heard before its frame.
+            false => steps + self.contention(slot),
+        }
+    }
+
     /// When to burst if the channel has been idle since `idle` and the claim may not begin before `floor`.
-    fn burst_at(&self, idle: Instant, floor: Instant, now: Instant) -> Instant {
+    fn burst_at(&self, idle: Instant, (floor, now): (Instant, Instant), slot: Duration) -> Instant {
         let config = &self.config;
-        let level = config.beacon * Config::level(self.urgency);
+        let level = self.gives_way(slot);
         // A notification does not respect bursts: the stations that should hear it are those that burst.
         let silent_until = match self.notice {
             Some(_) => Instant::ZERO,
@@ -265,7 +285,7 @@ impl<const N: usize, C: Claiming, const A: usize> Dot11<N, C, A> {
                 let until = idle + claims.contention(slot);
                 claims.silent_until = claims.silent_until.max(until);
             }
-            let at = claims.burst_at(idle, function.floor, now);
+            let at = claims.burst_at(idle, (function.floor, now), slot);
             function.at = Some(function.backoff.resume(at, slot));
         }
         match function.is_due(now) {
@@ -293,6 +313,10 @@ impl<const N: usize, C: Claiming, const A: usize> Dot11<N, C, A> {
             return None;
         }
         let claims = self.claims.get_mut()?;
+        if !claims.bursts() {
+            self.end_burst(now);
+            return None;
+        }
         claims.busy_since = None;
         self.state = State::Claiming;
         self.counters.bursts_sent += 1;
@@ -303,7 +327,7 @@ impl<const N: usize, C: Claiming, const A: usize> Dot11<N, C, A> {
         }))
     }
 
-    /// The own burst ended: draws a back-off from the owner's or the others' window of the present time slot.
+    /// The own burst ended, or would have begun: draws a back-off from the owner's or the others' window of the present time slot.
     pub(super) fn end_burst(&mut self, now: Instant) {
         if let (Some(claims), Some(function)) = (self.claims.get_mut(), self.functions.first_mut())
         {

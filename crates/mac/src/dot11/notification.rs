@@ -154,6 +154,11 @@ impl<const N: usize, C: Claiming, const A: usize> Dot11<N, C, A> {
                 claims.shy_until = claims.shy_until.max(now + ecn.lasts);
                 self.reconsider(now);
             }
+            // A sufferer that asks for gaps itself, after a long wait, asks those who hear it.
+            (1, Some(_))
+                if !ecn.heard_too
+                    && notice.via != notice.origin
+                    && claims.near.hears(notice.origin, now, ecn.lasts) => {}
             (1, Some(slot)) if !everyone && notice.origin != own => {
                 claims.reserved.keep(slot, now, now + ecn.lasts);
                 claims.shy_until = claims.shy_until.max(now + ecn.lasts);

@@ -62,6 +62,7 @@ impl<const N: usize, C: Claiming, const A: usize> Dot11<N, C, A> {
             Ok(frame) => {
                 self.miss_answer(now, link);
                 changed |= self.reserve(now, &frame, reception);
+                self.note_near(now, &frame);
                 if frame.kind() == Kind::Data {
                     self.on_others_data(now, &frame, reception, link);
                 }
@@ -73,6 +74,17 @@ impl<const N: usize, C: Claiming, const A: usize> Dot11<N, C, A> {
         }
         if changed {
             self.reconsider(now);
+        }
+    }
+
+    /// A frame for others was heard: its sender is near.
+    #[inline]
+    fn note_near(&mut self, now: Instant, frame: &Frame<'_>) {
+        if let Some(claims) = self.claims.get_mut()
+            && claims.config.ecn.is_some_and(|ecn| !ecn.heard_too)
+            && let Ok(data) = Data::parse(frame)
+        {
+            claims.near.note(data.transmitter, now);
         }
     }
 

@@ -54,6 +54,9 @@ pub struct Ecn {
     pub guard: Duration,
     /// Whose time slots are kept free.
     pub protects: Protects,
+    /// Whether a station keeps time slots free for a sufferer that it hears, too, when the receiver of lost frames asks for it. Such a
+    /// station is not the rival that these frames met, since it waits while they are sent. Ours.
+    pub heard_too: bool,
 }
 
 /// Whose time slots stations leave free after a notification.
@@ -74,6 +77,10 @@ pub struct Savings {
     /// Whether a station that begins to listen when a frame ends that it heard or sent itself knows that it missed no burst. Otherwise
     /// it first waits for the contention window of one: 0.64 ms at every relay whose queue was empty.
     pub attentive: bool,
+    /// Whether only level 0 bursts. Bursts reach as far as carrier sense, and end the claims of stations there, whether their sender wins the
+    /// channel or not. Data then counts its back-off slots from where its burst would have begun. Background traffic waits for the
+    /// windows of data before that.
+    pub burstless: bool,
 }
 
 impl Savings {
@@ -81,12 +88,14 @@ impl Savings {
     pub const NONE: Savings = Savings {
         txop: Duration::ZERO,
         attentive: false,
+        burstless: false,
     };
 
-    /// Both. 6,016 us is the TXOP limit of EDCA's video (IEEE 802.11-2020, table 9-155).
+    /// All. 6,016 us is the TXOP limit of EDCA's video (IEEE 802.11-2020, table 9-155).
     pub const ALL: Savings = Savings {
         txop: Duration::from_micros(6_016),
         attentive: true,
+        burstless: true,
     };
 }
 
@@ -100,6 +109,7 @@ impl Ecn {
         again: Duration::from_millis(100),
         guard: Duration::from_micros(2200),
         protects: Protects::TwoHops,
+        heard_too: true,
     };
 
     /// For the station that suffers alone: of a frame that is about to be given up (the sixth of seven attempts has failed), or one that
@@ -109,6 +119,7 @@ impl Ecn {
         failures: 6,
         wait: Duration::from_millis(200),
         protects: Protects::Sufferer,
+        heard_too: false,
         ..Ecn::Z_MAC
     };
 }
