@@ -57,6 +57,7 @@
 
 pub mod anypath;
 pub mod certificate;
+mod circulation;
 pub mod closed;
 pub mod error;
 mod feasible;

@@ -29,7 +29,7 @@ impl Arcs {
 
     /// Value of the largest flow, by Dinic's algorithm; arcs with less room than `grain` count as
     /// full, so the value may be short of the true maximum by `grain` per arc, never above it.
-    pub fn max_flow(mut self, source: usize, sink: usize, grain: f64) -> f64 {
+    pub fn max_flow(&mut self, source: usize, sink: usize, grain: f64) -> f64 {
         let mut total = 0.0;
         while let Some(level) = self.levels(source, sink, grain) {
             let mut next = vec![0; self.nodes];
@@ -42,6 +42,15 @@ impl Arcs {
             }
         }
         total
+    }
+
+    /// What goes from each node to each other after [`max_flow`](Self::max_flow); row-major: from, to.
+    pub fn flow(&self) -> Vec<f64> {
+        let mut flow = vec![0.0; self.nodes * self.nodes];
+        for arc in (0..self.heads.len()).step_by(2) {
+            flow[self.heads[arc + 1] * self.nodes + self.heads[arc]] += self.room[arc + 1];
+        }
+        flow
     }
 
     fn levels(&self, source: usize, sink: usize, grain: f64) -> Option<Vec<usize>> {

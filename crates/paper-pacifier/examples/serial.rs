@@ -10,6 +10,9 @@
 //! One row for each seed. Rates of the worst receiver in kbit/s: what carrier sense allows at most (`bound`), the best serial schedule,
 //! and the improved variant on 802.11; then transmissions for a packet, those of the serial schedule, and frames on the air at once.
 
+use std::num::ParseFloatError;
+use std::str::FromStr;
+
 use chappe_core::Duration;
 use chappe_lab::carry::RunSpec;
 use chappe_lab::run::{Meter, RunError};
@@ -18,16 +21,36 @@ use chappe_paper_pacifier::indoor;
 use chappe_paper_pacifier::outdoor::{self, Setting};
 use chappe_results::DATA_TRANSMISSIONS;
 use chappe_results::statistics::ratio;
+use chappe_testkit::Words;
+
+const USAGE: &str = "serial [FIRST_SEED [NETWORKS [BYTES]]] [turns=true] [outer=0] [ideal=true] [day=1] [KEY=VALUE...]";
+
+/// The words that may stand before a number, or before `true`.
+const KEYS: [&str; 11] = [
+    "turns",
+    "outer",
+    "ideal",
+    "day",
+    "batch",
+    "link_min",
+    "gate",
+    "settled_ms",
+    "drained_ms",
+    "batch_in_turns",
+    "share",
+];
 
 fn main() -> Result<(), RunError> {
-    let numbers: Vec<u64> = std::env::args()
-        .skip(1)
-        .filter_map(|word| word.parse().ok())
-        .collect();
-    let value = |place: usize, usual: u64| numbers.get(place).copied().unwrap_or(usual);
-    let (first, networks, bytes) = (value(0, 1), value(1, 10), value(2, 1_440_000) as usize);
-    let keys = std::env::args().skip(1);
-    let keys: Vec<(String, f64)> = keys.filter_map(|word| key(&word)).collect();
+    let mut words = Words::of_process(USAGE);
+    let keys = KEYS.iter().filter_map(|key| {
+        let Number(value) = words.key(&format!("{key}="))?;
+        Some((*key, value))
+    });
+    let keys: Vec<(&str, f64)> = keys.collect();
+    let first: u64 = words.next("seed").unwrap_or(1);
+    let networks: u64 = words.next("number of networks").unwrap_or(10);
+    let bytes = words.next("number of bytes").unwrap_or(1_440_000);
+    words.end();
     println!("seed    bound   serial improved   share  frames   least  at once    ideal   share");
     let mut pairs = Vec::new();
     for seed in first..first + networks {
@@ -47,23 +70,27 @@ fn main() -> Result<(), RunError> {
     Ok(())
 }
 
-/// A key and its number; `true` is one.
-fn key(word: &str) -> Option<(String, f64)> {
-    let (key, value) = word.split_once('=')?;
-    let value = match value {
-        "true" => 1.0,
-        number => number.parse().ok()?,
-    };
-    Some((key.to_owned(), value))
+/// The value of a key; `true` is one.
+struct Number(f64);
+
+impl FromStr for Number {
+    type Err = ParseFloatError;
+
+    fn from_str(word: &str) -> Result<Number, ParseFloatError> {
+        match word {
+            "true" => Ok(Number(1.0)),
+            number => number.parse().map(Number),
+        }
+    }
 }
 
-fn change(with: &mut Pacifier, keys: &[(String, f64)]) {
+fn change(with: &mut Pacifier, keys: &[(&str, f64)]) {
     for (key, value) in keys {
         let value = *value;
         let chappe_pacifier::Config::Improved(config) = &mut with.protocol.config else {
             return;
         };
-        match key.as_str() {
+        match *key {
             "turns" => with.protocol.turns = value > 0.0,
             "batch" => config.common.k = value as usize,
             "link_min" => config.settings.link_min = value,
@@ -79,8 +106,8 @@ fn change(with: &mut Pacifier, keys: &[(String, f64)]) {
 }
 
 /// Prints the row of a seed; returns the rates of the serial schedule and of the improved variant.
-fn row(seed: u64, bytes: usize, keys: &[(String, f64)]) -> Result<(f64, f64), RunError> {
-    let day = keys.iter().find(|(key, _)| key == "day");
+fn row(seed: u64, bytes: usize, keys: &[(&str, f64)]) -> Result<(f64, f64), RunError> {
+    let day = keys.iter().find(|(key, _)| *key == "day");
     let (plan, network) = match day {
         Some(&(_, day)) => {
             let plan = indoor::plan(bytes, day as u8)?;
@@ -107,7 +134,7 @@ fn row(seed: u64, bytes: usize, keys: &[(String, f64)]) -> Result<(f64, f64), Ru
     let bound = &prepared.bounds[0];
     let ideal = match keys
         .iter()
-        .any(|(key, value)| key == "ideal" && *value > 0.0)
+        .any(|(key, value)| *key == "ideal" && *value > 0.0)
     {
         true => ideal(&with, &prepared.network, &prepared.network.transfers[0])?,
         false => None,

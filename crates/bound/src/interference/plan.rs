@@ -4,6 +4,7 @@ use super::Interference;
 use super::interior::{self, Shape};
 use super::search::Heaviest;
 use super::senders::Senders;
+use crate::circulation;
 use crate::error::Error;
 use crate::maxflow::Arcs;
 use crate::order;
@@ -42,7 +43,8 @@ pub struct Schedule {
     pub sets: Vec<(Vec<usize>, f64)>,
     /// For each receiver the value of a packet at each node, which prove the bound.
     pub values: Vec<Vec<f64>>,
-    /// Packets in each frame's time that go from a node to another, for all receivers together; row-major: from, to.
+    /// Packets in each frame's time that go from a node to another, for all receivers together; row-major: from, to. Each goes on to its
+    /// receiver, and those to one receiver never go round in a ring.
     pub flows: Vec<f64>,
     /// The number of linear programs solved.
     pub rounds: usize,
@@ -138,8 +140,8 @@ struct Answer {
     values: Vec<Vec<f64>>,
     /// For each use the time of each of its vertices.
     spent: Vec<Vec<f64>>,
-    /// What goes from each node to each other.
-    flows: Vec<f64>,
+    /// For each receiver what goes from each node to each other.
+    flows: Vec<Vec<f64>>,
 }
 
 /// The largest rate at which `source` can feed all `receivers` at once, by any protocol, when frames on the air together disturb
@@ -177,6 +179,7 @@ pub fn schedule(
     let (mut centre, mut least) = (first, f64::INFINITY);
     let mut close = CLOSE * options.gap;
     let mut tolerance = ROUGH;
+    let mut flows = Vec::new();
     for round in 1..=options.rounds_max.max(1) {
         best.rounds = round;
         let answer = plan.solve(&centre, tolerance);
@@ -184,7 +187,7 @@ pub fn schedule(
         if rate_fps > best.rate_fps {
             best.rate_fps = rate_fps;
             best.sets = plan.shared(&answer.shares);
-            best.flows = answer.flows.clone();
+            flows = answer.flows.clone();
         }
         plan.forget(&answer);
         // Half-way to the best values: the program's own jump about while it lacks sets.
@@ -213,7 +216,20 @@ pub fn schedule(
             }
         }
     }
+    best.flows = joined(model.nodes, flows);
     Ok(best)
+}
+
+/// What goes from each node to each other for all receivers together, without what goes round to one of them.
+fn joined(nodes: usize, flows: Vec<Vec<f64>>) -> Vec<f64> {
+    let mut joined = vec![0.0; nodes * nodes];
+    for mut flow in flows {
+        circulation::cancel(nodes, &mut flow);
+        for (all, flow) in joined.iter_mut().zip(&flow) {
+            *all += flow;
+        }
+    }
+    joined
 }
 
 fn check(model: &Interference, source: usize, receivers: &[usize]) -> Result<(), Error> {
@@ -429,7 +445,7 @@ impl Plan<'_> {
     }
 
     /// Packets for each frame's time that shares and flows carry to every receiver, after what the solver left inexact is cut off.
-    fn carried(&self, shares: &[f64], spent: &[Vec<f64>]) -> (f64, Vec<f64>) {
+    fn carried(&self, shares: &[f64], spent: &[Vec<f64>]) -> (f64, Vec<Vec<f64>>) {
         let nodes = self.model.nodes;
         let mut flows = vec![vec![0.0; nodes * nodes]; self.receivers.len()];
         for (used, spent) in self.uses.iter().zip(spent) {
@@ -445,21 +461,18 @@ impl Plan<'_> {
                 }
             }
         }
-        let each = self.receivers.iter().zip(&flows).map(|(&receiver, flows)| {
+        let each = self.receivers.iter().zip(&mut flows);
+        let each = each.map(|(&receiver, flow)| {
             let mut arcs = Arcs::new(nodes);
-            for (pair, &flow) in flows.iter().enumerate().filter(|(_, flow)| **flow > 0.0) {
-                arcs.add(pair / nodes, pair % nodes, flow);
+            for (pair, &room) in flow.iter().enumerate().filter(|(_, room)| **room > 0.0) {
+                arcs.add(pair / nodes, pair % nodes, room);
             }
-            arcs.max_flow(self.source, receiver, 1e-12)
+            let rate = arcs.max_flow(self.source, receiver, 1e-12);
+            *flow = arcs.flow();
+            rate
         });
         let rate = each.fold(f64::INFINITY, f64::min);
-        let mut all = vec![0.0; nodes * nodes];
-        for flows in &flows {
-            for (all, flow) in all.iter_mut().zip(flows) {
-                *all += flow;
-            }
-        }
-        (rate, all)
+        (rate, flows)
     }
 
     fn shared(&self, shares: &[f64]) -> Vec<(Vec<usize>, f64)> {

@@ -22,11 +22,15 @@ impl Group {
         self.id.is_cut() && self.id.segment(batch).is_some_and(is_past)
     }
 
+    /// How many segments the object has; none without an outer code.
+    fn segments(&self) -> u32 {
+        self.id.segments().map_or(0, |segments| segments.count())
+    }
+
     /// Takes in what another node knows of the segments.
     pub(super) fn on_done(&mut self, now: Instant, said: &Done, random: &mut Stream) {
         let before = self.done;
-        let count = self.id.segments().map_or(0, |segments| segments.count());
-        let is_real = u32::from(said.segments) < count.max(1);
+        let is_real = u32::from(said.segments) < self.segments().max(1);
         match said.segments.cmp(&self.done.segments) {
             // Only the source counts segments.
             core::cmp::Ordering::Greater if is_real && self.role != Role::Source => {
@@ -56,8 +60,7 @@ impl Group {
     /// Counts the segments that all these receivers have, as the source.
     pub fn advance_done(&mut self, now: Instant, receivers: &NodeSet, random: &mut Stream) {
         let have = self.done.next.union(&self.complete);
-        let count = self.id.segments().map_or(0, |segments| segments.count());
-        let is_last = u32::from(self.done.segments) + 1 >= count;
+        let is_last = u32::from(self.done.segments) + 1 >= self.segments();
         if is_last || !receivers.without(&have).is_empty() {
             return;
         }
