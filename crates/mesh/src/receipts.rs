@@ -280,8 +280,8 @@ impl End {
         // What left in the last of these times may be on its way still.
         let judged = self.looks.iter().take(LOOKS - 1);
         let sent_until = |until: Instant| {
-            let counted = judged.clone().filter(|look| look.at <= until);
-            counted.last().map_or(0, |look| look.sent - first.sent)
+            let mut counted = judged.clone().filter(|look| look.at <= until);
+            counted.next_back().map_or(0, |look| look.sent - first.sent)
         };
         let silence = now.saturating_since(self.heard);
         let broken = match silence <= NEWS {
