@@ -135,6 +135,15 @@ impl Neighbours {
             .is_some_and(|&said| said != SATISFIED)
     }
 
+    /// Whether a neighbour wants more of any batch that it has a place for, as far as it has reported.
+    pub fn wants_any(&self, node: u16) -> bool {
+        let Some(neighbour) = self.get(node) else {
+            return false;
+        };
+        let end = neighbour.base.saturating_add(self.window);
+        (neighbour.base..end).any(|batch| self.wants(node, batch))
+    }
+
     /// The rank that a neighbour has reported for a batch, or `full` if it is satisfied.
     pub fn said(&self, node: u16, batch: u32, full: usize) -> usize {
         let Some(neighbour) = self.get(node) else {

@@ -142,6 +142,9 @@ impl Group {
             .iter()
             .filter(|customer| customer.behind || self.role == Role::Receiver)
             .filter(|customer| self.is_alive(customer.node, now))
+            // A relay that leads nowhere names the last batch that it met, and wants nothing. Of turns there are such, and places would wait
+            // for it.
+            .filter(|customer| self.slots.is_none() || self.neighbours.wants_any(customer.node))
             .filter_map(|customer| self.neighbours.get(customer.node))
             .map(|neighbour| neighbour.base);
         let theirs = bases.min().filter(|&base| base < self.id.all());
