@@ -295,9 +295,13 @@ impl Group {
         far && self.id.is_before_end(batch, self.front)
     }
 
+    /// Turns may lead packets round in a ring, in which each node wants what the others want. Of batches that are past, which none of them
+    /// sends, only nodes farther from the source count.
     fn is_wanted_behind(&self, batch: u32, now: Instant) -> bool {
+        let past = self.is_past(batch);
         self.customers.iter().any(|customer| {
             customer.behind
+                && !(past && self.is_nearer(customer.node))
                 && self.neighbours.wants(customer.node, batch)
                 && self.is_alive(customer.node, now)
         })
