@@ -18,8 +18,8 @@ use chappe_core::{Bitrate, Duration, Mode, Rate};
 use chappe_mesh::air::Air;
 use chappe_mesh::settings::Hop;
 use chappe_testkit::Words;
-use radio::measure::{Measured, ceilings};
-use radio::{FRAME_MAX, Host, Pings, Places, Radios, quantile};
+use radio::measure::{ACK_S, BACKOFF_S, Measured, ceilings};
+use radio::{FRAME_MAX, Host, Pings, Places, Plain, Radios, quantile};
 
 const USAGE: &str = "in_virtual_time [line] [diamond] [--seeds N] | twelve [--shipped] [--seeds N] [--from SEED] [--unicast] | ceiling [--shipped] [--seeds N] [--from SEED] | control [--seeds N]";
 /// The flows on twelve nodes.
@@ -194,10 +194,9 @@ fn twelve(hop: Hop, places: impl Fn(u64) -> Places, from: u64, seeds: u64) {
 /// The rates of largest geometric mean over all routings and all schedules of links. Of two nodes that sense each other mostly, one sends at a time; nothing
 /// but data is on the air, and no frame collides.
 fn ceiling(places: &Places, seed: u64) {
-    let backoff = 310e-6;
     for (name, extra) in [
-        ("unicasts, mean back-off", backoff + ACK_S),
-        ("broadcasts, mean back-off", backoff),
+        ("unicasts, mean back-off", BACKOFF_S + ACK_S),
+        ("broadcasts, mean back-off", BACKOFF_S),
         ("broadcasts, no back-off", 0.0),
     ] {
         let mesh = links(places, extra);
@@ -212,19 +211,15 @@ fn ceiling(places: &Places, seed: u64) {
     }
 }
 
-/// SIFS of 10 us, a long preamble and 14 octets at 1 Mbit/s.
-const ACK_S: f64 = 10e-6 + 192e-6 + 112e-6;
-
 /// All links, with what they carry of full frames that take so many seconds more than their octets, preamble and space.
 fn links(places: &Places, extra_s: f64) -> Mesh {
     let (medium, nodes) = (&places.medium, places.medium.nodes());
     let air = Air::dot11b(Bitrate(11_000_000));
-    let backoff = 310e-6;
-    let takes = air.exchange(FRAME_MAX).as_secs_f64() - backoff + extra_s;
+    let takes = air.exchange(FRAME_MAX).as_secs_f64() - BACKOFF_S + extra_s;
     // The kernel's packets fill the frame, the mesh's nearly.
-    let bits = (FRAME_MAX + chappe_live::HEADER + chappe_live::TAG) as f64 * 8.0;
+    let bits = Plain::mtu() as f64 * 8.0;
     let pairs = (0..nodes * nodes).map(|pair| (pair / nodes, pair % nodes));
-    let octets = FRAME_MAX + chappe_live::HEADER + chappe_live::TAG + air.below;
+    let octets = Plain::mtu() + air.below;
     let links = pairs.filter_map(|(from, to)| {
         let ratio = medium.prr(from, to, Mode::long(Rate::Cck11), octets);
         let rate_bps = ratio * bits / takes;

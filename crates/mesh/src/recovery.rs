@@ -39,8 +39,6 @@ const WAIT_MAX: Duration = Duration::from_millis(400);
 pub struct Recovery {
     /// The least time after which an unanswered frame is repeated.
     wait_min: Duration,
-    /// The same of small ones.
-    wait_small: Duration,
     shared: bool,
     /// Whether few neighbours contend for a shared channel.
     few: bool,
@@ -157,11 +155,8 @@ impl Recovery {
         let wait_min = (exchange * 8).max(Duration::from_millis(5));
         Recovery {
             // A relay's next frame carries it sooner, and the host's own acknowledgements are held for less (`Host`).
-
             // A burst of a neighbour, and one of the node that answers.
             wait_min,
-            // Small ones cost less than to wait for an answer that is lost; on a cable few are, and answers wait for company.
-            wait_small: if shared { wait_min / 2 } else { wait_min },
             shared,
             few: shared,
             neighbours: Vec::new(),
@@ -541,18 +536,14 @@ impl Recovery {
             Duration::from_secs_f64(mean + 4.0 * var)
         });
         if frame.body.len() <= COPIED {
-            let doublings = match self.few {
-                // At 80 % delivery six in a row are lost once in 15,625 times: the channel may stand, or the neighbour have gone.
-                true => frame.attempts.saturating_sub(EVEN),
-                false => frame.attempts / 2,
+            let (wait, doublings) = match self.few {
+                // Small ones cost less than to wait for an answer that is lost. At 80 % delivery six in a row are lost once in 15,625 times: the
+                // channel may stand, or the neighbour have gone.
+                true => (self.wait_min / 2, frame.attempts.saturating_sub(EVEN)),
+                // Where many contend an answer comes later, too; on a cable few are lost, and answers wait for company.
+                false => (self.wait_min, frame.attempts / 2),
             };
             let times = 1u64 << doublings.min(5);
-            // Where many contend an answer comes later, too.
-            let wait = if self.few {
-                self.wait_small
-            } else {
-                self.wait_min
-            };
             return frame.left.unwrap_or(frame.sent) + wait * times;
         }
         // It doubles with every second attempt: the channel may be full, but a relay that has gone must be noticed.

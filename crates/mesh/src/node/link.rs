@@ -189,7 +189,7 @@ impl Node {
     /// By how much this node's next turn is put off after a neighbour's burst, at random, where many wait for its end: cards draw their
     /// back-off from 32 slots only, and of eight that begin at once two collide in one of three cases. It is drawn once for each burst.
     fn spread(&self, from: u16, burst: u8) -> Duration {
-        if self.has_few_neighbours() {
+        if !self.gate.is_shared() || self.has_few_neighbours() {
             return Duration::ZERO;
         }
         let most =

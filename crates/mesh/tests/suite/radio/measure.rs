@@ -5,7 +5,7 @@ use chappe_mesh::air::Air;
 use chappe_mesh::node::mtu_of;
 use chappe_mesh::settings::Hop;
 
-use super::{FRAME_MAX, Places, Radios, quantile};
+use super::{FRAME_MAX, Host, Places, Plain, Radios, quantile};
 
 /// When TCP begins, and how long it lasts.
 const BEGINS: Duration = Duration::from_secs(5);
@@ -56,19 +56,21 @@ fn flood(places: &Places, seed: u64) -> f64 {
     packets as f64 * mtu_of(FRAME_MAX) as f64 * 8e-3 / LASTS.as_secs_f64()
 }
 
+/// The mean back-off of a broadcast: 15.5 slots of 20 us.
+pub const BACKOFF_S: f64 = 310e-6;
+/// What an ACK adds to a frame: SIFS of 10 us, a long preamble and 14 octets at 1 Mbit/s.
+pub const ACK_S: f64 = 10e-6 + 192e-6 + 112e-6;
+
 /// What `hops` links of one collision domain carry at most, in kbit/s, if each takes 1 / `ratio` transmissions and nothing else is
 /// on the air: no acknowledgement, no collision, no routing. First by broadcasts with the mean back-off, then without any back-off,
-/// then by unicasts that the card repeats until it hears an ACK of 1 Mbit/s (SIFS 10 us, 192 us and 14 octets).
+/// then by unicasts that the card repeats until it hears an ACK of 1 Mbit/s.
 pub fn ceilings(hops: f64, ratio: f64) -> [f64; 3] {
     let air = Air::dot11b(Bitrate(11_000_000));
     let (frame, mtu) = (air.exchange(FRAME_MAX).as_secs_f64(), mtu_of(FRAME_MAX));
-    let (backoff, ack) = (310e-6, 10e-6 + 192e-6 + 112e-6);
-    // A frame of the kernel fills the card's, without the mesh's headers.
-    let plain = FRAME_MAX + chappe_live::HEADER + chappe_live::TAG;
     let rate = |octets: usize, takes: f64| octets as f64 * 8e-3 / (hops * takes);
     [
         rate(mtu, frame / ratio),
-        rate(mtu, (frame - backoff) / ratio),
-        rate(plain, (frame + ack) / (ratio * ratio)),
+        rate(mtu, (frame - BACKOFF_S) / ratio),
+        rate(Plain::mtu(), (frame + ACK_S) / (ratio * ratio)),
     ]
 }
