@@ -524,7 +524,7 @@ impl Router {
     }
 
     /// What went to a destination by a neighbour did not arrive, as far as the application knows: packets for it take other ways for
-    /// some seconds, each time twice as long, if there are any.
+    /// a minute, and then for two, if there are any.
     pub fn shun(&mut self, now: Instant, destination: u16, neighbour: u16) {
         let places = (self.routes.find(destination), self.links.find(neighbour));
         let (Some(destination), Some(place)) = places else {

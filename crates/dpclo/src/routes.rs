@@ -306,8 +306,8 @@ impl Routes {
     }
 
     /// Ranks the next hops of a destination anew, if anything changed that they depend on. True if it became reachable or
-    /// unreachable. Next hops that are shunned for it are used if no other neighbour has a route. If others have unfeasible ones,
-    /// it is starved, and asks for a newer number.
+    /// unreachable. Next hops that are shunned for it are used if no other neighbour has a route, first those that were shunned first. If
+    /// others have unfeasible ones, it is starved, and asks for a newer number.
     pub fn rank(&mut self, now: Instant, place: u16, links: &Links) -> bool {
         let Some(destination) = self.get(place) else {
             return false;
@@ -320,8 +320,13 @@ impl Routes {
         }
         let shunned = self.shunned.of(now, destination.node);
         let mut ranking = self.ranking(now, (place, destination), links, &shunned);
-        if !shunned.is_empty() && ranking.found == 0 && !ranking.starved {
-            ranking = self.ranking(now, (place, destination), links, &[]);
+        let mut still = shunned.as_slice();
+        while let Some((_, longer)) = still.split_last()
+            && ranking.found == 0
+            && !ranking.starved
+        {
+            still = longer;
+            ranking = self.ranking(now, (place, destination), links, still);
         }
         let starved = ranking.starved && ranking.found == 0;
         // Nothing tells when a next hop is shunned no longer, so the next call ranks again.

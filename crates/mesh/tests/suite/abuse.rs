@@ -211,9 +211,10 @@ fn a_wormhole_that_drops_packets_is_left() {
     }
 }
 
-/// Goal: a relay that acknowledges packets and passes none on is no black hole for longer than ten seconds in five of six runs, whatever it
-/// says of its routes, nor for longer than 25 s where the other relay prefers a path over it, too. Method: of two relays the better one begins after four seconds, and tells its neighbours all the time that it is the destination's
-/// neighbour, with numbers from the future. (Without receipts nothing arrives any more.)
+/// Goal: a relay that acknowledges packets and passes none on is no black hole for longer than ten seconds in seven of eight runs. One that
+/// says nothing of its routes is the worst, since the other relay may send to it, too: then it is none for longer than 25 s. Method: of two
+/// relays the better one drops everything after four seconds. In two of three runs it tells its neighbours all the time that it is the
+/// destination's neighbour, with numbers from the future. (Without receipts nothing arrives any more.)
 #[test]
 fn a_relay_that_passes_nothing_on_is_left() {
     let mut late = 0;
@@ -262,7 +263,7 @@ fn a_relay_that_passes_nothing_on_is_left() {
         assert!(longest < Duration::from_secs(25), "seed {seed}: {longest}");
         late += u32::from(longest >= Duration::from_secs(10));
     }
-    assert!(late <= 4, "{late} of 24 runs");
+    assert!(late <= 3, "{late} of 24 runs");
 }
 
 /// Goal: a member cannot end another's daemon, whose TUN device takes IP only. Method: packets of other kinds and of no length, with the
