@@ -78,7 +78,7 @@ fn row(seed: u64, bytes: usize) -> Result<(), RunError> {
 /// The radios of a network: powers over the least that is received.
 struct Air {
     nodes: usize,
-    /// Row-major: from, to.
+    /// Mean powers over the least that is received, by sender times the number of nodes plus hearer.
     power: Vec<f64>,
     noise: f64,
 }

@@ -6,7 +6,7 @@
 use alloc::vec::Vec;
 use core::f64::consts::TAU;
 
-use super::places::{Measured, Place, apart};
+use super::pairs::Pairs;
 
 /// Rounds in which nodes are tried elsewhere. They end when nothing is gained, mostly after two to six.
 const MOVES: usize = 20;
@@ -20,6 +20,20 @@ const SILENT: f64 = 0.03;
 /// Neighbours around which a node is tried, the nearest ones, and places on a circle.
 const AROUND: usize = 8;
 const TRIED: usize = 24;
+
+/// A place on the plane.
+pub(super) type Place = [f64; 2];
+
+/// What links tell of distances.
+#[derive(Clone, Debug)]
+pub(super) struct Measured {
+    /// Distances over links, infinite for pairs that do not hear each other.
+    pub far: Pairs,
+    /// How far these may be off: standard deviations, above 0.
+    pub error: Pairs,
+    /// The least distance of nodes that do not hear each other.
+    pub silent: f64,
+}
 
 /// Places by what is measured.
 pub(super) struct Fit<'a> {
@@ -175,4 +189,9 @@ fn crossings(one: &(Place, f64), other: &(Place, f64)) -> [Place; 2] {
     let ([ax, ay], [bx, by]) = (a, b);
     let (ux, uy) = ((bx - ax) / span, (by - ay) / span);
     [-off, off].map(|off| [ax + along * ux - off * uy, ay + along * uy + off * ux])
+}
+
+/// How far two places are apart.
+pub(super) fn apart([ax, ay]: &Place, [bx, by]: &Place) -> f64 {
+    libm::hypot(ax - bx, ay - by)
 }

@@ -8,24 +8,13 @@
 
 use alloc::vec::Vec;
 
-use super::fit::Fit;
+use super::fit::{Fit, Measured, Place, apart};
 use super::pairs::Pairs;
 
 /// Rounds of majorisation with all ways. A judgement: distances hardly move after half of them.
 const ROUNDS: usize = 100;
 /// Larger networks are fitted without moving nodes one by one, which takes time with the square of their number.
 const MOVED_MAX: usize = 100;
-
-/// What links tell of distances.
-#[derive(Clone, Debug)]
-pub(super) struct Measured {
-    /// Distances over links, infinite for pairs that do not hear each other.
-    pub far: Pairs,
-    /// How far these may be off: standard deviations, above 0.
-    pub error: Pairs,
-    /// The least distance of nodes that do not hear each other.
-    pub silent: f64,
-}
 
 /// Distances between all nodes. Nodes without any way between them stay at infinity.
 pub(super) fn distances(measured: &Measured) -> Pairs {
@@ -67,9 +56,6 @@ fn shortest(measured: &Pairs) -> Pairs {
     }
     ways
 }
-
-/// A place on the plane.
-pub(super) type Place = [f64; 2];
 
 /// First places: along the line between the two nodes farthest apart, and across between two that are about as far from both.
 fn start(ways: &Pairs) -> Vec<Place> {
@@ -124,10 +110,6 @@ fn majorised(places: &[Place], wanted: impl Fn(usize, usize) -> Option<f64>) -> 
         }
     };
     places.iter().enumerate().map(moved).collect()
-}
-
-pub(super) fn apart([ax, ay]: &Place, [bx, by]: &Place) -> f64 {
-    libm::hypot(ax - bx, ay - by)
 }
 
 #[cfg(test)]

@@ -13,8 +13,9 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
+use super::fit::Measured;
 use super::pairs::Pairs;
-use super::places::{Measured, distances};
+use super::places::distances;
 use super::shares::Shares;
 use crate::links::Links;
 use crate::set::NodeSet;
