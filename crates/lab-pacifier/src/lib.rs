@@ -33,7 +33,7 @@
 //! | `bound` | the throughput that no protocol can exceed on a network ([`TransferBound`]) |
 //! | `prepare` | a seed's network, its bounds, and the link probes ([`prepare()`]) |
 //! | `carry` | the transfers of a seed on 802.11 ([`carry()`]) |
-//! | `turns` | which members send together, where they send in turns |
+//! | `turns` | which members send together, where they send in turns ([`turns()`]) |
 //! | `interference` | the ideal schedule with interference ([`ideal()`]) |
 //! | `ideal` | the same transfers on an ideal channel access ([`carry_ideally`]) |
 //! | [`cast`] | how each addition of `chappe cast` changes a simulated transfer |
@@ -61,6 +61,7 @@ pub use ideal::carry_ideally;
 pub use interference::ideal;
 pub use plan::{Pacifier, ProtocolPlan, SYSTEM, Variant};
 pub use prepare::{Prepared, prepare};
+pub use turns::turns;
 
 /// Pacifier's entry in the table of systems.
 pub static PACIFIER: chappe_lab::system::System = chappe_lab::system::System {

@@ -22,7 +22,7 @@ const NODES_MAX: usize = 100;
 
 /// The turns of the transfer's source, if the members are to send in turns, there is one transfer, and turns pay on this network. Without an
 /// outer code all its batches must have a place at a relay: longer objects wait for batches that lack a few packets.
-pub(super) fn turns(with: &Pacifier, prepared: &Prepared) -> Option<(u16, Arc<Turns>)> {
+pub fn turns(with: &Pacifier, prepared: &Prepared) -> Option<(u16, Arc<Turns>)> {
     let [transfer] = prepared.network.transfers.as_slice() else {
         return None;
     };

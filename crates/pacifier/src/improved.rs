@@ -58,6 +58,7 @@
 //! complete, and then in all of them.
 
 mod config;
+mod fit;
 mod flight;
 mod group;
 pub mod header;

@@ -3,36 +3,36 @@
 //! Ways over others are longer than the straight line, and interference falls with a high power of the distance. So nodes are put on a
 //! plane: first by their ways to four nodes at its edges, then by majorising the stress of all ways (de Leeuw, "Applications of convex
 //! analysis to multidimensional scaling", 1977), and at last by the measured links alone, while nodes that do not hear each other
-//! stay apart. This is the localisation of Shang, Ruml, Zhang and Fromherz ("Localization from mere connectivity", MobiHoc 2003)
+//! stay apart (`fit.rs`). This is the localisation of Shang, Ruml, Zhang and Fromherz ("Localization from mere connectivity", MobiHoc 2003)
 //! with another start in place of eigenvectors.
 
 use alloc::vec::Vec;
 
+use super::fit::{Fit, Measured, Place, apart};
 use super::pairs::Pairs;
 
-/// Rounds of majorisation with all ways, and with measured links alone. A judgement: distances hardly move after half of them.
-const ROUNDS: (usize, usize) = (100, 200);
+/// Rounds of majorisation with all ways. A judgement: distances hardly move after half of them.
+const ROUNDS: usize = 100;
+/// Larger networks are fitted without moving nodes one by one, which takes time with the square of their number.
+const MOVED_MAX: usize = 100;
 
-/// Distances between all nodes. `measured` are those over links, infinite for the others; `silent` is the least distance of nodes that
-/// do not hear each other. Nodes without any way between them stay at infinity.
-pub(super) fn distances(measured: &Pairs, silent: f64) -> Pairs {
-    let ways = shortest(measured);
+/// Distances between all nodes. Nodes without any way between them stay at infinity.
+pub(super) fn distances(measured: &Measured) -> Pairs {
+    let links = &measured.far;
+    let ways = shortest(links);
     let mut places = start(&ways);
-    for _ in 0..ROUNDS.0 {
-        places = majorised(&places, |a, b, _| {
+    for _ in 0..ROUNDS {
+        places = majorised(&places, |a, b| {
             Some(ways.at(a, b)).filter(|far| far.is_finite())
         });
     }
-    for _ in 0..ROUNDS.1 {
-        places = majorised(&places, |a, b, now| {
-            let link = Some(measured.at(a, b)).filter(|link| link.is_finite());
-            link.or((now < silent).then_some(silent))
-        });
-    }
-    Pairs::of(measured.nodes(), |a, b| {
-        let (link, way) = (measured.at(a, b), ways.at(a, b));
+    let places = Fit { measured }.fitted(places, links.nodes() <= MOVED_MAX);
+    Pairs::of(links.nodes(), |a, b| {
+        let (link, way) = (links.at(a, b), ways.at(a, b));
         match (places.get(a), places.get(b)) {
-            (Some(a), Some(b)) if link.is_infinite() && way.is_finite() => apart(a, b).max(silent),
+            (Some(a), Some(b)) if link.is_infinite() && way.is_finite() => {
+                apart(a, b).max(measured.silent)
+            }
             _ => link,
         }
     })
@@ -56,9 +56,6 @@ fn shortest(measured: &Pairs) -> Pairs {
     }
     ways
 }
-
-/// A place on the plane.
-type Place = [f64; 2];
 
 /// First places: along the line between the two nodes farthest apart, and across between two that are about as far from both.
 fn start(ways: &Pairs) -> Vec<Place> {
@@ -91,14 +88,14 @@ fn start(ways: &Pairs) -> Vec<Place> {
     (0..ways.nodes()).map(place).collect()
 }
 
-/// One round: each node moves to the mean of where the others would have it, by the distances `wanted(node, other, now)`, of which
-/// short ones count for more; one that no other has a distance to stays.
-fn majorised(places: &[Place], wanted: impl Fn(usize, usize, f64) -> Option<f64>) -> Vec<Place> {
+/// One round: each node moves to the mean of where the others would have it, by the distances `wanted(node, other)`, of which short
+/// ones count for more; one that no other has a distance to stays.
+fn majorised(places: &[Place], wanted: impl Fn(usize, usize) -> Option<f64>) -> Vec<Place> {
     let moved = |(node, here): (usize, &Place)| {
         let ([mut x, mut y], mut weights) = ([0.0; 2], 0.0);
         for (other, there) in places.iter().enumerate() {
             let now = apart(here, there);
-            let Some(far) = wanted(node, other, now).filter(|_| other != node) else {
+            let Some(far) = wanted(node, other).filter(|_| other != node) else {
                 continue;
             };
             let (weight, share) = (1.0 / (far * far), far / now.max(1e-9));
@@ -115,13 +112,17 @@ fn majorised(places: &[Place], wanted: impl Fn(usize, usize, f64) -> Option<f64>
     places.iter().enumerate().map(moved).collect()
 }
 
-fn apart([ax, ay]: &Place, [bx, by]: &Place) -> f64 {
-    libm::hypot(ax - bx, ay - by)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn measured(nodes: usize, far: impl Fn(usize, usize) -> f64) -> Measured {
+        Measured {
+            far: Pairs::of(nodes, &far),
+            error: Pairs::of(nodes, |a, b| 0.03 * far(a, b)),
+            silent: 1.5,
+        }
+    }
 
     /// Goal: nodes that do not hear each other get their true distance, not that of the way over others. Method: a grid of 6 x 4 nodes one
     /// apart, on which only distances up to 1.5 were measured.
@@ -131,11 +132,10 @@ mod tests {
             let ([ax, ay], [bx, by]) = ([a % 6, a / 6], [b % 6, b / 6]);
             apart(&[ax as f64, ay as f64], &[bx as f64, by as f64])
         };
-        let measured = Pairs::of(24, |a, b| match true_distance(a, b) {
+        let found = distances(&measured(24, |a, b| match true_distance(a, b) {
             far if far <= 1.5 => far,
             _ => f64::INFINITY,
-        });
-        let found = distances(&measured, 1.5);
+        }));
         for a in 0..24 {
             for b in 0..24 {
                 let (found, expected) = (found.at(a, b), true_distance(a, b));
@@ -149,11 +149,33 @@ mod tests {
 
     #[test]
     fn nodes_without_a_way_stay_apart() {
-        let measured = Pairs::of(4, |a, b| match a / 2 == b / 2 {
+        let found = distances(&measured(4, |a, b| match a / 2 == b / 2 {
             true => f64::from(u8::from(a != b)),
             false => f64::INFINITY,
-        });
-        let found = distances(&measured, 1.5);
+        }));
         assert_eq!((found.at(0, 1), found.at(0, 2)), (1.0, f64::INFINITY));
+    }
+
+    /// Goal: no part of the network is folded over another one. Method: 40 nodes at places that a fixed sequence draws in a square of 5, links up to 1.5. Without
+    /// moves of single nodes the worst pair is off by 9 %.
+    #[test]
+    fn nodes_that_were_folded_over_move_back() {
+        let mut state = 5u32;
+        let mut draw = || {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            5.0 * f64::from(state >> 8) / f64::from(1 << 24)
+        };
+        let places: Vec<Place> = (0..40).map(|_| [draw(), draw()]).collect();
+        let true_distance = |a: usize, b: usize| apart(&places[a], &places[b]);
+        let found = distances(&measured(40, |a, b| match true_distance(a, b) {
+            far if far <= 1.5 => far.max(1e-3),
+            _ => f64::INFINITY,
+        }));
+        let pairs = (0..40).flat_map(|a| (0..40).map(move |b| (a, b)));
+        let worst = pairs
+            .filter(|(a, b)| a != b)
+            .map(|(a, b)| (found.at(a, b) / true_distance(a, b) - 1.0).abs())
+            .fold(0.0, f64::max);
+        assert!(worst < 0.05, "{worst}");
     }
 }

@@ -13,6 +13,7 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
+use super::fit::Measured;
 use super::pairs::Pairs;
 use super::places::distances;
 use super::shares::Shares;
@@ -30,6 +31,10 @@ const DONE: f64 = 0.03;
 const REUSE_MIN: f64 = 0.95;
 /// Ratios outside these limits are not told from 0 and 1 by 600 probes.
 const MEASURED: (f64, f64) = (0.01, 0.995);
+/// Probes of a node in the paper's ten minutes, of which ratios are made.
+const PROBES: f64 = 600.0;
+/// No distance is taken for more exact than to this part: collisions of probes and the law itself; a judgement.
+const EXACT: f64 = 0.01;
 
 /// How signals fade, and what disturbs them.
 ///
@@ -407,19 +412,39 @@ pub fn faint(links: &Links, channel: Channel) -> Vec<f64> {
 
 /// -ln of the delivery ratio of every link; of links that nothing arrives over, from where the nodes stand.
 fn faintness(links: &Links, channel: Channel) -> Pairs {
-    let root = |ratio: f64| channel.length(-libm::log(ratio));
-    let measured = Pairs::of(links.nodes(), |from, to| {
+    let far = distances(&measured(links, channel));
+    Pairs::of(links.nodes(), |from, to| {
         let ratio = links.ratio(from as u16, to as u16);
         match (from == to, ratio >= MEASURED.0) {
             (true, _) => 0.0,
-            (_, true) => root(ratio.min(MEASURED.1)),
-            (_, false) => f64::INFINITY,
+            (_, true) => -libm::log(ratio.min(MEASURED.1)),
+            (_, false) => channel.faintness(far.at(from, to)),
         }
-    });
-    let far = distances(&measured, root(MEASURED.0));
-    Pairs::of(links.nodes(), |from, to| {
-        channel.faintness(far.at(from, to))
     })
+}
+
+/// The distances that ratios of both directions together tell, and how far these may be off. Even a single probe that arrived tells a distance
+/// to a few percent, as ratios fall steeply.
+fn measured(links: &Links, channel: Channel) -> Measured {
+    let least = 0.5 / PROBES;
+    let both = |a: usize, b: usize| {
+        let (a, b) = (a as u16, b as u16);
+        (links.ratio(a, b) + links.ratio(b, a)) / 2.0
+    };
+    let faint = |ratio: f64| -libm::log(ratio.clamp(least, 1.0 - least));
+    let far = Pairs::of(links.nodes(), |a, b| match (a == b, both(a, b)) {
+        (true, _) => 0.0,
+        (_, ratio) if ratio >= least => channel.length(faint(ratio)),
+        _ => f64::INFINITY,
+    });
+    let error = Pairs::of(links.nodes(), |a, b| {
+        let ratio = both(a, b).clamp(least, 1.0 - least);
+        let spread = libm::sqrt((1.0 - ratio) / (2.0 * PROBES * ratio)) + least;
+        let longer = channel.length(faint(ratio) + spread) / channel.length(faint(ratio));
+        far.at(a, b) * (longer - 1.0).max(EXACT)
+    });
+    let silent = channel.length(faint(least));
+    Measured { far, error, silent }
 }
 
 #[cfg(test)]
