@@ -79,6 +79,8 @@ struct Counts {
     /// Packets of each flow, offered and arrived.
     offered: Vec<u64>,
     arrived: Vec<u64>,
+    /// The time that the arrived packets of each flow took together.
+    waited: Vec<Duration>,
     /// Transmissions, and frames that were acknowledged.
     attempts: u64,
     acknowledged: u64,
@@ -108,6 +110,7 @@ impl Planned {
             counts: Counts {
                 offered: vec![0; flows],
                 arrived: vec![0; flows],
+                waited: vec![Duration::ZERO; flows],
                 ..Counts::default()
             },
         }
@@ -132,7 +135,10 @@ impl Planned {
         if !ends {
             return self.queue.push_back(packet);
         }
-        self.counts.arrived[flow] += u64::from(self.counts(packet));
+        if self.counts(packet) {
+            self.counts.arrived[flow] += 1;
+            self.counts.waited[flow] += self.now.saturating_since(packet.offered);
+        }
     }
 
     fn on_sent(&mut self, token: u32, outcome: Outcome) {
@@ -259,6 +265,8 @@ struct Carried {
     worst: f64,
     /// Transmissions for each frame that was acknowledged.
     attempts: f64,
+    /// The mean delay of each flow's packets in seconds. Where it grows with the time counted, queues grow.
+    delays_s: Vec<f64>,
 }
 
 /// A network, a MAC, and how long packets are counted.
@@ -310,7 +318,12 @@ impl Trial<'_> {
         let all = flows
             .iter()
             .fold((0.0, 0.0), |sum, flow| (sum.0 + flow.0, sum.1 + flow.1));
+        let delay = |flow: usize| {
+            let waited = nodes.iter().map(|node| node.counts.waited[flow]);
+            waited.map(Duration::as_secs_f64).sum::<f64>() / flows[flow].1.max(1.0)
+        };
         Carried {
+            delays_s: (0..flows.len()).map(delay).collect(),
             missing: missing(all),
             worst: flows.iter().map(|&flow| missing(flow)).fold(0.0, f64::max),
             attempts: sum(&|counts| counts.attempts) as f64
@@ -378,7 +391,8 @@ impl Trial<'_> {
         let least = |rates: &[f64]| rates.iter().copied().fold(f64::INFINITY, f64::min);
         println!(
             "{name}: geometric {:.2}, {:.1} % of the optimum under interference, {:.1} % under its own rule; Jain {:.3}; least \
-             {:.1}, {:.1} % of the optimum's; {:.2} % missing, {:.2} % of the worst flow; {:.2} transmissions a hop; {rates:.1?}",
+             {:.1}, {:.1} % of the optimum's; {:.2} % missing, {:.2} % of the worst flow; {:.2} transmissions a hop; {rates:.1?}; \
+             delays {:.2?} s",
             geometric(&rates),
             100.0 * geometric(&rates) / geometric(&aim.rates_bps),
             100.0 * geometric(&rates) / geometric(&best.rates_bps),
@@ -388,6 +402,7 @@ impl Trial<'_> {
             100.0 * carried.missing,
             100.0 * carried.worst,
             carried.attempts,
+            carried.delays_s,
         );
     }
 }
