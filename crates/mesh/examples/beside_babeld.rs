@@ -18,10 +18,11 @@ use chappe_testkit::Words;
 use rivals::{Between, Called, Cell, Place, Router, Seen, Traffic, apart, called};
 
 const USAGE: &str = "\
-beside_babeld [NETWORK...] [--cubic] [--bbr] [--alone] [--seeds 10] [--from 1] [--seconds 10]
+beside_babeld [NETWORK...] [--cubic] [--bbr] [--alone] [--edca] [--seeds 10] [--from 1] [--seconds 10]
        beside_babeld wire [--rounds 1] [--rate MBIT_S]
 networks: line, diamond, five, twelve; all of them if none is named
---alone: the mesh without its rivals";
+--alone: the mesh without its rivals
+--edca: cards with EDCA's access categories; else the DCF";
 
 struct Cells {
     places: Vec<Place>,
@@ -30,6 +31,7 @@ struct Cells {
     seconds: u64,
     congestion: Vec<String>,
     routers: Vec<Router>,
+    categories: bool,
 }
 
 fn main() {
@@ -52,6 +54,7 @@ fn main() {
 fn cells(mut words: Words) -> Cells {
     let (cubic, bbr) = (words.flag("--cubic"), words.flag("--bbr"));
     let alone = words.flag("--alone");
+    let categories = words.flag("--edca");
     let from = words.option("--from").unwrap_or(1);
     let seeds = words.option("--seeds").unwrap_or(10);
     let seconds = words.option("--seconds").unwrap_or(10);
@@ -72,6 +75,7 @@ fn cells(mut words: Words) -> Cells {
         seconds,
         congestion: asked.map(|(name, _)| name.into()).collect(),
         routers: routers(alone),
+        categories,
     }
 }
 
@@ -120,7 +124,12 @@ fn measure(cells: &Cells) {
 }
 
 fn compare(order: &Cells, place: Place, congestion: &str) {
-    println!("{}, {congestion}, {} s", place.name(), order.seconds);
+    let access = if order.categories { "EDCA" } else { "DCF" };
+    println!(
+        "{}, {congestion}, {access}, {} s",
+        place.name(),
+        order.seconds
+    );
     println!(
         "{:8} {:>4} | kbit/s of each flow | ping p95 ms | first s | gap s | segments again needless | us/packet | late ms",
         "router", "seed"
@@ -135,6 +144,7 @@ fn compare(order: &Cells, place: Place, congestion: &str) {
                 seed,
                 seconds: order.seconds,
                 patience_s: 60,
+                categories: order.categories,
                 crash: place == Place::Diamond && *router != Router::Static,
             };
             let seen = apart(&cell).unwrap_or_default();

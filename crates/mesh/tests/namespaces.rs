@@ -64,6 +64,7 @@ fn measure(router: Router, place: Place, seed: u64) -> Seen {
         seconds: 4,
         // babeld took 20 to 50 s.
         patience_s: 60,
+        categories: false,
         crash: false,
     };
     apart(&cell).expect("a measurement")

@@ -39,6 +39,8 @@ pub struct Cell {
     pub patience_s: u64,
     /// Whether the relay in use crashes in the end.
     pub crash: bool,
+    /// Whether cards have EDCA's access categories.
+    pub categories: bool,
 }
 
 /// The figures that one run of a cell gave.
@@ -67,6 +69,7 @@ pub struct Seen {
 impl Cell {
     pub fn words(&self) -> Vec<String> {
         let crash = if self.crash { "crash" } else { "-" };
+        let access = if self.categories { "edca" } else { "dcf" };
         [
             self.place.name(),
             self.router.name(),
@@ -75,6 +78,7 @@ impl Cell {
             &self.seconds.to_string(),
             &self.patience_s.to_string(),
             crash,
+            access,
         ]
         .map(String::from)
         .to_vec()
@@ -89,6 +93,7 @@ impl Cell {
             seconds: words.get(4)?.parse().ok()?,
             patience_s: words.get(5)?.parse().ok()?,
             crash: words.get(6)? == "crash",
+            categories: words.get(7)? == "edca",
         })
     }
 
@@ -98,6 +103,8 @@ impl Cell {
             .place
             .text()
             .replace("seed = 1\n", &format!("seed = {}\n", self.seed));
+        let access = if self.categories { "edca" } else { "dcf" };
+        let text = format!("{text}\n[mac]\naccess = \"{access}\"\n");
         let plan = NetworkPlan::parse(&[&IDLE], self.place.name(), &text).expect("a scenario");
         let options = Options {
             routes: self.router == Router::Static,
