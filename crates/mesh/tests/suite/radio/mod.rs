@@ -35,6 +35,8 @@ pub struct Places {
     pub medium: Medium,
     /// Whether cards have EDCA's access categories.
     pub categories: bool,
+    /// Whether data contend as video there.
+    pub video: bool,
 }
 
 impl Places {
@@ -90,13 +92,15 @@ impl Places {
         Places {
             medium,
             categories: false,
+            video: false,
         }
     }
 
-    /// The same with EDCA's access categories, if `yes`.
-    pub fn with_categories(self, yes: bool) -> Places {
+    /// The same with EDCA's access categories, if so, and with data as video, if so.
+    pub fn with_categories(self, categories: bool, video: bool) -> Places {
         Places {
-            categories: yes,
+            categories,
+            video,
             ..self
         }
     }
@@ -168,6 +172,7 @@ impl<R: Recorder> Radios<R> {
                 size: nodes as u16,
                 mtu: mtu_of(FRAME_MAX),
                 groups: false,
+                video: places.video,
             };
             let own = Seed(seed).child(place as u64 + 1);
             let mut node = Node::new(config, FRAME_MAX, Instant::ZERO, own, 1000).unwrap();

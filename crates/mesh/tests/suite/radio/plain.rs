@@ -22,6 +22,7 @@ pub struct Plain {
     me: usize,
     next: Vec<Option<usize>>,
     queue: Queue,
+    video: bool,
 }
 
 impl Plain {
@@ -37,6 +38,7 @@ impl Plain {
             me,
             next: (0..nodes).map(|to| routes.next(me, to)).collect(),
             queue: Queue::new(places.categories),
+            video: places.video,
         }
     }
 
@@ -47,9 +49,13 @@ impl Plain {
         if let Some(via) = via {
             let mut frame = vec![0; BEFORE];
             frame.extend_from_slice(packet);
-            // The kernel's packets are best effort.
-            self.queue
-                .push(Class::Data, Address::node(via as u16 + 1), frame);
+            // The kernel's packets are best effort, if their sender asks for nothing else.
+            let class = if self.video {
+                Class::Urgent
+            } else {
+                Class::Data
+            };
+            self.queue.push(class, Address::node(via as u16 + 1), frame);
         }
     }
 
