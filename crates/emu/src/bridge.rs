@@ -34,7 +34,8 @@ impl<M: Mac> Station for OverMac<M, Bridge> {
 ///
 /// A unicast frame goes to the neighbour with its destination address, with the MAC's ACKs and retries; a group frame
 /// goes to all neighbours. Frames from the host wait in a queue of fixed length, as in a card's driver. If the queue is
-/// full, the frame is lost and counted.
+/// full, the frame is lost and counted. A card with the access categories of EDCA has one queue for each
+/// ([`Bridge::with_categories`]).
 ///
 /// An 802.11 ad hoc frame has no room for a third address. So the bridge drops frames whose source is not the station
 /// itself, and counts them as strange.
@@ -42,7 +43,8 @@ impl<M: Mac> Station for OverMac<M, Bridge> {
 pub struct Bridge {
     address: Address,
     mtu: usize,
-    to_air: Ring,
+    /// One queue for all frames, or one for each class in the order of [`Class`].
+    to_air: Vec<Ring>,
     to_host: Ring,
     counters: BridgeCounters,
 }
@@ -87,14 +89,24 @@ const TO_HOST: usize = 32;
 
 impl Bridge {
     /// A bridge for the station `address`. Frames have up to `mtu` octets of payload, and `queue` of them may wait for the
-    /// air.
+    /// air. They leave in the order in which they came, as [`Class::Data`].
     pub fn new(address: Address, mtu: usize, queue: usize) -> Bridge {
         Bridge {
             address,
             mtu,
-            to_air: Ring::new(queue, HEADER + mtu),
+            to_air: vec![Ring::new(queue, HEADER + mtu)],
             to_host: Ring::new(TO_HOST, HEADER + mtu),
             counters: BridgeCounters::default(),
+        }
+    }
+
+    /// The same with a queue of that length for each access category. A frame's category follows from its priority tag or from IP's
+    /// traffic class, as in Linux' 802.11.
+    pub fn with_categories(address: Address, mtu: usize, queue: usize) -> Bridge {
+        let ring = Ring::new(queue, HEADER + mtu);
+        Bridge {
+            to_air: vec![ring; Class::BY_URGENCY.len()],
+            ..Bridge::new(address, mtu, 0)
         }
     }
 
@@ -126,28 +138,44 @@ impl Bridge {
 
     /// Frames that wait for the air.
     pub fn waiting(&self) -> usize {
-        self.to_air.len()
+        self.to_air.iter().map(Ring::len).sum()
     }
 
     /// Queues an Ethernet frame from the host. Returns false if it was lost, and counts why.
     pub fn offer(&mut self, frame: &[u8]) -> bool {
+        self.offer_with(frame, None)
+    }
+
+    /// The same for a frame whose priority tag, if it had one, has been removed before.
+    pub(crate) fn offer_with(&mut self, frame: &[u8], priority: Option<u8>) -> bool {
         let counters = &mut self.counters;
         counters.from_host += 1;
-        let own = Frame::parse(frame).is_some_and(|parsed| parsed.from == self.address);
-        if !own {
+        let parsed = Frame::parse(frame).filter(|parsed| parsed.from == self.address);
+        let Some(frame) = parsed else {
             counters.lost.strange += 1;
             return false;
-        }
+        };
         if frame.len() > HEADER + self.mtu {
             counters.lost.too_long += 1;
             return false;
         }
-        let taken = self.to_air.push(|room| {
-            room.get_mut(..frame.len())?.copy_from_slice(frame);
-            Some(frame.len())
-        });
+        let place = match self.to_air.len() {
+            1 => 0,
+            _ => frame.class(priority) as usize,
+        };
+        let ring = self.to_air.get_mut(place);
+        let taken = ring.is_some_and(|ring| ring.push(|room| frame.emit(room)));
         counters.lost.queue_full += u64::from(!taken);
         taken
+    }
+
+    /// The queues with the class of their frames, most urgent first.
+    fn queues(&self) -> impl Iterator<Item = (Class, usize)> + use<> {
+        let one = self.to_air.len() == 1;
+        let only = one.then_some((Class::Data, 0));
+        let each = Class::BY_URGENCY.map(|class| (class, class as usize));
+        only.into_iter()
+            .chain(each.into_iter().filter(move |_| !one))
     }
 
     /// Ethernet frames that wait for the host, oldest first.
@@ -181,6 +209,30 @@ impl Bridge {
         self.counters.lost.queue_full += frames;
     }
 
+    /// Writes the oldest frame of a queue to the front of `sdu`.
+    fn poll_queue(&mut self, class: Class, place: usize, sdu: &mut [u8]) -> Option<LinkSend> {
+        let queue = self.to_air.get_mut(place)?;
+        while let Some(frame) = queue.front() {
+            let parsed = Frame::parse(frame);
+            let sent = parsed.and_then(|frame| Some((frame.to, frame.to_air(sdu)?)));
+            queue.forget(1);
+            match sent {
+                Some((to, len)) => {
+                    return Some(LinkSend {
+                        to,
+                        len,
+                        class,
+                        mode: None,
+                        token: 0,
+                    });
+                }
+                // The MTU was chosen larger than what the MAC carries.
+                None => self.counters.lost.too_long += 1,
+            }
+        }
+        None
+    }
+
     fn on_arrival(&mut self, arrival: &Arrival<'_>) {
         // A MAC may overhear unicasts to others; an interface must not show them.
         let [first, ..] = arrival.to.to_eui48();
@@ -212,32 +264,15 @@ impl LinkNode for Bridge {
     }
 
     fn pending(&self) -> Classes {
-        Classes::NONE.with_if(Class::Data, !self.to_air.is_empty())
+        let waits = |place: usize| self.to_air.get(place).is_some_and(|ring| !ring.is_empty());
+        self.queues().fold(Classes::NONE, |all, (class, place)| {
+            all.with_if(class, waits(place))
+        })
     }
 
     fn poll_link(&mut self, _now: Instant, allowed: Classes, sdu: &mut [u8]) -> Option<LinkSend> {
-        if !allowed.contains(Class::Data) {
-            return None;
-        }
-        while let Some(frame) = self.to_air.front() {
-            let parsed = Frame::parse(frame);
-            let sent = parsed.and_then(|frame| Some((frame.to, frame.to_air(sdu)?)));
-            self.to_air.forget(1);
-            match sent {
-                Some((to, len)) => {
-                    return Some(LinkSend {
-                        to,
-                        len,
-                        class: Class::Data,
-                        mode: None,
-                        token: 0,
-                    });
-                }
-                // The MTU was chosen larger than what the MAC carries.
-                None => self.counters.lost.too_long += 1,
-            }
-        }
-        None
+        let mut queues = self.queues().filter(|(class, _)| allowed.contains(*class));
+        queues.find_map(|(class, place)| self.poll_queue(class, place, sdu))
     }
 
     fn handle_timeout(&mut self, _now: Instant) {}
@@ -365,6 +400,41 @@ mod tests {
         let counters = bridge.counters();
         assert_eq!((counters.to_host, counters.octets_to_host), (2, 80));
         assert_eq!(counters.lost.host_full, 1);
+    }
+
+    /// A priority tag decides the category and does not go over the air; else IP's traffic class does, else it is best effort.
+    #[test]
+    fn each_category_has_a_queue() {
+        let mut bridge = Bridge::with_categories(Address::node(1), 100, 2);
+        let typed = |kind: [u8; 2], payload: &[u8]| {
+            let mut frame = frame(1, Address::node(2), 0);
+            frame.truncate(12);
+            [&frame, &kind[..], payload].concat()
+        };
+        let tagged = |up: u8| typed([0x81, 0], &[[up << 5, 0, 0x88, 0xb5], [up; 4]].concat());
+        let ipv6 = typed([0x86, 0xdd], &[0x6c, 0, 0, 0]);
+        let ipv4 = typed([8, 0], &[0x45, 0x20, 0, 0]);
+        let vlan = typed([0x81, 0], &[0xe0, 7, 0x88, 0xb5]);
+        let frames = [ipv4, vlan, tagged(5), ipv6, tagged(1), tagged(0)];
+        let taken = frames.map(|frame| bridge.offer(&frame));
+        assert_eq!(taken, [true; 6]);
+        assert!(!bridge.offer(&tagged(2)), "a third one in the background");
+        assert_eq!(bridge.waiting(), 6);
+        let mut sdu = [0; 200];
+        let mut sent = Vec::new();
+        while let Some(send) = bridge.poll_link(Instant::ZERO, bridge.pending(), &mut sdu) {
+            sent.push((send.class, sdu[8..send.len].to_vec()));
+        }
+        let wanted = [
+            (Class::Control, vec![0x6c, 0, 0, 0]),
+            (Class::Urgent, vec![5; 4]),
+            (Class::Data, vec![0xe0, 7, 0x88, 0xb5]),
+            (Class::Data, vec![0; 4]),
+            (Class::Background, vec![0x45, 0x20, 0, 0]),
+            (Class::Background, vec![1; 4]),
+        ];
+        assert_eq!(sent, wanted);
+        assert_eq!(bridge.counters().lost.queue_full, 1);
     }
 
     #[test]

@@ -5,10 +5,13 @@
 //! air         addresses in the MAC's header   LLC and SNAP with the type (8)   payload
 //! ```
 //!
+//! A frame may have a priority tag: an 802.1Q tag of VLAN 0 (IEEE 802.1Q-2018, 9.6). An 802.11 frame has its own field for the priority, so
+//! the tag is removed. A tag of another VLAN goes over the air as a part of the payload.
+//!
 //! A type below 0x600 is a length (IEEE 802.3-2018, 3.2.6). Such a payload already begins with LLC and goes over the air
 //! unchanged. All other frames get the header of RFC 1042, so a capture looks like one of a real ad hoc network.
 
-use chappe_core::Address;
+use chappe_core::{Address, Class};
 use chappe_wire::llc::{self, EtherType};
 
 /// Octets of an Ethernet header.
@@ -16,6 +19,9 @@ pub(crate) const HEADER: usize = 14;
 
 /// Octets that a frame on the air needs beyond the interface's MTU.
 pub(crate) const ON_AIR: usize = llc::LEN;
+
+/// Octets of a priority tag, behind the addresses.
+pub(crate) const TAG: usize = 4;
 
 /// Smallest value of the field that is a type and not a length.
 const FIRST_TYPE: u16 = 0x600;
@@ -27,6 +33,8 @@ pub(crate) struct Frame<'a> {
     pub from: Address,
     kind: u16,
     payload: &'a [u8],
+    /// The user priority of a tag.
+    tag: Option<u8>,
 }
 
 impl<'a> Frame<'a> {
@@ -35,6 +43,10 @@ impl<'a> Frame<'a> {
         let (to, rest) = frame.split_first_chunk::<6>()?;
         let (from, rest) = rest.split_first_chunk::<6>()?;
         let (kind, payload) = rest.split_first_chunk::<2>()?;
+        let (tag, (kind, payload)) = match priority_tag(kind, payload) {
+            Some((priority, rest)) => (Some(priority), rest.split_first_chunk::<2>()?),
+            None => (None, (kind, payload)),
+        };
         let kind = u16::from_be_bytes(*kind);
         // Padding may follow a payload that has a length.
         let payload = match kind < FIRST_TYPE {
@@ -46,7 +58,48 @@ impl<'a> Frame<'a> {
             from: Address::from_eui48(*from),
             kind,
             payload,
+            tag,
         })
+    }
+
+    /// Octets of the frame without a tag, as [`Self::emit`] writes it.
+    pub(crate) fn len(&self) -> usize {
+        HEADER + self.payload.len()
+    }
+
+    /// Writes the frame without a tag to the front of `frame`; `None` if it does not fit.
+    pub(crate) fn emit(&self, frame: &mut [u8]) -> Option<usize> {
+        let frame = frame.get_mut(..self.len())?;
+        frame[..6].copy_from_slice(&self.to.to_eui48());
+        frame[6..12].copy_from_slice(&self.from.to_eui48());
+        frame[12..HEADER].copy_from_slice(&self.kind.to_be_bytes());
+        frame[HEADER..].copy_from_slice(self.payload);
+        Some(frame.len())
+    }
+
+    /// The class of the access category that sends the frame, whose tag may have been removed with this priority.
+    ///
+    /// The user priority is the tag's or, as in Linux (`cfg80211_classify8021d`, net/wireless/util.c), the upper three bits of IP's
+    /// traffic class; 0 of anything else. Priorities 1 and 2 have AC_BK, 0 and 3 AC_BE, 4 and 5 AC_VI, 6 and 7 AC_VO
+    /// (IEEE 802.11-2020, table 10-1).
+    pub(crate) fn class(&self, removed: Option<u8>) -> Class {
+        let tag = removed.or(self.tag);
+        match tag.or_else(|| self.precedence()).unwrap_or(0) {
+            1 | 2 => Class::Background,
+            4 | 5 => Class::Urgent,
+            6.. => Class::Control,
+            _ => Class::Data,
+        }
+    }
+
+    /// The upper three bits of the traffic class of an IP packet.
+    fn precedence(&self) -> Option<u8> {
+        match (EtherType(self.kind), self.payload) {
+            (EtherType::IPV4, [_, class, ..]) => Some(class >> 5),
+            // Four bits of version, then eight of traffic class.
+            (EtherType::IPV6, [first, ..]) => Some(first >> 1 & 7),
+            _ => None,
+        }
     }
 
     /// Writes the SDU to the front of `sdu`; `None` if it does not fit.
@@ -59,6 +112,15 @@ impl<'a> Frame<'a> {
         sdu.get_mut(header..len)?.copy_from_slice(self.payload);
         Some(len)
     }
+}
+
+/// The user priority of a tag of VLAN 0 that begins with the type `kind`, and what follows the tag.
+fn priority_tag<'a>(kind: &[u8; 2], payload: &'a [u8]) -> Option<(u8, &'a [u8])> {
+    const VLAN: [u8; 2] = [0x81, 0x00];
+    let (control, rest) = payload.split_first_chunk::<2>()?;
+    let control = u16::from_be_bytes(*control);
+    // Three bits of priority, one that may be dropped, twelve of the VLAN.
+    (*kind == VLAN && control & 0xfff == 0).then_some(((control >> 13) as u8, rest))
 }
 
 /// Writes the Ethernet frame for an SDU from the air; `None` if it does not fit.

@@ -49,8 +49,7 @@
 //! ```
 //!
 //! **Not emulated:** back-pressure from the radio to a program's socket, since neither veth nor TAP has it (frames wait
-//! in the bridge's queue instead, and are counted if it is full); 802.11 addresses other than the station's own; VLAN
-//! tags.
+//! in the bridge's queue instead, and are counted if it is full); 802.11 addresses other than the station's own; VLANs.
 //!
 //! **Architecture invariant:** this crate knows radios, links and the trait of a MAC ([`chappe_core::Mac`]), but no
 //! particular MAC and no protocol.

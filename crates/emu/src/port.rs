@@ -7,7 +7,7 @@ use chappe_sys::tun::{Kind, Tun};
 use chappe_sys::{BATCH, Interface, Links, Received, Result, Socket, packet};
 
 use crate::bridge::Bridge;
-use crate::ethernet::HEADER;
+use crate::ethernet::{HEADER, TAG};
 use crate::interface::{INTERFACE, MTU_MAX};
 
 /// Sends and receives the Ethernet frames of one host.
@@ -29,6 +29,8 @@ impl Port {
         near.offloads_off()?;
         links.up(&name)?;
         let socket = packet::open(&near, packet::ALL, packet::Framing::Whole)?;
+        // The kernel removes priority tags.
+        socket.read_tags();
         Ok(Port::Veth(socket))
     }
 
@@ -42,14 +44,15 @@ impl Port {
         match self {
             Port::Veth(socket) => {
                 let count = socket.receive(into)?;
-                for frame in into.iter() {
+                for frame in into.iter_tagged() {
                     // A frame that did not fit the slot exceeds every MTU. The bridge counts the empty frame as strange.
-                    bridge.offer(frame.map_or(&[], |(_, octets)| octets));
+                    let (octets, priority) = frame.unwrap_or_default();
+                    bridge.offer_with(octets, priority);
                 }
                 Ok(count)
             }
             Port::Tap(tap) => {
-                let mut frame = [0; HEADER + MTU_MAX];
+                let mut frame = [0; HEADER + TAG + MTU_MAX];
                 for count in 0..BATCH {
                     match tap.receive(&mut frame)? {
                         Some(len) => bridge.offer(&frame[..len]),

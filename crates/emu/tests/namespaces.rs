@@ -8,12 +8,12 @@ use std::io::ErrorKind;
 use std::net::Ipv4Addr;
 use std::process::{Child, Command, Stdio};
 
-use chappe_core::{Address, Duration, OverMac, Rate, Seed};
+use chappe_core::{Address, Class, Duration, OverMac, Rate, Seed};
 use chappe_emu::{Bridge, Emulator, Ending, Host, INTERFACE, Joint, Network, Shape, stations};
-use chappe_mac::dot11::{Config, Dot11};
+use chappe_mac::dot11::{Category, Config, Edca};
 use chappe_sim::{Matrix, Medium};
 use chappe_sys::namespace::isolate_by_any_means;
-use chappe_sys::{Interface, Received, Socket, packet, process, wireless};
+use chappe_sys::{Endpoint, Interface, Received, Socket, packet, process, wireless};
 
 /// Error numbers of Linux: no such kind of device, not even its file.
 const OPNOTSUPP: i32 = 95;
@@ -23,7 +23,14 @@ const NOENT: i32 = 2;
 /// A machine that stands still for a while fails no test.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-type Node = OverMac<Dot11, Bridge>;
+type Node = OverMac<Edca, Bridge>;
+
+/// The card of each station.
+#[derive(Clone, Copy, PartialEq)]
+enum Card {
+    Dcf,
+    Edca,
+}
 
 fn main() {
     // These tests judge what is carried, not when; but the better the emulator keeps time, the sooner they end.
@@ -32,11 +39,15 @@ fn main() {
         chappe_testkit::skip(error.to_string());
         return;
     }
-    let cases: [(&str, fn()); 5] = [
+    let cases: [(&str, fn()); 6] = [
         ("neighbours_ping_each_other", neighbours_ping_each_other),
         ("three_hops_carry_a_ping", three_hops_carry_a_ping),
         ("every_ethertype_crosses", every_ethertype_crosses),
         ("a_tap_device_replaces_veth", a_tap_device_replaces_veth),
+        (
+            "urgent_frames_overtake_others",
+            urgent_frames_overtake_others,
+        ),
         (
             "lost_requests_of_arp_are_repeated_soon",
             lost_requests_of_arp_are_repeated_soon,
@@ -53,7 +64,7 @@ fn address(node: usize) -> Ipv4Addr {
 }
 
 /// Stations in a line, each hearing its neighbours with the ratio `prr` and sensing all.
-fn line(nodes: usize, prr: f64, joint: Joint) -> Option<Emulator<Node>> {
+fn line(nodes: usize, prr: f64, (joint, card): (Joint, Card)) -> Option<Emulator<Node>> {
     let mut matrix = Matrix::silent(nodes);
     for node in 1..nodes {
         matrix = matrix.with_link(node - 1, node, prr);
@@ -65,10 +76,17 @@ fn line(nodes: usize, prr: f64, joint: Joint) -> Option<Emulator<Node>> {
     };
     let mtu = Bridge::mtu_of(config.caps().frame_max);
     let medium = Medium::matrix(&matrix).unwrap();
-    let simulator = stations(medium, mtu, Seed(1), |own, random| {
-        Dot11::new(config, own, random)
+    let simulator = stations(medium, mtu, Seed(1), |own, random| match card {
+        Card::Dcf => Edca::single(config, own, random),
+        Card::Edca => Edca::edca(config, Category::DSSS, own, random),
     });
-    let simulator = simulator.unwrap();
+    let mut simulator = simulator.unwrap();
+    for node in (0..nodes).filter(|_| card == Card::Edca) {
+        simulator.with_node(node, |station, _| {
+            let address = station.link.address();
+            station.link = Bridge::with_categories(address, mtu, 64);
+        });
+    }
     let host = |node: usize| Host {
         routes: (0..nodes)
             .filter(|&to| to.abs_diff(node) > 1)
@@ -134,7 +152,7 @@ fn ping(emulator: &mut Emulator<Node>, from: usize, to: usize) -> Option<String>
 }
 
 fn neighbours_ping_each_other() {
-    let Some(mut emulator) = line(2, 1.0, Joint::Veth) else {
+    let Some(mut emulator) = line(2, 1.0, (Joint::Veth, Card::Dcf)) else {
         return;
     };
     let Some(said) = ping(&mut emulator, 0, 1) else {
@@ -155,7 +173,7 @@ fn neighbours_ping_each_other() {
 
 /// Three hops that each lose a fifth of their frames: the MAC's retries recover them, and everything takes air time.
 fn three_hops_carry_a_ping() {
-    let Some(mut emulator) = line(4, 0.8, Joint::Veth) else {
+    let Some(mut emulator) = line(4, 0.8, (Joint::Veth, Card::Dcf)) else {
         return;
     };
     let Some(said) = ping(&mut emulator, 0, 3) else {
@@ -184,7 +202,7 @@ fn three_hops_carry_a_ping() {
 
 /// Broadcasts of every EtherType reach all neighbours, unicasts one; frames with a foreign source are counted.
 fn every_ethertype_crosses() {
-    let Some(mut emulator) = line(3, 1.0, Joint::Veth) else {
+    let Some(mut emulator) = line(3, 1.0, (Joint::Veth, Card::Dcf)) else {
         return;
     };
     let mtu = 2272;
@@ -248,7 +266,7 @@ fn heard(socket: &Socket) -> Vec<Vec<u8>> {
 }
 
 fn a_tap_device_replaces_veth() {
-    let Some(mut emulator) = line(2, 1.0, Joint::Tap) else {
+    let Some(mut emulator) = line(2, 1.0, (Joint::Tap, Card::Dcf)) else {
         return;
     };
     if let Some(said) = ping(&mut emulator, 1, 0) {
@@ -256,10 +274,55 @@ fn a_tap_device_replaces_veth() {
     }
 }
 
+/// Goal: the class of a packet socket decides the access category of its frames, over both kinds of interface. Method: a frame for control
+/// leaves behind thirty of best effort, which take some 70 ms of air.
+fn urgent_frames_overtake_others() {
+    for joint in [Joint::Veth, Joint::Tap] {
+        let places = [Card::Dcf, Card::Edca].map(|card| place_of_the_last((joint, card)));
+        let [Some(dcf), Some(edca)] = places else {
+            return;
+        };
+        println!("  {joint:?}: place {dcf} without categories, {edca} with them");
+        assert!(dcf == 30 && edca < 15, "{joint:?}: {dcf} {edca}");
+    }
+}
+
+/// Among the frames that arrived: the place of the one that left last.
+fn place_of_the_last(how: (Joint, Card)) -> Option<usize> {
+    let mut emulator = line(2, 1.0, how)?;
+    let open = || {
+        let interface = Interface::find(INTERFACE).unwrap();
+        let mut socket = packet::open(&interface, KINDS[0], packet::Framing::Payload).unwrap();
+        assert!(wireless::leads_to_radio(INTERFACE));
+        socket.tag_priorities();
+        socket
+    };
+    let [mut sender, receiver] = [0, 1].map(|node| emulator.host(node).unwrap().run(open).unwrap());
+    let to = Endpoint::Ethernet(Address::node(1).to_eui48());
+    let mut send = |class, octets: &[u8], count| {
+        sender.set_class(class).unwrap();
+        let frames = std::iter::repeat_n((octets, to), count);
+        assert_eq!(sender.send(frames).unwrap(), count);
+    };
+    send(Class::Data, &[1; 2272], 30);
+    send(Class::Control, &[2; 100], 1);
+    let (mut received, mut seen) = (Received::new(2400), Vec::new());
+    let limit = emulator.clock().now() + PATIENCE;
+    while seen.len() < 31 && emulator.clock().now() < limit {
+        let soon = emulator.clock().now() + Duration::from_millis(20);
+        emulator.run(Some(soon)).unwrap();
+        while receiver.receive(&mut received).unwrap() > 0 {
+            seen.extend(received.iter().flatten().map(|(_, octets)| octets[0]));
+        }
+    }
+    assert_eq!(seen.len(), 31);
+    seen.iter().position(|&first| first == 2)
+}
+
 /// Goal: the first packets over a lossy hop do not wait for the kernel's second between two requests of ARP. Method: a ping to an address
 /// that no host has, and a neighbour that counts the requests. (The kernel sends three in three seconds, and then gives up.)
 fn lost_requests_of_arp_are_repeated_soon() {
-    let Some(mut emulator) = line(2, 1.0, Joint::Veth) else {
+    let Some(mut emulator) = line(2, 1.0, (Joint::Veth, Card::Dcf)) else {
         return;
     };
     let open = || {

@@ -136,7 +136,12 @@ impl Access {
             }
             Method::Dcf => Channel::Dcf(Box::new(Dot11::new(self.station, address, random))),
             Method::Edca => {
-                let station = Edca::edca(self.station, Category::DSSS, address, random);
+                let station = Edca::edca(
+                    self.station,
+                    Category::of_rate(self.station.data.rate),
+                    address,
+                    random,
+                );
                 Channel::Edca(Box::new(station))
             }
             Method::ZmacPlus => {
@@ -149,7 +154,8 @@ impl Access {
     /// What a router on one of the stations can rely on.
     pub fn caps(&self) -> Caps {
         Caps {
-            hastens: self.method == Method::Edca && Category::hastens(&Category::DSSS),
+            hastens: self.method == Method::Edca
+                && Category::hastens(&Category::of_rate(self.station.data.rate)),
             ..self.station.caps()
         }
     }

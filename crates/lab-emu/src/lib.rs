@@ -1,7 +1,7 @@
 //! A scenario's network with a network interface on each station: `chappe emu` runs it in real time, and the simulator
 //! predicts its throughput.
 //!
-//! This crate joins the emulator, which knows no MAC, with the DCF. Node `n` has the IPv4 address 10.17.0.(n+1), and the
+//! This crate joins the emulator, which knows no MAC, with the DCF or EDCA. Node `n` has the IPv4 address 10.17.0.(n+1), and the
 //! hardware address that its radio has in the simulator.
 //!
 //! ```
@@ -36,9 +36,9 @@ mod predict;
 
 use std::net::Ipv4Addr;
 
-use chappe_core::{Address, OverMac, Purpose, Seed};
+use chappe_core::{Address, OverMac, Purpose, Seed, Stream};
 use chappe_emu::{Bridge, Host, Joint, Shape};
-use chappe_mac::dot11::{Config, Dot11};
+use chappe_mac::dot11::{Category, Config, Edca};
 use chappe_sim::{AirTime, Medium, Recorder, Simulator, World};
 
 use chappe_lab::run::RunError;
@@ -51,7 +51,7 @@ pub use named::NamedPath;
 pub use predict::{Flow, Load};
 
 /// Channel access with a host's interface on it.
-pub type Station = OverMac<Dot11, Bridge>;
+pub type Station = OverMac<Edca, Bridge>;
 
 /// The largest number of nodes: an IPv4 network with a 24-bit prefix has 254 addresses, a few of which stay free.
 pub const NODES_MAX: usize = 250;
@@ -103,8 +103,18 @@ pub struct Emulation {
     /// The next hop from each node to each other.
     pub routes: Routes,
     options: Options,
-    mac: Config,
+    card: Card,
     world: World,
+}
+
+/// The card of each node.
+#[derive(Clone, Copy, Debug)]
+struct Card {
+    mac: Config,
+    /// Whether it has EDCA's access categories, and so a queue for each.
+    categories: bool,
+    mtu: usize,
+    queue: usize,
 }
 
 impl Emulation {
@@ -148,7 +158,12 @@ impl Emulation {
             routes: Routes::by_etx(nodes, &delivery),
             delivery,
             options,
-            mac,
+            card: Card {
+                mac,
+                categories: plan.categories,
+                mtu,
+                queue: options.queue,
+            },
             world,
         })
     }
@@ -189,9 +204,7 @@ impl Emulation {
     /// Creates the simulator of the stations, at time zero. `recorder` hears of its frames.
     pub fn simulator<R: Recorder>(&self, recorder: R) -> Result<Simulator<Station, R>, RunError> {
         let factory = StationFactory {
-            mac: self.mac,
-            mtu: self.mtu,
-            queue: self.options.queue,
+            card: self.card,
             seed: self.seed,
         };
         let stations = (0..self.nodes()).map(|node| factory.station(node, 0));
@@ -243,10 +256,29 @@ const MTU_LEAST: usize = 1280;
 /// Creates stations, at the start and after a crash.
 #[derive(Clone, Copy, Debug)]
 struct StationFactory {
-    mac: Config,
-    mtu: usize,
-    queue: usize,
+    card: Card,
     seed: u64,
+}
+
+impl Card {
+    fn mac(&self, address: Address, random: Stream) -> Edca {
+        match self.categories {
+            true => Edca::edca(
+                self.mac,
+                Category::of_rate(self.mac.data.rate),
+                address,
+                random,
+            ),
+            false => Edca::single(self.mac, address, random),
+        }
+    }
+
+    fn bridge(&self, address: Address) -> Bridge {
+        match self.categories {
+            true => Bridge::with_categories(address, self.mtu, self.queue),
+            false => Bridge::new(address, self.mtu, self.queue),
+        }
+    }
 }
 
 impl StationFactory {
@@ -257,8 +289,8 @@ impl StationFactory {
             _ => Seed(self.seed).child(life),
         };
         let random = seed.stream(Purpose::Node(node as u32));
-        let bridge = Bridge::new(address, self.mtu, self.queue);
-        Box::new(OverMac::new(Dot11::new(self.mac, address, random), bridge))
+        let (mac, bridge) = (self.card.mac(address, random), self.card.bridge(address));
+        Box::new(OverMac::new(mac, bridge))
     }
 }
 

@@ -10,7 +10,7 @@ mod sender;
 
 use chappe_core::{Address, Classes, Instant, LinkEvent, LinkNode, LinkSend, OverMac, Wake};
 use chappe_emu::Bridge;
-use chappe_mac::dot11::Dot11;
+use chappe_mac::dot11::Edca;
 
 use packet::HEADER;
 
@@ -19,7 +19,7 @@ pub use receiver::Receiver;
 pub use sender::Sender;
 
 /// Channel access with a model host on it.
-pub type ModelStation = OverMac<Dot11, ModelHost>;
+pub type ModelStation = OverMac<Edca, ModelHost>;
 
 /// Octets of the IPv4 and UDP headers.
 pub const UDP_HEADERS: usize = 20 + 8;

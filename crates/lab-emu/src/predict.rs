@@ -1,8 +1,6 @@
 //! Predicts the goodput of programs on an emulated network, by simulation.
 
 use chappe_core::{Address, Duration, OverMac, Purpose, Seed};
-use chappe_emu::Bridge;
-use chappe_mac::dot11::Dot11;
 use chappe_sim::{AirTime, Simulator};
 
 use super::model::{ModelHost, ModelStation, Receiver, Role, Sender, TCP_HEADERS, UDP_HEADERS};
@@ -72,14 +70,14 @@ impl Emulation {
         seed: u64,
     ) -> Result<Simulator<ModelStation>, RunError> {
         let (mtu, Options { queue, .. }) = (self.mtu, self.options);
-        let (mac, routes, nodes) = (self.mac, self.routes.clone(), self.nodes());
+        let (card, routes, nodes) = (self.card, self.routes.clone(), self.nodes());
         let station = move |node: usize| {
             let next = (0..nodes).map(|to| routes.next(node, to)).collect();
             let address = Address::node(node as u16);
-            let bridge = Bridge::new(address, mtu, queue);
+            let bridge = card.bridge(address);
             let host = ModelHost::new(bridge, node, next, queue, role(load, flow, node, mtu));
             let random = Seed(seed).stream(Purpose::Node(node as u32));
-            Box::new(OverMac::new(Dot11::new(mac, address, random), host))
+            Box::new(OverMac::new(card.mac(address, random), host))
         };
         let stations = (0..nodes).map(&station).collect();
         let mut simulator = Simulator::new(self.world.clone(), stations, Seed(seed), ())

@@ -2,7 +2,7 @@
 
 use chappe_core::{Address, Caps, Duration};
 use chappe_sys::udp::Group;
-use chappe_sys::{Endpoint, Error, Interface, Result, Socket, packet, udp};
+use chappe_sys::{Endpoint, Error, Interface, Result, Socket, packet, udp, wireless};
 
 use crate::echo::ECHO;
 use crate::frame::{ALL, HEADER, TAG};
@@ -70,7 +70,10 @@ impl Port {
                 (socket, broadcast, ip + 8)
             }
             Carrier::Packet { ether_type } => {
-                let socket = packet::open(&interface, ether_type, packet::Framing::Payload)?;
+                let mut socket = packet::open(&interface, ether_type, packet::Framing::Payload)?;
+                if wireless::leads_to_radio(&interface.name) {
+                    socket.tag_priorities();
+                }
                 (socket, packet::BROADCAST, 0)
             }
         };

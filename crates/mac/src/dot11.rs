@@ -171,6 +171,17 @@ impl Edca {
     ) -> Edca {
         Dot11::with_functions(config, categories, NoClaims, true, address, random)
     }
+
+    /// A station that does what one of the DCF ([`Dot11::new`]) does, by one of the four functions: for programs that choose at run
+    /// time.
+    pub fn single(config: Config, address: Address, random: Stream) -> Edca {
+        let unused = Category {
+            classes: Classes::NONE,
+            ..only(&config)
+        };
+        let categories = [unused, unused, unused, only(&config)];
+        Dot11::with_functions(config, categories, NoClaims, false, address, random)
+    }
 }
 
 impl<const N: usize, C: Claiming, const A: usize> Dot11<N, C, A> {

@@ -15,13 +15,15 @@ mod rivals;
 use std::process::Command;
 
 use chappe_testkit::Words;
-use rivals::{Between, Called, Cell, Place, Router, Seen, Traffic, apart, called};
+use rivals::{Access, Between, Called, Cell, Place, Router, Seen, Traffic, apart, called};
 
 const USAGE: &str = "\
-beside_babeld [NETWORK...] [--cubic] [--bbr] [--alone] [--seeds 10] [--from 1] [--seconds 10]
+beside_babeld [NETWORK...] [--cubic] [--bbr] [--alone] [--edca|--video] [--seeds 10] [--from 1] [--seconds 10]
        beside_babeld wire [--rounds 1] [--rate MBIT_S]
 networks: line, diamond, five, twelve; all of them if none is named
---alone: the mesh without its rivals";
+--alone: the mesh without its rivals
+--edca: cards with EDCA's access categories; else the DCF
+--video: the same with TCP as video, for all routers";
 
 struct Cells {
     places: Vec<Place>,
@@ -30,6 +32,7 @@ struct Cells {
     seconds: u64,
     congestion: Vec<String>,
     routers: Vec<Router>,
+    access: Access,
 }
 
 fn main() {
@@ -52,6 +55,11 @@ fn main() {
 fn cells(mut words: Words) -> Cells {
     let (cubic, bbr) = (words.flag("--cubic"), words.flag("--bbr"));
     let alone = words.flag("--alone");
+    let access = match (words.flag("--video"), words.flag("--edca")) {
+        (true, _) => Access::Video,
+        (false, true) => Access::Edca,
+        (false, false) => Access::Dcf,
+    };
     let from = words.option("--from").unwrap_or(1);
     let seeds = words.option("--seeds").unwrap_or(10);
     let seconds = words.option("--seconds").unwrap_or(10);
@@ -72,6 +80,7 @@ fn cells(mut words: Words) -> Cells {
         seconds,
         congestion: asked.map(|(name, _)| name.into()).collect(),
         routers: routers(alone),
+        access,
     }
 }
 
@@ -120,7 +129,12 @@ fn measure(cells: &Cells) {
 }
 
 fn compare(order: &Cells, place: Place, congestion: &str) {
-    println!("{}, {congestion}, {} s", place.name(), order.seconds);
+    let access = order.access.name();
+    println!(
+        "{}, {congestion}, {access}, {} s",
+        place.name(),
+        order.seconds
+    );
     println!(
         "{:8} {:>4} | kbit/s of each flow | ping p95 ms | first s | gap s | segments again needless | us/packet | late ms",
         "router", "seed"
@@ -135,6 +149,7 @@ fn compare(order: &Cells, place: Place, congestion: &str) {
                 seed,
                 seconds: order.seconds,
                 patience_s: 60,
+                access: order.access,
                 crash: place == Place::Diamond && *router != Router::Static,
             };
             let seen = apart(&cell).unwrap_or_default();

@@ -1,13 +1,13 @@
 //! The mesh over simulated 802.11b with a model of Linux's TCP, in virtual time: nothing depends on the machine.
 //!
 //! ```text
-//! cargo run --release -p chappe-mesh --example in_virtual_time -- [line] [diamond] [--seeds 20]
-//! cargo run --release -p chappe-mesh --example in_virtual_time -- twelve [--shipped] [--seeds 10] [--from 1] [--unicast]     # four flows on twelve nodes, and over static routes
+//! cargo run --release -p chappe-mesh --example in_virtual_time -- [line] [diamond] [--edca|--video] [--seeds 20]
+//! cargo run --release -p chappe-mesh --example in_virtual_time -- twelve [--shipped] [--edca|--video] [--seeds 10] [--from 1] [--unicast]     # four flows on twelve nodes, and over static routes
 //! cargo run --release -p chappe-mesh --example in_virtual_time -- ceiling [--shipped] [--seeds 10] [--from 1]     # what no routing and no schedule exceeds there
 //! cargo run --release -p chappe-mesh --example in_virtual_time -- control     # what 200 nodes send when no one uses them
 //! ```
 //!
-//! With `--shipped` the twelve nodes are those of `examples/mesh-12-flows.toml`, for each seed; else each seed has a network of its own.
+//! With `--edca` cards have the access categories of EDCA, and with `--video` all data contend as video there, those over static routes, too. With `--shipped` the twelve nodes are those of `examples/mesh-12-flows.toml`, for each seed; else each seed has a network of its own.
 
 #[path = "../tests/suite/radio/mod.rs"]
 mod radio;
@@ -21,7 +21,7 @@ use chappe_testkit::Words;
 use radio::measure::{ACK_S, BACKOFF_S, Measured, ceilings};
 use radio::{FRAME_MAX, Host, Pings, Places, Plain, Radios, quantile};
 
-const USAGE: &str = "in_virtual_time [line] [diamond] [--seeds N] | twelve [--shipped] [--seeds N] [--from SEED] [--unicast] | ceiling [--shipped] [--seeds N] [--from SEED] | control [--seeds N]";
+const USAGE: &str = "in_virtual_time [line] [diamond] [--edca|--video] [--seeds N] | twelve [--shipped] [--edca|--video] [--seeds N] [--from SEED] [--unicast] | ceiling [--shipped] [--seeds N] [--from SEED] | control [--seeds N]";
 /// The flows on twelve nodes.
 const FLOWS: [(usize, usize); 4] = [(0, 6), (1, 7), (2, 8), (3, 9)];
 
@@ -30,6 +30,11 @@ fn main() {
     let seeds = words.option("--seeds");
     let [control_only, twelve_only, ceiling_only, shipped] =
         ["control", "twelve", "ceiling", "--shipped"].map(|name| words.flag(name));
+    let [edca, video] = ["--edca", "--video"].map(|name| words.flag(name));
+    let edca = edca || video;
+    if edca && (control_only || ceiling_only) {
+        words.refuse("--edca or --video", "is for TCP only");
+    }
     if control_only {
         words.end();
         return (1..=seeds.unwrap_or(1)).for_each(control);
@@ -37,9 +42,12 @@ fn main() {
     if shipped && !twelve_only && !ceiling_only {
         words.refuse("--shipped", "is for twelve and ceiling only");
     }
-    let places = |seed| match shipped {
-        true => Places::twelve(),
-        false => Places::random(12, seed),
+    let places = |seed| {
+        let places = match shipped {
+            true => Places::twelve(),
+            false => Places::random(12, seed),
+        };
+        places.with_categories(edca, video)
     };
     if ceiling_only {
         let from = words.option("--from").unwrap_or(1);
@@ -61,10 +69,20 @@ fn main() {
     words.end();
     let both = !line && !diamond;
     if both || line {
-        compare("line", &Places::line(), seeds.unwrap_or(20), 3.0);
+        compare(
+            "line",
+            &Places::line().with_categories(edca, video),
+            seeds.unwrap_or(20),
+            3.0,
+        );
     }
     if both || diamond {
-        compare("diamond", &Places::diamond(), seeds.unwrap_or(20), 2.0);
+        compare(
+            "diamond",
+            &Places::diamond().with_categories(edca, video),
+            seeds.unwrap_or(20),
+            2.0,
+        );
     }
 }
 

@@ -23,6 +23,7 @@
 //!         size: 2,
 //!         mtu: 1400,
 //!         groups: false,
+//!         video: false,
 //!     };
 //!     Node::new(config, 2242, Instant::ZERO, Seed(number.into()), 0).unwrap()
 //! };

@@ -580,7 +580,10 @@ impl LinkNode for Node {
     fn poll_link(&mut self, now: Instant, allowed: Classes, sdu: &mut [u8]) -> Option<LinkSend> {
         // The driver's buffer may be longer.
         let most = sdu.len().min(self.room + AROUND);
-        let send = self.next_frame(now, allowed, sdu.get_mut(..most)?);
+        let mut send = self.next_frame(now, allowed, sdu.get_mut(..most)?);
+        if let Some(send) = send.as_mut().filter(|_| self.config.video) {
+            send.class = send.class.max(Class::Urgent);
+        }
         if let Some(send) = send {
             let router = &self.router;
             self.host.make_room(|node| router.has_room(node));
@@ -668,6 +671,7 @@ mod tests {
             size: 2,
             mtu: 1300,
             groups: false,
+            video: false,
         };
         let mut node = Node::new(config, 1470, Instant::ZERO, Seed(1), 0).unwrap();
         let at = |micros: u64| Instant::from_micros(1_000_000 + micros);

@@ -38,6 +38,9 @@ pub struct NodeConfig {
     pub mtu: usize,
     /// Whether packets of the host to groups and to all go to every node that is reachable, to each as a packet of its own.
     pub groups: bool,
+    /// Whether data contend as video (802.11e's AC_VI) where cards have access categories. They get more of the channel, at the cost
+    /// of stations whose data are best effort.
+    pub video: bool,
 }
 
 /// Probes of a neighbourhood may take this share of the channel, and updates half of it: 2 % of the air is the goal for all
@@ -227,6 +230,7 @@ mod tests {
             size: 32,
             mtu: 0,
             groups: false,
+            video: false,
         }
     }
 
@@ -267,6 +271,7 @@ mod tests {
                         // The default of `chappe mesh`, on an interface of 1500 octets.
                         mtu: 1400,
                         groups: false,
+                        video: false,
                     };
                     let node = Node::new(config, 1470, Instant::ZERO, Seed(1), 0);
                     assert!(node.is_ok(), "{rate} {air:?} {size}: {:?}", node.err());

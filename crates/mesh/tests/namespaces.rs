@@ -8,7 +8,7 @@
 #[path = "suite/rivals/mod.rs"]
 mod rivals;
 
-use rivals::{Called, Cell, Place, Router, Seen, apart, called};
+use rivals::{Access, Called, Cell, Place, Router, Seen, apart, called};
 
 fn main() {
     let Called::User = called() else { return };
@@ -64,6 +64,7 @@ fn measure(router: Router, place: Place, seed: u64) -> Seen {
         seconds: 4,
         // babeld took 20 to 50 s.
         patience_s: 60,
+        access: Access::default(),
         crash: false,
     };
     apart(&cell).expect("a measurement")

@@ -93,6 +93,13 @@ pub fn set_congestion(socket: impl std::os::fd::AsFd, name: &str) -> Result<()> 
     .map_err(|error| Error::new(format!("use the congestion control {name}"), error))
 }
 
+/// Sets the traffic class of an IPv4 socket, from which 802.11 takes the access category: 0x80 (CS4) has AC_VI.
+pub fn set_traffic_class(socket: impl std::os::fd::AsFd, class: u8) -> Result<()> {
+    let class = i32::from(class).to_ne_bytes();
+    raw::set_option(socket.as_fd(), libc::IPPROTO_IP, libc::IP_TOS, &class)
+        .map_err(|error| Error::new("set the traffic class of a socket", error))
+}
+
 /// Sets a kernel parameter of the current namespaces, such as `net/ipv6/conf/lln0/accept_ra`.
 pub fn set_parameter(name: &str, value: &str) -> Result<()> {
     let path = format!("/proc/sys/{name}");

@@ -64,6 +64,7 @@ pub fn open(interface: &Interface, ether_type: u16, framing: Framing) -> Result<
         interface: interface.name.clone(),
         link: (ether_type, interface.index),
         class: None,
+        tags: false,
     };
     socket.widen();
     Ok(socket)

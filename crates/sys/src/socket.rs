@@ -28,7 +28,12 @@ pub struct Socket {
     pub(crate) link: (u16, u32),
     /// The class that the socket's options are set to.
     pub(crate) class: Option<Class>,
+    /// Whether frames carry their priority in a tag.
+    pub(crate) tags: bool,
 }
+
+/// The EtherType of an 802.1Q tag.
+const VLAN: u16 = 0x8100;
 
 /// The layer below, which decides how a class becomes a priority.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,6 +73,17 @@ impl Received {
     pub fn iter(&self) -> impl Iterator<Item = Option<(Endpoint, &[u8])>> {
         let aged = self.iter_aged();
         aged.map(|heard| heard.map(|(from, octets, _)| (from, octets)))
+    }
+
+    /// The octets of the frames of the latest call with the priority of the tag that the kernel has removed from each, if there was one
+    /// ([`Socket::read_tags`]).
+    pub fn iter_tagged(&self) -> impl Iterator<Item = Option<(&[u8], Option<u8>)>> {
+        let heard = self.heard.iter().zip(self.buffer.chunks_exact(self.slot));
+        heard.map(|(heard, slot)| {
+            let heard = (*heard)?;
+            let priority = heard.tag.map(|tag| (tag >> 13) as u8);
+            Some((slot.get(..heard.len)?, priority))
+        })
     }
 
     /// The same with the time for which each frame had waited to be read: nothing unless the socket has stamps
@@ -123,11 +139,31 @@ impl Socket {
             to: self.written(run.to),
             ..run
         });
-        match raw::send_runs(self.fd.as_fd(), runs, self.link) {
+        let tag = self.tag();
+        let sent = match &tag {
+            Some(tag) => raw::send_runs(self.fd.as_fd(), runs, (VLAN, self.link.1), tag),
+            None => raw::send_runs(self.fd.as_fd(), runs, self.link, &[]),
+        };
+        match sent {
             Ok(sent) => Ok(sent),
             Err(error) if retry(&error) => Ok(0),
             Err(error) => Err(self.failed("send", error)),
         }
+    }
+
+    /// What stands between the EtherType of a tag and the payload: priority and VLAN 0, and the payload's EtherType. `None` for frames
+    /// of priority 0, which need no tag.
+    fn tag(&self) -> Option<[u8; 4]> {
+        let priority = user_priority(self.class.filter(|_| self.tags)?);
+        let [high, low] = self.link.0.to_be_bytes();
+        (priority > 0).then_some([priority << 5, 0, high, low])
+    }
+
+    /// Later frames carry the priority of their class in an 802.1Q tag of VLAN 0 as well: for an interface that leads to a radio and is
+    /// none, since SO_PRIORITY does not leave the host. The tag's four octets are no part of the MTU, and Linux removes it on arrival.
+    /// Does nothing for UDP, whose traffic class says the same, nor for whole frames.
+    pub fn tag_priorities(&mut self) {
+        self.tags = self.kind == Kind::Packet;
     }
 
     /// An address as this socket takes it: those of IPv4 as mapped ones, if it has both families.
@@ -154,6 +190,14 @@ impl Socket {
         let on = 1i32.to_ne_bytes();
         let name = libc::SO_TIMESTAMPNS;
         raw::set_option(self.fd.as_fd(), libc::SOL_SOCKET, name, &on).is_ok()
+    }
+
+    /// Asks the kernel for the 802.1Q tags that it removes from frames before a packet socket reads them (PACKET_AUXDATA), for
+    /// [`Received::iter_tagged`]. Returns false if it cannot, which changes nothing else.
+    pub fn read_tags(&self) -> bool {
+        let on = 1i32.to_ne_bytes();
+        self.kind == Kind::Packet
+            && raw::set_option(self.fd.as_fd(), libc::SOL_PACKET, libc::PACKET_AUXDATA, &on).is_ok()
     }
 
     /// The number of frames that a full receive queue has lost since the last call. Always 0 for UDP sockets, whose losses

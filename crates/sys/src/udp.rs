@@ -50,6 +50,7 @@ pub fn open(interface: &Interface, port: u16, group: Group) -> Result<(Socket, E
         interface: interface.name.clone(),
         link: (0, interface.index),
         class: None,
+        tags: false,
     };
     socket.widen();
     Ok((socket, Endpoint::Udp(to)))
@@ -92,6 +93,7 @@ fn bind_to(address: SocketAddr, through: Option<&Interface>) -> Result<Socket> {
         interface: address.to_string(),
         link: (0, 0),
         class: None,
+        tags: false,
     };
     socket.widen();
     Ok(socket)

@@ -19,7 +19,7 @@ fn main() {
         chappe_testkit::skip(error.to_string());
         return;
     }
-    let cases: [(&str, fn()); 9] = [
+    let cases: [(&str, fn()); 10] = [
         ("udp_groups_reach_the_peer", udp_groups_reach_the_peer),
         (
             "packet_sockets_reach_the_peer",
@@ -35,6 +35,7 @@ fn main() {
             "joined_datagrams_pass_a_tun_device",
             joined_datagrams_pass_a_tun_device,
         ),
+        ("priorities_travel_in_tags", priorities_travel_in_tags),
         ("errors_carry_a_remedy", errors_carry_a_remedy),
         ("an_alias_makes_a_radio", an_alias_makes_a_radio),
         (
@@ -370,6 +371,41 @@ fn a_tap_device_carries_frames() {
     let name = tap.name().to_owned();
     drop(tap);
     assert!(Interface::find(&name).is_err());
+}
+
+/// Goal: the priority of a class reaches the other end of a cable, which gets the frame without a tag; the longest frame fits, and best effort
+/// needs no tag.
+fn priorities_travel_in_tags() {
+    let (a, b) = pair();
+    let open = |name: &'static str, ether_type, framing| {
+        move || packet::open(&Interface::find(name).unwrap(), ether_type, framing).unwrap()
+    };
+    let local = packet::LOCAL_EXPERIMENTAL;
+    let mut sender = a.run(open("a0", local, packet::Framing::Payload)).unwrap();
+    let listener = b.run(open("b0", local, packet::Framing::Payload)).unwrap();
+    let tagged = b
+        .run(open("b0", packet::ALL, packet::Framing::Whole))
+        .unwrap();
+    assert!(tagged.read_tags());
+    sender.tag_priorities();
+    let longest = a.run(|| Interface::find("a0").unwrap().mtu).unwrap();
+    let frame = vec![9; longest];
+    for class in Class::BY_URGENCY {
+        sender.set_class(class).unwrap();
+        let one = [(&frame[..], packet::BROADCAST)];
+        assert_eq!(sender.send(one.into_iter()).unwrap(), 1, "{class:?}");
+    }
+    let heard = hear(&listener, 4);
+    assert!(heard.iter().all(|(_, octets)| *octets == frame));
+    let (mut received, mut priorities) = (Received::new(2000), Vec::new());
+    let end = Instant::now() + PATIENCE;
+    while priorities.len() < 4 && Instant::now() < end {
+        tagged.receive(&mut received).unwrap();
+        let ours = { received.iter_tagged().flatten() };
+        let ours = ours.filter(|(octets, _)| octets[12..] == [&[0x88, 0xb5][..], &frame].concat());
+        priorities.extend(ours.map(|(_, priority)| priority));
+    }
+    assert_eq!(priorities, [Some(6), Some(4), None, Some(2)]);
 }
 
 fn errors_carry_a_remedy() {

@@ -1,6 +1,6 @@
 //! The access categories of EDCA and their parameters.
 
-use chappe_core::{Class, Classes, Duration};
+use chappe_core::{Class, Classes, Duration, Rate};
 
 /// The parameters of one access category (IEEE 802.11-2020, 10.23.2). An EDCA station has four, least urgent first.
 /// If two reach their boundary together, the later one in the array transmits.
@@ -28,6 +28,23 @@ impl Category {
         Category::of(Class::Urgent, 2, (15, 31), 6_016),
         Category::of(Class::Control, 2, (7, 15), 3_264),
     ];
+
+    /// The same for OFDM (aCWmin = 15, aCWmax = 1023). TXOP limits are those of Linux (`ieee80211_set_wmm_default`, net/mac80211/util.c), which
+    /// keeps the standard's of 2012.
+    pub const OFDM: [Category; 4] = [
+        Category::of(Class::Background, 7, (15, 1023), 0),
+        Category::of(Class::Data, 3, (15, 1023), 0),
+        Category::of(Class::Urgent, 2, (7, 15), 3_008),
+        Category::of(Class::Control, 2, (3, 7), 1_504),
+    ];
+
+    /// The default parameters for stations whose data have this rate.
+    pub const fn of_rate(rate: Rate) -> [Category; 4] {
+        match rate.is_ofdm() {
+            true => Category::OFDM,
+            false => Category::DSSS,
+        }
+    }
 
     /// Whether an urgent frame waits for less than other data at these categories, after collisions, too
     /// ([`Caps::hastens`](chappe_core::Caps::hastens)). Each class has the first category that takes it.

@@ -15,7 +15,7 @@ use chappe_core::{
     Address, Class, Duration, Instant, OverMac, Purpose, RadioEvent, RadioNode, RadioRequest, Rate,
     Seed,
 };
-use chappe_mac::dot11::{Category, Config, Edca, PSDU_MAX};
+use chappe_mac::dot11::{Category, Config, Dot11, Edca, PSDU_MAX};
 use chappe_testkit::{Backlog, Saturated};
 use ideal::{Flow, Radios, Scene, run_with};
 use zones::{Class as Stations, Spans, saturation};
@@ -231,6 +231,19 @@ fn one_station_is_arithmetic() {
             );
         }
     }
+}
+
+/// A station of four functions that uses one of them as the DCF does is the DCF's, frame by frame.
+#[test]
+fn a_single_function_is_the_dcf() {
+    let scene = cell((3, 2), (Class::Urgent, Class::Background));
+    let limits = (1, 20);
+    let dcf = |_, address, random| Dot11::new(config(), address, random);
+    let dcf = run_with(&scene, dcf, Radios::default(), SDU, limits);
+    let single = |_, address, random| Edca::single(config(), address, random);
+    let single = run_with(&scene, single, Radios::default(), SDU, limits);
+    assert_eq!(format!("{dcf:?}"), format!("{single:?}"));
+    assert!(dcf.iter().all(|flow| flow.kbps > 0.0));
 }
 
 /// In one cell the order of urgency is the order of throughput, and the most urgent class takes nearly all.

@@ -88,6 +88,7 @@ impl Field {
             size: self.ratios.len() as u16,
             mtu: 1400,
             groups: true,
+            video: false,
         };
         let seconds = 1000 + self.lives as u32;
         let seed = self.seed.child(self.lives);

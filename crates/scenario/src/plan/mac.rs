@@ -23,6 +23,29 @@ pub(super) fn refuse_priorities(
         let help = format!("{}here access = \"dcf\"", owner.unwrap_or_default());
         return Err(check.at(access, "no use here", message).help(help));
     }
+    refuse_others(mac, check)
+}
+
+/// Whether cards behind interfaces have EDCA's access categories; refuses what such cards do not have.
+pub(super) fn has_categories(mac: &MacTable, check: &Check<'_>) -> Result<bool, InputError> {
+    let access = mac.access.as_ref();
+    let edca = access.is_some_and(|access| **access == AccessName::Edca);
+    if let Some(access) = access.filter(|access| ***access == AccessName::ZmacPlus) {
+        let message = "no card has ZMAC+: packets of programs do not say who may send next";
+        let help = "access = \"dcf\" or \"edca\"";
+        return Err(check.at(access, "not emulated", message).help(help));
+    }
+    let window = mac.cw_min.as_ref().or(mac.cw_max.as_ref());
+    if let Some(window) = window.filter(|_| edca) {
+        let message = "EDCA's windows are the standard's, one pair for each access category";
+        return Err(check.at(window, "no use here", message));
+    }
+    refuse_others(mac, check)?;
+    Ok(edca)
+}
+
+/// Refuses keys of methods that share nothing with the DCF.
+fn refuse_others(mac: &MacTable, check: &Check<'_>) -> Result<(), InputError> {
     if let Some(aggregate) = mac.aggregate.as_ref().filter(|given| ***given) {
         let message = "A-MPDUs hold unicast frames, of which this system sends no stream";
         return Err(check.at(aggregate, "no use here", message));

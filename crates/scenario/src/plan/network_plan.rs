@@ -28,6 +28,8 @@ pub struct NetworkPlan {
     pub mode: Mode,
     /// Channel access: the standard's values for the rate, with the changes of `[mac]`.
     pub mac: dot11::Config,
+    /// Whether stations have the access categories of EDCA, instead of the DCF.
+    pub categories: bool,
     /// What goes wrong, from the start on.
     pub faults: Vec<(Duration, FaultPlan)>,
     /// The first of the scenario's seeds.
@@ -77,7 +79,7 @@ impl NetworkPlan {
         let profile = radio::profile(&scenario.radio, system, &check)?;
         let mode = radio::mode(&scenario.radio, &check)?;
         let given = scenario.mac.as_deref().cloned().unwrap_or_default();
-        mac::refuse_priorities(&given, systems, &check)?;
+        let categories = mac::has_categories(&given, &check)?;
         let mac = mac::station(&given, mode, &check)?;
         let Planned {
             topology,
@@ -100,6 +102,7 @@ impl NetworkPlan {
             profile,
             mode,
             mac,
+            categories,
             faults,
             seed,
             notes,

@@ -99,6 +99,34 @@ fn jammers_send_without_a_pause_or_in_bursts() {
     assert_eq!(error.message, "this kind of fault does not use `burst`");
 }
 
+/// Cards behind interfaces have the DCF or EDCA; what they do not have is refused.
+#[test]
+fn emulated_cards_have_the_dcf_or_edca() {
+    let read = |mac: &str| {
+        let text = format!("[network]\nlinks = [[0, 1], [1, 0]]\n[mac]\n{mac}\n");
+        NetworkPlan::parse(&[&idle::IDLE], "test", &text)
+    };
+    let categories = |mac: &str| read(mac).unwrap().categories;
+    assert!(categories("access = \"edca\""));
+    assert!(!categories("access = \"dcf\"") && !categories("cw_min = 15"));
+    for (mac, message) in [
+        (
+            "access = \"zmac+\"",
+            "no card has ZMAC+: packets of programs do not say who may send next",
+        ),
+        (
+            "access = \"edca\"\ncw_min = 15",
+            "EDCA's windows are the standard's, one pair for each access category",
+        ),
+        (
+            "access = \"edca\"\naggregate = true",
+            "A-MPDUs hold unicast frames, of which this system sends no stream",
+        ),
+    ] {
+        assert_eq!(read(mac).unwrap_err().message, message);
+    }
+}
+
 /// A rate of OFDM brings the standard's values of 802.11g and a profile with its noise. Thresholds of 802.11b say nothing about it, and
 /// control frames of the other modulation are not understood.
 #[test]

@@ -19,8 +19,8 @@ type Flags = u32;
 #[cfg(not(target_env = "musl"))]
 type Flags = i32;
 
-/// Room for control messages in octets: the segment size (4), a stamp (16) and the headers.
-const CONTROL: usize = 64;
+/// Room for control messages in octets: the segment size (4), or what is known of a frame (20), a stamp (16) and the headers.
+const CONTROL: usize = 80;
 
 /// Room for control messages, aligned as their headers must be.
 #[repr(C, align(8))]
@@ -36,6 +36,19 @@ pub(crate) struct Heard {
     pub from: Endpoint,
     /// When it arrived, as time since 1970, if the socket has stamps.
     pub stamp: Option<Duration>,
+    /// The control field of the 802.1Q tag that the kernel has removed, if the socket asks for it.
+    pub tag: Option<u16>,
+}
+
+/// What control messages say of a frame.
+#[derive(Clone, Copy, Debug, Default)]
+struct Told {
+    /// The size of datagrams that the kernel has coalesced (udp(7), UDP_GRO).
+    segment: Option<usize>,
+    /// When the frame arrived (socket(7), SO_TIMESTAMPNS).
+    stamp: Option<Duration>,
+    /// The control field of a tag (packet(7), PACKET_AUXDATA).
+    tag: Option<u16>,
 }
 
 /// Receives up to [`BATCH`] frames without waiting. Frame `i` goes to `buffer[i * slot..]`. `heard` gets its length
@@ -78,22 +91,22 @@ pub(crate) fn receive_many(
         let whole = header.msg_hdr.msg_flags & libc::MSG_TRUNC == 0;
         let from = endpoint(name).filter(|_| whole);
         let len = header.msg_len as usize;
-        let (segment, stamp) = control(&header.msg_hdr);
-        let segment = segment.unwrap_or(len);
+        let told = control(&header.msg_hdr);
+        let segment = told.segment.unwrap_or(len);
         heard.push(from.map(|from| Heard {
             len,
             segment,
             from,
-            stamp,
+            stamp: told.stamp,
+            tag: told.tag,
         }));
     }
     Ok(())
 }
 
-/// What the kernel says of a frame besides its sender: the size of coalesced datagrams, if it has coalesced any (udp(7), UDP_GRO),
-/// and when it arrived (socket(7), SO_TIMESTAMPNS).
-fn control(header: &libc::msghdr) -> (Option<usize>, Option<Duration>) {
-    let (mut segment, mut stamp) = (None, None);
+/// What the kernel says of a frame besides its sender.
+fn control(header: &libc::msghdr) -> Told {
+    let mut told = Told::default();
     // SAFETY: the header is one that recvmmsg has filled: msg_control points to msg_controllen octets of whole control
     // messages in a room that is still there; CMSG_FIRSTHDR gives the first of them or null.
     let mut next = unsafe { libc::CMSG_FIRSTHDR(header) };
@@ -102,24 +115,35 @@ fn control(header: &libc::msghdr) -> (Option<usize>, Option<Duration>) {
         match (message.cmsg_level, message.cmsg_type) {
             (libc::SOL_UDP, libc::UDP_GRO) => {
                 let size: Option<libc::c_int> = value(message);
-                segment = size.and_then(|size| usize::try_from(size).ok());
+                let size = size.and_then(|size| usize::try_from(size).ok());
+                told.segment = size.filter(|&size| size > 0);
             }
             (libc::SOL_SOCKET, libc::SO_TIMESTAMPNS) => {
                 // struct timespec, whose fields have 32 bits with some kernels and libraries.
                 let short = || value(message).map(|time: [i32; 2]| time.map(i64::from));
                 let time: Option<[i64; 2]> = value(message).or_else(short);
-                stamp = time.and_then(|[seconds, nanos]| {
+                told.stamp = time.and_then(|[seconds, nanos]| {
                     let seconds = u64::try_from(seconds).ok()?;
                     Some(Duration::new(seconds, u32::try_from(nanos).ok()?))
                 });
+            }
+            (libc::SOL_PACKET, libc::PACKET_AUXDATA) => {
+                // struct tpacket_auxdata: status, two lengths, and four short fields of which the third is the tag's.
+                let words: Option<[u32; 3]> = value(message);
+                let fields: Option<[u16; 10]> = value(message);
+                let valid = words.is_some_and(|[status, ..]| status & VLAN_VALID != 0);
+                told.tag = fields.filter(|_| valid).map(|fields| fields[8]);
             }
             _ => {}
         }
         // SAFETY: as for the first; the next message or null.
         next = unsafe { libc::CMSG_NXTHDR(header, message) };
     }
-    (segment.filter(|&size| size > 0), stamp)
+    told
 }
+
+/// TP_STATUS_VLAN_VALID (linux/if_packet.h): the frame had a tag.
+const VLAN_VALID: u32 = 1 << 4;
 
 /// The value of a control message, if it is long enough for one.
 #[allow(clippy::unnecessary_cast, reason = "the length is `u32` in musl")]
@@ -134,30 +158,33 @@ fn value<T: Copy>(message: &libc::cmsghdr) -> Option<T> {
 }
 
 /// Sends up to [`BATCH`] runs without waiting and returns how many the kernel took. A run of several datagrams passes its layers
-/// as one and is cut behind them (udp(7), UDP_SEGMENT).
+/// as one and is cut behind them (udp(7), UDP_SEGMENT). `head` stands before the octets of each run.
 pub(crate) fn send_runs<'a>(
     fd: BorrowedFd<'_>,
     runs: impl Iterator<Item = Run<'a>>,
     link: (u16, u32),
+    head: &[u8],
 ) -> io::Result<usize> {
     // SAFETY: all-zero octets are a valid value of these C structs (null pointers, zero lengths).
     let mut names: [libc::sockaddr_storage; BATCH] = unsafe { mem::zeroed() };
     // SAFETY: as above.
-    let mut parts: [libc::iovec; BATCH] = unsafe { mem::zeroed() };
+    let mut parts: [[libc::iovec; 2]; BATCH] = unsafe { mem::zeroed() };
     // SAFETY: as above.
     let mut headers: [libc::mmsghdr; BATCH] = unsafe { mem::zeroed() };
     let mut controls = [Control([0; CONTROL]); BATCH];
     let mut count = 0;
     for (i, run) in runs.take(BATCH).enumerate() {
-        parts[i] = libc::iovec {
-            iov_base: run.octets.as_ptr().cast_mut().cast(),
-            iov_len: run.octets.len(),
-        };
+        parts[i] = [head, run.octets].map(|octets| libc::iovec {
+            iov_base: octets.as_ptr().cast_mut().cast(),
+            iov_len: octets.len(),
+        });
         let header = &mut headers[i].msg_hdr;
         header.msg_namelen = write_name(&mut names[i], run.to, link);
         header.msg_name = (&raw mut names[i]).cast();
-        header.msg_iov = &raw mut parts[i];
-        header.msg_iovlen = 1;
+        // Most frames have no head, and the kernel checks each part.
+        let written = &mut parts[i][usize::from(head.is_empty())..];
+        header.msg_iov = written.as_mut_ptr();
+        header.msg_iovlen = written.len() as _;
         if run.octets.len() > run.segment {
             // A longer one than any datagram is refused by the kernel.
             let size = u16::try_from(run.segment).unwrap_or(u16::MAX);
@@ -165,7 +192,7 @@ pub(crate) fn send_runs<'a>(
         }
         count = i + 1;
     }
-    // SAFETY: the first `count` headers point to one part, one name and maybe one room with a control message each, all of
+    // SAFETY: the first `count` headers point to two parts, one name and maybe one room with a control message each, all of
     // which outlive the call; the kernel only reads them and the frames.
     let result = unsafe {
         let first = headers.as_mut_ptr();

@@ -52,6 +52,8 @@ struct Table {
     #[serde(default)]
     groups: bool,
     #[serde(default)]
+    video: bool,
+    #[serde(default)]
     export: bool,
     #[serde(default = "device")]
     device: Located<String>,
@@ -237,6 +239,7 @@ impl Table {
             size,
             mtu,
             groups: self.groups,
+            video: self.video,
         })
     }
 

@@ -14,34 +14,58 @@ const BEFORE: usize = 8 + chappe_live::HEADER;
 /// Octets of `chappe-live` behind it.
 const BEHIND: usize = chappe_live::TAG;
 
-/// Frames that wait for the channel.
+/// Frames that wait for the channel: in one queue, or in one for each access category.
 #[derive(Debug, Default)]
-pub struct Queue(VecDeque<(Address, Vec<u8>)>);
+pub struct Queue {
+    categories: bool,
+    /// In the order of [`Class`]; a card without categories uses the one of data.
+    frames: [VecDeque<(Address, Vec<u8>)>; 4],
+}
 
 impl Queue {
-    pub fn is_full(&self) -> bool {
-        self.0.len() >= QUEUE
+    pub fn new(categories: bool) -> Queue {
+        Queue {
+            categories,
+            frames: Default::default(),
+        }
     }
 
-    pub fn push(&mut self, to: Address, frame: Vec<u8>) {
-        self.0.push_back((to, frame));
+    /// Whether the card took the frame; a full queue loses it.
+    pub fn push(&mut self, class: Class, to: Address, frame: Vec<u8>) -> bool {
+        let class = match self.categories {
+            true => class,
+            false => Class::Data,
+        };
+        let queue = &mut self.frames[class as usize];
+        let taken = queue.len() < QUEUE;
+        if taken {
+            queue.push_back((to, frame));
+        }
+        taken
+    }
+
+    fn waits(&self, class: Class) -> bool {
+        !self.frames[class as usize].is_empty()
     }
 
     pub fn pending(&self) -> Classes {
-        Classes::NONE.with_if(Class::Data, !self.0.is_empty())
+        Class::BY_URGENCY
+            .into_iter()
+            .fold(Classes::NONE, |all, class| {
+                all.with_if(class, self.waits(class))
+            })
     }
 
-    /// Writes the first frame to the front of `sdu`, if frames of data are allowed.
+    /// Writes the first frame of the most urgent class to the front of `sdu`.
     pub fn poll(&mut self, allowed: Classes, sdu: &mut [u8]) -> Option<LinkSend> {
-        if !allowed.contains(Class::Data) {
-            return None;
-        }
-        let (to, frame) = self.0.pop_front()?;
+        let waits = |class: &Class| allowed.contains(*class) && self.waits(*class);
+        let class = Class::BY_URGENCY.into_iter().find(waits)?;
+        let (to, frame) = self.frames[class as usize].pop_front()?;
         sdu[..frame.len()].copy_from_slice(&frame);
         Some(LinkSend {
             to,
             len: frame.len(),
-            class: Class::Data,
+            class,
             mode: None,
             token: 0,
         })
@@ -60,10 +84,10 @@ pub struct Card {
 }
 
 impl Card {
-    pub fn new(node: Node) -> Card {
+    pub fn new(node: Node, categories: bool) -> Card {
         Card {
             node,
-            queue: Queue::default(),
+            queue: Queue::new(categories),
             programs: Programs::default(),
             lost: 0,
             scratch: vec![0; 4096],
@@ -89,13 +113,10 @@ impl Card {
             let Some(send) = self.node.poll_link(now, allowed, &mut self.scratch) else {
                 return;
             };
-            if self.queue.is_full() {
-                self.lost += 1;
-                continue;
-            }
             let mut frame = vec![0; BEFORE + send.len + BEHIND];
             frame[BEFORE..BEFORE + send.len].copy_from_slice(&self.scratch[..send.len]);
-            self.queue.push(send.to, frame);
+            let taken = self.queue.push(send.class, send.to, frame);
+            self.lost += u64::from(!taken);
         }
     }
 }

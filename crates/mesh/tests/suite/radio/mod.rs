@@ -13,7 +13,7 @@ use chappe_core::{
     Address, Bitrate, Dbm, Duration, Instant, LinkNode, OverMac, Purpose, RadioNode, Rate, Seed,
 };
 use chappe_live::Membership;
-use chappe_mac::dot11::{Config, Dot11};
+use chappe_mac::dot11::{Category, Config, Edca};
 use chappe_mesh::air::Air;
 use chappe_mesh::node::{Node, mtu_of};
 use chappe_mesh::packet::Net;
@@ -33,6 +33,10 @@ pub const FRAME_MAX: usize = 2242;
 #[derive(Clone, Debug)]
 pub struct Places {
     pub medium: Medium,
+    /// Whether cards have EDCA's access categories.
+    pub categories: bool,
+    /// Whether data contend as video there.
+    pub video: bool,
 }
 
 impl Places {
@@ -62,16 +66,14 @@ impl Places {
             power: Dbm(20.0),
             ..Profile::chappe_physical()
         };
-        let medium = Medium::geometric(&positions, &profile, Seed(seed)).unwrap();
-        Places { medium }
+        Places::on(Medium::geometric(&positions, &profile, Seed(seed)).unwrap())
     }
 
     /// `examples/mesh-12-flows.toml`: the twelve nodes of the emulator's measurements.
     pub fn twelve() -> Places {
         let text = include_str!("../../../../../examples/mesh-12-flows.toml");
         let plan = NetworkPlan::parse(&[&IDLE], "mesh-12-flows", text).unwrap();
-        let medium = plan.medium(FRAME_MAX).unwrap();
-        Places { medium }
+        Places::on(plan.medium(FRAME_MAX).unwrap())
     }
 
     /// Every link that delivers a frame of twenty is sensed, too.
@@ -83,8 +85,24 @@ impl Places {
                 matrix.senses[from][to] = ratio(from, to) >= 0.05;
             }
         }
-        let medium = Medium::matrix(&matrix).unwrap();
-        Places { medium }
+        Places::on(Medium::matrix(&matrix).unwrap())
+    }
+
+    fn on(medium: Medium) -> Places {
+        Places {
+            medium,
+            categories: false,
+            video: false,
+        }
+    }
+
+    /// The same with EDCA's access categories, if so, and with data as video, if so.
+    pub fn with_categories(self, categories: bool, video: bool) -> Places {
+        Places {
+            categories,
+            video,
+            ..self
+        }
     }
 }
 
@@ -123,7 +141,7 @@ impl Host for Plain {
 
 /// Nodes on the air: those of a mesh, or hosts with static routes.
 pub struct Radios<R: Recorder = (), H: Host = Card> {
-    pub simulator: Simulator<OverMac<Dot11, H>, R>,
+    pub simulator: Simulator<OverMac<Edca, H>, R>,
 }
 
 impl Radios {
@@ -154,11 +172,12 @@ impl<R: Recorder> Radios<R> {
                 size: nodes as u16,
                 mtu: mtu_of(FRAME_MAX),
                 groups: false,
+                video: places.video,
             };
             let own = Seed(seed).child(place as u64 + 1);
             let mut node = Node::new(config, FRAME_MAX, Instant::ZERO, own, 1000).unwrap();
             node.join(Membership::example(place as u16 + 1, nodes as u16 + 1, 7));
-            Card::new(node)
+            Card::new(node, places.categories)
         })
     }
 
@@ -190,7 +209,11 @@ impl<R: Recorder, H: Host> Radios<R, H> {
             };
             let address = Address::node(place as u16 + 1);
             let random = Seed(seed).stream(Purpose::Node(place as u32));
-            Box::new(OverMac::new(Dot11::new(mac, address, random), host(place)))
+            let mac = match places.categories {
+                true => Edca::edca(mac, Category::DSSS, address, random),
+                false => Edca::single(mac, address, random),
+            };
+            Box::new(OverMac::new(mac, host(place)))
         };
         let stations = (0..places.medium.nodes()).map(station).collect();
         let world = World::new(places.medium.clone());

@@ -1,7 +1,9 @@
 //! A host that forwards as the kernel does: static routes of least ETX, unicasts that the card confirms and repeats, and one queue.
 //! What `chappe mesh` is compared with where nothing depends on the machine; babeld's routes, once it has found them, carry no more.
 
-use chappe_core::{Address, Classes, Instant, LinkEvent, LinkNode, LinkSend, Mode, Rate, Wake};
+use chappe_core::{
+    Address, Class, Classes, Instant, LinkEvent, LinkNode, LinkSend, Mode, Rate, Wake,
+};
 use chappe_lab_emu::Routes;
 
 use super::card::Queue;
@@ -20,6 +22,7 @@ pub struct Plain {
     me: usize,
     next: Vec<Option<usize>>,
     queue: Queue,
+    video: bool,
 }
 
 impl Plain {
@@ -34,7 +37,8 @@ impl Plain {
             programs: Programs::default(),
             me,
             next: (0..nodes).map(|to| routes.next(me, to)).collect(),
-            queue: Queue::default(),
+            queue: Queue::new(places.categories),
+            video: places.video,
         }
     }
 
@@ -42,10 +46,16 @@ impl Plain {
     fn send(&mut self, packet: &[u8]) {
         let to = usize::from(packet[19]) - 1;
         let via = self.next.get(to).copied().flatten();
-        if let Some(via) = via.filter(|_| !self.queue.is_full()) {
+        if let Some(via) = via {
             let mut frame = vec![0; BEFORE];
             frame.extend_from_slice(packet);
-            self.queue.push(Address::node(via as u16 + 1), frame);
+            // The kernel's packets are best effort, if their sender asks for nothing else.
+            let class = if self.video {
+                Class::Urgent
+            } else {
+                Class::Data
+            };
+            self.queue.push(class, Address::node(via as u16 + 1), frame);
         }
     }
 

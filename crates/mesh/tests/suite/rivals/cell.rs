@@ -17,7 +17,7 @@ use chappe_sys::namespace::NetworkNamespace;
 
 use super::iperf3::Iperf3;
 use super::routers::socket;
-use super::traffic::{Ping, Segments, Transfer, processor};
+use super::traffic::{Ping, Segments, Transfer, VIDEO, Way, processor};
 use super::{Place, Router};
 
 /// From the first answer until TCP begins: metrics settle.
@@ -39,6 +39,37 @@ pub struct Cell {
     pub patience_s: u64,
     /// Whether the relay in use crashes in the end.
     pub crash: bool,
+    pub access: Access,
+}
+
+/// How cards access the channel, and as what data contend.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Access {
+    #[default]
+    Dcf,
+    /// EDCA, where TCP is best effort.
+    Edca,
+    /// EDCA, where TCP is video: by the router's setting, or by its own traffic class.
+    Video,
+}
+
+impl Access {
+    const ALL: [Access; 3] = [Access::Dcf, Access::Edca, Access::Video];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Access::Dcf => "DCF",
+            Access::Edca => "EDCA",
+            Access::Video => "EDCA, data as video",
+        }
+    }
+
+    fn key(self) -> &'static str {
+        match self {
+            Access::Dcf => "dcf",
+            Access::Edca | Access::Video => "edca",
+        }
+    }
 }
 
 /// The figures that one run of a cell gave.
@@ -75,6 +106,7 @@ impl Cell {
             &self.seconds.to_string(),
             &self.patience_s.to_string(),
             crash,
+            self.access.name(),
         ]
         .map(String::from)
         .to_vec()
@@ -89,6 +121,10 @@ impl Cell {
             seconds: words.get(4)?.parse().ok()?,
             patience_s: words.get(5)?.parse().ok()?,
             crash: words.get(6)? == "crash",
+            access: {
+                let mut all = Access::ALL.into_iter();
+                all.find(|access| Some(access.name()) == words.get(7).map(|word| &**word))?
+            },
         })
     }
 
@@ -98,6 +134,7 @@ impl Cell {
             .place
             .text()
             .replace("seed = 1\n", &format!("seed = {}\n", self.seed));
+        let text = format!("{text}\n[mac]\naccess = \"{}\"\n", self.access.key());
         let plan = NetworkPlan::parse(&[&IDLE], self.place.name(), &text).expect("a scenario");
         let options = Options {
             routes: self.router == Router::Static,
@@ -137,7 +174,11 @@ impl Cell {
     fn measure(&self, hosts: &[NetworkNamespace], emulation: &Emulation) -> Seen {
         let folder = Folder::new();
         let nodes = hosts.len();
-        let start = |node: usize| self.router.start(&hosts[node], (node, nodes), &folder.0);
+        let video = self.access == Access::Video;
+        let start = |node: usize| {
+            self.router
+                .start(&hosts[node], (node, nodes), &folder.0, video)
+        };
         let begun = Instant::now();
         let mut routers = Routers((0..nodes).map(start).collect());
         let flows = self.place.flows();
@@ -183,6 +224,16 @@ impl Cell {
         None
     }
 
+    /// How TCP goes to a node. The mesh sends all data as video by its own setting.
+    fn way(&self, to: usize) -> Way {
+        let marked = self.access == Access::Video && self.router != Router::Mesh;
+        Way {
+            address: self.router.address(to),
+            congestion: self.congestion.clone(),
+            traffic_class: if marked { VIDEO } else { 0 },
+        }
+    }
+
     /// TCP on all flows, with pings beside the first.
     fn transfer(&self, hosts: &[NetworkNamespace], routers: &Routers) -> Seen {
         let flows = self.place.flows();
@@ -192,8 +243,7 @@ impl Cell {
             .collect();
         let spent = routers.processor();
         let start = |(number, &(from, to)): (usize, &(usize, usize))| {
-            let way = (self.router.address(to), self.congestion.clone());
-            Transfer::start((&hosts[from], &hosts[to]), way, number as u16)
+            Transfer::start((&hosts[from], &hosts[to]), self.way(to), number as u16)
         };
         let by_iperf3 = self.place == Place::Five;
         let own = flows.iter().enumerate().filter(|_| !by_iperf3);
@@ -202,8 +252,8 @@ impl Cell {
             .iter()
             .filter(|_| by_iperf3)
             .map(|&(from, to)| {
-                let way = (&*self.router.address(to), &*self.congestion);
-                Iperf3::start((&hosts[from], &hosts[to]), way, (RISES, self.seconds))
+                let lasts = (RISES, self.seconds);
+                Iperf3::start((&hosts[from], &hosts[to]), &self.way(to), lasts)
             })
             .collect();
         thread::sleep(RISES);

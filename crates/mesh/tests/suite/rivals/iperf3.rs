@@ -7,6 +7,8 @@ use std::time::{Duration, Instant};
 
 use chappe_sys::namespace::NetworkNamespace;
 
+use super::traffic::Way;
+
 /// How long the ends may take to agree on what was measured, after it was.
 const AGREES: Duration = Duration::from_secs(30);
 
@@ -21,7 +23,7 @@ impl Iperf3 {
     /// Starts both ends. What passes in the first `(rises, _)` is not counted, and what passes in the `seconds` after that is.
     pub fn start(
         (from, to): (&NetworkNamespace, &NetworkNamespace),
-        (address, congestion): (&str, &str),
+        way: &Way,
         (rises, seconds): (Duration, u64),
     ) -> Iperf3 {
         let mut server = Command::new("iperf3");
@@ -34,7 +36,9 @@ impl Iperf3 {
         // Its report needs a reader until the end.
         thread::spawn(move || says.count());
         let mut client = Command::new("iperf3");
-        client.args(["--client", address, "--json", "--congestion", congestion]);
+        client.args(["--client", &way.address, "--json"]);
+        client.args(["--congestion", &way.congestion]);
+        client.args(["--tos", &way.traffic_class.to_string()]);
         client.args(["--omit", &rises.as_secs().to_string()]);
         client.args(["--time", &seconds.to_string()]);
         client.stdout(Stdio::piped()).stderr(Stdio::inherit());

@@ -12,7 +12,7 @@ mod wire;
 
 use std::process::{Command, Stdio};
 
-pub use cell::{Cell, Seen};
+pub use cell::{Access, Cell, Seen};
 pub use routers::Router;
 pub use wire::{Between, Traffic, wire};
 

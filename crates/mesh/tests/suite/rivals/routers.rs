@@ -53,12 +53,13 @@ impl Router {
         (self == Router::Babel).then_some(32)
     }
 
-    /// Starts the router of a node in its namespace. Its files are in `folder`.
+    /// Starts the router of a node in its namespace. Its files are in `folder`. The mesh sends data as video, if `video`.
     pub fn start(
         self,
         host: &NetworkNamespace,
         (node, nodes): (usize, usize),
         folder: &Path,
+        video: bool,
     ) -> Option<Child> {
         let mut command = match self {
             Router::Static => return None,
@@ -66,6 +67,7 @@ impl Router {
                 let mut command = Command::new(std::env::current_exe().unwrap());
                 command.args(["--router", &node.to_string(), &nodes.to_string()]);
                 command.arg(socket(folder, node));
+                command.arg(if video { "video" } else { "radio" });
                 command
             }
             Router::Babel => {
@@ -91,10 +93,10 @@ pub fn socket(folder: &Path, node: usize) -> PathBuf {
     folder.join(format!("{node}.sock"))
 }
 
-/// The daemon of one node, until a signal comes. The words are its number, how many nodes there are, its socket, and `wired` for
-/// Ethernet of 1 Gbit/s.
+/// The daemon of one node, until a signal comes. The words are its number, how many nodes there are, its socket, and its medium: `wired` is
+/// Ethernet of 1 Gbit/s, `radio` and `video` are 802.11b with data as best effort and as video.
 pub fn serve(words: &[String]) {
-    let wired = words.get(3).is_some_and(|word| word == "wired");
+    let medium = words[3].as_str();
     let number = |at: usize| words[at].parse::<u16>().unwrap();
     let (node, nodes) = (number(0), number(1));
     let net = |text| Net::parse(text).unwrap();
@@ -103,14 +105,15 @@ pub fn serve(words: &[String]) {
             number: node + 1,
             networks: vec![net("10.77.0.0/16"), net("fd77::/64")],
             behind: Vec::new(),
-            air: match wired {
-                true => Air::wired(Bitrate(1_000_000_000)),
-                false => Air::dot11b(Bitrate(11_000_000)),
+            air: match medium {
+                "wired" => Air::wired(Bitrate(1_000_000_000)),
+                _ => Air::dot11b(Bitrate(11_000_000)),
             },
             hop: Hop::Broadcast,
             size: nodes,
             mtu: 0,
             groups: false,
+            video: medium == "video",
         },
         membership: Membership::example(node + 1, nodes + 1, 7),
         device: "mesh%d".into(),

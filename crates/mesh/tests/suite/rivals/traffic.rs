@@ -13,6 +13,17 @@ use chappe_sys::namespace::NetworkNamespace;
 
 const PORT: u16 = 5201;
 
+/// CS4: the traffic class of video (AC_VI).
+pub const VIDEO: u8 = 0x80;
+
+/// Where a TCP connection leads, and how it goes there.
+#[derive(Clone, Debug)]
+pub struct Way {
+    pub address: String,
+    pub congestion: String,
+    pub traffic_class: u8,
+}
+
 /// A TCP connection that sends without an end; counts what arrives.
 pub struct Transfer {
     pub octets: Arc<AtomicU64>,
@@ -23,7 +34,7 @@ pub struct Transfer {
 impl Transfer {
     pub fn start(
         (from, to): (&NetworkNamespace, &NetworkNamespace),
-        (address, congestion): (String, String),
+        way: Way,
         port: u16,
     ) -> Transfer {
         let (octets, stop) = (
@@ -39,6 +50,7 @@ impl Transfer {
             let Ok((mut stream, _)) = listener.accept() else {
                 return;
             };
+            chappe_sys::set_traffic_class(&stream, way.traffic_class).expect("a traffic class");
             let _ = stream.set_read_timeout(Some(Duration::from_millis(100)));
             let mut room = vec![0; 1 << 16];
             while !ends.load(Ordering::Relaxed) {
@@ -54,12 +66,14 @@ impl Transfer {
         let enter = from.run(NetworkNamespace::current).unwrap().unwrap();
         let source = thread::spawn(move || {
             enter.enter().unwrap();
-            let address = format!("{address}:{port}").parse().unwrap();
+            let address = format!("{}:{port}", way.address).parse().unwrap();
             let Ok(mut stream) = TcpStream::connect_timeout(&address, Duration::from_secs(10))
             else {
                 return;
             };
-            if let Err(error) = chappe_sys::set_congestion(&stream, &congestion) {
+            let set = chappe_sys::set_congestion(&stream, &way.congestion)
+                .and_then(|()| chappe_sys::set_traffic_class(&stream, way.traffic_class));
+            if let Err(error) = set {
                 return eprintln!("{error}");
             }
             let _ = stream.set_write_timeout(Some(Duration::from_millis(100)));
