@@ -143,7 +143,9 @@ impl Loaded {
     /// The longest time without a packet of a source, from when packets count until the end.
     pub fn gap(&self, source: u16, end: Instant) -> Duration {
         let got = self.got.iter().find(|got| got.source == source);
-        let (last, longest) = got.map_or((self.counted, Duration::ZERO), |got| (got.last, got.longest));
+        let (last, longest) = got.map_or((self.counted, Duration::ZERO), |got| {
+            (got.last, got.longest)
+        });
         longest.max(end.saturating_since(last))
     }
 
