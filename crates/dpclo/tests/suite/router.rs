@@ -168,6 +168,24 @@ fn packets_that_went_round_too_often_end_and_detours_do_not() {
     assert_eq!(relay(0).1.hop_limit, 2);
 }
 
+/// Defect: a relay that had a packet from two neighbours, since an acknowledgement was lost on the way to the first, took it for one that had
+/// come back, and dropped its best next hop until that advertised anew. Relays were without a route for ten seconds so.
+#[test]
+fn a_copy_by_a_detour_costs_no_next_hop() {
+    let mut bench = Bench::new(Settings::improved(), &[(1, 10, 1.0), (2, 10, 5.0)]);
+    let mut pass = |from: u16, hop_limit: u8| {
+        let data = Data {
+            hop_limit,
+            ..packet(9)
+        };
+        bench.hear_to(from, Address::node(0), |room| data.emit(b"x", room));
+        bench.node.next_hops(9).collect::<Vec<u16>>()
+    };
+    assert_eq!(pass(7, 20), [1]);
+    assert_eq!(pass(8, 19), [1], "by a neighbour of 7");
+    assert_ne!(pass(8, 17), [1], "once around");
+}
+
 #[test]
 fn a_full_queue_refuses_with_a_reason() {
     let mut bench = Bench::new(Settings::paper(), &[(1, 10, 1.0)]);
