@@ -458,12 +458,13 @@ impl Routes {
         &self.starved
     }
 
-    /// The sequence number to ask for, if packets were sent to a destination lately and its number is about to become too old, or no next
-    /// hop is left.
-    pub fn renewal(&self, now: Instant, place: u16) -> Option<u16> {
+    /// The sequence number to ask for, if packets wait for a destination or were sent to it lately and its number is about to become too old,
+    /// or no next hop is left.
+    pub fn renewal(&self, now: Instant, place: u16, waits: bool) -> Option<u16> {
         let known = self.get(place)?;
         let (period, lost_after) = (self.routing.period, u64::from(self.routing.lost_after));
-        let busy = now.saturating_since(known.used?) < period * lost_after;
+        let lately = |used| now.saturating_since(used) < period * lost_after;
+        let busy = waits || known.used.is_some_and(lately);
         let old = now.saturating_since(known.newest_at) > period * lost_after.saturating_sub(1);
         (busy && (old || known.found == 0)).then(|| known.newest.wrapping_add(2))
     }

@@ -432,3 +432,36 @@ fn routes_in_use_are_renewed() {
         assert!(found.iter().all(early), "{found:?}");
     }
 }
+
+/// Defect: a source whose route had expired before its first packet asked nobody, and one whose neighbours had no route either, neither: it
+/// waited for the next update, up to a minute. Method: neighbours say nothing new for 50 s, and withdraw their routes or do not.
+#[test]
+fn packets_without_a_route_ask_any_neighbour() {
+    for (waits, withdrawn) in [(true, false), (true, true), (false, true)] {
+        let neighbours = [(1, 10, 2.0), (2, 10, 8.0)];
+        let mut bench = Bench::new(Settings::improved(), &neighbours);
+        let second = |bench: &mut Bench| {
+            bench.probe(&neighbours);
+            bench.wait(1000);
+        };
+        (0..50).for_each(|_| second(&mut bench));
+        let gone = Route {
+            destination: 9,
+            seq: 2,
+            metric: Metric::NONE,
+            via: 1,
+        };
+        for neighbour in [1, 2].into_iter().filter(|_| withdrawn) {
+            bench.hear(neighbour, |room| {
+                Routes::emit(&mut [gone].into_iter(), room)
+            });
+        }
+        assert_eq!(bench.node.next_hops(9).next(), None);
+        bench.silence();
+        bench.relay(u32::from(waits));
+        let sent = bench.node.counters().requests_sent;
+        (0..5).for_each(|_| second(&mut bench));
+        let asked = bench.node.counters().requests_sent - sent;
+        assert_eq!(asked >= 2, waits, "{asked}");
+    }
+}
