@@ -88,6 +88,13 @@ pub enum Error {
     },
     /// The linear-programming solver stopped without a solution, for this reason.
     Solver(String),
+    /// The solver found less than what is proven to be possible, by more than the caller allows.
+    Unproven {
+        /// The relative gap between the two.
+        gap: f64,
+        /// The largest gap that the caller allows.
+        limit: f64,
+    },
     /// This program has no solver: its processor has no atomic access to 64 bits.
     NoSolver,
 }
@@ -141,6 +148,12 @@ impl fmt::Display for Error {
                 write!(f, "no links lead from node {source} to node {sink}")
             }
             Error::Solver(word) => write!(f, "the linear-programming solver stopped: {word}"),
+            Error::Unproven { gap, limit } => write!(
+                f,
+                "the solver stopped {:.0} % below what is proven, more than {:.0} %",
+                100.0 * gap,
+                100.0 * limit
+            ),
             Error::NoSolver => write!(
                 f,
                 "no linear-programming solver runs on this processor (32 bits without 64-bit atomics)"

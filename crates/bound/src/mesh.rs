@@ -139,6 +139,17 @@ impl Objective {
 }
 
 impl MeshBound {
+    /// This bound, if its gap is no larger than `limit`. The computation also stops where the solver gets no farther, whatever the gap.
+    pub fn within(self, limit: f64) -> Result<MeshBound, crate::Error> {
+        match self.gap <= limit {
+            true => Ok(self),
+            false => Err(crate::Error::Unproven {
+                gap: self.gap,
+                limit,
+            }),
+        }
+    }
+
     /// Sum of the rates in bit/s.
     pub fn total_bps(&self) -> f64 {
         self.rates_bps.iter().sum()

@@ -44,6 +44,11 @@ impl Program {
     }
 }
 
+/// How far a step may go to the border of what is allowed, as a share of the way: `clarabel`'s own value first, and shorter ones if the solver
+/// makes no progress. With logarithms it stopped on one of 62 networks at a third of the optimum, after seven iterations; with 0.9 it needed nine.
+#[cfg(target_has_atomic = "64")]
+const STEPS: [f64; 3] = [0.99, 0.9, 0.8];
+
 /// `clarabel` needs atomic access to 64 bits, which MIPS of 32 bits does not have.
 #[cfg(not(target_has_atomic = "64"))]
 impl Program {
@@ -57,6 +62,19 @@ impl Program {
     /// Solves by interior point to about `tolerance` (relative). The answer is only as good as
     /// floating point: a caller that needs certainty must check primal and dual (see `certificate`).
     pub fn solve(&self, tolerance: f64) -> Result<Solution, Error> {
+        let [usual, shorter @ ..] = STEPS;
+        let mut found = self.solve_in_steps(tolerance, usual);
+        for step in shorter {
+            match found {
+                Ok((_, false)) => found = self.solve_in_steps(tolerance, step),
+                _ => break,
+            }
+        }
+        found.map(|(solution, _)| solution)
+    }
+
+    /// The solution, and whether it is about as good as it was to be. No step goes farther than this share of the way to the border.
+    fn solve_in_steps(&self, tolerance: f64, share: f64) -> Result<(Solution, bool), Error> {
         let columns = self.gain.len();
         let (equal, at_most) = (self.equal.len(), self.at_most.len());
         let mut cones = vec![ZeroConeT(equal), NonnegativeConeT(at_most + columns)];
@@ -75,6 +93,7 @@ impl Program {
             .tol_gap_abs(tolerance)
             .tol_gap_rel(tolerance)
             .tol_feas(tolerance)
+            .max_step_fraction(share)
             .build()
             .map_err(|word| Error::Solver(word.to_string()))?;
         let quadratic = CscMatrix::zeros((cost.len(), cost.len()));
@@ -86,11 +105,14 @@ impl Program {
         use SolverStatus::{AlmostSolved, InsufficientProgress, MaxIterations, Solved};
         match solution.status {
             // A solution short of the tolerance is safe: rates are made feasible and bounds proven before they are returned.
-            Solved | AlmostSolved | InsufficientProgress | MaxIterations => Ok(Solution {
-                values: solution.x[..columns].to_vec(),
-                equal_dual: solution.z[..equal].to_vec(),
-                at_most_dual: solution.z[equal..equal + at_most].to_vec(),
-            }),
+            status @ (Solved | AlmostSolved | InsufficientProgress | MaxIterations) => {
+                let found = Solution {
+                    values: solution.x[..columns].to_vec(),
+                    equal_dual: solution.z[..equal].to_vec(),
+                    at_most_dual: solution.z[equal..equal + at_most].to_vec(),
+                };
+                Ok((found, matches!(status, Solved | AlmostSolved)))
+            }
             other => Err(Error::Solver(other.to_string())),
         }
     }

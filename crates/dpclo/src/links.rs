@@ -119,7 +119,7 @@ impl Links {
     }
 
     /// The places of all usable links, with their ETX. One of 256 and more, which no path can contain, is left out.
-    pub fn usable(&self) -> impl Iterator<Item = (u8, Metric)> + '_ {
+    pub fn usable(&self) -> impl Iterator<Item = (u8, Metric)> + Clone + '_ {
         let usable =
             |(place, &metric): (usize, &Metric)| metric.exists().then_some((place as u8, metric));
         self.metrics.iter().enumerate().filter_map(usable)

@@ -18,7 +18,7 @@ use crate::config::{NEXT_HOPS_MAX, Routing};
 use crate::distance::{Distance, newer};
 use crate::header::{Backlog, Cost, Metric, ROOM_MAX, Route};
 use crate::links::Links;
-use crate::shunned::Shunned;
+use crate::shunned::{Places, Shunned};
 
 /// All known destinations. A destination keeps its place as long as it is known.
 #[derive(Clone, Debug)]
@@ -318,25 +318,28 @@ impl Routes {
         {
             return false;
         }
-        let shunned = self.shunned.of(now, destination.node);
-        let mut ranking = self.ranking(now, (place, destination), links, &shunned);
-        let mut still = shunned.as_slice();
-        while let Some((_, longer)) = still.split_last()
-            && ranking.found == 0
-            && !ranking.starved
-        {
-            still = longer;
-            ranking = self.ranking(now, (place, destination), links, still);
+        let node = destination.node;
+        let shunned = |most: usize| -> Places {
+            let shunned = self.shunned.of(now, node).take(most);
+            shunned.map(|(neighbour, _)| neighbour).collect()
+        };
+        let mut still = self.shunned.of(now, node).count();
+        let mut ranking = self.ranking(now, (place, destination), links, shunned(still));
+        while still > 0 && ranking.found == 0 && !ranking.starved {
+            still -= 1;
+            ranking = self.ranking(now, (place, destination), links, shunned(still));
+        }
+        // The one that is shunned no longer first is last.
+        if let Some((_, until)) = self.shunned.of(now, node).last() {
+            ranking.fresh_until = ranking.fresh_until.min(until);
         }
         let starved = ranking.starved && ranking.found == 0;
-        // Nothing tells when a next hop is shunned no longer, so the next call ranks again.
-        let holds = shunned.is_empty();
         let Some(destination) = self.get_mut(place) else {
             return false;
         };
         let changed = (destination.found == 0) != (ranking.found == 0);
         (destination.hops, destination.found) = (ranking.hops, ranking.found);
-        destination.ranked = holds.then_some((links.version(), ranking.fresh_until));
+        destination.ranked = Some((links.version(), ranking.fresh_until));
         self.note_starved(place, starved);
         changed
     }
@@ -348,7 +351,12 @@ impl Routes {
         };
         destination.ranked = None;
         let node = destination.node;
-        self.shunned.add(now, node, neighbour);
+        let gone = self.shunned.add(now, node, neighbour);
+        if let Some(other) = gone.and_then(|node| self.find(node))
+            && let Some(other) = self.get_mut(other)
+        {
+            other.ranked = None;
+        }
         self.rank(now, place, links);
     }
 
@@ -357,7 +365,7 @@ impl Routes {
         now: Instant,
         (place, destination): (u16, &Destination),
         links: &Links,
-        shunned: &[u8],
+        shunned: Places,
     ) -> Ranking {
         let mut ranking = Ranking {
             hops: [NO_HOP; NEXT_HOPS_MAX],
@@ -381,7 +389,7 @@ impl Routes {
             };
             let cost = told.metric.behind(link);
             let behind = destination.newest.wrapping_sub(told.seq);
-            let is_shunned = shunned.contains(&neighbour);
+            let is_shunned = shunned.contains(neighbour);
             if !cost.exists() || told.heard < oldest || behind > behind_max || is_shunned {
                 continue;
             }
@@ -450,12 +458,13 @@ impl Routes {
         &self.starved
     }
 
-    /// The sequence number to ask for, if packets were sent to a destination lately and its number is about to become too old, or no next
-    /// hop is left.
-    pub fn renewal(&self, now: Instant, place: u16) -> Option<u16> {
+    /// The sequence number to ask for, if packets wait for a destination or were sent to it lately and its number is about to become too old,
+    /// or no next hop is left.
+    pub fn renewal(&self, now: Instant, place: u16, waits: bool) -> Option<u16> {
         let known = self.get(place)?;
         let (period, lost_after) = (self.routing.period, u64::from(self.routing.lost_after));
-        let busy = now.saturating_since(known.used?) < period * lost_after;
+        let lately = |used| now.saturating_since(used) < period * lost_after;
+        let busy = waits || known.used.is_some_and(lately);
         let old = now.saturating_since(known.newest_at) > period * lost_after.saturating_sub(1);
         (busy && (old || known.found == 0)).then(|| known.newest.wrapping_add(2))
     }
@@ -759,7 +768,7 @@ struct Ranking {
     found: u8,
     /// Whether any route is not feasible.
     starved: bool,
-    /// When the first of the routes that were taken becomes too old.
+    /// When the first of the routes that were taken becomes too old, or the first next hop is shunned no longer.
     fresh_until: Instant,
 }
 

@@ -15,8 +15,11 @@ pub(crate) struct Seen {
     keys: Vec<Option<Key>>,
 }
 
-/// The longest loop that is recognised, in hops. Only lies and restarts make loops, and those are short: the one who lies
-/// attracts his neighbours.
+/// The shortest loop that is recognised, in hops. A packet that was here one hop before has not come back: an acknowledgement was lost
+/// on the way to this node, and the packet was sent to a common neighbour, too. After two hops it comes from the node that it was sent to,
+/// whom it gives away by itself.
+const LOOP_MIN: u8 = 3;
+/// The longest. Only lies and restarts make loops, and those are short: the one who lies attracts his neighbours.
 const LOOP_MAX: u8 = 8;
 
 /// The fields that identify a transmission.
@@ -46,10 +49,21 @@ impl Seen {
         slot.replace(key) == Some(key)
     }
 
-    /// Whether the same packet was recorded up to [`LOOP_MAX`] hops before: it has come back.
+    /// Whether the same packet was recorded one hop before.
+    pub fn has_copy(&self, key: Key) -> bool {
+        let places = self.keys.len() as u64;
+        let before = Key {
+            hop_limit: key.hop_limit.saturating_add(1),
+            ..key
+        };
+        let place = before.mixed().checked_rem(places).unwrap_or(0) as usize;
+        self.keys.get(place) == Some(&Some(before))
+    }
+
+    /// Whether the same packet was recorded [`LOOP_MIN`] to [`LOOP_MAX`] hops before: it has come back.
     pub fn has_returned(&self, key: Key) -> bool {
         let places = self.keys.len() as u64;
-        (1..=LOOP_MAX).any(|hops| {
+        (LOOP_MIN..=LOOP_MAX).any(|hops| {
             let before = Key {
                 hop_limit: key.hop_limit.saturating_add(hops),
                 ..key
@@ -231,15 +245,17 @@ mod tests {
     };
 
     #[test]
-    fn a_copy_is_not_a_detour() {
+    fn a_copy_is_not_a_detour_and_a_short_detour_no_loop() {
         let mut seen = Seen::new(64);
         assert!(!seen.enter(KEY));
         assert!(seen.enter(KEY));
-        let detour = Key {
-            hop_limit: 7,
+        let later = |hops: u8| Key {
+            hop_limit: KEY.hop_limit - hops,
             ..KEY
         };
-        assert!(seen.has_returned(detour) && !seen.has_returned(KEY));
+        let returned = (0..=9).filter(|&hops| seen.has_returned(later(hops)));
+        assert_eq!(returned.collect::<Vec<u8>>(), [3, 4, 5, 6, 7, 8]);
+        let detour = later(2);
         assert!(!seen.enter(detour));
         seen.forget(detour);
         assert!(!seen.enter(detour));

@@ -34,7 +34,7 @@ pub(super) fn carry(with: &Dpclo, job: &Job<'_>, meter: &Meter) -> Result<Outcom
     let mut report = Report::begin((&SYSTEM, with.variant()), job.network.seed);
     let streams = ScenarioStreams::of(with, job);
     let medium = &job.network.medium;
-    let optimum = optimum(with, &streams, job)?;
+    let optimum = optimum(with, &streams, job, &mut report)?;
     meter.advance(WORK);
     let mut memory = streams.mesh.host_memory(medium.nodes());
     let mut world = World::new(medium.clone());
@@ -151,11 +151,13 @@ impl ScenarioStreams {
 /// The most nodes whose optimum is computed. The linear programs of 1,000 nodes overflow the solver's ordering.
 const OPTIMUM_NODES_MAX: usize = 300;
 
-/// The optimum of the competing streams, if there are any and the network is not too large.
+/// The optimum of the competing streams, if there are any and the network is not too large. One that the solver did not come close to is
+/// noted instead.
 fn optimum(
     with: &Dpclo,
     streams: &ScenarioStreams,
     job: &Job<'_>,
+    report: &mut Report,
 ) -> Result<Option<Optimum>, RunError> {
     let medium = &job.network.medium;
     // The links of the start bound nothing once nodes have moved.
@@ -170,6 +172,10 @@ fn optimum(
     let exchange = with.access.exchange(streams.mesh.frame());
     let payload = usize::from(streams.mesh.payload());
     let solved = Optimum::solve(medium, &with.access, (payload, exchange), &ends);
+    if let Err(error @ chappe_bound::Error::Unproven { .. }) = &solved {
+        report.note(format!("no optimum to compare with: {error}"));
+        return Ok(None);
+    }
     let place = |lost, message| {
         let of = contending.iter().find(|(_, ends)| *ends == lost);
         match of.map(|(stream, _)| streams.parts[*stream]) {

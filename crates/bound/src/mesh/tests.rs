@@ -319,6 +319,25 @@ fn any_potentials_are_a_proof() {
     }
 }
 
+/// Goal: nobody reads an optimum that the solver did not come close to. Method: a path in one domain after the first, rough program.
+#[test]
+fn a_wide_gap_is_refused() {
+    let pairs = [(0, 1), (1, 2), (2, 3)];
+    let mesh = Mesh::new(4, links(&pairs, 900e3), Conflict::Symmetric, |_, _| true).unwrap();
+    let ends = flows(&[(0, 3), (1, 3), (2, 3)]);
+    let hasty = MeshOptions {
+        rounds: 1,
+        ..MeshOptions::default()
+    };
+    let bound = mesh_bound(&mesh, &ends, Objective::SumLog, &hasty).unwrap();
+    let gap = bound.gap;
+    assert!(gap > 1e-3, "{gap}");
+    assert!(bound.clone().within(gap).is_ok());
+    let limit = gap / 2.0;
+    let refused = bound.within(limit).unwrap_err();
+    assert_eq!(refused, crate::Error::Unproven { gap, limit });
+}
+
 #[test]
 fn bad_questions_are_refused() {
     let one = links(&[(0, 1)], 1e6);

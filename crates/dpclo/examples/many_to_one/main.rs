@@ -13,7 +13,8 @@
 //! it; `zmac-dear` has only these notifications; `zmac-open` has no notification of contention; over `zmac-short` nodes wait for 8 to 16 back-off slots in the time slots of others, instead of 8 to 32;
 //! over `zmac-lossy` nodes notify of losses, and not of long waits.
 //!
-//! Rates from 5 s to 10 s of load, the start, are printed at the end of the line, whatever is counted otherwise.
+//! At the end of the line are rates from 5 s to 10 s of load, the start, whatever is counted otherwise, and for each source the longest
+//! time in which none of its counted packets came.
 //!
 //! With `share=0.8` sources send that share of what the improved variant gives them when they always have something to send, at even
 //! intervals, and delays contain the wait at the source.
@@ -443,7 +444,7 @@ fn report(scene: &Scene, played: &Played) -> String {
     let share = 100.0 * control / (control + data);
     format!(
         "control, from the start, {share:.1} % of the air in use ({frames} frames of {octets:.0} octets), total {total:.1}, Jain {jain:.3}, geometric {geometric:.2}, {}; accepted {accepted}, lost {} (link {}, queue full \
-         {full}: {:.2} %, hop limit {}, age {}), {:.2} transmissions a delivered packet, without a route {}, {reports} reports, {split:?} probes, updates and requests, from 5 s to 10 s of load: geometric {start:.2}, {starts:.1?}",
+         {full}: {:.2} %, hop limit {}, age {}), {:.2} transmissions a delivered packet, without a route {}, {reports} reports, {split:?} probes, updates and requests, from 5 s to 10 s of load: geometric {start:.2}, {starts:.1?}, longest seconds without a packet {:.1?}",
         each.join(" "),
         sum(Losses::total) - sum(|losses| losses.copies),
         sum(|losses| losses.link),
@@ -452,6 +453,7 @@ fn report(scene: &Scene, played: &Played) -> String {
         sum(|losses| losses.age),
         count(|counters| counters.attempts) as f64
             / count(|counters| counters.delivered).max(1) as f64,
-        out_of_reach.count()
+        out_of_reach.count(),
+        played.gaps
     )
 }

@@ -385,7 +385,7 @@ impl Router {
             epoch: data.epoch,
             hop_limit: data.hop_limit,
         };
-        if self.seen.enter(key) {
+        if self.seen.enter(key) || self.seen.has_copy(key) {
             self.counters.losses.copies += 1;
             return self.drop_frame(DropReason::Duplicate);
         }

@@ -63,9 +63,12 @@ impl Router {
             return;
         }
         for at in 0..self.routes.count() {
-            if let Some(place) = self.routes.place_at(at)
-                && let Some(seq) = self.routes.renewal(now, place)
-            {
+            let Some(place) = self.routes.place_at(at) else {
+                return;
+            };
+            let queue = self.queues.get(usize::from(place));
+            let waits = queue.is_some_and(Queue::has_something);
+            if let Some(seq) = self.routes.renewal(now, place, waits) {
                 self.ask_for(now, place, seq);
             }
         }
@@ -103,7 +106,7 @@ impl Router {
         }
     }
 
-    /// Hands a request to the neighbour with the `n`-th best route. False if there is none.
+    /// Hands a request to the `n`-th neighbour to ask. False if there is none.
     fn pass(
         &mut self,
         now: Instant,
@@ -111,14 +114,7 @@ impl Router {
         request: Request,
         (n, except): (u8, Option<u8>),
     ) -> bool {
-        // Along next hops a request cannot go in a circle; along the best routes of any kind it can.
-        let known = self
-            .routes
-            .get(place)
-            .filter(|_| self.settings.routing.renews);
-        let hop = known.and_then(|known| known.hops().first().map(|hop| hop.place));
-        let own = hop.filter(|&hop| n.is_multiple_of(2) && Some(hop) != except);
-        let neighbour = own.or_else(|| self.routes.nth_route(place, n, &self.links, except));
+        let neighbour = self.to_ask(place, request.idle, (n, except));
         let link = neighbour.and_then(|neighbour| self.links.get(neighbour));
         let Some(to) = link.map(|link| link.node) else {
             return false;
@@ -141,6 +137,24 @@ impl Router {
         self.requests.push(Waiting { to, request, due });
         self.request_ready |= due <= now;
         true
+    }
+
+    /// The `n`-th neighbour to ask for a route: every second time the next hop, otherwise those with the best routes in turn.
+    fn to_ask(&self, place: u16, idle: bool, (n, except): (u8, Option<u8>)) -> Option<u8> {
+        let renews = self.settings.routing.renews;
+        // Along next hops a request cannot go in a circle; along the best routes of any kind it can.
+        let known = self.routes.get(place).filter(|_| renews);
+        let hop = known.and_then(|known| known.hops().first().map(|hop| hop.place));
+        let own = hop.filter(|&hop| n.is_multiple_of(2) && Some(hop) != except);
+        let best = own.or_else(|| self.routes.nth_route(place, n, &self.links, except));
+        // Where no neighbour has a route packets wait for good, unless one of them asks others (RFC 8966, 3.8.2.1, asks all).
+        let any = || {
+            let usable = self.links.usable().map(|(neighbour, _)| neighbour);
+            let mut others = usable.filter(|&neighbour| Some(neighbour) != except);
+            let at = usize::from(n).checked_rem(others.clone().count())?;
+            others.nth(at)
+        };
+        best.or_else(|| any().filter(|_| renews && !idle))
     }
 
     /// Handles a neighbour's request.

@@ -84,8 +84,8 @@ fn the_best_of_many_are_kept() {
     }
 }
 
-/// Goal: what was ranked before and is not ranked again equals a ranking from nothing, whatever neighbours told, links lost and time
-/// did. Method: random steps, with more neighbours than are kept.
+/// Goal: what was ranked before and is not ranked again equals a ranking from nothing, whatever neighbours told, links lost, the
+/// application shunned and time did. Method: random steps, with more neighbours than are kept.
 #[test]
 fn what_is_not_ranked_again_is_as_it_would_be() {
     let neighbours = 2 * NEXT_HOPS_MAX as u8;
@@ -117,6 +117,7 @@ fn what_is_not_ranked_again_is_as_it_would_be() {
                     routes.expire(now, 0, &links);
                 }
                 2 => routes.on_advertised(now, 0, &links),
+                3 if step % 20 == 0 => routes.shun(now, 0, place, &links),
                 _ => {
                     let seq = 2 * (step / 40) as u16 + 2;
                     let metric = 1.0 + random.below(12) as f64;
@@ -134,7 +135,7 @@ fn what_is_not_ranked_again_is_as_it_would_be() {
                     .is_some_and(|(version, _)| version == links.version()),
             );
             routes.rank(now, 0, &links);
-            let kept = *routes.get(0).unwrap();
+            let (kept, starved) = (*routes.get(0).unwrap(), routes.starved.clone());
             routes.get_mut(0).unwrap().ranked = None;
             routes.rank(now, 0, &links);
             let anew = routes.get(0).unwrap();
@@ -143,9 +144,41 @@ fn what_is_not_ranked_again_is_as_it_would_be() {
                 (anew.hops(), anew.found),
                 "step {step}"
             );
+            assert_eq!(starved, routes.starved, "step {step}");
         }
         assert!(skipped > 1000, "{skipped}");
     }
+}
+
+/// Goal: the packets' path does not rank again while a next hop is shunned, and it counts again from the first instant on that it may.
+#[test]
+fn a_ranking_holds_until_a_shunned_next_hop_returns() {
+    let (mut routes, links) = (routes(), links());
+    for neighbour in [0, 2] {
+        let entry = route(9, 2, 1.0 + f64::from(neighbour), 9);
+        routes.on_route(NOW, neighbour, entry, &links, |_| true);
+    }
+    let place = routes.find(9).unwrap();
+    routes.shun(NOW, place, 0, &links);
+    assert_eq!(ranked(&routes, 9), [(2, 4.0)]);
+    let until = routes.get(place).unwrap().ranked.unwrap().1;
+    let returns = until + Duration::from_nanos(1);
+    // Routes become too old first, and others come with newer numbers.
+    assert!(returns < NOW + Duration::from_secs(64));
+    let later = NOW + Duration::from_secs(60);
+    for neighbour in [0, 2] {
+        let entry = route(9, 4, 1.0 + f64::from(neighbour), 9);
+        routes.on_route(later, neighbour, entry, &links, |_| true);
+    }
+    let until = routes.get(place).unwrap().ranked.unwrap().1;
+    assert_eq!(
+        until + Duration::from_nanos(1),
+        NOW + Duration::from_secs(64)
+    );
+    routes.rank(until, place, &links);
+    assert_eq!(ranked(&routes, 9), [(2, 4.0)]);
+    routes.rank(until + Duration::from_nanos(1), place, &links);
+    assert_eq!(ranked(&routes, 9), [(0, 2.0), (2, 4.0)]);
 }
 
 /// Defect: the metric of an older route was advertised with the newest sequence number, which made it look better than it is.

@@ -168,6 +168,24 @@ fn packets_that_went_round_too_often_end_and_detours_do_not() {
     assert_eq!(relay(0).1.hop_limit, 2);
 }
 
+/// Defect: a relay that had a packet from two neighbours, since an acknowledgement was lost on the way to the first, took it for one that had
+/// come back, and dropped its best next hop until that advertised anew. Relays were without a route for ten seconds so.
+#[test]
+fn a_copy_by_a_detour_costs_no_next_hop() {
+    let mut bench = Bench::new(Settings::improved(), &[(1, 10, 1.0), (2, 10, 5.0)]);
+    let mut pass = |from: u16, hop_limit: u8| {
+        let data = Data {
+            hop_limit,
+            ..packet(9)
+        };
+        bench.hear_to(from, Address::node(0), |room| data.emit(b"x", room));
+        bench.node.next_hops(9).collect::<Vec<u16>>()
+    };
+    assert_eq!(pass(7, 20), [1]);
+    assert_eq!(pass(8, 19), [1], "by a neighbour of 7");
+    assert_ne!(pass(8, 17), [1], "once around");
+}
+
 #[test]
 fn a_full_queue_refuses_with_a_reason() {
     let mut bench = Bench::new(Settings::paper(), &[(1, 10, 1.0)]);
@@ -412,5 +430,38 @@ fn routes_in_use_are_renewed() {
         assert_eq!(!found.is_empty(), renews && busy, "{found:?}");
         let early = |&(second, request): &(u32, Request)| second >= 29 && request.seq == 4;
         assert!(found.iter().all(early), "{found:?}");
+    }
+}
+
+/// Defect: a source whose route had expired before its first packet asked nobody, and one whose neighbours had no route either, neither: it
+/// waited for the next update, up to a minute. Method: neighbours say nothing new for 50 s, and withdraw their routes or do not.
+#[test]
+fn packets_without_a_route_ask_any_neighbour() {
+    for (waits, withdrawn) in [(true, false), (true, true), (false, true)] {
+        let neighbours = [(1, 10, 2.0), (2, 10, 8.0)];
+        let mut bench = Bench::new(Settings::improved(), &neighbours);
+        let second = |bench: &mut Bench| {
+            bench.probe(&neighbours);
+            bench.wait(1000);
+        };
+        (0..50).for_each(|_| second(&mut bench));
+        let gone = Route {
+            destination: 9,
+            seq: 2,
+            metric: Metric::NONE,
+            via: 1,
+        };
+        for neighbour in [1, 2].into_iter().filter(|_| withdrawn) {
+            bench.hear(neighbour, |room| {
+                Routes::emit(&mut [gone].into_iter(), room)
+            });
+        }
+        assert_eq!(bench.node.next_hops(9).next(), None);
+        bench.silence();
+        bench.relay(u32::from(waits));
+        let sent = bench.node.counters().requests_sent;
+        (0..5).for_each(|_| second(&mut bench));
+        let asked = bench.node.counters().requests_sent - sent;
+        assert_eq!(asked >= 2, waits, "{asked}");
     }
 }

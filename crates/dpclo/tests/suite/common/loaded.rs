@@ -68,6 +68,9 @@ pub struct Got {
     pub delays: Duration,
     /// Packets of the start, whether they are counted otherwise or not.
     pub early: u64,
+    /// When the last one came, and the longest time without one, of those that are counted.
+    last: Instant,
+    longest: Duration,
 }
 
 impl Loaded {
@@ -115,6 +118,8 @@ impl Loaded {
                 packets: 0,
                 delays: Duration::ZERO,
                 early: 0,
+                last: self.counted,
+                longest: Duration::ZERO,
             });
             self.got.len() - 1
         });
@@ -124,6 +129,8 @@ impl Loaded {
         if now >= self.counted {
             got.packets += 1;
             got.delays += delay;
+            got.longest = got.longest.max(now.saturating_since(got.last));
+            got.last = now;
         }
     }
 
@@ -131,6 +138,15 @@ impl Loaded {
     pub fn early(&self, source: u16) -> u64 {
         let got = self.got.iter().find(|got| got.source == source);
         got.map_or(0, |got| got.early)
+    }
+
+    /// The longest time without a packet of a source, from when packets count until the end.
+    pub fn gap(&self, source: u16, end: Instant) -> Duration {
+        let got = self.got.iter().find(|got| got.source == source);
+        let (last, longest) = got.map_or((self.counted, Duration::ZERO), |got| {
+            (got.last, got.longest)
+        });
+        longest.max(end.saturating_since(last))
     }
 
     /// Packets of a source, and their mean delay in seconds.

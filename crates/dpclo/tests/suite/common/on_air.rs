@@ -60,11 +60,12 @@ impl Access {
 /// When the start begins and ends, in seconds of load.
 const START_S: [u64; 2] = [5, 10];
 
-/// What a run gave: packets a second and mean delay in seconds of every flow, packets a second in the start, and the routers as they
-/// are then.
+/// What a run gave: packets a second and mean delay in seconds of every flow, packets a second in the start, the longest time without a
+/// packet in seconds, and the routers as they are then.
 pub struct Played {
     pub flows: Vec<(f64, f64)>,
     pub starts: Vec<f64>,
+    pub gaps: Vec<f64>,
     pub routers: Vec<Router>,
 }
 
@@ -164,6 +165,7 @@ impl Mesh {
         Played {
             flows: self.flows_of(&nodes),
             starts: self.starts_of(&nodes),
+            gaps: self.gaps_of(&nodes),
             routers: nodes.into_iter().map(|node| node.router).collect(),
         }
     }
@@ -197,6 +199,16 @@ impl Mesh {
             (packets as f64 / (end - counted) as f64, delay)
         };
         self.flows.iter().map(flow).collect()
+    }
+
+    fn gaps_of(&self, nodes: &[Loaded]) -> Vec<f64> {
+        let [_, counted, end] = self.times_s;
+        let gap = |&(source, sink): &(u16, u16)| {
+            let sink = &nodes[usize::from(sink)];
+            let end = sink.counted + Duration::from_secs(end - counted);
+            sink.gap(source, end).as_secs_f64()
+        };
+        self.flows.iter().map(gap).collect()
     }
 
     fn starts_of(&self, nodes: &[Loaded]) -> Vec<f64> {
