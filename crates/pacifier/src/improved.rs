@@ -63,6 +63,7 @@ mod flight;
 mod group;
 pub mod header;
 mod kept;
+mod narrow;
 mod neighbours;
 mod node;
 mod outer;
@@ -75,6 +76,7 @@ mod shelf;
 pub mod turns;
 
 pub use config::{Config, Settings};
+pub use narrow::Vector;
 pub(crate) use node::Node;
 
 /// Most packets in a batch of this variant: a rank shares its octet with the codes of runs ([`report`]).

@@ -14,6 +14,7 @@ use crate::improved::config::Config;
 use crate::improved::group::slots::{self, Slots};
 use crate::improved::group::{Group, Role};
 use crate::improved::header::{self, Coded, Head, ObjectId, Plan};
+use crate::improved::narrow;
 use crate::improved::report::STATES_MAX;
 use crate::improved::shelf::{Gain, Shelf};
 use crate::improved::turns::Turns;
@@ -360,7 +361,8 @@ impl Node {
                 false => 0,
             };
             let head = times + done;
-            let frame = head + header::SLOT + header::overhead(nodes, states, common.k) + payload;
+            let vector = narrow::octets(common.k);
+            let frame = head + header::SLOT + header::overhead(nodes, states, vector) + payload;
             let report = head + header::overhead(nodes, STATES_MAX, 0);
             let lengths = (frame, report, common.link_overhead);
             let slots = Slots::new(
