@@ -121,10 +121,10 @@ pub struct Settings {
     pub drained: Duration,
     /// In turns, whether coded batches of an outer code follow those of the object, instead of repairs. Default true.
     pub outer: bool,
-    /// Packets in a batch in turns with an outer code, as a multiple of `k`. Default 2.
+    /// Packets in a batch in turns with an outer code, as a multiple of `k`. Default 3.
     pub batch_in_turns: usize,
     /// In turns with an outer code, the frames of a batch that a member sends at most, as a multiple of the plan's. The source sends those of the
-    /// plan. Default 1.25.
+    /// plan. Default 1.05.
     pub share: f32,
 }
 
@@ -151,8 +151,8 @@ impl Default for Settings {
             settled: Duration::from_millis(100),
             drained: Duration::from_secs(20),
             outer: true,
-            batch_in_turns: 2,
-            share: 1.25,
+            batch_in_turns: 3,
+            share: 1.05,
         }
     }
 }
