@@ -14,7 +14,7 @@
 //!           32 = what receivers have of the object's segments follows the two sets
 //!  9        urge of the sender, in 1/8 of an innovative reception
 //! 10..14    batches of the object, without those of the outer code
-//! 14        packets in every batch but the last, 1 to 64
+//! 14        packets in every batch but the last, 1 to 96
 //! 15        packets in the last batch
 //! 16        N, octets of each of the two sets; 0 if there is no room for them: both are then unknown
 //!   ..+5    only with flag 2: stamp of the sender (2), a neighbour (1), that neighbour's stamp (2)
@@ -99,7 +99,7 @@ pub struct ObjectId {
     pub tag: u32,
     /// Batches, at least 1.
     pub batches: u32,
-    /// Packets in every batch but the last, 1 to 64.
+    /// Packets in every batch but the last, 1 to 96.
     pub k: u8,
     /// Packets in the last batch, 1 to k.
     pub last: u8,

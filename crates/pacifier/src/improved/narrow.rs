@@ -102,6 +102,8 @@ impl<'a> Vector<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::vec;
+    use alloc::vec::Vec;
     use chappe_coding::field::mul;
 
     /// The four elements are a field: sums and products of them are among them.

@@ -6,9 +6,9 @@ use crate::common;
 use std::sync::Arc;
 
 use chappe_core::{Class, Classes, Duration, Instant, LinkNode, Purpose, Seed};
-use chappe_pacifier::improved;
 use chappe_pacifier::improved::header::{self, HeadRepr, ObjectId, Plan};
 use chappe_pacifier::improved::report::{self, State};
+use chappe_pacifier::improved::{self, K_MAX};
 use chappe_pacifier::{Config, Links, Node, NodeSet, Object};
 use common::{Network, graph, hear, nodes, object, scatter};
 

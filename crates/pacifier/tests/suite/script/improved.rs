@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use chappe_core::{Classes, Instant, LinkNode, Purpose, Seed};
+use chappe_pacifier::improved::K_MAX;
 use chappe_pacifier::improved::header::{self, Frame, HeadRepr, ObjectId, Plan};
 use chappe_pacifier::improved::report::{self, State};
 use chappe_pacifier::{Links, Node, NodeSet};
