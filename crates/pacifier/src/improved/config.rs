@@ -4,7 +4,8 @@ use chappe_core::{Caps, Duration};
 
 use crate::common::{Common, ConfigError, require_nonzero, require_shares};
 use crate::improved::K_MAX;
-use crate::improved::header::{self, TIMES};
+use crate::improved::group::slots;
+use crate::improved::header::{self, ObjectId, TIMES};
 use crate::improved::report::STATES_MAX;
 use crate::links::NODES_MAX;
 
@@ -39,6 +40,23 @@ impl Config {
             with.common.k = k.min(K_MAX).max(self.common.k);
         }
         with
+    }
+
+    /// How long a slot of members in turns takes with its part of the open slots, in seconds: for an object of so many octets, in a network of
+    /// `nodes` nodes.
+    pub fn slot_s(&self, nodes: usize, octets: usize) -> f64 {
+        let with = self.in_turns();
+        let common = &with.common;
+        let batches = octets.div_ceil((common.k * common.payload).max(1));
+        let id = ObjectId {
+            tag: 0,
+            batches: u32::try_from(batches).unwrap_or(u32::MAX).max(1),
+            k: common.k.min(K_MAX) as u8,
+            last: 1,
+            outer: self.settings.outer,
+        };
+        let frame = slots::frame(&with, nodes, &id) + common.link_overhead;
+        slots::mean_s(&id, common.mode.airtime(frame))
     }
 
     /// Whether frames that name their slot fit the link.

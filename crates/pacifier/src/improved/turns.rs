@@ -254,6 +254,11 @@ impl Turns {
         self.order.len() as u64
     }
 
+    /// Slots within which every node with turns has one, whatever slot it is now.
+    pub fn horizon(&self) -> u64 {
+        self.opening.len() as u64 + self.period()
+    }
+
     /// Whether a slot is one of this node's turns. Slots go on through the periods.
     pub fn is_turn(&self, slot: u64, node: u16) -> bool {
         let opening = self.opening.len() as u64;
