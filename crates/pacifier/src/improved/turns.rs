@@ -213,7 +213,7 @@ impl Turns {
     }
 
     /// The slots of a whole object, at most [`OPENING_MAX`]. The farther members are from the source, the later they begin, and the source
-    /// ends first: nobody has turns before there is something to send, or after all is sent.
+    /// ends first: no member has turns before there is something to send, or after all is sent.
     fn opening(&self, chosen: &Chosen<'_>, depths: &[f64]) -> Vec<u16> {
         let packets = chosen.packets as f64 * MARGIN;
         let each = chosen.sets.iter().map(|&(_, slots)| slots);
@@ -598,6 +598,37 @@ mod tests {
         );
         let both = (0..turns.period()).filter(|&slot| turns.is_turn(slot, 0));
         assert!(both.into_iter().all(|slot| turns.is_turn(slot, 2)));
+    }
+
+    /// Goal: in the turns of a whole object far members begin and end later, and each has its share. Method: a row of four nodes whose first
+    /// three take a slot each for a packet, and an object of 200 packets.
+    #[test]
+    fn far_members_begin_and_end_later() {
+        let set = |node: u16| [node].into_iter().collect::<NodeSet>();
+        let mut flows = [0.0; 16];
+        for near in 0..3 {
+            flows[near * 4 + near + 1] = 1.0;
+        }
+        let chosen = Chosen {
+            sets: &[(set(0), 1.0), (set(1), 1.0), (set(2), 1.0)],
+            flows: &flows,
+            heard: &[0.0, 1.0, 1.0, 1.0],
+            packets: 200,
+        };
+        let turns = Turns::in_sets(&row(4), 0, &[3], 0.05, &chosen);
+        let opening = turns.horizon() - turns.period();
+        assert_eq!(opening, 3 * 220);
+        for node in 0..3 {
+            let own = (0..opening).filter(|&slot| turns.is_turn(slot, node));
+            let own: Vec<u64> = own.collect();
+            let (first, last) = (own[0], own[own.len() - 1]);
+            assert_eq!(own.len(), 220);
+            let due = u64::from(node) * 15;
+            assert!(first <= due && first + 25 > due, "{node} begins at {first}");
+            let left = (2 - u64::from(node)) * 15;
+            assert!(opening - last <= left + 5, "{node} ends at {last}");
+            assert_eq!(opening - last > 5, node < 2, "{node} ends at {last}");
+        }
     }
 
     #[test]
