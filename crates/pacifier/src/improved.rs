@@ -73,6 +73,7 @@ pub mod report;
 mod segments;
 mod shares;
 mod shelf;
+mod slot;
 pub mod turns;
 
 pub use config::{Config, Settings};

@@ -4,9 +4,10 @@ use chappe_core::{Caps, Duration};
 
 use crate::common::{Common, ConfigError, require_nonzero, require_shares};
 use crate::improved::K_MAX;
-use crate::improved::group::slots;
 use crate::improved::header::{self, ObjectId, TIMES};
+use crate::improved::narrow;
 use crate::improved::report::STATES_MAX;
+use crate::improved::slot;
 use crate::links::NODES_MAX;
 
 /// The parameters of the improved variant's node.
@@ -55,8 +56,21 @@ impl Config {
             last: 1,
             outer: self.settings.outer,
         };
-        let frame = slots::frame(&with, nodes, &id) + common.link_overhead;
-        slots::mean_s(&id, common.mode.airtime(frame))
+        let frame = with.frame_in_slot(nodes, &id) + common.link_overhead;
+        slot::mean_s(&id, common.mode.airtime(frame))
+    }
+
+    /// Octets of the longest data frame of an object, beside those of the link, if members send in turns.
+    pub(super) fn frame_in_slot(&self, nodes: usize, id: &ObjectId) -> usize {
+        let (common, settings) = (&self.common, &self.settings);
+        let times = if settings.timed { TIMES } else { 0 };
+        let done = match id.is_cut() {
+            true => header::done(nodes),
+            false => 0,
+        };
+        let states = settings.data_states.min(slot::states(id));
+        let vector = narrow::octets(common.k);
+        times + done + header::SLOT + header::overhead(nodes, states, vector) + common.payload
     }
 
     /// Whether frames that name their slot fit the link.

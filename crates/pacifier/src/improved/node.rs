@@ -11,7 +11,7 @@ use chappe_core::{
 use crate::common::ConfigError;
 use crate::counters::Counters;
 use crate::improved::config::Config;
-use crate::improved::group::slots::{self, Slots};
+use crate::improved::group::slots::Slots;
 use crate::improved::group::{Group, Role};
 use crate::improved::header::{self, Coded, Head, ObjectId, Plan};
 use crate::improved::report::STATES_MAX;
@@ -359,7 +359,7 @@ impl Node {
                 false => 0,
             };
             let head = times + done;
-            let frame = slots::frame(&self.config, nodes, &id);
+            let frame = self.config.frame_in_slot(nodes, &id);
             let report = head + header::overhead(nodes, STATES_MAX, 0);
             let lengths = (frame, report, common.link_overhead);
             let slots = Slots::new(

@@ -5,12 +5,13 @@ use alloc::sync::Arc;
 use chappe_core::{Duration, Instant, Stream};
 
 use super::serving::urge;
-use super::slots::{self, Slots};
+use super::slots::Slots;
 use super::{Group, Role};
 use crate::improved::K_MAX;
 use crate::improved::header::{Done, HeadRepr, Times};
 use crate::improved::narrow;
 use crate::improved::report::{self, STATES_MAX, State};
+use crate::improved::slot;
 use crate::links::{Links, Paths};
 use crate::set::NodeSet;
 
@@ -43,7 +44,7 @@ impl Group {
         self.evaluate(now);
         let mut states = [0; STATES_MAX];
         let most = match self.slots {
-            Some(_) => self.settings.data_states.min(slots::states(&self.id)),
+            Some(_) => self.settings.data_states.min(slot::states(&self.id)),
             None => self.settings.data_states.min(STATES_MAX),
         };
         let (base, used) = self.states(now, states.get_mut(..most)?);
