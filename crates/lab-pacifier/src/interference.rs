@@ -7,12 +7,17 @@ use chappe_sim::{Fading, Rule};
 
 use super::Pacifier;
 
-/// The best schedule of a transfer under interference, with its proven bound; `None` on networks whose powers or laws the
+/// Enough for a gap of 2 % on the indoor networks, a second each.
+const ROUNDS_MAX: usize = 400;
+const SETS_MAX: usize = 2_000_000;
+
+/// The best schedule of a transfer under interference, with its bound proven to a gap of `gap`; `None` on networks whose powers or laws the
 /// model does not know. Error curves are taken as a threshold, so the bound is approximate there.
 pub fn ideal(
     with: &Pacifier,
     net: &Network,
     transfer: &Transfer,
+    gap: f64,
 ) -> Result<Option<Schedule>, RunError> {
     let failed = |error: chappe_bound::Error| RunError::Defect(format!("the bound: {error}"));
     let (medium, nodes) = (&net.medium, net.medium.nodes());
@@ -49,7 +54,11 @@ pub fn ideal(
         _ => return Ok(None),
     };
     let model = model.map_err(failed)?;
-    let options = ScheduleOptions::default();
+    let options = ScheduleOptions {
+        gap,
+        rounds_max: ROUNDS_MAX,
+        sets_max: SETS_MAX,
+    };
     let found = schedule(&model, transfer.source, &transfer.receivers, &options);
     found.map(Some).map_err(failed)
 }

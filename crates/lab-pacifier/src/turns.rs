@@ -17,6 +17,9 @@ use super::{Pacifier, Prepared};
 const RATIO: f64 = 22.0;
 /// A program stops this close to the best: half of that takes 1.5 times as long, and carried as much (seeds 4001 to 4004).
 const GAP: f64 = 0.2;
+/// The program takes a second or less on networks of so many nodes.
+const SMALL: usize = 30;
+const SMALL_GAP: f64 = 0.05;
 /// The program's tables grow with the third power of the nodes; larger networks take sets one by one ([`Turns::new`]).
 const NODES_MAX: usize = 100;
 
@@ -38,11 +41,12 @@ pub fn turns(with: &Pacifier, prepared: &Prepared) -> Option<(u16, Arc<Turns>)> 
     }
     let receivers: Vec<u16> = transfer.receivers.iter().map(|&node| node as u16).collect();
     let (source, link_min) = (transfer.source as u16, config.settings.link_min);
+    let packets = transfer.object.len().div_ceil(common.payload.max(1));
     let profile = prepared.network.medium.profile();
     let channel = channel(profile);
     let links = &prepared.links;
     let turns = model(links, channel, profile.fading)
-        .and_then(|model| chosen(&model, links, source, &receivers, link_min))
+        .and_then(|model| chosen(&model, links, (source, &receivers), link_min, packets))
         .unwrap_or_else(|| Turns::new(links, source, &receivers, link_min, channel));
     turns.pays().then(|| (source, Arc::new(turns)))
 }
@@ -104,13 +108,16 @@ fn model(links: &Links, channel: Channel, fading: Fading) -> Option<Interference
 fn chosen(
     model: &Interference,
     links: &Links,
-    source: u16,
-    receivers: &[u16],
+    (source, receivers): (u16, &[u16]),
     link_min: f64,
+    packets: usize,
 ) -> Option<Turns> {
     let to: Vec<usize> = receivers.iter().map(|&node| node.into()).collect();
     let options = ScheduleOptions {
-        gap: GAP,
+        gap: match links.nodes() <= SMALL {
+            true => SMALL_GAP,
+            false => GAP,
+        },
         ..ScheduleOptions::default()
     };
     let found = schedule(model, source.into(), &to, &options).ok()?;
@@ -126,6 +133,7 @@ fn chosen(
         sets: &sets,
         flows: &found.flows,
         heard: &heard(model, &found),
+        packets,
     };
     Some(Turns::in_sets(links, source, receivers, link_min, &chosen))
 }
@@ -211,7 +219,7 @@ mod tests {
         });
         let links = links.unwrap();
         let model = model(&links, Channel::RAYLEIGH, Fading::Rayleigh).unwrap();
-        let turns = chosen(&model, &links, 0, &[9], 0.05).unwrap();
+        let turns = chosen(&model, &links, (0, &[9]), 0.05, 0).unwrap();
         assert!(turns.reuse() > 1.5, "{}", turns.reuse());
     }
 }

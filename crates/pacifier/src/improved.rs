@@ -52,7 +52,7 @@
 //!
 //! # Limits
 //!
-//! Batches have 1 to 64 packets. One-way links are not used. A relay holds a window of batches: if it serves a receiver that
+//! Batches have 1 to 96 packets. One-way links are not used. A relay holds a window of batches: if it serves a receiver that
 //! is more than a window behind, it delays the nodes behind it. A receiver whose application keeps the batches is such
 //! a relay, too: it collects batches that it no longer holds again for the nodes behind it, in half of its places until it is
 //! complete, and then in all of them.
@@ -63,6 +63,7 @@ mod flight;
 mod group;
 pub mod header;
 mod kept;
+mod narrow;
 mod neighbours;
 mod node;
 mod outer;
@@ -72,10 +73,12 @@ pub mod report;
 mod segments;
 mod shares;
 mod shelf;
+mod slot;
 pub mod turns;
 
 pub use config::{Config, Settings};
+pub use narrow::Vector;
 pub(crate) use node::Node;
 
 /// Most packets in a batch of this variant: a rank shares its octet with the codes of runs ([`report`]).
-pub const K_MAX: usize = 64;
+pub const K_MAX: usize = 96;

@@ -11,7 +11,7 @@ pub fn peek(sdu: &[u8]) -> Option<(&'static str, Option<u32>)> {
         1 => Some(("coded", batch(5))),
         2 => Some(("batch_ack", batch(3))),
         3 => Some(("probe", None)),
-        4 => Some(("coded", improved::batch(sdu))),
+        4 | 7 => Some(("coded", improved::batch(sdu))),
         5 => Some(("report", None)),
         6 => Some(("data", improved::batch(sdu))),
         _ => None,

@@ -5,7 +5,7 @@
 //! ```
 //!
 //! `turns=true` lets members send in turns, and `outer=0` without coded batches; `day=1` and `day=2` take the indoor network; `link_min`,
-//! `gate`, `settled_ms`, `drained_ms`, `batch_in_turns` and `share` change the variant's settings.
+//! `gap` is how exactly `ideal` is proven (0.1); `gate`, `settled_ms`, `drained_ms`, `batch_in_turns` and `share` change the variant's settings.
 //!
 //! One row for each seed. Rates of the worst receiver in kbit/s: what carrier sense allows at most (`bound`), the best serial schedule,
 //! and the improved variant on 802.11; then transmissions for a packet, those of the serial schedule, and frames on the air at once.
@@ -26,7 +26,8 @@ use chappe_testkit::Words;
 const USAGE: &str = "serial [FIRST_SEED [NETWORKS [BYTES]]] [turns=true] [outer=0] [ideal=true] [day=1] [KEY=VALUE...]";
 
 /// The words that may stand before a number, or before `true`.
-const KEYS: [&str; 11] = [
+const KEYS: [&str; 12] = [
+    "gap",
     "turns",
     "outer",
     "ideal",
@@ -136,7 +137,16 @@ fn row(seed: u64, bytes: usize, keys: &[(&str, f64)]) -> Result<(f64, f64), RunE
         .iter()
         .any(|(key, value)| *key == "ideal" && *value > 0.0)
     {
-        true => ideal(&with, &prepared.network, &prepared.network.transfers[0])?,
+        true => {
+            let gap = keys.iter().find(|(key, _)| *key == "gap");
+            let gap = gap.map_or(0.1, |(_, gap)| *gap);
+            ideal(
+                &with,
+                &prepared.network,
+                &prepared.network.transfers[0],
+                gap,
+            )?
+        }
         false => None,
     };
     let ideal = ideal.map_or(f64::NAN, |ideal| ideal.goodput_bps());

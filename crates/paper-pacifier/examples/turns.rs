@@ -1,48 +1,59 @@
-//! Where turns lose, on the paper's outdoor networks: what the plan promises, and what its slots carry without any protocol.
+//! Where turns lose, on the paper's outdoor networks, or with `day=1` and `day=2` on the indoor one: what the plan promises, and what its slots carry without any protocol.
 //!
 //! ```text
-//! cargo run --release -p chappe-paper-pacifier --example turns [-- FIRST_SEED [NETWORKS [BYTES]]]
+//! cargo run --release -p chappe-paper-pacifier --example turns [-- FIRST_SEED [NETWORKS [BYTES]]] [day=1]
 //! ```
 //!
 //! One row for each seed, in kbit/s: what the plan promises if each slot took an undisturbed frame's time (`frames`); the same with the slots that it
 //! has (`slots`); what the slots carry with the true powers, once packets arrive everywhere (`steady`), and for the whole object (`object`). Every
 //! node sends a random combination of all that it has in each of its turns, over two elements, and knows nothing of the others.
 
-use chappe_core::{Duration, Purpose, Seed, Stream};
+use chappe_core::{Purpose, Seed, Stream};
 use chappe_lab::run::{Meter, RunError};
 use chappe_lab_pacifier::{Depth, Pacifier, Prepared, ProtocolPlan, Variant, prepare, turns};
+use chappe_pacifier::Config;
 use chappe_pacifier::improved::turns::Turns;
+use chappe_paper_pacifier::indoor;
 use chappe_paper_pacifier::outdoor::{self, Setting};
+use chappe_sim::Fading;
 use chappe_testkit::Words;
 
-const USAGE: &str = "turns [FIRST_SEED [NETWORKS [BYTES]]]";
+const USAGE: &str = "turns [FIRST_SEED [NETWORKS [BYTES]]] [day=1]";
 
-/// Octets that a data frame in a slot has beside those of the paper's frame: a vector of 64 instead of 32 packets, sets, states and the slot.
-const MORE_OCTETS: usize = 62;
-/// What a slot has beside a frame, and the open one after 48 (`crates/pacifier/src/improved/group/slots.rs`).
-const GUARD: Duration = Duration::from_micros(100);
-const OPEN: f64 = 49.0 / 48.0;
 /// What GloMoSim's radio needs over noise and other frames: 10 dB.
 const RATIO: f64 = 10.0;
+/// What a frame of 1.5 kB at 2 Mbit/s needs over noise by the error curve, in dB.
+const NEEDED_DB: f64 = 0.8;
 /// A plan that carries nothing ends here.
 const SLOTS_MAX: u64 = 1_000_000;
 
 fn main() -> Result<(), RunError> {
     let mut words = Words::of_process(USAGE);
+    let day = words.key("day=");
     let first: u64 = words.next("seed").unwrap_or(9001);
     let networks: u64 = words.next("number of networks").unwrap_or(10);
     let bytes = words.next("number of bytes").unwrap_or(1_440_000);
     words.end();
     println!("seed   frames    slots   steady   object");
     for seed in first..first + networks {
-        row(seed, bytes)?;
+        row(seed, bytes, day)?;
     }
     Ok(())
 }
 
-fn row(seed: u64, bytes: usize) -> Result<(), RunError> {
-    let plan = outdoor::plan(bytes, Setting::FIGURES)?;
-    let network = outdoor::network(&plan, seed)?;
+fn row(seed: u64, bytes: usize, day: Option<u8>) -> Result<(), RunError> {
+    let (plan, network) = match day {
+        Some(day) => {
+            let plan = indoor::plan(bytes, day)?;
+            let network = plan.network(seed)?;
+            (plan, network)
+        }
+        None => {
+            let plan = outdoor::plan(bytes, Setting::FIGURES)?;
+            let network = outdoor::network(&plan, seed)?;
+            (plan, network)
+        }
+    };
     let mut with = Pacifier::of(&plan)?.carried_by(&ProtocolPlan::paper(Variant::Improved));
     with.protocol.turns = true;
     let prepared = prepare(&with, network, Depth::Slowest, &Meter::default())?;
@@ -54,7 +65,10 @@ fn row(seed: u64, bytes: usize) -> Result<(), RunError> {
     let packets = bytes.div_ceil(payload);
     let frame = with.protocol.frame_octets();
     let alone = with.mode.airtime(frame).as_secs_f64();
-    let slot = (with.mode.airtime(frame + MORE_OCTETS) + GUARD).as_secs_f64() * OPEN;
+    let Config::Improved(config) = &with.protocol.config else {
+        return Ok(());
+    };
+    let slot = config.slot_s(prepared.network.medium.nodes(), bytes);
     let kbps = |packets: f64, slots: f64, slot: f64| packets * payload as f64 * 8e-3 / slots / slot;
     let own = (0..turns.period()).filter(|&slot| turns.is_turn(slot, source));
     let promised = own.count() as f64 / f64::from(turns.own(source));
@@ -81,21 +95,47 @@ struct Air {
     /// Mean powers over the least that is received, by sender times the number of nodes plus hearer.
     power: Vec<f64>,
     noise: f64,
+    /// What a frame needs over noise and frames that came later, and over those that came before.
+    ratio: (f64, f64),
+    /// The least power of a frame that holds a radio.
+    found: f64,
+    /// Expected transmissions from the source, by node.
+    distance: Vec<f64>,
+    /// The power of a gain that is exponential, and its mean: P(gain > x) = exp(-x), or exp(-pi x^2 / 4) with GloMoSim's fading.
+    law: (f64, f64),
 }
 
 impl Air {
     fn of(prepared: &Prepared) -> Air {
         let medium = &prepared.network.medium;
         let (nodes, profile) = (medium.nodes(), medium.profile());
-        let over = |dbm: f64| 10f64.powf((dbm - profile.lock.power.0) / 10.0);
+        let indoor = profile.fading == Fading::Rayleigh;
+        let least = match indoor {
+            true => profile.noise.0 + NEEDED_DB,
+            false => profile.lock.power.0,
+        };
+        let over = |dbm: f64| 10f64.powf((dbm - least) / 10.0);
         let power = |pair: usize| match pair / nodes == pair % nodes {
             true => 0.0,
             false => over(medium.mean_power(pair / nodes, pair % nodes).0),
         };
+        let source = prepared.network.transfers[0].source as u16;
+        let paths = prepared.links.etx_paths(source);
+        let plain = |db: f64| 10f64.powf(db / 10.0);
         Air {
             nodes,
             power: (0..nodes * nodes).map(power).collect(),
             noise: over(profile.noise.0),
+            ratio: match (indoor, profile.capture) {
+                (true, Some(capture)) => (plain(NEEDED_DB), plain(capture.margin.0)),
+                _ => (RATIO, RATIO),
+            },
+            found: over(profile.noise.0 + profile.lock.sinr.0),
+            distance: (0..nodes as u16).map(|node| paths.cost(node)).collect(),
+            law: match indoor {
+                true => (1.0, 1.0),
+                false => (2.0, std::f64::consts::FRAC_2_PI * 2.0),
+            },
         }
     }
 
@@ -103,15 +143,25 @@ impl Air {
     fn heard(&self, set: &[usize], random: &mut Stream) -> Vec<(usize, usize)> {
         let mut heard = Vec::new();
         for to in (0..self.nodes).filter(|to| !set.contains(to)) {
-            // P(gain > x) = exp(-pi x^2 / 4).
             let mut power = |&from: &usize| {
-                let drawn = -(1.0 - random.fraction()).ln() / std::f64::consts::FRAC_PI_4;
-                self.power[from * self.nodes + to] * drawn.sqrt()
+                let (power, mean) = self.law;
+                let drawn = -(1.0 - random.fraction()).ln() * mean;
+                self.power[from * self.nodes + to] * drawn.powf(1.0 / power)
             };
             let powers: Vec<f64> = set.iter().map(&mut power).collect();
             let all = self.noise + powers.iter().sum::<f64>();
-            let received = |power: f64| power >= 1.0 && power >= RATIO * (all - power);
-            let place = powers.iter().position(|&power| received(power));
+            let received = |place: usize| {
+                let (power, own) = (powers[place], self.distance[set[place]]);
+                // Members set their clocks by those nearer to the source, whose frames come first and hold a radio that finds them.
+                let earlier = |other: usize| self.distance[set[other]] < own;
+                let holds = |other: usize| earlier(other) && powers[other] >= self.found;
+                let ratio = match (0..set.len()).any(holds) {
+                    true => self.ratio.1,
+                    false => self.ratio.0,
+                };
+                power >= 1.0 && power >= ratio * (all - power)
+            };
+            let place = (0..set.len()).find(|&place| received(place));
             heard.extend(place.map(|place| (place, to)));
         }
         heard

@@ -4,8 +4,10 @@ use chappe_core::{Caps, Duration};
 
 use crate::common::{Common, ConfigError, require_nonzero, require_shares};
 use crate::improved::K_MAX;
-use crate::improved::header::{self, TIMES};
+use crate::improved::header::{self, ObjectId, TIMES};
+use crate::improved::narrow;
 use crate::improved::report::STATES_MAX;
+use crate::improved::slot;
 use crate::links::NODES_MAX;
 
 /// The parameters of the improved variant's node.
@@ -39,6 +41,36 @@ impl Config {
             with.common.k = k.min(K_MAX).max(self.common.k);
         }
         with
+    }
+
+    /// How long a slot of members in turns takes with its part of the open slots, in seconds: for an object of so many octets, in a network of
+    /// `nodes` nodes.
+    pub fn slot_s(&self, nodes: usize, octets: usize) -> f64 {
+        let with = self.in_turns();
+        let common = &with.common;
+        let batches = octets.div_ceil((common.k * common.payload).max(1));
+        let id = ObjectId {
+            tag: 0,
+            batches: u32::try_from(batches).unwrap_or(u32::MAX).max(1),
+            k: common.k.min(K_MAX) as u8,
+            last: 1,
+            outer: self.settings.outer,
+        };
+        let frame = with.frame_in_slot(nodes, &id) + common.link_overhead;
+        slot::mean_s(&id, common.mode.airtime(frame))
+    }
+
+    /// Octets of the longest data frame of an object, beside those of the link, if members send in turns.
+    pub(super) fn frame_in_slot(&self, nodes: usize, id: &ObjectId) -> usize {
+        let (common, settings) = (&self.common, &self.settings);
+        let times = if settings.timed { TIMES } else { 0 };
+        let done = match id.is_cut() {
+            true => header::done(nodes),
+            false => 0,
+        };
+        let states = settings.data_states.min(slot::states(id));
+        let vector = narrow::octets(common.k);
+        times + done + header::SLOT + header::overhead(nodes, states, vector) + common.payload
     }
 
     /// Whether frames that name their slot fit the link.
@@ -121,10 +153,10 @@ pub struct Settings {
     pub drained: Duration,
     /// In turns, whether coded batches of an outer code follow those of the object, instead of repairs. Default true.
     pub outer: bool,
-    /// Packets in a batch in turns with an outer code, as a multiple of `k`. Default 2.
+    /// Packets in a batch in turns with an outer code, as a multiple of `k`. Default 3.
     pub batch_in_turns: usize,
     /// In turns with an outer code, the frames of a batch that a member sends at most, as a multiple of the plan's. The source sends those of the
-    /// plan. Default 1.25.
+    /// plan. Default 1.05.
     pub share: f32,
 }
 
@@ -151,8 +183,8 @@ impl Default for Settings {
             settled: Duration::from_millis(100),
             drained: Duration::from_secs(20),
             outer: true,
-            batch_in_turns: 2,
-            share: 1.25,
+            batch_in_turns: 3,
+            share: 1.05,
         }
     }
 }

@@ -4,7 +4,7 @@
 //! Numbers are big-endian.
 //!
 //! ```text
-//!  0        version (4 bits), type (4 bits): 4 data, 5 report, 6 plain
+//!  0        version (4 bits), type (4 bits): 4 data, 5 report, 6 plain, 7 narrow
 //!  1        source of the group
 //!  2..6     object: a checksum of its octets and cut
 //!  6        epoch: which offer of the source
@@ -14,7 +14,7 @@
 //!           32 = what receivers have of the object's segments follows the two sets
 //!  9        urge of the sender, in 1/8 of an innovative reception
 //! 10..14    batches of the object, without those of the outer code
-//! 14        packets in every batch but the last, 1 to 64
+//! 14        packets in every batch but the last, 1 to 96
 //! 15        packets in the last batch
 //! 16        N, octets of each of the two sets; 0 if there is no room for them: both are then unknown
 //!   ..+5    only with flag 2: stamp of the sender (2), a neighbour (1), that neighbour's stamp (2)
@@ -40,11 +40,13 @@
 //! ```
 //!
 //! and a plain one, whose payload is an uncoded packet, has one octet in place of the vector: the packet's index in the batch.
+//! In a narrow one the vector has two bits for each packet (`narrow.rs`).
 
 use chappe_core::Duration;
 
 use crate::frame::{Malformed, VERSION, octet};
 use crate::improved::K_MAX;
+use crate::improved::narrow::{self, Vector};
 use crate::improved::report::Report;
 pub use crate::improved::segments::CODED;
 use crate::improved::segments::{Place, SEGMENT, Segments};
@@ -53,6 +55,7 @@ use crate::set::NodeSet;
 const DATA: u8 = VERSION << 4 | 4;
 const REPORT: u8 = VERSION << 4 | 5;
 const PLAIN: u8 = VERSION << 4 | 6;
+const NARROW: u8 = VERSION << 4 | 7;
 const CLOSED: u8 = 1;
 const TIMED: u8 = 2;
 const SLOTTED: u8 = 4;
@@ -96,7 +99,7 @@ pub struct ObjectId {
     pub tag: u32,
     /// Batches, at least 1.
     pub batches: u32,
-    /// Packets in every batch but the last, 1 to 64.
+    /// Packets in every batch but the last, 1 to 96.
     pub k: u8,
     /// Packets in the last batch, 1 to k.
     pub last: u8,
@@ -254,14 +257,14 @@ pub struct Frame<'a> {
 pub struct Coded<'a> {
     /// Number of the batch in the object.
     pub batch: u32,
-    /// One coefficient for each packet.
-    pub vector: &'a [u8],
+    /// The coefficients of the packets.
+    pub vector: Vector<'a>,
     /// The combination of the packets with these coefficients.
     pub payload: &'a [u8],
 }
 
 /// Octets of a data frame beside its payload, in a network of `nodes` nodes and with at most `states` octets of states,
-/// without [`TIMES`]. [`Config::check`](crate::improved::Config::check) leaves room for them.
+/// without [`TIMES`], with a vector of `k` octets. [`Config::check`](crate::improved::Config::check) leaves room for them.
 pub const fn overhead(nodes: usize, states: usize, k: usize) -> usize {
     FIXED + 2 * nodes.div_ceil(8) + REPORT_HEAD + states + BATCH + k
 }
@@ -273,7 +276,7 @@ pub const fn done(nodes: usize) -> usize {
 
 /// Whether the first octet is that of a frame of this variant.
 pub fn is_ours(sdu: &[u8]) -> bool {
-    matches!(sdu.first(), Some(&(DATA | REPORT | PLAIN)))
+    matches!(sdu.first(), Some(&(DATA | REPORT | PLAIN | NARROW)))
 }
 
 /// Parses and checks the frame in `sdu`.
@@ -298,7 +301,7 @@ pub fn parse(sdu: &[u8]) -> Result<Frame<'_>, Malformed> {
         last,
         width,
     ] = fixed;
-    if !matches!(kind, DATA | REPORT | PLAIN) {
+    if !matches!(kind, DATA | REPORT | PLAIN | NARROW) {
         return Err(Malformed::Type(kind));
     }
     let object = ObjectId {
@@ -371,6 +374,7 @@ pub fn parse(sdu: &[u8]) -> Result<Frame<'_>, Malformed> {
     };
     let data = match kind {
         DATA => Some(Coded::parse(&object, rest)?),
+        NARROW => Some(Coded::parse_narrow(&object, rest)?),
         PLAIN => Some(Coded::parse_plain(&object, rest)?),
         _ => None,
     };
@@ -407,13 +411,27 @@ impl<'a> Coded<'a> {
         }
         Ok(Coded {
             batch,
-            vector,
+            vector: Vector::Wide(vector),
             payload,
         })
     }
 }
 
 impl<'a> Coded<'a> {
+    fn parse_narrow(object: &ObjectId, octets: &'a [u8]) -> Result<Coded<'a>, Malformed> {
+        let (batch, rest) = octets.split_first_chunk().ok_or(Malformed::Short)?;
+        let batch = u32::from_be_bytes(*batch);
+        let (vector, payload) = Vector::narrow(rest, object.packets(batch))?;
+        if payload.is_empty() || vector.is_zero() {
+            return Err(Malformed::Empty);
+        }
+        Ok(Coded {
+            batch,
+            vector,
+            payload,
+        })
+    }
+
     fn parse_plain(object: &ObjectId, octets: &'a [u8]) -> Result<Coded<'a>, Malformed> {
         let (batch, rest) = octets.split_first_chunk().ok_or(Malformed::Short)?;
         let batch = u32::from_be_bytes(*batch);
@@ -424,7 +442,7 @@ impl<'a> Coded<'a> {
         }
         Ok(Coded {
             batch,
-            vector,
+            vector: Vector::Wide(vector),
             payload,
         })
     }
@@ -446,7 +464,7 @@ fn unit(index: usize, packets: usize) -> Option<&'static [u8]> {
 
 /// The parts of a data frame that the caller fills in.
 pub struct Open<'a> {
-    /// Room for the code vector, one octet for each packet.
+    /// Room for the code vector: one octet for each packet, or two bits in a narrow frame.
     pub vector: &'a mut [u8],
     /// Room for the combination, as long as a packet.
     pub payload: &'a mut [u8],
@@ -503,11 +521,37 @@ impl HeadRepr<'_> {
     /// Writes a data frame without its vector and payload; `None` if it does not fit.
     pub fn emit_data<'b>(&self, batch: u32, payload: usize, sdu: &'b mut [u8]) -> Option<Open<'b>> {
         let frame = sdu.get_mut(..self.data_len(batch, payload))?;
-        let rest = self.emit(DATA, frame)?;
+        self.emit_open(DATA, (batch, self.object.packets(batch)), frame)
+    }
+
+    fn emit_open<'b>(
+        &self,
+        kind: u8,
+        (batch, width): (u32, usize),
+        frame: &'b mut [u8],
+    ) -> Option<Open<'b>> {
+        let rest = self.emit(kind, frame)?;
         let (number, rest) = rest.split_first_chunk_mut()?;
         *number = batch.to_be_bytes();
-        let (vector, payload) = rest.split_at_mut_checked(self.object.packets(batch))?;
+        let (vector, payload) = rest.split_at_mut_checked(width)?;
         Some(Open { vector, payload })
+    }
+
+    /// Octets of a narrow data frame of `batch`.
+    pub fn narrow_len(&self, batch: u32, payload: usize) -> usize {
+        self.report_len() + BATCH + narrow::octets(self.object.packets(batch)) + payload
+    }
+
+    /// Writes a narrow data frame without its vector and payload; `None` if it does not fit.
+    pub fn emit_narrow<'b>(
+        &self,
+        batch: u32,
+        payload: usize,
+        sdu: &'b mut [u8],
+    ) -> Option<Open<'b>> {
+        let frame = sdu.get_mut(..self.narrow_len(batch, payload))?;
+        let width = narrow::octets(self.object.packets(batch));
+        self.emit_open(NARROW, (batch, width), frame)
     }
 
     /// Octets of a plain frame.

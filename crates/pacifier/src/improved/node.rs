@@ -11,7 +11,7 @@ use chappe_core::{
 use crate::common::ConfigError;
 use crate::counters::Counters;
 use crate::improved::config::Config;
-use crate::improved::group::slots::{self, Slots};
+use crate::improved::group::slots::Slots;
 use crate::improved::group::{Group, Role};
 use crate::improved::header::{self, Coded, Head, ObjectId, Plan};
 use crate::improved::report::STATES_MAX;
@@ -354,18 +354,18 @@ impl Node {
             let common = &self.config.common;
             let nodes = self.links.nodes();
             let times = if settings.timed { header::TIMES } else { 0 };
-            let states = settings.data_states.min(slots::states(&id));
             let done = match id.is_cut() {
                 true => header::done(nodes),
                 false => 0,
             };
             let head = times + done;
-            let frame = head + header::SLOT + header::overhead(nodes, states, common.k) + payload;
+            let frame = self.config.frame_in_slot(nodes, &id);
             let report = head + header::overhead(nodes, STATES_MAX, 0);
             let lengths = (frame, report, common.link_overhead);
             let slots = Slots::new(
                 turns.clone(),
                 self.me,
+                &id,
                 settings.window,
                 common.mode,
                 lengths,

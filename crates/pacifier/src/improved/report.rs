@@ -6,7 +6,7 @@
 //!
 //! | octet | meaning |
 //! |---|---|
-//! | 0 to 64 | the rank of one batch |
+//! | 0 to 96 | the rank of one batch |
 //! | 0x7f | only at the end: there was no room for more; the following states are unknown |
 //! | 0x80 + n | the next n + 1 batches are satisfied, n below 64 |
 //! | 0xC0 + n | the next n + 1 batches are empty, n below 64 |
@@ -154,6 +154,7 @@ mod tests {
 
     #[test]
     fn ranks_beyond_the_largest_batch_are_refused() {
-        assert!(Report::new(0, &[64]).is_some() && Report::new(0, &[65]).is_none());
+        let most = K_MAX as u8;
+        assert!(Report::new(0, &[most]).is_some() && Report::new(0, &[most + 1]).is_none());
     }
 }

@@ -4,7 +4,6 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use chappe_coding::{Encoder, Rows, Shape, non_zero, unit};
-use chappe_core::Stream;
 
 use crate::improved::K_MAX;
 use crate::improved::header::{Coded, ObjectId};
@@ -342,7 +341,8 @@ impl Shelf {
             // Decoded: no packet is innovative any more.
             return Gain::Nothing;
         };
-        if !store.insert(coded.vector, coded.payload) {
+        let mut room = [0; K_MAX];
+        if !store.insert(coded.vector.expand(&mut room), coded.payload) {
             return Gain::Nothing;
         }
         if !store.is_full() {
@@ -424,7 +424,7 @@ impl Shelf {
     pub fn write(
         &mut self,
         batch: u32,
-        random: &mut Stream,
+        random: &mut impl FnMut(&mut [u8]),
         vector: &mut [u8],
         payload: &mut [u8],
     ) -> bool {
@@ -438,9 +438,7 @@ impl Shelf {
         }
         let start = own as usize * usize::from(self.id.k) * self.payload;
         match (self.slot(batch), &self.whole) {
-            (Some(Slot::Held(store)), _) => {
-                store.recode(|octets| random.fill(octets), vector, payload)
-            }
+            (Some(Slot::Held(store)), _) => store.recode(&mut *random, vector, payload),
             (Some(Slot::Decoded), Whole::Copy(octets)) => {
                 let rows = octets.get(start..).unwrap_or_default();
                 encode(rows, packets, random, vector, payload)
@@ -453,12 +451,12 @@ impl Shelf {
     fn write_coded(
         &mut self,
         batch: u32,
-        random: &mut Stream,
+        random: &mut impl FnMut(&mut [u8]),
         vector: &mut [u8],
         payload: &mut [u8],
     ) -> bool {
         if let Some(Slot::Held(store)) = self.slot(batch) {
-            return store.recode(|octets| random.fill(octets), vector, payload);
+            return store.recode(&mut *random, vector, payload);
         }
         let makes = self.makes(batch);
         let parts = match &self.whole {
@@ -469,7 +467,7 @@ impl Shelf {
         let (Some(outer), Some(parts)) = (self.outer.as_mut().filter(|_| makes), parts) else {
             return false;
         };
-        non_zero(vector, &mut |factors: &mut [u8]| random.fill(factors));
+        non_zero(vector, random);
         outer.write(batch, vector, parts, payload);
         true
     }
@@ -557,7 +555,7 @@ fn place(base: u32, places: usize, batch: u32) -> Option<usize> {
 fn encode(
     rows: &[u8],
     packets: usize,
-    random: &mut Stream,
+    random: &mut impl FnMut(&mut [u8]),
     vector: &mut [u8],
     payload: &mut [u8],
 ) -> bool {
@@ -565,9 +563,5 @@ fn encode(
     let encoder = Shape::new(packets, payload.len())
         .and_then(|shape| Rows::new(shape, rows))
         .and_then(Encoder::new);
-    encoder.is_ok_and(|encoder| {
-        encoder
-            .encode_random(|octets| random.fill(octets), vector, payload)
-            .is_ok()
-    })
+    encoder.is_ok_and(|encoder| encoder.encode_random(&mut *random, vector, payload).is_ok())
 }

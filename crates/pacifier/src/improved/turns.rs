@@ -24,6 +24,12 @@ use crate::set::NodeSet;
 const PERIOD: f64 = 64.0;
 /// The same for chosen sets, of which there are hundreds, each with a small part of the time.
 const CHOSEN_PERIOD: f64 = 256.0;
+/// Slots by which a member begins later than those that it hears, so that they have something for it. A judgement: 10 to 25 carried as much.
+const DELAY: f64 = 15.0;
+/// The turns of the first periods are made for so many times the object's packets, since some frames bring nothing new.
+const MARGIN: f64 = 1.1;
+/// Longer objects gain nothing from turns of their beginning and end.
+const OPENING_MAX: f64 = 20_000.0;
 /// A node has done its share of a period when this part of it is left: the last slots would serve hardly anyone.
 const DONE: f64 = 0.03;
 /// Least reuse for which turns pay: contention carries 0.76 to 0.85 of the best serial schedule, and turns about 0.85 of what their reuse
@@ -101,6 +107,8 @@ pub struct Chosen<'a> {
     pub flows: &'a [f64],
     /// The innovative packets that each node hears for one of the source, by node.
     pub heard: &'a [f64],
+    /// Packets of the source's object; zero for turns that begin as they go on.
+    pub packets: usize,
 }
 
 /// The turns of all members.
@@ -113,7 +121,9 @@ pub struct Turns {
     /// The nodes that get more from a node than they give to it, by node.
     fed: Vec<NodeSet>,
     sets: Vec<NodeSet>,
-    /// One period: the index of each slot's set.
+    /// The slots of the first periods, each with the index of its set.
+    opening: Vec<u16>,
+    /// One period of those after them, in the same way.
     order: Vec<u16>,
     reuse: f64,
 }
@@ -160,7 +170,10 @@ impl Turns {
             chosen.flows.get(place).copied().unwrap_or(0.0)
         };
         let serial = shares.sent.iter().sum();
-        Turns::of(counts, CHOSEN_PERIOD, flow, chosen.heard, serial)
+        let depths = depths(links.nodes(), source.into(), &flow);
+        let mut turns = Turns::of(counts, CHOSEN_PERIOD, flow, chosen.heard, serial);
+        turns.opening = turns.opening(chosen, &depths);
+        turns
     }
 
     /// The turns of sets with their slots in `packets` packets of the source.
@@ -192,10 +205,38 @@ impl Turns {
             per_heard: per_heard.collect(),
             fed: fed.collect(),
             slots,
+            opening: Vec::new(),
             order: spread(&counts),
             sets: counts.into_iter().map(|(set, _)| set).collect(),
             reuse: serial * packets / f64::from(all.max(1)),
         }
+    }
+
+    /// The slots of a whole object, at most [`OPENING_MAX`]. The farther members are from the source, the later they begin, and the source
+    /// ends first: no member has turns before there is something to send, or after all is sent.
+    fn opening(&self, chosen: &Chosen<'_>, depths: &[f64]) -> Vec<u16> {
+        let packets = chosen.packets as f64 * MARGIN;
+        let each = chosen.sets.iter().map(|&(_, slots)| slots);
+        let all = each.sum::<f64>() * packets;
+        let depth = |node: u16| depths.get(usize::from(node)).copied().unwrap_or(0.0);
+        let senders = self.senders();
+        let deepest = senders.iter().map(depth).fold(0.0, f64::max);
+        let span = all - DELAY * deepest;
+        if span <= 0.0 || all > OPENING_MAX {
+            return Vec::new();
+        }
+        let mut places: Vec<(f64, u16)> = Vec::new();
+        for &(set, slots) in chosen.sets {
+            let known = (0u16..).zip(&self.sets).find(|(_, known)| **known == set);
+            let Some((number, _)) = known else {
+                continue;
+            };
+            let late = set.iter().map(depth).sum::<f64>() / set.len().max(1) as f64;
+            let count = libm::round(slots * packets) as u32;
+            let turns = (0..count).map(|turn| (f64::from(turn) + 0.5) / f64::from(count));
+            places.extend(turns.map(|place| (place * span + late * DELAY, number)));
+        }
+        in_order(places)
     }
 
     /// How many frames that a packet takes one after the other go in one slot: what turns gain over a serial schedule.
@@ -213,10 +254,21 @@ impl Turns {
         self.order.len() as u64
     }
 
+    /// Slots within which every node with turns has one, whatever slot it is now.
+    pub fn horizon(&self) -> u64 {
+        self.opening.len() as u64 + self.period()
+    }
+
     /// Whether a slot is one of this node's turns. Slots go on through the periods.
     pub fn is_turn(&self, slot: u64, node: u16) -> bool {
-        let place = slot.checked_rem(self.period()).unwrap_or(0);
-        let set = self.order.get(place as usize);
+        let opening = self.opening.len() as u64;
+        let set = match slot.checked_sub(opening) {
+            None => self.opening.get(slot as usize),
+            Some(later) => {
+                let place = later.checked_rem(self.period()).unwrap_or(0);
+                self.order.get(place as usize)
+            }
+        };
         let set = set.and_then(|&set| self.sets.get(usize::from(set)));
         set.is_some_and(|set| set.contains(node))
     }
@@ -274,8 +326,33 @@ fn spread(counts: &[(NodeSet, u32)]) -> Vec<u16> {
         let turns = (0..count).map(|turn| (f64::from(turn) + 0.5) / f64::from(count));
         places.extend(turns.map(|place| (place, set)));
     }
+    in_order(places)
+}
+
+fn in_order(mut places: Vec<(f64, u16)>) -> Vec<u16> {
     places.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
     places.into_iter().map(|(_, set)| set).collect()
+}
+
+/// How many hops a packet has behind it at each node, on average.
+fn depths(nodes: usize, source: usize, flow: &impl Fn(usize, usize) -> f64) -> Vec<f64> {
+    let mut depths = vec![0.0; nodes];
+    // Flows of several receivers may go round in rings, so the number of steps is limited.
+    for _ in 0..nodes {
+        let next = (0..nodes).map(|to| {
+            let flows = depths.iter().enumerate();
+            let (all, hops) = flows.fold((0.0, 0.0), |(all, hops), (from, depth)| {
+                let flow = flow(from, to);
+                (all + flow, hops + flow * (1.0 + depth))
+            });
+            match to != source && all > 0.0 {
+                true => hops / all,
+                false => 0.0,
+            }
+        });
+        depths = next.collect();
+    }
+    depths
 }
 
 /// What members leave of each other's frames.
@@ -504,6 +581,7 @@ mod tests {
             sets: &[(set(&[0, 2]), 1.25), (set(&[1]), 1.25), (set(&[3]), 1e-4)],
             flows: &flows,
             heard: &[0.0, 1.0, 1.0, 1.0],
+            packets: 0,
         };
         let turns = Turns::in_sets(&row(4), 0, &[3], 0.05, &chosen);
         assert!((turns.own(0) - 1.25).abs() < 1e-6 && (turns.own(1) - 1.25).abs() < 1e-6);
@@ -520,6 +598,37 @@ mod tests {
         );
         let both = (0..turns.period()).filter(|&slot| turns.is_turn(slot, 0));
         assert!(both.into_iter().all(|slot| turns.is_turn(slot, 2)));
+    }
+
+    /// Goal: in the turns of a whole object far members begin and end later, and each has its share. Method: a row of four nodes whose first
+    /// three take a slot each for a packet, and an object of 200 packets.
+    #[test]
+    fn far_members_begin_and_end_later() {
+        let set = |node: u16| [node].into_iter().collect::<NodeSet>();
+        let mut flows = [0.0; 16];
+        for near in 0..3 {
+            flows[near * 4 + near + 1] = 1.0;
+        }
+        let chosen = Chosen {
+            sets: &[(set(0), 1.0), (set(1), 1.0), (set(2), 1.0)],
+            flows: &flows,
+            heard: &[0.0, 1.0, 1.0, 1.0],
+            packets: 200,
+        };
+        let turns = Turns::in_sets(&row(4), 0, &[3], 0.05, &chosen);
+        let opening = turns.horizon() - turns.period();
+        assert_eq!(opening, 3 * 220);
+        for node in 0..3 {
+            let own = (0..opening).filter(|&slot| turns.is_turn(slot, node));
+            let own: Vec<u64> = own.collect();
+            let (first, last) = (own[0], own[own.len() - 1]);
+            assert_eq!(own.len(), 220);
+            let due = u64::from(node) * 15;
+            assert!(first <= due && first + 25 > due, "{node} begins at {first}");
+            let left = (2 - u64::from(node)) * 15;
+            assert!(opening - last <= left + 5, "{node} ends at {last}");
+            assert_eq!(opening - last > 5, node < 2, "{node} ends at {last}");
+        }
     }
 
     #[test]

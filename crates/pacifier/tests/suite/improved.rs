@@ -6,9 +6,9 @@ use crate::common;
 use std::sync::Arc;
 
 use chappe_core::{Class, Classes, Duration, Instant, LinkNode, Purpose, Seed};
-use chappe_pacifier::improved;
 use chappe_pacifier::improved::header::{self, HeadRepr, ObjectId, Plan};
 use chappe_pacifier::improved::report::{self, State};
+use chappe_pacifier::improved::{self, K_MAX};
 use chappe_pacifier::{Config, Links, Node, NodeSet, Object};
 use common::{Network, graph, hear, nodes, object, scatter};
 
@@ -96,7 +96,12 @@ fn the_first_frames_of_a_batch_are_uncoded() {
     for (index, (_, sdu)) in sent.iter().enumerate() {
         let coded = header::parse(sdu).unwrap().data.unwrap();
         let unit: Vec<u8> = (0..K).map(|place| u8::from(place == index)).collect();
-        assert_eq!(coded.vector == unit, index < K, "frame {index}");
+        let mut room = [0; K_MAX];
+        assert_eq!(
+            coded.vector.expand(&mut room) == unit,
+            index < K,
+            "frame {index}"
+        );
         if index < K {
             assert_eq!(coded.payload, &file[index * PAYLOAD..][..PAYLOAD]);
         }

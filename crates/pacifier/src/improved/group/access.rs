@@ -8,7 +8,8 @@
 use chappe_core::{Duration, Instant};
 
 use super::Group;
-use super::slots::{GUARD, LATE};
+use super::slots::LATE;
+use crate::improved::slot::GUARD;
 
 /// Times that may be drawn after a frame, each [`LATE`] after the one before: the window of 802.11b.
 const TIMES: u64 = 32;

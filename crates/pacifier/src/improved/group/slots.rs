@@ -8,34 +8,19 @@ use super::flow::Flows;
 use super::{Group, Offer, Role};
 use crate::improved::header::ObjectId;
 use crate::improved::segments::Place;
+use crate::improved::slot::{GUARD, OPEN, between};
 use crate::improved::turns::Turns;
-
-/// After so many turns there are [`OPEN`] slots for reports, in which members send at random times. A judgement: a member that only
-/// receives reports three times a second, and turns lose 2 % of the time.
-const TURNS: u64 = 48;
-const OPEN: u64 = 1;
-
-/// What a slot has beside the longest frame: DIFS, which the MAC waits for, and room for clocks that differ.
-pub(super) const GUARD: Duration = Duration::from_micros(100);
 
 /// A frame that is later than this does not go: members that share the slot would disturb each other. It is one slot of 802.11.
 pub(super) const LATE: Duration = Duration::from_micros(20);
-
-/// Most and least octets of states in a data frame, so that slots are short.
-const STATES: (usize, usize) = (32, 8);
-
-/// Most octets of states in a data frame of an object. A state takes an octet or less, and most transfers need half as many coded batches as the
-/// object has, or fewer.
-pub(in crate::improved) fn states(id: &ObjectId) -> usize {
-    let named = id.batches.saturating_add(id.batches / 2);
-    usize::try_from(named).map_or(STATES.0, |named| named.clamp(STATES.1, STATES.0))
-}
 
 /// The turns of one node, and the clock that tells them.
 #[derive(Clone, Debug)]
 pub(in crate::improved) struct Slots {
     turns: Arc<Turns>,
     me: u16,
+    /// Turns between two open slots.
+    between: u64,
     /// How long a slot is.
     span: Duration,
     /// How long the longest report is.
@@ -59,6 +44,7 @@ impl Slots {
     pub fn new(
         turns: Arc<Turns>,
         me: u16,
+        id: &ObjectId,
         window: u32,
         mode: Mode,
         (frame, report, link_overhead): (usize, usize, usize),
@@ -66,6 +52,7 @@ impl Slots {
         Slots {
             turns,
             me,
+            between: between(id),
             span: mode.airtime(frame + link_overhead) + GUARD,
             report: mode.airtime(report + link_overhead),
             mode,
@@ -159,9 +146,12 @@ impl Slots {
     }
 
     fn is_turn(&self, slot: u64) -> bool {
-        let cycle = TURNS + OPEN;
+        let cycle = self.between + OPEN;
         let within = slot % cycle;
-        within < TURNS && self.turns.is_turn(slot / cycle * TURNS + within, self.me)
+        within < self.between
+            && self
+                .turns
+                .is_turn(slot / cycle * self.between + within, self.me)
     }
 
     /// Finds the first turn after a slot.
@@ -169,16 +159,16 @@ impl Slots {
         self.next = None;
         if self.turns.has_turns(self.me) {
             // A period of turns and the open slots in it hold a turn of each node that has any.
-            let most = (self.turns.period() / TURNS + 2) * (TURNS + OPEN);
+            let most = (self.turns.horizon() / self.between + 2) * (self.between + OPEN);
             self.next = (slot + 1..=slot + most).find(|&slot| self.is_turn(slot));
         }
     }
 
     /// A random time in the open slots at or after `at`.
     fn open(&self, at: Instant, random: &mut Stream) -> Option<Instant> {
-        let cycle = TURNS + OPEN;
+        let cycle = self.between + OPEN;
         let slot = self.at(at)?;
-        let first = slot / cycle * cycle + TURNS;
+        let first = slot / cycle * cycle + self.between;
         let first = self.begin(first.max(self.mark?.0))?;
         let last = first + self.span * OPEN;
         let last = last.saturating_before(self.report);

@@ -5,12 +5,18 @@ use alloc::sync::Arc;
 use chappe_core::{Duration, Instant, Stream};
 
 use super::serving::urge;
-use super::slots::{self, Slots};
+use super::slots::Slots;
 use super::{Group, Role};
+use crate::improved::K_MAX;
 use crate::improved::header::{Done, HeadRepr, Times};
+use crate::improved::narrow;
 use crate::improved::report::{self, STATES_MAX, State};
+use crate::improved::slot;
 use crate::links::{Links, Paths};
 use crate::set::NodeSet;
+
+/// What the head of a frame says beside what the group knows: nodes in the sets, base and states of the report, stamps and slot.
+type Said<'a> = (usize, u32, &'a [u8], (Option<Times>, Option<u32>));
 
 impl Group {
     /// Writes a data frame; returns its length.
@@ -38,7 +44,7 @@ impl Group {
         self.evaluate(now);
         let mut states = [0; STATES_MAX];
         let most = match self.slots {
-            Some(_) => self.settings.data_states.min(slots::states(&self.id)),
+            Some(_) => self.settings.data_states.min(slot::states(&self.id)),
             None => self.settings.data_states.min(STATES_MAX),
         };
         let (base, used) = self.states(now, states.get_mut(..most)?);
@@ -49,19 +55,15 @@ impl Group {
             .unwrap_or(0);
         let cut = report::is_cut(states.get(..used)?) || nodes == 0;
         let times = self.times(now);
-        let repr = self.head(nodes, base, states.get(..used)?, (times, slot));
+        let said = (nodes, base, states.get(..used)?, (times, slot));
         let (written, len) = match self.shelf.next_plain(batch) {
             Some(index) => {
+                let repr = self.head(said);
                 let len = repr.plain_len(self.payload);
                 let payload = repr.emit_plain(batch, index, self.payload, sdu)?;
                 (self.shelf.write_plain(batch, payload), len)
             }
-            None => {
-                let len = repr.data_len(batch, self.payload);
-                let open = repr.emit_data(batch, self.payload, sdu)?;
-                let written = self.shelf.write(batch, random, open.vector, open.payload);
-                (written, len)
-            }
+            None => self.combine(batch, said, sdu, random)?,
         };
         if let (true, Some(slots)) = (in_turns, &mut self.slots) {
             slots.end_turn();
@@ -95,7 +97,7 @@ impl Group {
         let (base, used) = self.states(now, &mut states);
         let times = self.times(now);
         let len = self
-            .head(self.named(), base, states.get(..used)?, (times, None))
+            .head((self.named(), base, states.get(..used)?, (times, None)))
             .emit_report(sdu)?;
         self.draw_access(now + self.span());
         self.untold = false;
@@ -110,13 +112,42 @@ impl Group {
         both.iter().last().map_or(1, |node| usize::from(node) + 1)
     }
 
-    fn head<'a>(
-        &'a self,
-        nodes: usize,
-        base: u32,
-        states: &'a [u8],
-        (times, slot): (Option<Times>, Option<u32>),
-    ) -> HeadRepr<'a> {
+    /// Writes a combination of the packets of a batch; returns whether there was one, and the frame's length. A node that has heard
+    /// members without turns may hold coefficients that are not narrow: it sends a frame as theirs, which is longer than its slot.
+    fn combine(
+        &mut self,
+        batch: u32,
+        said: Said<'_>,
+        sdu: &mut [u8],
+        random: &mut Stream,
+    ) -> Option<(bool, usize)> {
+        let payload = self.payload;
+        if self.slots.is_some() {
+            let repr = self.head(said);
+            let len = repr.narrow_len(batch, payload);
+            let open = repr.emit_narrow(batch, payload, sdu)?;
+            let mut room = [0; K_MAX];
+            let vector = room.get_mut(..self.id.packets(batch))?;
+            let mut draw = |factors: &mut [u8]| {
+                random.fill(factors);
+                narrow::draw(factors);
+            };
+            let written = self.shelf.write(batch, &mut draw, vector, open.payload);
+            if narrow::pack(vector, open.vector) {
+                return Some((written, len));
+            }
+        }
+        let repr = self.head(said);
+        let len = repr.data_len(batch, payload);
+        let open = repr.emit_data(batch, payload, sdu)?;
+        let mut draw = |factors: &mut [u8]| random.fill(factors);
+        let written = self
+            .shelf
+            .write(batch, &mut draw, open.vector, open.payload);
+        Some((written, len))
+    }
+
+    fn head<'a>(&'a self, (nodes, base, states, (times, slot)): Said<'a>) -> HeadRepr<'a> {
         HeadRepr {
             source: self.source,
             object: self.id,

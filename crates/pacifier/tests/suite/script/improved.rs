@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use chappe_core::{Classes, Instant, LinkNode, Purpose, Seed};
+use chappe_pacifier::improved::K_MAX;
 use chappe_pacifier::improved::header::{self, Frame, HeadRepr, ObjectId, Plan};
 use chappe_pacifier::improved::report::{self, State};
 use chappe_pacifier::{Links, Node, NodeSet};
@@ -102,7 +103,13 @@ impl Frames for Improved {
             let found = match name {
                 "batch" => data.map_or(0, |data| data.batch).to_string(),
                 "plain" => {
-                    let ones = data.map(|data| data.vector.iter().filter(|&&c| c != 0).count());
+                    let ones = data.map(|data| {
+                        data.vector
+                            .expand(&mut [0; K_MAX])
+                            .iter()
+                            .filter(|&&c| c != 0)
+                            .count()
+                    });
                     yes(ones == Some(1))
                 }
                 "base" => head.report.base().to_string(),
@@ -118,7 +125,7 @@ impl Frames for Improved {
         }
         if let Some(data) = data {
             let len = self.len.max(about.len);
-            let payload = about.combination(len, data.batch, data.vector);
+            let payload = about.combination(len, data.batch, data.vector.expand(&mut [0; K_MAX]));
             let found = data.payload;
             assert_eq!(found, payload, "{place}: payload and vector disagree");
         }
