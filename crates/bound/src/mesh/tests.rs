@@ -319,7 +319,7 @@ fn any_potentials_are_a_proof() {
     }
 }
 
-/// Goal: nobody reads an optimum that the solver did not come close to. Method: a path in one domain after the first, rough program.
+/// Goal: no one reads an optimum that the solver did not come close to. Method: a path in one domain after the first, rough program.
 #[test]
 fn a_wide_gap_is_refused() {
     let pairs = [(0, 1), (1, 2), (2, 3)];

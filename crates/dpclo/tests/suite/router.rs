@@ -433,7 +433,7 @@ fn routes_in_use_are_renewed() {
     }
 }
 
-/// Defect: a source whose route had expired before its first packet asked nobody, and one whose neighbours had no route either, neither: it
+/// Defect: a source whose route had expired before its first packet asked no node, and one whose neighbours had no route either, neither: it
 /// waited for the next update, up to a minute. Method: neighbours say nothing new for 50 s, and withdraw their routes or do not.
 #[test]
 fn packets_without_a_route_ask_any_neighbour() {
