@@ -12,6 +12,7 @@
 //! unchanged. All other frames get the header of RFC 1042, so a capture looks like one of a real ad hoc network.
 
 use chappe_core::{Address, Class};
+use chappe_sys::{class_of, packet};
 use chappe_wire::llc::{self, EtherType};
 
 /// Octets of an Ethernet header.
@@ -80,16 +81,10 @@ impl<'a> Frame<'a> {
     /// The class of the access category that sends the frame, whose tag may have been removed with this priority.
     ///
     /// The user priority is the tag's or, as in Linux (`cfg80211_classify8021d`, net/wireless/util.c), the upper three bits of IP's
-    /// traffic class; 0 of anything else. Priorities 1 and 2 have AC_BK, 0 and 3 AC_BE, 4 and 5 AC_VI, 6 and 7 AC_VO
-    /// (IEEE 802.11-2020, table 10-1).
+    /// traffic class; 0 of anything else.
     pub(crate) fn class(&self, removed: Option<u8>) -> Class {
         let tag = removed.or(self.tag);
-        match tag.or_else(|| self.precedence()).unwrap_or(0) {
-            1 | 2 => Class::Background,
-            4 | 5 => Class::Urgent,
-            6.. => Class::Control,
-            _ => Class::Data,
-        }
+        class_of(tag.or_else(|| self.precedence()).unwrap_or(0))
     }
 
     /// The upper three bits of the traffic class of an IP packet.
@@ -116,11 +111,11 @@ impl<'a> Frame<'a> {
 
 /// The user priority of a tag of VLAN 0 that begins with the type `kind`, and what follows the tag.
 fn priority_tag<'a>(kind: &[u8; 2], payload: &'a [u8]) -> Option<(u8, &'a [u8])> {
-    const VLAN: [u8; 2] = [0x81, 0x00];
     let (control, rest) = payload.split_first_chunk::<2>()?;
     let control = u16::from_be_bytes(*control);
     // Three bits of priority, one that may be dropped, twelve of the VLAN.
-    (*kind == VLAN && control & 0xfff == 0).then_some(((control >> 13) as u8, rest))
+    (*kind == packet::VLAN.to_be_bytes() && control & 0xfff == 0)
+        .then_some(((control >> 13) as u8, rest))
 }
 
 /// Writes the Ethernet frame for an SDU from the air; `None` if it does not fit.
@@ -132,13 +127,14 @@ pub(crate) fn from_air(to: Address, from: Address, sdu: &[u8], frame: &mut [u8])
     if kind < FIRST_TYPE && payload.len() != usize::from(kind) || payload.len() > 0xffff {
         return None;
     }
-    let len = HEADER + payload.len();
-    let frame = frame.get_mut(..len)?;
-    frame[..6].copy_from_slice(&to.to_eui48());
-    frame[6..12].copy_from_slice(&from.to_eui48());
-    frame[12..HEADER].copy_from_slice(&kind.to_be_bytes());
-    frame[HEADER..].copy_from_slice(payload);
-    Some(len)
+    let arrived = Frame {
+        to,
+        from,
+        kind,
+        payload,
+        tag: None,
+    };
+    arrived.emit(frame)
 }
 
 #[cfg(test)]

@@ -110,16 +110,8 @@ fn change(with: &mut Pacifier, keys: &[(&str, f64)]) {
 fn row(seed: u64, bytes: usize, keys: &[(&str, f64)]) -> Result<(f64, f64), RunError> {
     let day = keys.iter().find(|(key, _)| *key == "day");
     let (plan, network) = match day {
-        Some(&(_, day)) => {
-            let plan = indoor::plan(bytes, day as u8)?;
-            let network = plan.network(seed)?;
-            (plan, network)
-        }
-        None => {
-            let plan = outdoor::plan(bytes, Setting::FIGURES)?;
-            let network = outdoor::network(&plan, seed)?;
-            (plan, network)
-        }
+        Some(&(_, day)) => indoor::planned(bytes, day as u8, seed)?,
+        None => outdoor::planned(bytes, Setting::FIGURES, seed)?,
     };
     let meter = Meter::default();
     let mut with = Pacifier::of(&plan)?.carried_by(&ProtocolPlan::paper(Variant::Improved));

@@ -43,16 +43,8 @@ fn main() -> Result<(), RunError> {
 
 fn row(seed: u64, bytes: usize, day: Option<u8>) -> Result<(), RunError> {
     let (plan, network) = match day {
-        Some(day) => {
-            let plan = indoor::plan(bytes, day)?;
-            let network = plan.network(seed)?;
-            (plan, network)
-        }
-        None => {
-            let plan = outdoor::plan(bytes, Setting::FIGURES)?;
-            let network = outdoor::network(&plan, seed)?;
-            (plan, network)
-        }
+        Some(day) => indoor::planned(bytes, day, seed)?,
+        None => outdoor::planned(bytes, Setting::FIGURES, seed)?,
     };
     let mut with = Pacifier::of(&plan)?.carried_by(&ProtocolPlan::paper(Variant::Improved));
     with.protocol.turns = true;

@@ -22,6 +22,7 @@ use std::sync::OnceLock;
 use chappe_core::{Purpose, Seed};
 use chappe_pacifier::Links;
 use chappe_scenario::InputError;
+use chappe_scenario::Network;
 use chappe_scenario::Plan;
 
 use crate::links::LinkStatistics;
@@ -43,6 +44,13 @@ const EXPONENTS: std::ops::RangeInclusive<u32> = 40..=60;
 /// The plan of the indoor scenarios. A seed selects source and receivers.
 pub fn plan(bytes: usize, day: u8) -> Result<Plan, InputError> {
     plan_with(bytes, day, exponent()?)
+}
+
+/// The plan of an object of `bytes` on a day, and its network of a seed.
+pub fn planned(bytes: usize, day: u8, seed: u64) -> Result<(Plan, Network), InputError> {
+    let plan = plan(bytes, day)?;
+    let network = plan.network(seed)?;
+    Ok((plan, network))
 }
 
 /// The smallest path loss exponent, in tenths, for which the longest shortest ETX path of the first day has [`HOPS`]

@@ -167,6 +167,13 @@ bytes = "{bytes} B"
     Plan::parse(&[&SYSTEM], "outdoor", &text)
 }
 
+/// The plan of an object of `bytes`, and its network of a seed.
+pub fn planned(bytes: usize, setting: Setting, seed: u64) -> Result<(Plan, Network), InputError> {
+    let plan = plan(bytes, setting)?;
+    let network = network(&plan, seed)?;
+    Ok((plan, network))
+}
+
 /// The first connected topology of a seed: its own, or that of one of its children in turn.
 pub fn network(plan: &Plan, seed: u64) -> Result<Network, InputError> {
     // Rejected topologies should not generate an object of 12 MB each.

@@ -491,16 +491,8 @@ impl Ground {
     fn new(site: Site, scenario: u8, scale: &Scale, meter: &Meter) -> Result<Ground, RunError> {
         let seed = scale.seed.wrapping_add(u64::from(scenario) - 1);
         let (plan, network) = match site {
-            Site::Outdoor { setting, .. } => {
-                let plan = outdoor::plan(scale.outdoor_bytes, setting)?;
-                let network = outdoor::network(&plan, seed)?;
-                (plan, network)
-            }
-            Site::Indoor { day } => {
-                let plan = indoor::plan(scale.indoor_bytes, day)?;
-                let network = plan.network(seed)?;
-                (plan, network)
-            }
+            Site::Outdoor { setting, .. } => outdoor::planned(scale.outdoor_bytes, setting, seed)?,
+            Site::Indoor { day } => indoor::planned(scale.indoor_bytes, day, seed)?,
         };
         // The bound of the mean needs a linear program for each receiver, and the sensitivity table does not show it.
         let figures = site == Site::OUTDOOR || matches!(site, Site::Indoor { .. });

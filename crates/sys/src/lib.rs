@@ -73,7 +73,7 @@ pub use interface::Interface;
 pub use links::Links;
 pub use memory::memory;
 pub use new_file::write_new;
-pub use socket::{Received, Socket, user_priority};
+pub use socket::{Received, Socket, class_of, user_priority};
 
 /// Lets the end of a TCP connection look like a break to the other end: a reset instead of a FIN (SO_LINGER of zero, socket(7)).
 pub fn reset_on_close(socket: impl std::os::fd::AsFd) -> Result<()> {

@@ -10,6 +10,8 @@ use crate::frames::Endpoint;
 use crate::raw;
 use crate::socket::{Kind, Socket};
 
+pub use crate::socket::VLAN;
+
 /// Local Experimental EtherType 1 (IEEE 802-2014, 9.2.4).
 pub const LOCAL_EXPERIMENTAL: u16 = 0x88b5;
 

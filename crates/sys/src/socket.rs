@@ -14,6 +14,9 @@ use crate::raw;
 /// Requested size of the kernel's receive queue in octets: some 40 ms of a 1 Gbit/s network.
 const RECEIVE_BUFFER: i32 = 4 << 20;
 
+/// The EtherType of an 802.1Q tag.
+pub const VLAN: u16 = 0x8100;
+
 /// The memory of a socket (asm-generic/socket.h), since Linux 4.12.
 const SO_MEMINFO: i32 = 55;
 
@@ -31,9 +34,6 @@ pub struct Socket {
     /// Whether frames carry their priority in a tag.
     pub(crate) tags: bool,
 }
-
-/// The EtherType of an 802.1Q tag.
-const VLAN: u16 = 0x8100;
 
 /// The layer below, which decides how a class becomes a priority.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -287,6 +287,17 @@ pub fn user_priority(class: Class) -> u8 {
         Class::Urgent => 4,
         Class::Data => 0,
         Class::Background => 2,
+    }
+}
+
+/// The class whose access category sends frames of an 802.1D user priority, in the same table: 1 and 2 have AC_BK, 0 and 3 AC_BE, 4 and 5
+/// AC_VI, 6 and 7 AC_VO. Higher numbers, which the table does not have, count as 7.
+pub fn class_of(user_priority: u8) -> Class {
+    match user_priority {
+        1 | 2 => Class::Background,
+        0 | 3 => Class::Data,
+        4 | 5 => Class::Urgent,
+        _ => Class::Control,
     }
 }
 

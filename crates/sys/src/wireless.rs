@@ -81,14 +81,17 @@ pub const ALIAS: &str = "radio";
 
 /// Whether frames through this interface use shared airtime: it is an 802.11 card, or its alias begins with [`ALIAS`].
 pub fn is_radio(interface: &str) -> bool {
-    leads_to_radio(interface) || is_card(interface)
+    is_named_radio(interface) || is_card(interface)
 }
 
 /// Whether this interface is no 802.11 card, and its alias says that it leads to a radio ([`ALIAS`]).
 pub fn leads_to_radio(interface: &str) -> bool {
+    is_named_radio(interface) && !is_card(interface)
+}
+
+fn is_named_radio(interface: &str) -> bool {
     let alias = Links::open().and_then(|links| links.alias(interface));
-    let named = alias.is_ok_and(|alias| alias.is_some_and(|alias| alias.starts_with(ALIAS)));
-    named && !is_card(interface)
+    alias.is_ok_and(|alias| alias.is_some_and(|alias| alias.starts_with(ALIAS)))
 }
 
 fn is_card(interface: &str) -> bool {

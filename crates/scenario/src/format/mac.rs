@@ -35,7 +35,7 @@ pub enum RateControlName {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MacTable {
-    /// The method; the DCF if omitted, and for every system but DPCLO. `chappe emu` has the DCF and EDCA for all.
+    /// The method; the DCF if omitted, and for every system but DPCLO. In `chappe emu` a scenario of any system on 802.11 may ask for EDCA.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub access: Option<Located<AccessName>>,
     /// Length of a burst (ZMAC+); 20 us if omitted.
