@@ -25,7 +25,10 @@
 //!   senses no other sends more, just when the others do not sense it. Coherence well below the
 //!   airtime satisfies it, except for frames begun within the same coherence time.
 
+mod search;
+
 use crate::network::Network;
+use search::Senders;
 
 /// A set of nodes, and how many of them may miss a plain frame: one row of the medium.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -85,23 +88,17 @@ pub fn overfull_sets(
     transmissions: &[f64],
     excess: f64,
 ) -> Vec<(SensedSet, f64)> {
-    let nodes = network.nodes();
-    let shares: Vec<f64> = (0..nodes)
-        .map(|node| transmissions[node] * network.channel_s(node))
-        .collect();
+    let senders = Senders::new(network, transmissions);
     let mut found: Vec<(SensedSet, f64)> = Vec::new();
-    for misses in 0..MISSES_MAX.min(nodes) {
-        for start in (0..nodes).filter(|&node| shares[node] > 0.0) {
-            let mut search = Search::new(network, &shares, misses);
-            search.add(start);
-            search.climb();
-            let load = search.total / (misses + 1) as f64;
-            let set = SensedSet {
-                nodes: (0..nodes).filter(|&node| search.member[node]).collect(),
-                misses,
-            };
-            if load > 1.0 + excess && !found.iter().any(|(known, _)| *known == set) {
-                found.push((set, load));
+    for misses in 0..MISSES_MAX.min(network.nodes()) {
+        for start in 0..senders.len() {
+            let (nodes, total) = senders.climb(start, misses);
+            let load = total / (misses + 1) as f64;
+            if load > 1.0 + excess {
+                let set = SensedSet { nodes, misses };
+                if !found.iter().any(|(known, _)| *known == set) {
+                    found.push((set, load));
+                }
             }
         }
     }
@@ -113,7 +110,6 @@ pub fn overfull_sets(
 const MISSES_MAX: usize = 6;
 
 /// How many of some nodes miss a frame: probabilities of 0, 1, ... of them.
-#[derive(Clone)]
 struct Missed(Vec<f64>);
 
 impl Missed {
@@ -133,106 +129,5 @@ impl Missed {
 
     fn at_most(&self) -> f64 {
         self.0.iter().sum()
-    }
-
-    fn exactly_most(&self) -> f64 {
-        self.0.last().copied().unwrap_or(0.0)
-    }
-}
-
-/// A set that grows and shrinks by single nodes towards a larger sum of y_i P_i.
-struct Search<'a> {
-    network: &'a Network,
-    shares: &'a [f64],
-    misses: usize,
-    member: Vec<bool>,
-    /// For every node, member or not, how many of the other members miss its frames.
-    missed: Vec<Missed>,
-    total: f64,
-}
-
-impl<'a> Search<'a> {
-    fn new(network: &'a Network, shares: &'a [f64], misses: usize) -> Search<'a> {
-        Search {
-            network,
-            shares,
-            misses,
-            member: vec![false; shares.len()],
-            missed: vec![Missed::none(misses); shares.len()],
-            total: 0.0,
-        }
-    }
-
-    fn climb(&mut self) {
-        for _ in 0..4 {
-            while let Some((best, gain)) = self.best_addition() {
-                if gain <= 1e-12 {
-                    break;
-                }
-                self.add(best);
-            }
-            if !self.drop_one() {
-                return;
-            }
-        }
-    }
-
-    /// The node that raises the sum most. Adding it makes the frames of i that exactly `misses`
-    /// members miss, and it too, count no more.
-    fn best_addition(&self) -> Option<(usize, f64)> {
-        let members: Vec<(usize, f64)> = (0..self.shares.len())
-            .filter(|&node| self.member[node])
-            .map(|node| (node, self.shares[node] * self.missed[node].exactly_most()))
-            .collect();
-        (0..self.shares.len())
-            .filter(|&node| !self.member[node] && self.shares[node] > 0.0)
-            .map(|node| {
-                let lost: f64 = members
-                    .iter()
-                    .map(|&(from, edge)| edge * (1.0 - self.network.sensing(from, node)))
-                    .sum();
-                (node, self.shares[node] * self.missed[node].at_most() - lost)
-            })
-            .max_by(|a, b| a.1.total_cmp(&b.1))
-    }
-
-    fn add(&mut self, node: usize) {
-        self.member[node] = true;
-        for from in (0..self.shares.len()).filter(|&from| from != node) {
-            self.missed[from].add(self.network.sensing(from, node));
-        }
-        self.total = self.sum();
-    }
-
-    /// Drops the first member without which the sum is larger.
-    fn drop_one(&mut self) -> bool {
-        let members: Vec<usize> = (0..self.shares.len()).filter(|&i| self.member[i]).collect();
-        for &node in &members {
-            let mut other = Search::new(self.network, self.shares, self.misses);
-            for &kept in members.iter().filter(|&&kept| kept != node) {
-                other.member[kept] = true;
-                for &from in members.iter().filter(|&&from| from != kept) {
-                    other.missed[from].add(self.network.sensing(from, kept));
-                }
-            }
-            if other.sum() > self.total + 1e-12 {
-                // Once more, for the nodes outside too.
-                let mut fresh = Search::new(self.network, self.shares, self.misses);
-                members
-                    .iter()
-                    .filter(|&&kept| kept != node)
-                    .for_each(|&kept| fresh.add(kept));
-                *self = fresh;
-                return true;
-            }
-        }
-        false
-    }
-
-    fn sum(&self) -> f64 {
-        (0..self.shares.len())
-            .filter(|&node| self.member[node])
-            .map(|node| self.shares[node] * self.missed[node].at_most())
-            .sum()
     }
 }
