@@ -19,7 +19,7 @@ use crate::links::LinkStatistics;
 use crate::outdoor::{self, Setting};
 use chappe_lab_pacifier::{
     Depth, Pacifier, Prepared, ProtocolPlan, TransferBound, Variant, carry, carry_ideally, check,
-    prepare,
+    ideal, prepare,
 };
 
 /// The network that a run uses.
@@ -128,6 +128,8 @@ pub struct Scale {
     pub knobs: Vec<u8>,
     /// Whether the sensitivity table has all its rows.
     pub all_settings: bool,
+    /// Whether turns are held against the ideal schedule with interference, whose program takes seconds for each network.
+    pub ideal: bool,
     /// The first seed: scenario n has seed `seed + n - 1`.
     pub seed: u64,
 }
@@ -141,18 +143,20 @@ impl Scale {
             indoor_bytes: 2_300_000,
             knobs: vec![0, 20, 40, 60, 80, 100],
             all_settings: true,
+            ideal: true,
             seed,
         }
     }
 
-    /// The first ten of these scenarios with smaller objects and fewer knobs.
+    /// The first five of these scenarios with smaller objects and fewer knobs, without the ideal schedule: below a minute of processor.
     pub fn quick(seed: u64) -> Scale {
         Scale {
-            scenarios: 10,
+            scenarios: 5,
             outdoor_bytes: 1_440_000,
             indoor_bytes: 700_800,
             knobs: vec![0, 50, 100],
             all_settings: false,
+            ideal: false,
             ..Scale::full(seed)
         }
     }
@@ -220,7 +224,12 @@ impl System {
 pub struct Runs {
     runs: BTreeMap<Trial, Run>,
     networks: BTreeMap<(Site, u8), NetworkFacts>,
+    /// What the ideal schedule gives every receiver, in bits per second; 0 where the model does not know the radio.
+    ideals: BTreeMap<(Site, u8), f64>,
 }
+
+/// What is known of a network, and its runs.
+type Made = (NetworkFacts, Option<f64>, Vec<(Trial, Run)>);
 
 /// What is known of a network besides its runs.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -255,8 +264,9 @@ impl Runs {
             network(*site, *scenario, trials, scale, meter)
         })?;
         let mut finished = Runs::default();
-        for ((place, _), (facts, runs)) in done {
+        for ((place, _), (facts, ideal, runs)) in done {
             finished.networks.insert(*place, facts);
+            finished.ideals.extend(ideal.map(|bps| (*place, bps)));
             finished.runs.extend(runs);
         }
         Ok(finished)
@@ -438,6 +448,16 @@ impl Runs {
             .collect()
     }
 
+    /// What the ideal schedule with interference gives every receiver at most in kbit/s, by scenario. Empty where it was not
+    /// computed for every scenario ([`Scale::ideal`]).
+    pub fn ideal(&self, site: Site) -> Vec<f64> {
+        let here = self.ideals.iter();
+        let here = here.filter(|((at, _), _)| *at == site.shared_network());
+        let ideal: Vec<f64> = here.map(|(_, bps)| bps / 1e3).collect();
+        let known = ideal.len() == self.facts_of(site).count() && !ideal.contains(&0.0);
+        if known { ideal } else { Vec::new() }
+    }
+
     fn facts_of(&self, site: Site) -> impl Iterator<Item = &NetworkFacts> {
         let here = self.networks.iter();
         here.filter(move |((at, _), _)| *at == site.shared_network())
@@ -453,6 +473,9 @@ impl Runs {
 /// Progress that preparing a network counts for: it takes about as long as a run.
 const NETWORK_WORK: u64 = 1000;
 
+/// The relative gap to which the ideal schedule is proven: the project's goal for the program.
+const IDEAL_GAP: f64 = 0.1;
+
 /// Makes all runs on one network that were not kept before. Networks are not kept: each holds an object of up to 12 MB.
 fn network(
     site: Site,
@@ -460,7 +483,7 @@ fn network(
     trials: &[Trial],
     scale: &Scale,
     meter: &Meter,
-) -> Result<(NetworkFacts, Vec<(Trial, Run)>), RunError> {
+) -> Result<Made, RunError> {
     let ground = OnceCell::new();
     let ground = || -> Result<&Ground, RunError> {
         if let Some(ground) = ground.get() {
@@ -471,6 +494,11 @@ fn network(
     };
     let facts = meter.kept(&format!("{site:?} {scenario}"), || ground()?.facts())?;
     meter.advance(NETWORK_WORK);
+    let in_turns = trials.iter().any(|trial| trial.system == System::InTurns);
+    let ideal = match scale.ideal && in_turns {
+        true => Some(meter.kept(&format!("{site:?} {scenario} ideal"), || ground()?.ideal())?),
+        false => None,
+    };
     let runs = trials.iter().map(|trial| {
         let run = meter.kept(&format!("{trial:?}"), || {
             let ground = ground()?;
@@ -478,7 +506,7 @@ fn network(
         });
         Ok((*trial, run?))
     });
-    Ok((facts, runs.collect::<Result<_, RunError>>()?))
+    Ok((facts, ideal, runs.collect::<Result<_, RunError>>()?))
 }
 
 /// A network that is ready for runs, and the plan of its site.
@@ -516,6 +544,13 @@ impl Ground {
                 .airtime(with.protocol.frame_octets())
                 .as_secs_f64(),
         })
+    }
+
+    /// The bound of the ideal schedule with interference, in bits per second; 0 where the model does not know the radio.
+    fn ideal(&self) -> Result<f64, RunError> {
+        let (with, network) = (Pacifier::of(&self.plan)?, &self.prepared.network);
+        let found = ideal(with, network, &network.transfers[0], IDEAL_GAP)?;
+        Ok(found.map_or(0.0, |found| found.goodput_bps()))
     }
 }
 

@@ -1,6 +1,6 @@
 //! Sensitivity of the results to the choices that the paper leaves open, and to one parameter that it fixes.
 //!
-//! Every row runs the same five scenarios with one change. The figures use the first row. We chose it from the paper's text
+//! Every row runs the same scenarios, ten or in a quick run five, with one change. The figures use the first row. We chose it from the paper's text
 //! before any result was known.
 
 use chappe_results::figure::{Figure, Panel, Series};

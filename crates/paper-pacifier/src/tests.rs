@@ -13,6 +13,7 @@ fn tiny() -> Scale {
         indoor_bytes: 100_000,
         knobs: vec![0, 100],
         all_settings: false,
+        ideal: true,
         seed: 1,
     }
 }

@@ -104,7 +104,10 @@ impl<'a> Search<'a> {
             let heard = self.senders.row(place);
             let lost = edges.iter().map(|&(from, edge)| edge * (1.0 - heard[from]));
             let lost: f64 = lost.sum();
-            (place, self.senders.shares[place] * self.at_most(place) - lost)
+            (
+                place,
+                self.senders.shares[place] * self.at_most(place) - lost,
+            )
         });
         gains.max_by(|a, b| a.1.total_cmp(&b.1))
     }
