@@ -66,6 +66,7 @@
 //! | [`host`] | a queue for each flow, controlled delay, marks before drops |
 //! | [`announce`] | networks behind nodes, told to the whole mesh |
 //! | [`receipts`] | ends tell each other what has arrived, so that a relay that passes nothing on is left |
+//! | [`warnings`] | an end that leaves a relay tells the relays that it uses instead |
 //! | [`segments`] | TCP segments that pass the TUN device together |
 //! | [`packet`] [`frame`] | packets of the host; frames of a link |
 //! | [`settings`] | a node's configuration, and the router's that follows |
@@ -89,3 +90,4 @@ pub mod recovery;
 pub mod segments;
 pub mod settings;
 pub mod status;
+pub mod warnings;

@@ -19,6 +19,7 @@ use crate::packet::{self, Facts, Net};
 use crate::receipts::{RECEIPT, Receipts};
 use crate::recovery::{Recovery, RecoveryCounters};
 use crate::settings::{Hop, NodeConfig};
+use crate::warnings::{Warning, Warnings};
 
 /// Octets of the router's header and stamp around a packet.
 const ROUTED: usize = chappe_dpclo::header::DATA + chappe_dpclo::header::STAMP;
@@ -80,6 +81,7 @@ pub struct Node {
     host: Host,
     announcements: Announcements,
     receipts: Receipts,
+    warnings: Warnings,
     gate: Gate,
     /// The time of the last event.
     now: Instant,
@@ -144,6 +146,10 @@ pub struct NodeCounters {
     pub forged: u64,
     /// How often a next hop was left because too little arrived by it.
     pub shunned: u64,
+    /// How often a next hop was left because another node warned of it.
+    pub warned: u64,
+    /// Warnings that were not followed: forged, repeated, too many, of others' ways by no neighbour, or of no next hop here.
+    pub unheeded: u64,
 }
 
 /// When a node at the end of a path answers: right after a burst to it, since the nodes around its neighbour wait until then, and
@@ -246,6 +252,7 @@ impl Node {
                 stream(2),
             ),
             receipts: Receipts::new(number, seconds),
+            warnings: Warnings::default(),
             gate: Gate::new(config.air),
             now,
             open: true,
@@ -326,6 +333,13 @@ impl Node {
                 self.receipts.arrived(self.now, delivery.source);
                 self.counters.delivered += 1;
                 return Some(delivery.len);
+            }
+            if Warnings::is_warning(taken) {
+                match self.follow(delivery.source, taken) {
+                    true => self.counters.warned += 1,
+                    false => self.counters.unheeded += 1,
+                }
+                continue;
             }
             if !Receipts::is_receipt(taken) {
                 // A TUN device refuses it, which would end the process.
@@ -515,7 +529,13 @@ impl Node {
         for (end, hop) in missing {
             self.router.shun(now, end, hop);
             self.counters.shunned += 1;
+            let warning = Warning {
+                destination: end,
+                hop,
+            };
+            self.warnings.leave(now, warning, true);
         }
+        self.warn(now);
         let mut receipt = [0; RECEIPT];
         while let Some(end) = self.receipts.write(&mut receipt) {
             if self.router.distance(end).is_none() {
@@ -524,6 +544,41 @@ impl Node {
             // If there is no room now, the next one says more.
             let _ = self.router.offer_first(now, end, RECEIPTS, &receipt);
         }
+    }
+
+    /// Warns of next hops that this node has left.
+    fn warn(&mut self, now: Instant) {
+        let hops = |end| self.router.next_hops(end).collect();
+        for (to, warning) in self.warnings.due(now, self.config.number, hops) {
+            if self.router.next_hops(to).any(|next| next == warning.hop) {
+                // It would take the warning, too.
+                self.router.shun(now, to, warning.hop);
+            }
+            if let Some(packet) = warning.write(&mut self.receipts, to) {
+                // Without room, the ends find out by themselves.
+                let _ = self.router.offer_first(now, to, RECEIPTS, &packet);
+            }
+        }
+    }
+
+    /// Leaves a next hop that another node warned of; false if it is none here. A destination is never left as a next hop to itself.
+    fn follow(&mut self, from: u16, packet: &[u8]) -> bool {
+        let now = self.now;
+        let heard = (self.warnings).on_warning(now, &mut self.receipts, from, packet);
+        let Some(warning @ Warning { destination, hop }) = heard else {
+            return false;
+        };
+        let is_hop = self.router.next_hops(destination).any(|used| used == hop);
+        let is_used = is_hop && hop != destination;
+        let is_end = destination == from;
+        if !is_used || !is_end && !self.neighbours.contains(&from) {
+            return false;
+        }
+        self.router.shun(now, destination, hop);
+        if is_end {
+            self.warnings.leave(now, warning, false);
+        }
+        true
     }
 
     fn look_at_neighbours(&mut self, now: Instant) {

@@ -24,6 +24,8 @@ use chappe_live::{Membership, PairKey};
 /// Octets of a receipt.
 pub const RECEIPT: usize = BODY + PairKey::TAG;
 const BODY: usize = 25;
+/// The first octet of a receipt.
+const KIND: u8 = 0;
 /// The BLAKE3 context of the keys.
 const CONTEXT: &str = "chappe mesh 2026-11 receipt";
 /// Time between two receipts to an end, and between two looks at it.
@@ -156,7 +158,7 @@ impl Receipts {
 
     /// Whether a packet that arrived is a receipt, and no host's.
     pub fn is_receipt(packet: &[u8]) -> bool {
-        packet.first() == Some(&0)
+        packet.first() == Some(&KIND)
     }
 
     /// A receipt arrived. False if it is forged or repeated, or nothing was exchanged with its sender lately.
@@ -164,19 +166,14 @@ impl Receipts {
         let Some((body, tag)) = receipt.split_first_chunk::<BODY>() else {
             return false;
         };
-        let known = tag
-            .try_into()
-            .ok()
-            .filter(|_| self.ends.contains_key(&from));
-        let (Some(tag), Some(key)) = (known, self.key(from)) else {
+        if !self.ends.contains_key(&from) || !self.has_tagged(from, body, tag) {
             return false;
-        };
-        let tagged = tagged(from, self.me, body);
+        }
         let said = Said::read(body);
         let Some(end) = self.ends.get_mut(&from) else {
             return false;
         };
-        if !key.has_tagged(&tagged, tag) || said.number <= end.told.number {
+        if said.number <= end.told.number {
             return false;
         }
         if said.number >> 32 != end.told.number >> 32 || said.arrived < end.told.arrived {
@@ -214,7 +211,7 @@ impl Receipts {
         end.due = false;
         self.written += 1;
         end.written = self.written;
-        receipt[0] = 0;
+        receipt[0] = KIND;
         let words = [end.written, end.arrived, end.told.number];
         for (place, word) in receipt[1..BODY]
             .as_chunks_mut::<8>()
@@ -224,10 +221,29 @@ impl Receipts {
         {
             *place = word.to_be_bytes();
         }
-        let body = *receipt.first_chunk::<BODY>()?;
-        let key = self.key(to)?;
-        receipt[BODY..].copy_from_slice(&key.tag(&tagged(self.me, to, &body)));
+        let tag = self.tag(to, &receipt[..BODY])?;
+        receipt[BODY..].copy_from_slice(&tag);
         Some(to)
+    }
+
+    /// The next number of what this node writes to other ends.
+    pub(crate) fn number(&mut self) -> u64 {
+        self.written += 1;
+        self.written
+    }
+
+    /// The tag of a body for another member, whose first octet says what it is.
+    pub(crate) fn tag(&mut self, to: u16, body: &[u8]) -> Option<[u8; PairKey::TAG]> {
+        let key = self.key(to)?;
+        Some(key.tag(&tagged(self.me, to, body)))
+    }
+
+    /// Whether another member tagged this body for this node.
+    pub(crate) fn has_tagged(&mut self, from: u16, body: &[u8], tag: &[u8]) -> bool {
+        let tagged = tagged(from, self.me, body);
+        let (tag, key) = (tag.try_into().ok(), self.key(from));
+        tag.zip(key)
+            .is_some_and(|(tag, key)| key.has_tagged(&tagged, tag))
     }
 
     /// When the next look is due, if there is anything to look at.
@@ -316,13 +332,9 @@ impl Said {
     }
 }
 
-/// What is tagged: both ends, and the receipt.
-fn tagged(from: u16, to: u16, body: &[u8; BODY]) -> [u8; BODY + 4] {
-    let mut tagged = [0; BODY + 4];
-    tagged[..2].copy_from_slice(&from.to_be_bytes());
-    tagged[2..4].copy_from_slice(&to.to_be_bytes());
-    tagged[4..].copy_from_slice(body);
-    tagged
+/// What is tagged: both ends, and the body.
+fn tagged(from: u16, to: u16, body: &[u8]) -> Vec<u8> {
+    [&from.to_be_bytes(), &to.to_be_bytes(), body].concat()
 }
 
 #[cfg(test)]

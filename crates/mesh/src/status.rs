@@ -410,6 +410,16 @@ fn counters(node: &Node, statistics: &Statistics) -> Vec<(&'static str, &'static
             own.shunned,
         ),
         (
+            "warnings",
+            "Next hops left because another node warned of them.",
+            own.warned,
+        ),
+        (
+            "warnings_unheeded",
+            "Warnings that were forged, repeated or too many, or that do not concern this node.",
+            own.unheeded,
+        ),
+        (
             "packets_queued",
             "Packets of this host queued.",
             host.queued,

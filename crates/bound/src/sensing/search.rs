@@ -5,7 +5,7 @@ use crate::network::Network;
 /// The nodes that send at all, by rising number. Positions below are places in this list.
 pub(super) struct Senders {
     nodes: Vec<usize>,
-    /// Shares of airtime.
+    /// The share of airtime of each.
     shares: Vec<f64>,
     /// One row for each sender: the probabilities that it senses a frame of each of the senders, 1 for its own.
     heard: Vec<f64>,
@@ -50,7 +50,7 @@ impl Senders {
 struct Search<'a> {
     senders: &'a Senders,
     misses: usize,
-    /// In rising order.
+    /// Places of the nodes in the set, in rising order.
     members: Vec<usize>,
     /// The probabilities that 0, 1, ..., `misses` of the other members miss a sender's frames. One row of all senders for each number.
     missed: Vec<f64>,
