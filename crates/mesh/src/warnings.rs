@@ -245,7 +245,8 @@ mod tests {
             destination: 1,
             hop: 2,
         };
-        let steps: [(u64, &[u16], &[(u16, Warning)]); 6] = [
+        type Step<'a> = (u64, &'a [u16], &'a [(u16, Warning)]);
+        let steps: [Step<'_>; 6] = [
             (0, &[], &[]),
             (1, &[2], &[]),
             (2, &[3], &[(3, WARNED), (4, back)]),
