@@ -6,6 +6,8 @@
 //! sources. For four sources at a time all 16 possible sums are tabulated once, and every plane of
 //! every output takes its sum from the table with one look-up (the "method of the four Russians").
 
+use core::array;
+
 use crate::matrix::Matrix;
 use crate::rows::{Rows, RowsMut};
 
@@ -34,6 +36,11 @@ type Subsets = [u32; GROUPS];
 /// `to[j] (+)= sum over i of coefficients[j][i] * from[i]`; sizes are checked by the caller.
 pub(crate) fn combine(coefficients: Matrix<'_>, from: &Rows<'_>, to: &mut RowsMut<'_>, add: bool) {
     let count = from.count();
+    if count <= FEW && to.count() == 1 {
+        let rows = array::from_fn(|i| from.row(i));
+        let to = to.row_mut(0).unwrap_or_default();
+        return sum_of_few(coefficients.row(0), rows, to, add);
+    }
     for source in (0..count).step_by(SOURCES) {
         // A later pass adds to what the first one wrote.
         let add = add || source > 0;
@@ -79,7 +86,8 @@ pub(crate) fn reduce(factors: &[u8], rows: &[u8], to: &mut [u8]) {
         return;
     }
     if factors.len() <= FEW {
-        return reduce_few(factors, rows, to);
+        let mut rows = rows.chunks_exact(len);
+        return sum_of_few(factors, array::from_fn(|_| rows.next()), to, true);
     }
     for (factors, rows) in factors.chunks(SOURCES).zip(rows.chunks(len * SOURCES)) {
         let subsets = subsets_of_row(factors);
@@ -90,18 +98,15 @@ pub(crate) fn reduce(factors: &[u8], rows: &[u8], to: &mut [u8]) {
     }
 }
 
-/// [`reduce`] for up to [`FEW`] sources: Horner's rule over the bits of the factors. The tables of 32 sources would cost more
+/// The sum of up to [`FEW`] sources: Horner's rule over the bits of the factors. The tables of 32 sources would cost more
 /// than the sum.
-fn reduce_few(factors: &[u8], rows: &[u8], to: &mut [u8]) {
-    let len = to.len();
+#[inline(never)]
+fn sum_of_few(factors: &[u8], rows: [Option<&[u8]>; FEW], to: &mut [u8], add: bool) {
     let used = factors.iter().fold(0, |bits, factor| bits | factor);
     // Horner's rule may begin at the highest bit that any factor has: small factors take fewer steps.
     let bits = 8 - used.leading_zeros();
-    for at in (0..len).step_by(BYTES) {
-        let mut columns = [[0; WORDS]; FEW];
-        for (column, row) in columns.iter_mut().zip(rows.chunks_exact(len)) {
-            *column = column_at(Some(row), at);
-        }
+    for at in (0..to.len()).step_by(BYTES) {
+        let columns = rows.map(|row| column_at(row, at));
         let mut sum = [0; WORDS];
         for bit in (0..bits).rev() {
             sum = sum.map(times_x);
@@ -111,7 +116,7 @@ fn reduce_few(factors: &[u8], rows: &[u8], to: &mut [u8]) {
                 }
             }
         }
-        write(Some(to), at, sum, true);
+        write(Some(to), at, sum, add);
     }
 }
 
