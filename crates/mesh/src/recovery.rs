@@ -264,6 +264,19 @@ impl Recovery {
         outstanding.any(|frame| frame.lost && frame.body.len() <= COPIED)
     }
 
+    /// Whether an urgent packet must be repeated that has a time of its own.
+    pub fn has_hasty_lost(&self) -> bool {
+        let mut outstanding = self.outstanding.iter();
+        outstanding.any(|frame| frame.lost && self.is_hasty(frame))
+    }
+
+    /// When such a packet is due next.
+    pub fn hasty_deadline(&self) -> Option<Instant> {
+        let hasty = |frame: &&Outstanding| self.is_hasty(frame) && !frame.lost;
+        let waiting = self.outstanding.iter().filter(hasty);
+        waiting.map(|frame| self.due(frame)).min()
+    }
+
     /// Whether a frame must be repeated.
     pub fn has_lost(&self) -> bool {
         self.outstanding.iter().any(|frame| frame.lost)

@@ -162,9 +162,10 @@ impl Node {
             false => (octets + count * PART).div_ceil(self.room.max(1)),
         };
         let small = octets < SMALL || self.gate.data_at() > now;
-        if frames == 0 || small && self.answer.is_awaited(now) {
+        if frames == 0 || small && self.answer.is_awaited(now) && !self.asks_at_once() {
             return;
         }
+        self.asked = false;
         if small {
             self.answer.slot.1 = now;
         }
@@ -184,6 +185,13 @@ impl Node {
             rest: frames.clamp(least, usize::from(most)) as u8,
             onward: 0,
         };
+    }
+
+    /// Whether an urgent packet does not wait until a burst to this node is over: where many contend, most of those around hear both its
+    /// ends, and the burst may be long in coming.
+    fn asks_at_once(&self) -> bool {
+        let asked = self.asked && self.recovery.has_room();
+        !self.has_few_neighbours() && (asked || self.recovery.has_hasty_lost())
     }
 
     /// Whether few neighbours contend, so that another turn is cheap.
