@@ -49,7 +49,7 @@ pub enum Weight {
     Awaited,
     /// A TCP segment that only acknowledges: the next one says as much.
     Replaced,
-    /// All else.
+    /// Neither of these: data, and control frames that are repeated.
     Usual,
 }
 

@@ -1,4 +1,4 @@
-//! Tests of recovery.
+//! What is acknowledged, repeated and given up, by scripts of frames and times.
 
 use super::*;
 
