@@ -134,6 +134,11 @@ impl Host {
         }
     }
 
+    /// Sets how long a segment that only acknowledges waits for a later one.
+    pub fn hold_for(&mut self, hold: Duration) {
+        self.hold = hold;
+    }
+
     /// Segments that only acknowledge wait until then; `None`: as long as they wait by themselves.
     pub fn hold_acks(&mut self, until: Option<Instant>) {
         self.hold_until = until;

@@ -39,11 +39,13 @@ fn mtu_most(frame_max: usize) -> usize {
 }
 
 /// How long a segment that only acknowledges waits for one that replaces it: three frames, since so long a neighbour waits for an
-/// acknowledgement anyway. On a cable a wait of its own costs a wake-up.
-fn hold_of(config: &NodeConfig) -> Duration {
-    match config.air.is_shared() {
-        true => config.air.exchange(config.mtu) * 3,
-        false => Duration::ZERO,
+/// acknowledgement anyway. Where many contend, six: each such segment costs a turn at every hop. On a cable a wait of its own costs a
+/// wake-up.
+fn hold_of(config: &NodeConfig, few: bool) -> Duration {
+    match (config.air.is_shared(), few) {
+        (true, true) => config.air.exchange(config.mtu) * 3,
+        (true, false) => config.air.exchange(config.mtu) * 6,
+        (false, _) => Duration::ZERO,
     }
 }
 
@@ -95,6 +97,8 @@ pub struct Node {
     express: bool,
     /// When an urgent packet on a long path was last sent or heard.
     urgent_at: Option<Instant>,
+    /// Whether the host gave an urgent packet, which no later one replaces, since the last burst began.
+    asked: bool,
     /// Octets of the longest frame of the burst.
     longest: usize,
     /// When this node answers.
@@ -243,7 +247,7 @@ impl Node {
             router: router.map_err(|error| error.to_string())?,
             recovery: Recovery::new(config.air.exchange(config.mtu), config.air.is_shared()),
             room: frame_max.saturating_sub(AROUND),
-            host: Host::new(hold_of(&config)),
+            host: Host::new(hold_of(&config, true)),
             announcements: Announcements::new(
                 number,
                 config.behind.clone(),
@@ -260,6 +264,7 @@ impl Node {
             burst: Burst::default(),
             express: false,
             urgent_at: None,
+            asked: false,
             longest: 0,
             answer: Answer::default(),
             spreads: stream(3),
@@ -464,6 +469,7 @@ impl Node {
                 return;
             };
             let ((node, flow), first) = (head.key, head.first);
+            let asks = first && packet::pure_ack(head.packet).is_none();
             let key = head.key;
             // Packets that go first have a number of their own, since they may overtake others of their flow.
             let flow = flow & 0x7fff | if first { 0x8000 } else { 0 };
@@ -473,6 +479,7 @@ impl Node {
             };
             match offered {
                 Ok(()) => {
+                    self.asked |= asks;
                     self.receipts.sent(now, node);
                     self.host.taken(now, key, first);
                 }
@@ -590,7 +597,9 @@ impl Node {
             self.announcements.on_neighbour(now);
         }
         self.neighbours = usable(&self.router).collect();
-        self.recovery.contend(self.has_few_neighbours());
+        let few = self.has_few_neighbours();
+        self.recovery.contend(few);
+        self.host.hold_for(hold_of(&self.config, few));
     }
 }
 
@@ -663,6 +672,7 @@ impl LinkNode for Node {
         let answered = |at: Instant| self.answer.due.map_or(at, |due| at.max(due));
         let own = [
             (self.recovery.deadline().map(answered), "frame unanswered"),
+            (self.recovery.hasty_deadline(), "urgent frame unanswered"),
             (self.announcements.deadline().map(answered), "announcement"),
             (self.answer.due, "the burst is over"),
             (self.host.deadline(), "rate allows a packet"),

@@ -17,6 +17,14 @@ const WINDOW: usize = 28;
 /// Transmissions of a frame before it is given up. At half of all frames lost, one in 4096 is (as dot11LongRetryLimit, three
 /// times).
 const ATTEMPTS: u8 = 12;
+/// Most copies of a small body. At 80 % delivery one of 125 stays lost with two, and waits for a turn of the channel at its hop; with four one
+/// of 3125.
+const COPIES: u8 = 4;
+/// The same where many contend: of an urgent packet, and of what is neither that nor replaced by what follows it.
+const COPIES_AWAITED: u8 = 3;
+const COPIES_OF_MANY: u8 = 2;
+/// Where many contend, after so many transmissions of an urgent packet the time between them doubles each time.
+const EVEN_AWAITED: u8 = 4;
 /// After so many transmissions of a small body the time between them doubles each time, where few neighbours contend.
 const EVEN: u8 = 6;
 /// A neighbour that was not heard for this long while [`VAIN`] transmissions to it went unanswered has gone. Probes come four
@@ -33,6 +41,17 @@ const NEIGHBOURS_MAX: usize = 256;
 const TOLD: Duration = Duration::from_secs(1);
 /// Bounds of the time after which an unanswered frame is repeated (RFC 6298 has 1 s; a hop is no path).
 const WAIT_MAX: Duration = Duration::from_millis(400);
+
+/// What its sender and its receiver lose while a body is lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Weight {
+    /// A program or a person waits for it, as for a ping: an urgent packet.
+    Awaited,
+    /// A TCP segment that only acknowledges: the next one says as much.
+    Replaced,
+    /// Neither of these: data, and control frames that are repeated.
+    Usual,
+}
 
 /// The state of recovery with all neighbours.
 #[derive(Debug)]
@@ -134,6 +153,7 @@ struct Outstanding {
     lost: bool,
     /// Copies that rode in other frames.
     copies: u8,
+    weight: Weight,
 }
 
 /// A frame to repeat.
@@ -201,7 +221,7 @@ impl Recovery {
         &mut self,
         now: Instant,
         to: u16,
-        (token, class): (u32, Class),
+        (token, class, weight): (u32, Class, Weight),
         burst: u8,
         body: &[u8],
     ) -> u16 {
@@ -225,6 +245,7 @@ impl Recovery {
             burst,
             lost: false,
             copies: 0,
+            weight,
         });
         number
     }
@@ -241,6 +262,19 @@ impl Recovery {
     pub fn has_small_lost(&self) -> bool {
         let mut outstanding = self.outstanding.iter();
         outstanding.any(|frame| frame.lost && frame.body.len() <= COPIED)
+    }
+
+    /// Whether an urgent packet must be repeated that has a time of its own.
+    pub fn has_hasty_lost(&self) -> bool {
+        let mut outstanding = self.outstanding.iter();
+        outstanding.any(|frame| frame.lost && self.is_hasty(frame))
+    }
+
+    /// When such a packet is due next.
+    pub fn hasty_deadline(&self) -> Option<Instant> {
+        let hasty = |frame: &&Outstanding| self.is_hasty(frame) && !frame.lost;
+        let waiting = self.outstanding.iter().filter(hasty);
+        waiting.map(|frame| self.due(frame)).min()
     }
 
     /// Whether a frame must be repeated.
@@ -281,16 +315,20 @@ impl Recovery {
     }
 
     /// A small body of at most `room` octets that is under way and has not left since `order`: a copy of it costs little in a
-    /// frame that leaves anyway. It has at most so many copies.
-    pub fn copy(
-        &mut self,
-        burst: u8,
-        room: usize,
-        (order, copies): (u64, u8),
-    ) -> Option<Repeat<'_>> {
+    /// frame that leaves anyway. On a cable none is needed.
+    pub fn copy(&mut self, burst: u8, room: usize, order: u64) -> Option<Repeat<'_>> {
+        let (shared, few) = (self.shared, self.few);
+        let most = |weight: Weight| match (few, weight) {
+            (true, _) => COPIES,
+            (false, Weight::Awaited) => COPIES_AWAITED,
+            (false, Weight::Usual) => COPIES_OF_MANY,
+            // Three of four small frames carried such segments there.
+            (false, Weight::Replaced) => 0,
+        };
         let small = self.outstanding.iter_mut().filter(|frame| {
+            let is_new = !frame.lost && frame.order <= order;
             let len = frame.body.len();
-            !frame.lost && frame.copies < copies && len <= room.min(COPIED) && frame.order <= order
+            shared && is_new && frame.copies < most(frame.weight) && len <= room.min(COPIED)
         });
         let frame = small.min_by_key(|frame| frame.order)?;
         self.order += 1;
@@ -523,13 +561,27 @@ impl Recovery {
     }
 
     /// Whether the time of a body runs. It is that of the last one to a neighbour only: its answer tells of all others (as the
-    /// tail loss probe of RFC 8985, 7).
+    /// tail loss probe of RFC 8985, 7). Where many contend that answer may take 0.6 s, so that urgent packets have a time of their own.
     fn is_timed(&self, frame: &Outstanding) -> bool {
+        if self.is_hasty(frame) {
+            return !frame.lost;
+        }
         let mut others = self.outstanding.iter().filter(|other| other.to == frame.to);
         !frame.lost && others.all(|other| !other.lost && other.order <= frame.order)
     }
 
+    /// Whether a body is a small urgent packet where many contend.
+    fn is_hasty(&self, frame: &Outstanding) -> bool {
+        let small = frame.body.len() <= COPIED;
+        self.shared && !self.few && small && frame.weight == Weight::Awaited
+    }
+
     fn due(&self, frame: &Outstanding) -> Instant {
+        if self.is_hasty(frame) {
+            // Two full frames: a relay forwards it in a short frame that goes first, and its end answers within as much.
+            let doublings = frame.attempts.saturating_sub(EVEN_AWAITED).min(5);
+            return frame.left.unwrap_or(frame.sent) + self.wait_min / 4 * (1u64 << doublings);
+        }
         let known = self.neighbours.iter().find(|known| known.node == frame.to);
         let round = known.and_then(|known| known.round);
         let wait = round.map_or(self.wait_min * 2, |(mean, var)| {
@@ -659,302 +711,4 @@ impl Neighbour {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// No burst is over yet.
-    const OVER: u8 = 0;
-
-    fn at(ms: u64) -> Instant {
-        Instant::from_millis(ms)
-    }
-
-    fn sender(frames: u16) -> Recovery {
-        sender_of(frames, 1)
-    }
-
-    impl Recovery {
-        /// Repeats what is under way.
-        fn repeat_all(&mut self, now: Instant) {
-            self.outstanding
-                .iter_mut()
-                .for_each(|frame| frame.lost = true);
-            while self.repeat(now, 1, 2000).is_some() {}
-        }
-    }
-
-    /// The same with bodies of this length.
-    fn sender_of(frames: u16, octets: usize) -> Recovery {
-        let mut recovery = Recovery::new(Duration::from_millis(2), true);
-        for token in 1..=frames {
-            let number = recovery.send(
-                at(token.into()),
-                7,
-                (token.into(), Class::Data),
-                1,
-                &vec![token as u8; octets],
-            );
-            assert_eq!(number, token);
-        }
-        recovery
-    }
-
-    /// What a frame that left later shows about an earlier one, and what the earlier one's repeat shows.
-    #[test]
-    fn what_arrives_out_of_order_was_lost() {
-        let mut recovery = sender(3);
-        recovery.on_ack(
-            at(10),
-            7,
-            Ack {
-                node: 1,
-                newest: 2,
-                before: 0,
-                over: OVER,
-            },
-        );
-        assert_eq!(
-            recovery.poll_outcome(),
-            Some((2, Outcome::Acknowledged { attempts: 1 }))
-        );
-        let repeat = recovery.repeat(at(11), 2, 2000).unwrap();
-        assert_eq!((repeat.number, repeat.body), (1, &[1][..]));
-        assert!(
-            recovery.repeat(at(11), 2, 2000).is_none(),
-            "the third is only late"
-        );
-        // The third arrives, but it left before the repeat of the first.
-        recovery.on_ack(
-            at(12),
-            7,
-            Ack {
-                node: 1,
-                newest: 3,
-                before: 0b1,
-                over: OVER,
-            },
-        );
-        assert!(!recovery.has_lost());
-        recovery.on_ack(
-            at(13),
-            7,
-            Ack {
-                node: 1,
-                newest: 3,
-                before: 0b11,
-                over: OVER,
-            },
-        );
-        let outcomes: Vec<_> = std::iter::from_fn(|| recovery.poll_outcome()).collect();
-        assert_eq!(outcomes[1], (1, Outcome::Acknowledged { attempts: 2 }));
-        assert_eq!((recovery.waiting(), recovery.deadline()), (0, None));
-    }
-
-    /// A neighbour that only others acknowledge is not acknowledged.
-    #[test]
-    fn acknowledgements_count_for_their_neighbour_only() {
-        let mut recovery = sender(1);
-        recovery.on_ack(
-            at(5),
-            8,
-            Ack {
-                node: 1,
-                newest: 1,
-                before: 0,
-                over: OVER,
-            },
-        );
-        assert_eq!(recovery.poll_outcome(), None);
-    }
-
-    #[test]
-    fn a_silent_neighbour_is_given_up_within_a_second() {
-        let mut recovery = sender(2);
-        let (mut now, mut gone) = (at(2), None);
-        while gone.is_none() && now < at(3000) {
-            now = recovery.deadline().unwrap();
-            recovery.on_time(now);
-            while recovery.repeat(now, 1, 2000).is_some() {}
-            gone = recovery.poll_gone();
-        }
-        assert_eq!(gone, Some(7));
-        assert!(now < at(1000), "{now}");
-        let failed = std::iter::from_fn(|| recovery.poll_outcome()).count();
-        assert_eq!((failed, recovery.waiting()), (2, 0));
-        // One that is heard is only given up frame by frame.
-        let mut recovery = sender(1);
-        for _ in 0..100 {
-            let Some(due) = recovery.deadline() else {
-                break;
-            };
-            recovery.heard(due, 7, 1, due);
-            recovery.on_time(due);
-            recovery.repeat(due, 1, 2000);
-        }
-        assert_eq!(recovery.counters().given_up, 1);
-        assert_eq!(recovery.counters().repeats, u64::from(ATTEMPTS) - 1);
-        assert_eq!(recovery.poll_gone(), None);
-    }
-
-    /// Probes of a neighbour arrive, answers do not: it is given up with all that waits for it, and not before its time.
-    #[test]
-    fn a_neighbour_that_only_talks_is_given_up() {
-        let mut recovery = sender_of(6, COPIED + 1);
-        let (mut now, mut deaf, mut sent) = (at(2), None, 6);
-        while deaf.is_none() {
-            now = recovery.deadline().expect("frames wait");
-            recovery.heard(now, 7, 1, now);
-            recovery.on_time(now);
-            while recovery.repeat(now, 1, 2000).is_some() {
-                sent += 1;
-            }
-            deaf = recovery.poll_deaf();
-        }
-        assert_eq!((deaf, recovery.waiting()), (Some(7), 0));
-        assert!(sent >= DEAF.0 && now >= at(0) + DEAF.1, "{sent} {now}");
-        assert_eq!((recovery.counters().deaf, recovery.poll_gone()), (1, None));
-    }
-
-    #[test]
-    fn copies_are_recognised_in_any_order_and_across_lives() {
-        let mut recovery = Recovery::new(Duration::from_millis(2), true);
-        let mut take = |life, number| recovery.on_frame(at(0), 3, (life, number), Duration::ZERO);
-        let taken = [65_535, 0, 65_534, 0, 65_535, 63, 65_534].map(|number| take(1, number));
-        assert_eq!(taken, [true, true, true, false, false, true, false]);
-        assert!(take(2, 0) && !take(2, 0));
-        let (acks, count) = recovery.acks(at(1));
-        assert_eq!(
-            (count, acks[0]),
-            (
-                1,
-                Ack {
-                    node: 3,
-                    newest: 0,
-                    before: 0,
-                    over: 255,
-                }
-            )
-        );
-        assert_eq!(recovery.acks(at(999)).1, 1, "told again");
-        assert_eq!(recovery.acks(at(1000)).1, 0);
-    }
-
-    /// Of a burst that is over, what is not listed was lost; of one that goes on nothing is known.
-    #[test]
-    fn what_a_burst_lost_is_repeated_when_it_is_over() {
-        let ack = |over| Ack {
-            node: 1,
-            newest: 1,
-            before: 0,
-            over,
-        };
-        let mut recovery = sender(3);
-        recovery.on_ack(at(10), 7, ack(0));
-        assert_eq!((recovery.waiting(), recovery.lost()), (2, (0, 0)));
-        recovery.on_ack(at(11), 7, ack(1));
-        assert_eq!(recovery.lost(), (2, 2));
-        assert_eq!(recovery.repeat(at(12), 2, 2000).unwrap().number, 2);
-        assert_eq!(recovery.repeat(at(12), 2, 2000).unwrap().number, 3);
-        // The repeats are of the second burst, of which the next answer knows nothing.
-        recovery.on_ack(at(13), 7, ack(1));
-        assert_eq!(recovery.lost(), (0, 0));
-        recovery.on_ack(at(14), 7, ack(2));
-        assert_eq!(recovery.lost(), (2, 2));
-    }
-
-    /// Without an answer the last of large bodies alone is repeated.
-    #[test]
-    fn a_missing_answer_costs_one_repeat() {
-        let mut recovery = sender_of(3, COPIED + 1);
-        let due = recovery.deadline().unwrap();
-        recovery.on_time(due);
-        assert_eq!(recovery.lost(), (1, COPIED + 1));
-        assert_eq!(recovery.repeat(due, 2, 2000).unwrap().number, 3);
-    }
-
-    /// A stream without a pause is acknowledged while it lasts.
-    #[test]
-    fn a_stream_is_acknowledged() {
-        let mut recovery = Recovery::new(Duration::from_millis(2), true);
-        let wait = Duration::from_millis(3);
-        for number in 0..8 {
-            recovery.on_frame(at(number), 3, (0, number as u16), wait);
-        }
-        // Half of what the sender waits for an answer: eight milliseconds.
-        assert!(!recovery.owes(at(7)) && recovery.owes(at(8)));
-    }
-
-    /// Goal: a sender on a cable is not stopped by its window. Method: bodies that all arrive at once.
-    #[test]
-    fn half_a_window_is_acknowledged_at_once() {
-        let mut recovery = Recovery::new(Duration::from_micros(11), false);
-        let wait = Duration::from_millis(1);
-        let mut owes = (1..=WINDOW as u16).map(|number| {
-            recovery.on_frame(at(1), 3, (0, number), wait);
-            recovery.owes(at(1))
-        });
-        assert_eq!(owes.position(|owes| owes), Some(WINDOW / 2 - 1));
-        let acks = recovery.acks(at(1));
-        recovery.told(&acks.0[..acks.1]);
-        recovery.on_frame(at(1), 3, (0, 100), wait);
-        assert!(!recovery.owes(at(1)), "it is counted anew");
-    }
-
-    /// Goal: nothing is repeated before it can have been answered. Method: a channel whose time lags behind, as that of a cable does
-    /// to make up for late wake-ups.
-    #[test]
-    fn time_to_answer_begins_when_a_body_is_sent() {
-        let mut recovery = Recovery::new(Duration::from_micros(11), false);
-        recovery.heard(at(100), 7, 0, at(100));
-        recovery.send(at(100), 7, (1, Class::Data), 1, &[0; 1000]);
-        recovery.left(at(92));
-        recovery.on_time(at(104));
-        assert_eq!(recovery.lost(), (0, 0));
-    }
-
-    /// Small bodies ride in two later frames, once in each; large ones in none.
-    #[test]
-    fn small_bodies_have_companions() {
-        let mut recovery = sender(1);
-        let large = [0; COPIED + 1];
-        recovery.send(at(2), 7, (9, Class::Data), 1, &large);
-        for _ in 0..2 {
-            let order = recovery.order();
-            assert_eq!(recovery.copy(1, 2000, (order, 2)).unwrap().number, 1);
-            assert!(
-                recovery.copy(1, 2000, (order, 2)).is_none(),
-                "in this frame"
-            );
-        }
-        let order = recovery.order();
-        assert!(recovery.copy(1, 2000, (order, 2)).is_none());
-    }
-
-    /// Goal: where few contend a ping that was lost does not wait for the answer to a later one, nor longer with each attempt. Method: two
-    /// small bodies and a large one, which nothing answers. (One of 95 pings waited for up to 0.6 s.)
-    #[test]
-    fn small_bodies_ride_in_what_is_repeated() {
-        // Where many contend the time is twice as long, and doubles with every second attempt.
-        for (few, lost, due) in [(true, 2, 108), (false, 1, 164)] {
-            let mut recovery = sender(2);
-            recovery.contend(few);
-            recovery.send(at(2), 7, (9, Class::Data), 1, &[0; COPIED + 1]);
-            recovery.heard(at(3), 7, 0, at(3));
-            (1..=3).for_each(|_| recovery.repeat_all(at(100)));
-            recovery.outstanding.pop();
-            recovery.on_time(at(due - 1));
-            assert_eq!(recovery.lost().0, 0);
-            recovery.on_time(at(due));
-            assert_eq!(recovery.lost().0, lost);
-        }
-    }
-
-    #[test]
-    fn strangers_do_not_fill_the_memory() {
-        let mut recovery = Recovery::new(Duration::from_millis(2), true);
-        for node in 0..60_000u16 {
-            recovery.on_frame(at(node.into()), node, (0, 1), Duration::ZERO);
-        }
-        assert_eq!(recovery.neighbours.len(), NEIGHBOURS_MAX);
-    }
-}
+mod tests;

@@ -8,6 +8,8 @@ use chappe_dpclo::header;
 
 use super::{Node, RECEIPTS, ROUTED, address};
 use crate::frame::{self, ACKS_MAX, ALL, Ack, Burst, Frame, Kind, PART, Part};
+use crate::packet;
+use crate::recovery::Weight;
 use crate::settings::Hop;
 
 /// The class of frames that no router's packet is in.
@@ -29,11 +31,6 @@ const BURST_HASTE: u8 = 2;
 /// A path of a larger ETX is long. Over two hops that lose a fifth each way (3.1) bursts of four carry 5 % more TCP, and 95 % of
 /// the pings take 62 instead of 47 ms (docs/studies/mesh.md).
 const LONG: f64 = 3.6;
-/// Most copies of a small body. At 80 % delivery one of 125 stays lost with two, and waits for a turn of the channel at its hop; with four one
-/// of 3125.
-const COPIES: u8 = 4;
-/// The same where more neighbours contend than [`FEW`].
-const COPIES_OF_MANY: u8 = 2;
 /// With more neighbours than these, turns cost collisions: on twelve nodes with four flows, bursts of four carry 9 % more than of two, and
 /// two copies of small packets 9 % more than four, with shorter pings. With 3 a node of the five (`examples/mesh-five.toml`) changed its ways
 /// when a link of 10 % came and went; with 5 the twelve carried 5 % less (docs/studies/mesh.md).
@@ -63,6 +60,23 @@ fn urgent(body: &[u8]) -> Option<[u16; 2]> {
             urgent.then_some([data.source, data.destination])
         }
         _ => None,
+    }
+}
+
+/// What a body of the router weighs in recovery.
+fn weight_of(body: &[u8]) -> Weight {
+    match header::parse(body) {
+        Ok(header::Frame::Data(data, packet) | header::Frame::Priced(data, _, packet)) => {
+            match (
+                packet::pure_ack(packet),
+                data.first && data.flow != RECEIPTS,
+            ) {
+                (Some(_), _) => Weight::Replaced,
+                (None, true) => Weight::Awaited,
+                (None, false) => Weight::Usual,
+            }
+        }
+        _ => Weight::Usual,
     }
 }
 
@@ -148,9 +162,10 @@ impl Node {
             false => (octets + count * PART).div_ceil(self.room.max(1)),
         };
         let small = octets < SMALL || self.gate.data_at() > now;
-        if frames == 0 || small && self.answer.is_awaited(now) {
+        if frames == 0 || small && self.answer.is_awaited(now) && !self.asks_at_once() {
             return;
         }
+        self.asked = false;
         if small {
             self.answer.slot.1 = now;
         }
@@ -170,6 +185,13 @@ impl Node {
             rest: frames.clamp(least, usize::from(most)) as u8,
             onward: 0,
         };
+    }
+
+    /// Whether an urgent packet does not wait until a burst to this node is over: where many contend, most of those around hear both its
+    /// ends, and the burst may be long in coming.
+    fn asks_at_once(&self) -> bool {
+        let asked = self.asked && self.recovery.has_room();
+        !self.has_few_neighbours() && (asked || self.recovery.has_hasty_lost())
     }
 
     /// Whether few neighbours contend, so that another turn is cheap.
@@ -330,14 +352,7 @@ impl Node {
 
     fn write_copy(&mut self, order: u64, draft: &mut Draft, sdu: &mut [u8]) -> Option<()> {
         let room = sdu.len().checked_sub(draft.at + PART)?;
-        let copies = match (self.gate.is_shared(), self.has_few_neighbours()) {
-            (false, _) => return None,
-            (_, true) => COPIES,
-            (_, false) => COPIES_OF_MANY,
-        };
-        let copy = self
-            .recovery
-            .copy(self.burst.number, room, (order, copies))?;
+        let copy = self.recovery.copy(self.burst.number, room, order)?;
         let body = draft.at + PART..draft.at + PART + copy.body.len();
         let len = body.len();
         sdu.get_mut(body)?.copy_from_slice(copy.body);
@@ -376,7 +391,7 @@ impl Node {
             // Number 0: the neighbour does not acknowledge it.
             Some(to) if is_idle_request(body) => ((to, 0), false),
             Some(to) => {
-                let about = (send.token, send.class);
+                let about = (send.token, send.class, weight_of(body));
                 let burst = self.burst.number;
                 let number = self.recovery.send(now, to, about, burst, body);
                 ((to, number), goes_on(body, to))
