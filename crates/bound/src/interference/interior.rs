@@ -65,7 +65,7 @@ struct Factor {
     own: Vec<f64>,
     /// For each set `x / z` of its share, and what remains of it beside its uses.
     share: Vec<(f64, f64)>,
-    lower: Dense,
+    root: Dense,
 }
 
 /// More steps gain nothing in floating point.
@@ -345,7 +345,7 @@ impl Shape {
         for at in (0..width).filter(|&at| !self.counted(at)) {
             nets[at] = 0.0;
         }
-        factor.lower.solve(nets);
+        factor.root.solve(nets);
         for (used, own) in self.uses.iter().zip(own.iter_mut()) {
             let net = &nets[used.receiver * self.nodes..][..self.nodes];
             for vertex in used.vertices.clone() {
@@ -411,7 +411,7 @@ impl Shape {
                 let (ratio, home) = (ratio(first + at), self.home(at));
                 *matrix.entry(at, at) += ratio;
                 *matrix.entry(home, home) += ratio;
-                *matrix.entry(at.max(home), at.min(home)) -= ratio;
+                *matrix.entry(at.min(home), at.max(home)) -= ratio;
             }
             *matrix.entry(at, at) += match self.counted(at) {
                 true => state.s[uses + at] / state.w[uses + at],
@@ -419,8 +419,8 @@ impl Shape {
             };
         }
         *matrix.entry(width, width) += state.s[uses + width] / state.w[uses + width];
-        let lower = matrix.cholesky()?;
-        Some(Factor { own, share, lower })
+        let root = matrix.cholesky()?;
+        Some(Factor { own, share, root })
     }
 
     /// What a use's vertices leave in the matrix once its row is gone: how they scatter about their mean, and the mean itself.
@@ -525,11 +525,16 @@ impl State {
     }
 }
 
-/// A symmetric matrix by the rows of its lower half; rows have full length.
+/// A symmetric matrix by the rows of its upper half; rows have full length.
 struct Dense {
     size: usize,
     entries: Vec<f64>,
 }
+
+/// Rows that are taken together into each row: so many fit the registers beside their factors.
+const TOGETHER: usize = 4;
+/// Rows that are factorised together, so that those before them come from the cache once for all.
+const BLOCK: usize = 8;
 
 impl Dense {
     fn zero(size: usize) -> Dense {
@@ -539,6 +544,7 @@ impl Dense {
         }
     }
 
+    /// An entry; the column is not before the row.
     fn entry(&mut self, row: usize, column: usize) -> &mut f64 {
         &mut self.entries[row * self.size + column]
     }
@@ -547,8 +553,8 @@ impl Dense {
     fn add_local(&mut self, base: usize, places: &[usize], values: &[f64], weight: f64) {
         for (number, (&row, value)) in places.iter().zip(values).enumerate() {
             let scaled = weight * value;
-            let line = &mut self.entries[(base + row) * self.size + base..][..=row];
-            for (&column, value) in places[..=number].iter().zip(values) {
+            let line = &mut self.entries[(base + row) * self.size + base..];
+            for (&column, value) in places[number..].iter().zip(&values[number..]) {
                 line[column] += scaled * value;
             }
         }
@@ -556,37 +562,50 @@ impl Dense {
 
     /// Adds the sum of `weight v v'` over full vectors.
     fn add_outer(&mut self, vectors: &[Vec<f64>], weights: &[f64]) {
-        for row in 0..self.size {
-            let line = &mut self.entries[row * self.size..][..=row];
-            for (vector, weight) in vectors.iter().zip(weights) {
-                let scaled = weight * vector[row];
-                if scaled != 0.0 {
-                    for (entry, value) in line.iter_mut().zip(vector) {
-                        *entry += scaled * value;
-                    }
-                }
+        let size = self.size;
+        for (first, block) in (0..)
+            .step_by(BLOCK)
+            .zip(self.entries.chunks_mut(BLOCK * size))
+        {
+            for (vectors, weights) in vectors.chunks(TOGETHER).zip(weights.chunks(TOGETHER)) {
+                let lines: Vec<&[f64]> = vectors.iter().map(|vector| &vector[..]).collect();
+                let factor = |row: usize, place: usize| weights[place] * lines[place][row];
+                add_lines(block, (first, size), &lines, factor);
             }
         }
     }
 
-    /// The lower factor in place of the matrix; `None` if it is not positive.
+    /// The factor in place of the matrix, whose transpose times itself is the matrix; `None` if it is not positive.
     fn cholesky(mut self) -> Option<Dense> {
         let size = self.size;
         let slight = (0..size).map(|at| self.entries[at * size + at]);
         let slight = 1e-14 * slight.fold(0.0, f64::max);
-        for row in 0..size {
-            let (above, line) = self.entries.split_at_mut(row * size);
-            let line = &mut line[..=row];
-            for column in 0..row {
-                let other = &above[column * size..][..=column];
-                let sum = dot(&line[..column], &other[..column]);
-                line[column] = (line[column] - sum) / other[column];
+        for first in (0..size).step_by(BLOCK) {
+            let (above, block) = self.entries.split_at_mut(first * size);
+            let block = &mut block[..BLOCK.min(size - first) * size];
+            for lines in above.chunks(TOGETHER * size) {
+                let lines: Vec<&[f64]> = lines.chunks(size).collect();
+                add_lines(block, (first, size), &lines, |row, place| {
+                    -lines[place][row]
+                });
             }
-            let rest = line[row] - dot(&line[..row], &line[..row]);
-            if rest.is_nan() {
-                return None;
+            for row in first..size.min(first + BLOCK) {
+                let (before, line) = block.split_at_mut((row - first) * size);
+                let line = &mut line[row..size];
+                for other in before.chunks(size) {
+                    let other = &other[row..];
+                    let factor = other[0];
+                    for (entry, other) in line.iter_mut().zip(other) {
+                        *entry -= factor * other;
+                    }
+                }
+                if line[0].is_nan() {
+                    return None;
+                }
+                let root = line[0].max(slight).sqrt();
+                line[0] = root;
+                line[1..].iter_mut().for_each(|entry| *entry /= root);
             }
-            line[row] = rest.max(slight).sqrt();
         }
         Some(self)
     }
@@ -595,17 +614,92 @@ impl Dense {
     fn solve(&self, side: &mut [f64]) {
         let size = self.size;
         for row in 0..size {
-            let line = &self.entries[row * size..][..=row];
-            side[row] = (side[row] - dot(&line[..row], &side[..row])) / line[row];
-        }
-        for row in (0..size).rev() {
-            let line = &self.entries[row * size..][..=row];
-            let solved = side[row] / line[row];
+            let line = &self.entries[row * size + row..(row + 1) * size];
+            let solved = side[row] / line[0];
             side[row] = solved;
-            for (side, factor) in side[..row].iter_mut().zip(line) {
+            for (side, factor) in side[row + 1..].iter_mut().zip(&line[1..]) {
                 *side -= solved * factor;
             }
         }
+        for row in (0..size).rev() {
+            let line = &self.entries[row * size + row..(row + 1) * size];
+            side[row] = (side[row] - dot(&line[1..], &side[row + 1..])) / line[0];
+        }
+    }
+}
+
+/// Adds at most [`TOGETHER`] lines, times factors by row and place of the line, to a block of rows that begins with row `first` of a matrix of so many
+/// columns. Only the upper half is right afterwards.
+fn add_lines(
+    block: &mut [f64],
+    (first, size): (usize, usize),
+    lines: &[&[f64]],
+    factor: impl Fn(usize, usize) -> f64,
+) {
+    let tail = |row: usize| -> [&[f64]; TOGETHER] {
+        std::array::from_fn(|place| {
+            lines
+                .get(place)
+                .map_or(&lines[0][row..], |line| &line[row..])
+        })
+    };
+    // Missing lines count nothing.
+    let factors = |row: usize| -> [f64; TOGETHER] {
+        std::array::from_fn(|place| {
+            if place < lines.len() {
+                factor(row, place)
+            } else {
+                0.0
+            }
+        })
+    };
+    for (pair, rows) in block.chunks_mut(2 * size).enumerate() {
+        let row = first + 2 * pair;
+        let (upper, lower) = rows.split_at_mut(size);
+        let own = factors(row);
+        if lower.is_empty() {
+            add_to_one(&mut upper[row..], tail(row), own);
+            continue;
+        }
+        let next = factors(row + 1);
+        if own == [0.0; TOGETHER] && next == [0.0; TOGETHER] {
+            continue;
+        }
+        let [a, b, c, d] = tail(row);
+        add_to_two(
+            &mut upper[row..],
+            &mut lower[row..],
+            a,
+            b,
+            c,
+            d,
+            (own, next),
+        );
+    }
+}
+
+fn add_to_one(to: &mut [f64], lines: [&[f64]; TOGETHER], by: [f64; TOGETHER]) {
+    let [a, b, c, d] = lines.map(|line| &line[..to.len()]);
+    for (at, to) in to.iter_mut().enumerate() {
+        *to += (by[0] * a[at] + by[1] * b[at]) + (by[2] * c[at] + by[3] * d[at]);
+    }
+}
+
+/// Lines are arguments of a function of its own: the compiler then knows that they do not overlap, and turns the loop into vector instructions.
+fn add_to_two(
+    upper: &mut [f64],
+    lower: &mut [f64],
+    a: &[f64],
+    b: &[f64],
+    c: &[f64],
+    d: &[f64],
+    (by, next): ([f64; TOGETHER], [f64; TOGETHER]),
+) {
+    let n = upper.len();
+    let (lower, a, b, c, d) = (&mut lower[..n], &a[..n], &b[..n], &c[..n], &d[..n]);
+    for at in 0..n {
+        upper[at] += (by[0] * a[at] + by[1] * b[at]) + (by[2] * c[at] + by[3] * d[at]);
+        lower[at] += (next[0] * a[at] + next[1] * b[at]) + (next[2] * c[at] + next[3] * d[at]);
     }
 }
 
