@@ -50,6 +50,7 @@ mod interference;
 mod label;
 mod plan;
 mod prepare;
+mod strengths;
 mod turns;
 
 use chappe_lab::system::RunsOn;
@@ -61,6 +62,7 @@ pub use ideal::carry_ideally;
 pub use interference::ideal;
 pub use plan::{Pacifier, ProtocolPlan, SYSTEM, Variant};
 pub use prepare::{Prepared, prepare};
+pub use strengths::Strengths;
 pub use turns::turns;
 
 /// Pacifier's entry in the table of systems.

@@ -8,8 +8,9 @@ use chappe_mac::dot11::Dot11;
 use chappe_pacifier::{Links, ProbeConfig, Prober};
 use chappe_scenario::Network;
 use chappe_scenario::format::LinkKnowledge;
-use chappe_sim::{AirTime, Simulator, World};
+use chappe_sim::{AirTime, Fading, Simulator, World};
 
+use super::strengths::Strengths;
 use super::{Depth, Pacifier, TransferBound};
 
 /// Derives the seed of the probing phase, so that probes and transfer see independent fading.
@@ -22,6 +23,8 @@ pub struct Prepared {
     pub network: Network,
     /// The delivery ratios that the nodes know.
     pub links: Arc<Links>,
+    /// How strongly probes arrived; of none if nodes know their links without probes.
+    pub strengths: Strengths,
     /// The bounds, one for each transfer.
     pub bounds: Vec<TransferBound>,
 }
@@ -38,19 +41,24 @@ pub fn prepare(
         .iter()
         .map(|transfer| TransferBound::of(with, &network, transfer, depth));
     let bounds = bounds.collect::<Result<Vec<_>, _>>()?;
-    let links = match with.protocol.knowledge {
-        LinkKnowledge::True => Links::new(network.medium.nodes(), network.delivery.clone()),
+    let nodes = network.medium.nodes();
+    let (links, strengths) = match with.protocol.knowledge {
+        LinkKnowledge::True => (
+            Links::new(nodes, network.delivery.clone()),
+            Strengths::new(nodes, false),
+        ),
         LinkKnowledge::Probed => probe(with, &network, meter)?,
     };
     let links = links.map_err(|error| RunError::Defect(format!("links: {error:?}")))?;
     Ok(Prepared {
         network,
         links: Arc::new(links),
+        strengths,
         bounds,
     })
 }
 
-type Probed = Result<Links, chappe_pacifier::LinksError>;
+type Probed = (Result<Links, chappe_pacifier::LinksError>, Strengths);
 
 //= pacifier IV-A: before the transfer each node broadcasts a packet a second and counts what it hears
 fn probe(with: &Pacifier, network: &Network, meter: &Meter) -> Result<Probed, RunError> {
@@ -71,7 +79,9 @@ fn probe(with: &Pacifier, network: &Network, meter: &Meter) -> Result<Probed, Ru
         ))
     };
     let world = World::new(network.medium.clone());
-    let mut simulator = Simulator::new(world, (0..nodes).map(node).collect(), seed, ())
+    // Only plans of turns with this fading ask for strengths.
+    let strengths = Strengths::new(nodes, network.medium.profile().fading == Fading::Rayleigh);
+    let mut simulator = Simulator::new(world, (0..nodes).map(node).collect(), seed, strengths)
         .map_err(|error| RunError::Defect(error.to_string()))?;
     let end = AirTime::ZERO + with.protocol.probing;
     let mut before = 0;
@@ -84,5 +94,6 @@ fn probe(with: &Pacifier, network: &Network, meter: &Meter) -> Result<Probed, Ru
     if meter.stopped() {
         return Err(RunError::Interrupted);
     }
-    Ok(Links::probed(simulator.nodes().map(|node| &node.link)))
+    let links = Links::probed(simulator.nodes().map(|node| &node.link));
+    Ok((links, simulator.recorder_mut().clone()))
 }

@@ -45,7 +45,8 @@ pub fn turns(with: &Pacifier, prepared: &Prepared) -> Option<(u16, Arc<Turns>)> 
     let profile = prepared.network.medium.profile();
     let channel = channel(profile);
     let links = &prepared.links;
-    let turns = model(links, channel, profile.fading)
+    let strong = prepared.strengths.over_least(links);
+    let turns = model(links, &strong, channel, profile.fading)
         .and_then(|model| chosen(&model, links, (source, &receivers), link_min, packets))
         .unwrap_or_else(|| Turns::new(links, source, &receivers, link_min, channel));
     turns.pays().then(|| (source, Arc::new(turns)))
@@ -68,8 +69,14 @@ fn channel(profile: &Profile) -> Channel {
     }
 }
 
-/// What frames do to each other, by the delivery ratios of all links; `None` if the network is too large for its tables.
-fn model(links: &Links, channel: Channel, fading: Fading) -> Option<Interference> {
+/// What frames do to each other, by the delivery ratios of all links and what is known of `strong` ones; `None` if the network is too large for its
+/// tables.
+fn model(
+    links: &Links,
+    strong: &[Option<f64>],
+    channel: Channel,
+    fading: Fading,
+) -> Option<Interference> {
     let nodes = links.nodes();
     if nodes > NODES_MAX {
         return None;
@@ -87,7 +94,8 @@ fn model(links: &Links, channel: Channel, fading: Fading) -> Option<Interference
     let power: Vec<f64> = (faint(links, channel).iter().enumerate())
         .map(|(pair, faint)| match pair / nodes == pair % nodes {
             true => 0.0,
-            false => mean(faint.max(f64::MIN_POSITIVE)),
+            false => (strong.get(pair).copied().flatten())
+                .unwrap_or_else(|| mean(faint.max(f64::MIN_POSITIVE))),
         })
         .collect();
     let radio = Rayleigh {
@@ -203,7 +211,7 @@ mod tests {
             _ => 0.0,
         });
         let links = links.unwrap();
-        let model = model(&links, Channel::RAYLEIGH, Fading::Rayleigh).unwrap();
+        let model = model(&links, &[], Channel::RAYLEIGH, Fading::Rayleigh).unwrap();
         let alone = model.received(0, 1, &[0]);
         assert!((alone - ratio(0.1)).abs() < 1e-9, "{alone}");
         let beside = model.received(0, 1, &[0, 2]) / alone;
@@ -218,7 +226,7 @@ mod tests {
             (-0.05 * f64::from(from.abs_diff(to)).powi(4)).exp()
         });
         let links = links.unwrap();
-        let model = model(&links, Channel::RAYLEIGH, Fading::Rayleigh).unwrap();
+        let model = model(&links, &[], Channel::RAYLEIGH, Fading::Rayleigh).unwrap();
         let turns = chosen(&model, &links, (0, &[9]), 0.05, 0).unwrap();
         assert!(turns.reuse() > 1.5, "{}", turns.reuse());
     }
