@@ -37,7 +37,7 @@ impl Strengths {
         (number > 0).then(|| sum / f64::from(number))
     }
 
-    /// The mean power of a link over the least that is received, by sender and hearer, row-major; `None` for links that are told by their ratios.
+    /// The mean power of a link over the least that is received, by sender and hearer, row-major; `None` for links whose ratios tell it.
     pub(super) fn over_least(&self, links: &Links) -> Vec<Option<f64>> {
         let ratio =
             |pair: usize| links.ratio((pair / self.nodes) as u16, (pair % self.nodes) as u16);
@@ -96,7 +96,7 @@ mod tests {
         assert_eq!((over[0], over[2], over[3]), (None, None, None));
     }
 
-    /// Goal: without probes nothing is told.
+    /// Goal: without probes no link has a strength.
     #[test]
     fn no_probes_tell_nothing() {
         let links = Links::new(2, vec![1.0; 4]).unwrap();
