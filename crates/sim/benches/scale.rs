@@ -12,6 +12,10 @@
 //! `floor` replaces the profile's: how far below the noise a link's mean power may lie. Time is the thread's processor time.
 //! `errors` shows what a lower floor changes: with 1000 nodes (or `most`), each node's share of received frames beside that
 //! under the profile's floor, and how strong all that is left out is together.
+//! `halves` shows what one run over two cores could gain (`scale/halves.rs`).
+
+#[path = "scale/halves.rs"]
+mod halves;
 
 use chappe_core::{
     Address, Db, Duration, Instant, Mode, OverMac, Purpose, RadioEvent, RadioNode, RadioRequest,
@@ -19,14 +23,18 @@ use chappe_core::{
 };
 use chappe_mac::dot11::{Config, Dot11};
 use chappe_sim::{
-    AirTime, Counters, Medium, Memory, NodeCounters, Profile, RandomWaypoint, Simulator, World,
-    topology,
+    AirTime, Counters, Medium, Memory, NodeCounters, Profile, RandomWaypoint, Recorder, Simulator,
+    World, topology,
 };
 use chappe_testkit::Saturated;
 use chappe_testkit::processor::thread_time;
+use halves::{Events, Halves};
 
 /// Nodes of the rows.
 const SIZES: [usize; 4] = [50, 250, 1000, 10_000];
+
+/// Milliseconds of a run before it is measured.
+const WARM_MS: u64 = 200;
 
 /// What a row measures.
 #[derive(Clone, Copy)]
@@ -105,6 +113,9 @@ struct Seen {
     digest: u64,
 }
 
+/// What a run leaves: itself as seen, its links, its recorder.
+type Ran<R> = (Seen, usize, R);
+
 /// A row of one size: the nodes of `place`, run under `seed`.
 fn measure(row: &Row, nodes: usize, floor: Option<Db>, [place, seed]: [Seed; 2]) -> (Seen, usize) {
     let side = f64::sqrt(nodes as f64 / row.density);
@@ -112,7 +123,20 @@ fn measure(row: &Row, nodes: usize, floor: Option<Db>, [place, seed]: [Seed; 2])
     let mut profile = (row.profile)();
     profile.floor = floor.unwrap_or(profile.floor);
     let medium = Medium::geometric(&positions, &profile, place).unwrap();
-    over(row, medium, seed)
+    let (seen, links, ()) = over(row, medium, seed, ());
+    (seen, links)
+}
+
+/// What two halves of a row's network could gain. The run that records its frames is not the one that is timed.
+fn halves(row: &Row, nodes: usize) {
+    let timed = measure(row, nodes, None, [Seed(1); 2]);
+    report(row, nodes, &timed);
+    let side = f64::sqrt(nodes as f64 / row.density);
+    let positions = topology::random(nodes, side, side, Seed(1));
+    let medium = Medium::geometric(&positions, &(row.profile)(), Seed(1)).unwrap();
+    let halves = Halves::of(&medium, &positions);
+    let (_, _, events) = over(row, medium, Seed(1), Events::default());
+    halves.report(events.since(AirTime::from_millis(WARM_MS)), timed.0.spent);
 }
 
 /// The same with nodes that move.
@@ -125,11 +149,12 @@ fn measure_moving(row: &Row, nodes: usize, [place, seed]: [Seed; 2]) -> (Seen, u
     };
     let motion = law.motion(nodes, place).unwrap();
     let medium = Medium::moving(&motion, &(row.profile)(), place).unwrap();
-    over(row, medium, seed)
+    let (seen, links, ()) = over(row, medium, seed, ());
+    (seen, links)
 }
 
 /// A row over a medium, run under `seed`.
-fn over(row: &Row, medium: Medium, seed: Seed) -> (Seen, usize) {
+fn over<R: Recorder + Default>(row: &Row, medium: Medium, seed: Seed, recorder: R) -> Ran<R> {
     let nodes = medium.nodes();
     let links = medium.links();
     let world = World::new(medium);
@@ -142,8 +167,9 @@ fn over(row: &Row, medium: Medium, seed: Seed) -> (Seen, usize) {
             })
         };
         let nodes = (0..nodes).map(node).collect();
-        let simulator = Simulator::new(world, nodes, seed, ()).unwrap();
-        return (run(row, simulator), links);
+        let simulator = Simulator::new(world, nodes, seed, recorder).unwrap();
+        let (seen, recorder) = run(row, simulator);
+        return (seen, links, recorder);
     }
     let saturated = (row.saturated)(nodes);
     let node = |i: usize| {
@@ -156,8 +182,9 @@ fn over(row: &Row, medium: Medium, seed: Seed) -> (Seen, usize) {
         Box::new(OverMac::new(mac, link))
     };
     let nodes = (0..nodes).map(node).collect();
-    let simulator = Simulator::new(world, nodes, seed, ()).unwrap();
-    (run(row, simulator), links)
+    let simulator = Simulator::new(world, nodes, seed, recorder).unwrap();
+    let (seen, recorder) = run(row, simulator);
+    (seen, links, recorder)
 }
 
 /// The number behind a word such as `most=` in the arguments.
@@ -166,7 +193,10 @@ fn argument(key: &str) -> Option<f64> {
     found.and_then(|text| text.parse().ok())
 }
 
-fn run<N: RadioNode>(row: &Row, mut simulator: Simulator<N>) -> Seen {
+fn run<N: RadioNode, R: Recorder + Default>(
+    row: &Row,
+    mut simulator: Simulator<N, R>,
+) -> (Seen, R) {
     let nodes = simulator.nodes().count();
     // Enough for some 30,000 frames: the clock of a thread may tick in hundredths of a second.
     let frames_per_second = match row.name {
@@ -176,7 +206,7 @@ fn run<N: RadioNode>(row: &Row, mut simulator: Simulator<N>) -> Seen {
     };
     let frames = argument("frames=").unwrap_or(30_000.0) as u64;
     let millis = (frames * 1000 / frames_per_second).max(400);
-    let warm = AirTime::from_millis(200);
+    let warm = AirTime::from_millis(WARM_MS);
     simulator.run_until(warm);
     let before = simulator.counters().clone();
     let cpu = thread_time();
@@ -184,14 +214,15 @@ fn run<N: RadioNode>(row: &Row, mut simulator: Simulator<N>) -> Seen {
     simulator.run_while(warm + Duration::from_millis(millis), |_| true);
     // Without a thread's clock the columns of time are not numbers.
     let spent = thread_time().zip(cpu).map(|(now, then)| now - then);
-    Seen {
+    let seen = Seen {
         spent: spent.map_or(f64::NAN, |spent| spent.as_secs_f64()),
         simulated: millis as f64 / 1e3,
         counters: simulator.counters().clone(),
         before,
         memory: simulator.memory(),
         digest: simulator.digest(),
-    }
+    };
+    (seen, std::mem::take(simulator.recorder_mut()))
 }
 
 fn report(row: &Row, nodes: usize, (seen, links): &(Seen, usize)) {
@@ -242,7 +273,8 @@ fn left_out(row: &Row, nodes: usize, floor: Db, seen: &Seen) -> [f64; 2] {
     let side = f64::sqrt(nodes as f64 / row.density);
     let positions = topology::random(nodes, side, side, Seed(1));
     let least = profile.noise - floor;
-    let share = |node: &NodeCounters| node.airtime.as_secs_f64() / (seen.simulated + 0.2);
+    let share =
+        |node: &NodeCounters| node.airtime.as_secs_f64() / (seen.simulated + WARM_MS as f64 / 1e3);
     let shares: Vec<f64> = seen.counters.nodes.iter().map(share).collect();
     let sums: Vec<f64> = (0..nodes)
         .map(|to| {
@@ -309,6 +341,10 @@ fn main() {
         }
         let sizes = SIZES.into_iter();
         for nodes in sizes.filter(|&nodes| (least..=most).contains(&nodes)) {
+            if arguments.iter().any(|argument| argument == "halves") {
+                halves(row, nodes);
+                continue;
+            }
             report(row, nodes, &measure(row, nodes, floor, [Seed(1); 2]));
             if arguments.iter().any(|argument| argument == "moving") {
                 report(row, nodes, &measure_moving(row, nodes, [Seed(1); 2]));
