@@ -168,6 +168,12 @@ impl ObjectId {
         }
     }
 
+    /// Whether a batch is one of the coded ones that come after all others.
+    pub(super) fn is_late(&self, batch: u32) -> bool {
+        self.segments()
+            .is_some_and(|segments| segments.is_late(batch))
+    }
+
     /// Whether the segment of a batch has coded batches from `front` on.
     pub(super) fn is_before_end(&self, batch: u32, front: u32) -> bool {
         let segment = self.segments().zip(self.segment(batch));

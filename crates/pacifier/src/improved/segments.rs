@@ -178,11 +178,16 @@ impl Segments {
     pub fn next(&self, batch: u32) -> u32 {
         let next = batch.saturating_add(1);
         match self.place(batch) {
-            Place::Coded { segment, .. } if u64::from(batch) >= self.late() => {
+            Place::Coded { segment, .. } if self.is_late(batch) => {
                 self.late_of(segment).end.max(next)
             }
             _ => next,
         }
+    }
+
+    /// Whether a batch is one of the coded ones that come after all others.
+    pub fn is_late(&self, batch: u32) -> bool {
+        u64::from(batch) >= self.late()
     }
 
     /// The number of the first coded batch that comes after all others.

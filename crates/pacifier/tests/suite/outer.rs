@@ -200,6 +200,35 @@ fn without_losses_no_coded_batch_is_sent() {
     assert!(sent < 1.05, "{sent} frames for a packet");
 }
 
+/// Goal: however long the source sends coded batches of one segment among those of the next, members go on in turns. Method: the source of an
+/// object of three segments pauses for ten times as long as it has sent, after the first frame of such a batch.
+#[test]
+fn coded_batches_among_others_end_no_turns() {
+    let mut settings = improved::Config::default();
+    settings.settings.drained = Duration::from_millis(1);
+    let config = Config::Improved(settings).with_batch(K, PAYLOAD);
+    let links = graph(2, &[(0, 1, 0.5)]);
+    let mut source = with_length(LONG, &config, &links, &[1], 1).swap_remove(0);
+    source.offer(object(LONG, 1), &[1]).unwrap();
+    // The first segment has 24 batches, and eight of the next one go before its coded ones.
+    let coded = 24 + 8..24 + 16;
+    let said = |sdu: &[u8]| {
+        let frame = header::parse(sdu).unwrap();
+        (frame.data.unwrap().batch, frame.head.plan.contend)
+    };
+    let (at, first) = loop {
+        let (at, sdu) = next_frame(&mut source).unwrap();
+        let (batch, contend) = said(&sdu);
+        assert!(!contend && batch < coded.end);
+        if coded.contains(&batch) {
+            break (at, batch);
+        }
+    };
+    source.handle_timeout(at + at.saturating_since(Instant::ZERO) * 10);
+    let (_, sdu) = next_frame(&mut source).unwrap();
+    assert_eq!(said(&sdu), (first, false));
+}
+
 /// A relay that fails for good in the middle of a long object: a receiver whose links are worse carries the rest.
 #[test]
 fn a_long_object_arrives_after_a_relay_has_failed() {

@@ -285,7 +285,8 @@ impl Group {
                 repair = Some(Offer { batch, worth });
             }
         }
-        let new = main.is_some_and(|main| self.id.own(main.batch).is_some());
+        // Coded batches among those of the next segment are new, too: on slow networks eight of them take longer than a member may be silent.
+        let new = main.is_some_and(|main| !self.id.is_late(main.batch));
         self.note_drained(!new, now);
         let spare = spare.map(|(_, offer)| offer);
         self.offer = main.or(repair).or(part.map(|(_, offer)| offer)).or(spare);
