@@ -25,9 +25,11 @@
 //!   senses no other sends more, just when the others do not sense it. Coherence well below the
 //!   airtime satisfies it, except for frames begun within the same coherence time.
 
+mod missed;
 mod search;
 
 use crate::network::Network;
+use missed::Missed;
 use search::Senders;
 
 /// A set of nodes, and how many of them may miss a plain frame: one row of the medium.
@@ -50,18 +52,14 @@ impl SensedSet {
     /// Sums and products of non-negative numbers only.
     pub fn weights(&self, network: &Network) -> Vec<(usize, f64)> {
         let most = (self.misses + 1) as f64;
-        let weight = |from: usize| {
-            let mut missed = Missed::none(self.misses);
-            self.nodes
-                .iter()
-                .filter(|&&to| to != from)
-                .for_each(|&to| missed.add(network.sensing(from, to)));
-            missed.at_most() / most
-        };
-        self.nodes
-            .iter()
-            .map(|&node| (node, weight(node)))
-            .collect()
+        let mut missed = Missed::none(self.misses, self.nodes.len());
+        for &to in &self.nodes {
+            let heard = self.nodes.iter().map(|&from| network.sensing(from, to));
+            missed.add(&heard.collect::<Vec<f64>>());
+        }
+        let weights = (self.nodes.iter().enumerate())
+            .map(|(place, &node)| (node, missed.at_most(place) / most));
+        weights.collect()
     }
 
     /// The row's left side at `transmissions` frames/s; above 1 no run can be.
@@ -108,26 +106,3 @@ pub fn overfull_sets(
 
 /// Misses that the search tries: 0 to one less. More count only where a dozen nodes are on the air.
 const MISSES_MAX: usize = 6;
-
-/// How many of some nodes miss a frame: probabilities of 0, 1, ... of them.
-struct Missed(Vec<f64>);
-
-impl Missed {
-    fn none(most: usize) -> Missed {
-        let mut chances = vec![0.0; most + 1];
-        chances[0] = 1.0;
-        Missed(chances)
-    }
-
-    /// One more node, which senses the frame with probability `sensed`.
-    fn add(&mut self, sensed: f64) {
-        for count in (1..self.0.len()).rev() {
-            self.0[count] = self.0[count] * sensed + self.0[count - 1] * (1.0 - sensed);
-        }
-        self.0[0] *= sensed;
-    }
-
-    fn at_most(&self) -> f64 {
-        self.0.iter().sum()
-    }
-}

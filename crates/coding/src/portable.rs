@@ -99,7 +99,7 @@ pub(crate) fn reduce(factors: &[u8], rows: &[u8], to: &mut [u8]) {
 }
 
 /// The sum of up to [`FEW`] sources: Horner's rule over the bits of the factors. The tables of 32 sources would cost more
-/// than the sum.
+/// than the sum. Out of line, so that the loops of its callers are compiled as they were without it.
 #[inline(never)]
 fn sum_of_few(factors: &[u8], rows: [Option<&[u8]>; FEW], to: &mut [u8], add: bool) {
     let used = factors.iter().fold(0, |bits, factor| bits | factor);

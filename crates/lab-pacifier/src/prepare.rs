@@ -95,5 +95,6 @@ fn probe(with: &Pacifier, network: &Network, meter: &Meter) -> Result<Probed, Ru
         return Err(RunError::Interrupted);
     }
     let links = Links::probed(simulator.nodes().map(|node| &node.link));
-    Ok((links, simulator.recorder_mut().clone()))
+    let (_, strengths, _) = simulator.into_parts();
+    Ok((links, strengths))
 }

@@ -15,19 +15,17 @@ const STRONG: f64 = 0.9;
 #[derive(Clone, Debug)]
 pub struct Strengths {
     nodes: usize,
-    /// Whether probes count at all.
-    counts: bool,
-    /// The power in milliwatt and the number of probes by sender times the number of nodes plus hearer.
+    /// The power in milliwatt and the number of probes by sender times the number of nodes plus hearer; empty if probes do not count.
     sums: Vec<(f64, u32)>,
 }
 
 impl Strengths {
-    /// Sums of no probes; they stay so unless `counts`.
+    /// Sums of no probes; they stay so unless probes count.
     pub(super) fn new(nodes: usize, counts: bool) -> Strengths {
+        let pairs = if counts { nodes * nodes } else { 0 };
         Strengths {
             nodes,
-            counts,
-            sums: vec![(0.0, 0); nodes * nodes],
+            sums: vec![(0.0, 0); pairs],
         }
     }
 
@@ -62,7 +60,7 @@ impl Recorder for Strengths {
     const NODES: bool = false;
 
     fn wants_frames(&self) -> bool {
-        self.counts
+        !self.sums.is_empty()
     }
 
     fn wants_unheard(&self) -> bool {
@@ -72,7 +70,7 @@ impl Recorder for Strengths {
     fn heard(&mut self, frame: &Heard<'_>) {
         let pair = frame.from * self.nodes + frame.node;
         if let (Ok(()), Some((sum, number))) = (frame.outcome, self.sums.get_mut(pair)) {
-            *sum += 10f64.powf(frame.power.to_dbm().0 / 10.0);
+            *sum += frame.power.to_dbm().to_milliwatt().0;
             *number += 1;
         }
     }

@@ -317,7 +317,10 @@ impl Recovery {
     /// A small body of at most `room` octets that is under way and has not left since `order`: a copy of it costs little in a
     /// frame that leaves anyway. On a cable none is needed.
     pub fn copy(&mut self, burst: u8, room: usize, order: u64) -> Option<Repeat<'_>> {
-        let (shared, few) = (self.shared, self.few);
+        if !self.shared {
+            return None;
+        }
+        let few = self.few;
         let most = |weight: Weight| match (few, weight) {
             (true, _) => COPIES,
             (false, Weight::Awaited) => COPIES_AWAITED,
@@ -328,7 +331,7 @@ impl Recovery {
         let small = self.outstanding.iter_mut().filter(|frame| {
             let is_new = !frame.lost && frame.order <= order;
             let len = frame.body.len();
-            shared && is_new && frame.copies < most(frame.weight) && len <= room.min(COPIED)
+            is_new && frame.copies < most(frame.weight) && len <= room.min(COPIED)
         });
         let frame = small.min_by_key(|frame| frame.order)?;
         self.order += 1;

@@ -165,6 +165,9 @@ fn claims(runs: &Runs, site: Site, name: &str) -> Vec<Claim> {
 /// The worst receiver in turns beside the ideal schedule, if that was computed.
 fn of_ideal(runs: &Runs, site: Site, name: &str, goal: f64) -> Option<Claim> {
     let ideal = runs.ideal(site);
+    if ideal.is_empty() {
+        return None;
+    }
     let pairs = ideal.iter().zip(runs.worst(site, System::InTurns));
     let shares: Vec<f64> = pairs.map(|(ideal, ours)| 100.0 * ours / ideal).collect();
     let share = Summary::of(&shares);
@@ -172,9 +175,7 @@ fn of_ideal(runs: &Runs, site: Site, name: &str, goal: f64) -> Option<Claim> {
         "{name}, in turns: the worst receiver's share of the ideal schedule with interference is at least {goal:.0} %"
     );
     let claim = Claim::new(&text, None, share, "%", share.mean >= goal);
-    let claim =
-        claim.because(|| format!("{:.0} to {:.0} % in the scenarios", share.min, share.max));
-    (!ideal.is_empty()).then_some(claim)
+    Some(claim.because(|| format!("{:.0} to {:.0} % in the scenarios", share.min, share.max)))
 }
 
 /// The worst receiver beside the best schedule of one frame at a time.

@@ -224,7 +224,7 @@ impl System {
 pub struct Runs {
     runs: BTreeMap<Trial, Run>,
     networks: BTreeMap<(Site, u8), NetworkFacts>,
-    /// What the ideal schedule gives every receiver, in bits per second; 0 where the model does not know the radio.
+    /// What the ideal schedule gives every receiver, in bits per second.
     ideals: BTreeMap<(Site, u8), f64>,
 }
 
@@ -454,7 +454,7 @@ impl Runs {
         let here = self.ideals.iter();
         let here = here.filter(|((at, _), _)| *at == site.shared_network());
         let ideal: Vec<f64> = here.map(|(_, bps)| bps / 1e3).collect();
-        let known = ideal.len() == self.facts_of(site).count() && !ideal.contains(&0.0);
+        let known = ideal.len() == self.facts_of(site).count();
         if known { ideal } else { Vec::new() }
     }
 
@@ -500,7 +500,7 @@ fn network(
     meter.advance(NETWORK_WORK);
     let in_turns = trials.iter().any(|trial| trial.system == System::InTurns);
     let ideal = match scale.ideal && in_turns {
-        true => Some(meter.kept(&format!("{site:?} {scenario} ideal"), || ground()?.ideal())?),
+        true => meter.kept(&format!("{site:?} {scenario} ideal"), || ground()?.ideal())?,
         false => None,
     };
     let runs = trials.iter().map(|trial| {
@@ -550,15 +550,15 @@ impl Ground {
         })
     }
 
-    /// The bound of the ideal schedule with interference, in bits per second; 0 where the model does not know the radio.
-    fn ideal(&self) -> Result<f64, RunError> {
+    /// The bound of the ideal schedule with interference, in bits per second; `None` where the model does not know the radio.
+    fn ideal(&self) -> Result<Option<f64>, RunError> {
         let (with, network) = (Pacifier::of(&self.plan)?, &self.prepared.network);
         let gap = match network.medium.nodes() {
             0..=SMALL => IDEAL_GAP_SMALL,
             _ => IDEAL_GAP,
         };
         let found = ideal(with, network, &network.transfers[0], gap)?;
-        Ok(found.map_or(0.0, |found| found.goodput_bps()))
+        Ok(found.map(|found| found.goodput_bps()))
     }
 }
 

@@ -23,8 +23,8 @@ use chappe_core::{
 };
 use chappe_mac::dot11::{Config, Dot11};
 use chappe_sim::{
-    AirTime, Counters, Medium, Memory, NodeCounters, Profile, RandomWaypoint, Recorder, Simulator,
-    World, topology,
+    AirTime, Counters, Medium, Memory, NodeCounters, Position, Profile, RandomWaypoint, Recorder,
+    Simulator, World, topology,
 };
 use chappe_testkit::Saturated;
 use chappe_testkit::processor::thread_time;
@@ -116,10 +116,15 @@ struct Seen {
 /// What a run leaves: itself as seen, its links, its recorder.
 type Ran<R> = (Seen, usize, R);
 
+/// Where the nodes of a row stand.
+fn places(row: &Row, nodes: usize, place: Seed) -> Vec<Position> {
+    let side = f64::sqrt(nodes as f64 / row.density);
+    topology::random(nodes, side, side, place)
+}
+
 /// A row of one size: the nodes of `place`, run under `seed`.
 fn measure(row: &Row, nodes: usize, floor: Option<Db>, [place, seed]: [Seed; 2]) -> (Seen, usize) {
-    let side = f64::sqrt(nodes as f64 / row.density);
-    let positions = topology::random(nodes, side, side, place);
+    let positions = places(row, nodes, place);
     let mut profile = (row.profile)();
     profile.floor = floor.unwrap_or(profile.floor);
     let medium = Medium::geometric(&positions, &profile, place).unwrap();
@@ -131,8 +136,7 @@ fn measure(row: &Row, nodes: usize, floor: Option<Db>, [place, seed]: [Seed; 2])
 fn halves(row: &Row, nodes: usize) {
     let timed = measure(row, nodes, None, [Seed(1); 2]);
     report(row, nodes, &timed);
-    let side = f64::sqrt(nodes as f64 / row.density);
-    let positions = topology::random(nodes, side, side, Seed(1));
+    let positions = places(row, nodes, Seed(1));
     let medium = Medium::geometric(&positions, &(row.profile)(), Seed(1)).unwrap();
     let halves = Halves::of(&medium, &positions);
     let (_, _, events) = over(row, medium, Seed(1), Events::default());
@@ -154,7 +158,7 @@ fn measure_moving(row: &Row, nodes: usize, [place, seed]: [Seed; 2]) -> (Seen, u
 }
 
 /// A row over a medium, run under `seed`.
-fn over<R: Recorder + Default>(row: &Row, medium: Medium, seed: Seed, recorder: R) -> Ran<R> {
+fn over<R: Recorder>(row: &Row, medium: Medium, seed: Seed, recorder: R) -> Ran<R> {
     let nodes = medium.nodes();
     let links = medium.links();
     let world = World::new(medium);
@@ -193,10 +197,7 @@ fn argument(key: &str) -> Option<f64> {
     found.and_then(|text| text.parse().ok())
 }
 
-fn run<N: RadioNode, R: Recorder + Default>(
-    row: &Row,
-    mut simulator: Simulator<N, R>,
-) -> (Seen, R) {
+fn run<N: RadioNode, R: Recorder>(row: &Row, mut simulator: Simulator<N, R>) -> (Seen, R) {
     let nodes = simulator.nodes().count();
     // Enough for some 30,000 frames: the clock of a thread may tick in hundredths of a second.
     let frames_per_second = match row.name {
@@ -222,7 +223,8 @@ fn run<N: RadioNode, R: Recorder + Default>(
         memory: simulator.memory(),
         digest: simulator.digest(),
     };
-    (seen, std::mem::take(simulator.recorder_mut()))
+    let (_, recorder, _) = simulator.into_parts();
+    (seen, recorder)
 }
 
 fn report(row: &Row, nodes: usize, (seen, links): &(Seen, usize)) {
@@ -270,8 +272,7 @@ fn distance(mut a: Vec<f64>, mut b: Vec<f64>) -> f64 {
 /// the noise.
 fn left_out(row: &Row, nodes: usize, floor: Db, seen: &Seen) -> [f64; 2] {
     let profile = (row.profile)();
-    let side = f64::sqrt(nodes as f64 / row.density);
-    let positions = topology::random(nodes, side, side, Seed(1));
+    let positions = places(row, nodes, Seed(1));
     let least = profile.noise - floor;
     let share =
         |node: &NodeCounters| node.airtime.as_secs_f64() / (seen.simulated + WARM_MS as f64 / 1e3);

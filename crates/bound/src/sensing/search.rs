@@ -1,5 +1,6 @@
 //! The search for heavy sets: it adds and drops single nodes.
 
+use super::missed::Missed;
 use crate::network::Network;
 
 /// The nodes that send at all, by rising number. Positions below are places in this list.
@@ -52,20 +53,18 @@ struct Search<'a> {
     misses: usize,
     /// Places of the nodes in the set, in rising order.
     members: Vec<usize>,
-    /// The probabilities that 0, 1, ..., `misses` of the other members miss a sender's frames. One row of all senders for each number.
-    missed: Vec<f64>,
+    /// How many of the other members miss the frames of each sender, member or not.
+    missed: Missed,
     total: f64,
 }
 
 impl<'a> Search<'a> {
     fn new(senders: &'a Senders, misses: usize) -> Search<'a> {
-        let mut missed = vec![0.0; (misses + 1) * senders.len()];
-        missed[..senders.len()].fill(1.0);
         Search {
             senders,
             misses,
             members: Vec::new(),
-            missed,
+            missed: Missed::none(misses, senders.len()),
             total: 0.0,
         }
     }
@@ -84,17 +83,11 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// The probability that at most `misses` of the other members miss a sender's frame.
-    fn at_most(&self, place: usize) -> f64 {
-        let all = self.missed.iter().skip(place).step_by(self.senders.len());
-        all.sum()
-    }
-
     /// The node that raises the sum most. Adding it makes the frames of i that exactly `misses`
     /// members miss, and it too, count no more.
     fn best_addition(&self) -> Option<(usize, f64)> {
         let all = self.senders.len();
-        let last = &self.missed[self.misses * all..];
+        let last = self.missed.exactly_most();
         let edges = self.members.iter();
         let edges: Vec<(usize, f64)> = edges
             .map(|&place| (place, self.senders.shares[place] * last[place]))
@@ -106,7 +99,7 @@ impl<'a> Search<'a> {
             let lost: f64 = lost.sum();
             (
                 place,
-                self.senders.shares[place] * self.at_most(place) - lost,
+                self.senders.shares[place] * self.missed.at_most(place) - lost,
             )
         });
         gains.max_by(|a, b| a.1.total_cmp(&b.1))
@@ -115,7 +108,7 @@ impl<'a> Search<'a> {
     fn add(&mut self, place: usize) {
         let at = self.members.partition_point(|&member| member < place);
         self.members.insert(at, place);
-        miss(&mut self.missed, self.senders.row(place));
+        self.missed.add(self.senders.row(place));
         self.total = self.sum();
     }
 
@@ -134,24 +127,18 @@ impl<'a> Search<'a> {
 
     /// The first member without which the sum is larger.
     fn dispensable(&self) -> Option<usize> {
-        let mut missed = Vec::new();
         let mut heard = Vec::new();
         self.members.iter().copied().find(|&dropped| {
             let kept = || self.members.iter().filter(move |&&kept| kept != dropped);
-            let count = self.members.len() - 1;
-            missed.clear();
-            missed.resize(count, 1.0);
-            missed.resize((self.misses + 1) * count, 0.0);
+            let mut missed = Missed::none(self.misses, self.members.len() - 1);
             for &to in kept() {
                 let row = self.senders.row(to);
                 heard.clear();
                 heard.extend(kept().map(|&from| row[from]));
-                miss(&mut missed, &heard);
+                missed.add(&heard);
             }
-            let sums = kept().enumerate().map(|(at, &place)| {
-                let chances = missed.iter().skip(at).step_by(count);
-                self.senders.shares[place] * chances.sum::<f64>()
-            });
+            let sums = kept().enumerate();
+            let sums = sums.map(|(at, &place)| self.senders.shares[place] * missed.at_most(at));
             sums.sum::<f64>() > self.total + 1e-12
         })
     }
@@ -159,21 +146,7 @@ impl<'a> Search<'a> {
     fn sum(&self) -> f64 {
         let members = self.members.iter();
         members
-            .map(|&place| self.senders.shares[place] * self.at_most(place))
+            .map(|&place| self.senders.shares[place] * self.missed.at_most(place))
             .sum()
     }
-}
-
-/// One more node, which senses the frames of each sender with the probabilities `heard`. `missed` has a row of all senders for each number of misses.
-fn miss(missed: &mut [f64], heard: &[f64]) {
-    let all = heard.len();
-    for count in (1..missed.len() / all.max(1)).rev() {
-        let (fewer, these) = missed.split_at_mut(count * all);
-        let fewer = &fewer[(count - 1) * all..];
-        for ((this, fewer), heard) in these.iter_mut().zip(fewer).zip(heard) {
-            *this = *this * heard + fewer * (1.0 - heard);
-        }
-    }
-    let none = missed.iter_mut().zip(heard);
-    none.for_each(|(none, heard)| *none *= heard);
 }

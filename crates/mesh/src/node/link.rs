@@ -391,7 +391,12 @@ impl Node {
             // Number 0: the neighbour does not acknowledge it.
             Some(to) if is_idle_request(body) => ((to, 0), false),
             Some(to) => {
-                let about = (send.token, send.class, weight_of(body));
+                // On a cable nothing depends on it.
+                let weight = match self.gate.is_shared() {
+                    true => weight_of(body),
+                    false => Weight::Usual,
+                };
+                let about = (send.token, send.class, weight);
                 let burst = self.burst.number;
                 let number = self.recovery.send(now, to, about, burst, body);
                 ((to, number), goes_on(body, to))

@@ -12,11 +12,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::Instant;
 
-use chappe_core::Duration;
+use chappe_core::{Duration, SPEED_OF_LIGHT};
 use chappe_sim::{AirTime, Medium, Position, Recorder, Sent};
 
-/// Metres that a signal travels in a nanosecond.
-const METRES_A_NS: f64 = 0.299_792_458;
 /// Lengths of windows in nanoseconds: from propagation over 30 m to the turnaround of IEEE 802.15.4 (12 symbols, 192 us), by way of a slot of 802.11b.
 const WINDOWS: [u64; 5] = [100, 1_000, 5_000, 20_000, 192_000];
 
@@ -79,7 +77,7 @@ impl Halves {
         let receivers = receivers.collect();
         Halves {
             receivers,
-            nearest: Duration::from_nanos((nearest / METRES_A_NS) as u64),
+            nearest: Duration::from_secs_f64(nearest / SPEED_OF_LIGHT),
         }
     }
 
