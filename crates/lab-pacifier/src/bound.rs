@@ -5,9 +5,12 @@ use chappe_core::Duration;
 use chappe_lab::run::RunError;
 use chappe_results::Flow;
 use chappe_scenario::{Network, Transfer};
+use chappe_sim::Rule;
 use serde::{Deserialize, Serialize};
 
 use super::Pacifier;
+use super::interference::ideal;
+use super::turns::NODES_MAX as TURNS_NODES_MAX;
 
 /// Where fades outlast a frame, the bound separates the transmissions of two nodes only if each senses more than this
 /// share of the other's frames.
@@ -17,6 +20,8 @@ const SENSES: f64 = 0.99;
 const GAP: f64 = 1e-2;
 /// Rows of all programs of a bound. Fifty nodes and nine receivers take up to 31,000, dense networks more; then the bound is less tight.
 const WORK: usize = 100_000;
+/// The gap of the bound under interference: a third of the time of one of 10 %.
+const LOOSE: f64 = 0.25;
 
 /// The bounds of one transfer, in bits of payload per second.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -55,6 +60,8 @@ pub enum Depth {
 impl TransferBound {
     /// The name of this bound in results.
     pub const NAME: &'static str = "multicast LP, carrier sense";
+    /// The name of [`TransferBound::under_interference`].
+    pub const UNDER_INTERFERENCE: &'static str = "multicast LP, interference";
 
     /// Computes the bounds of a transfer on a network.
     pub fn of(
@@ -92,6 +99,27 @@ impl TransferBound {
             at_once: worst.transmissions.iter().sum::<f64>() * airtime,
             serial,
         })
+    }
+
+    /// The bound of members that send whether they sense frames or not: no schedule exceeds it. `None` where the program proves nothing: on
+    /// networks of more than a hundred nodes, with error curves, and with laws of fading that it does not know.
+    pub fn under_interference(
+        with: &Pacifier,
+        net: &Network,
+        transfer: &Transfer,
+    ) -> Result<Option<TransferBound>, RunError> {
+        let rule = net.medium.profile().rule;
+        if net.medium.nodes() > TURNS_NODES_MAX || !matches!(rule, Rule::SnrThreshold(_)) {
+            return Ok(None);
+        }
+        let found = ideal(with, net, transfer, LOOSE)?;
+        Ok(found.map(|schedule| TransferBound {
+            worst_bps: schedule.goodput_bps(),
+            single_bps: Vec::new(),
+            mean_bps: None,
+            at_once: schedule.at_once(),
+            serial: None,
+        }))
     }
 
     /// An error message if a receiver got more than the network can carry.

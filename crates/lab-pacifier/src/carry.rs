@@ -17,6 +17,7 @@ use chappe_sim::Reading;
 use chappe_trace::Labeller;
 
 use super::label::label;
+use super::proven::Proven;
 use super::turns::turns;
 use super::{Depth, Pacifier, Prepared, SYSTEM, TransferBound, prepare};
 
@@ -45,8 +46,13 @@ pub(super) fn run(job: Job<'_>, meter: &Meter) -> Result<Outcome, RunError> {
         pcap: job.pcap,
         traces: job.traces,
     };
-    let mut outcome = carry(with, &prepared, spec, meter)?;
-    check(with, &prepared, &outcome.run)?;
+    let mut now = PacifierRun::new(with, &prepared);
+    if now.turns.is_some() {
+        now.proven = Proven::under_interference(with, &prepared.network)?;
+    }
+    let proven = now.proven.clone();
+    let mut outcome = carry::carry(now, spec, meter)?;
+    proven.check(with, &outcome.run)?;
     if !outcome.run.all_complete() {
         let seed = outcome.run.seed;
         let late = late_acks(with, &prepared, &outcome.run);
@@ -114,25 +120,6 @@ fn longest_way(prepared: &Prepared, run: &Run) -> f64 {
         .fold(0.0, f64::max)
 }
 
-/// Fails if a run carried more than its bound allows. Such a run is a defect of Chappe: the bound holds for every protocol whose nodes defer to
-/// frames that they sense. Members in turns do not, so it says nothing of them.
-pub fn check(with: &Pacifier, prepared: &Prepared, run: &Run) -> Result<(), RunError> {
-    if with.protocol.turns {
-        return Ok(());
-    }
-    for (index, bound) in prepared.bounds.iter().enumerate() {
-        let flows: Vec<_> = run
-            .flows
-            .iter()
-            .filter(|flow| flow.transfer == index)
-            .collect();
-        if let Some(excess) = bound.exceeded(&flows, with.protocol.config.common().payload) {
-            return Err(RunError::Defect(format!("seed {}: {excess}", run.seed)));
-        }
-    }
-    Ok(())
-}
-
 /// Carries the transfers of a prepared seed on simulated 802.11.
 pub fn carry(
     with: &Pacifier,
@@ -153,6 +140,7 @@ struct PacifierRun {
     seed: Seed,
     transfers: Arc<[Transfer]>,
     bounds: Arc<[TransferBound]>,
+    proven: Proven,
     forwarders: usize,
     /// The source of the transfer whose members send in turns, and the turns.
     turns: Option<(u16, Arc<Turns>)>,
@@ -170,13 +158,17 @@ impl PacifierRun {
                 Some(_) => in_slots(with.mac),
                 None => with.mac,
             },
-            turns,
             variant: with.variant(),
             links: prepared.links.clone(),
             seed: Seed(prepared.network.seed),
             transfers: prepared.network.transfers.clone().into(),
             bounds: prepared.bounds.clone().into(),
+            proven: match turns {
+                Some(_) => Proven::nothing(),
+                None => Proven::by_carrier_sense(prepared),
+            },
             forwarders: 0,
+            turns,
         }
     }
 
@@ -366,8 +358,8 @@ impl Carry for PacifierRun {
     }
 
     fn bound(&self, report: &mut Report) {
-        for (transfer, bound) in self.bounds.iter().enumerate() {
-            report.bound(TransferBound::NAME, bound.worst_bps, transfer);
+        for (transfer, bound) in self.proven.bounds.iter().enumerate() {
+            report.bound(self.proven.name, bound.worst_bps, transfer);
         }
     }
 }

@@ -31,6 +31,7 @@
 //! |---|---|
 //! | `plan` | keys, variants and limits of scenarios; the checked settings ([`Pacifier`]) |
 //! | `bound` | the throughput that no protocol can exceed on a network ([`TransferBound`]) |
+//! | `proven` | the bounds that hold for one run, and the check against them ([`check()`]) |
 //! | `prepare` | a seed's network, its bounds, and the link probes ([`prepare()`]) |
 //! | `carry` | the transfers of a seed on 802.11 ([`carry()`]) |
 //! | `turns` | which members send together, where they send in turns ([`turns()`]) |
@@ -50,18 +51,20 @@ mod interference;
 mod label;
 mod plan;
 mod prepare;
+mod proven;
 mod strengths;
 mod turns;
 
 use chappe_lab::system::RunsOn;
 
 pub use bound::{Depth, Serial, TransferBound};
-pub use carry::{carry, check};
+pub use carry::carry;
 pub use demo::DEMO;
 pub use ideal::carry_ideally;
 pub use interference::ideal;
 pub use plan::{Pacifier, ProtocolPlan, SYSTEM, Variant};
 pub use prepare::{Prepared, prepare};
+pub use proven::check;
 pub use strengths::Strengths;
 pub use turns::turns;
 

@@ -4,7 +4,7 @@ use chappe_lab::run::Meter;
 use chappe_lab::session;
 use chappe_results::provenance::Program;
 
-use super::SYSTEM;
+use super::{SYSTEM, TransferBound};
 
 /// The improved variant has no acknowledgements that nodes repeat, so their keys are refused; the paper's variants have.
 #[test]
@@ -128,6 +128,32 @@ fn turns_carry_more_than_contention_over_hidden_nodes() {
     }
     let (slow, fast) = (contention.worst_goodput(), turns.worst_goodput());
     assert!(fast > 1.2 * slow, "{fast} in turns, {slow} by contention");
+}
+
+/// Goal: a run in turns stands beside a bound that holds for it. Method: on the row of eight nodes by hand, a packet takes seven frames and at most three
+/// nodes send at once, so no schedule brings more than three sevenths of the frames that fit, and the bound lies above what turns carry. Where links
+/// are ratios without powers, nothing is known of interference, and the run has no bound.
+#[test]
+fn turns_stand_beside_the_bound_under_interference() {
+    let turns = row(true);
+    let bound = &turns.bounds[0];
+    assert_eq!(bound.name, TransferBound::UNDER_INTERFERENCE);
+    let frame_s = 192e-6 + (1549.0 + 36.0) * 8.0 / 2e6;
+    let at_most = 3.0 / 7.0 * 1500.0 * 8.0 / frame_s;
+    assert!(bound.goodput_bps > turns.worst_goodput(), "{bound:?}");
+    assert!(bound.goodput_bps < 1.34 * at_most, "{bound:?} {at_most}");
+    assert_eq!(row(false).bounds[0].name, TransferBound::NAME);
+
+    let links: Vec<Vec<f64>> = (0i32..9)
+        .map(|a| {
+            (0..9)
+                .map(|b| f64::from(u8::from((a - b).abs() == 1)) * 0.9)
+                .collect()
+        })
+        .collect();
+    let network = format!("links = {links:?}\n[radio]\nrate = \"2 Mbit/s\"");
+    let unknown = carried(&network, true, "receivers = [8]");
+    assert!(unknown.bounds.is_empty(), "{:?}", unknown.bounds);
 }
 
 /// Goal: a member that fails does not stop the others. Method: a row of eight nodes, whose last one is a receiver. Its only relay with

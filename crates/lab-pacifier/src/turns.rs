@@ -21,7 +21,7 @@ const GAP: f64 = 0.2;
 const SMALL: usize = 30;
 const SMALL_GAP: f64 = 0.05;
 /// The program's tables grow with the third power of the nodes; larger networks take sets one by one ([`Turns::new`]).
-const NODES_MAX: usize = 100;
+pub(super) const NODES_MAX: usize = 100;
 
 /// The turns of the transfer's source, if the members are to send in turns, there is one transfer, and turns pay on this network. Without an
 /// outer code all its batches must have a place at a relay: longer objects wait for batches that lack a few packets.
