@@ -109,11 +109,14 @@ fn key(figure: &Figure) -> Vec<String> {
                 .to_string(),
         );
     }
-    if any(&|panel| drawn(panel) && panel.bound.iter().any(Option::is_some)) {
-        key.push(
-            "bound (dashed): for what the panel's title names first; the notes say more".into(),
-        );
+    let letters = ((WIDTH - 24.0) / LETTER) as usize;
+    let mut whose: Vec<String> = Vec::new();
+    for panel in figure.panels.iter().filter(|panel| drawn(panel)) {
+        if panel.bound.iter().any(Option::is_some) && !whose.contains(&bound_of(panel)) {
+            whose.push(bound_of(panel));
+        }
     }
+    key.extend(whose.iter().flat_map(|words| wrapped(words, letters)));
     if any(&|panel| drawn(panel) && has_paper(panel)) {
         key.push("diamond: the paper's value of the series of its colour".into());
     }
@@ -123,13 +126,23 @@ fn key(figure: &Figure) -> Vec<String> {
                 .into(),
         );
     }
-    let letters = ((WIDTH - 24.0) / LETTER) as usize;
     let notes = figure
         .notes
         .iter()
         .flat_map(|note| wrapped(&format!("note: {note}"), letters));
     key.extend(notes);
     key
+}
+
+/// Says which series a panel's bound is of.
+fn bound_of(panel: &Panel) -> String {
+    match panel.bounded.is_empty() {
+        true => "bound (dashed): for what the panel's title names first; the notes say more".into(),
+        false => format!(
+            "bound (dashed): of {} only; others may exceed it",
+            panel.bounded.join("; ")
+        ),
+    }
 }
 
 /// A sentence in lines of at most `letters` letters.
@@ -739,6 +752,18 @@ mod tests {
             (squares[0] - markers[0] - DODGE).abs() < 0.2,
             "{squares:?} {markers:?}"
         );
+    }
+
+    /// The legend says of which series a bound is, once for panels that agree.
+    #[test]
+    fn a_bound_of_some_series_names_them() {
+        let mut figure = figure(PanelKind::Bars);
+        assert!(draw(&figure).contains("title names first"));
+        figure.panels[0] = figure.panels[0].clone().bounding(&["slots", "tokens"]);
+        figure.panels.push(figure.panels[0].clone());
+        let svg = draw(&figure);
+        assert_eq!(svg.matches("of slots; tokens only").count(), 1, "{svg}");
+        assert!(!svg.contains("title names first"));
     }
 
     /// A negative bar hangs from the line of zero, which has moved up.

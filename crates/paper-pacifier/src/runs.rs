@@ -194,7 +194,7 @@ impl System {
             System::Pacifier { knob: 100 } => "Pacifier".into(),
             System::Improved => "Pacifier, improved".into(),
             System::InTurns => "improved, in turns".into(),
-            System::Ideal { ours: true } => "Improved, ideal air".into(),
+            System::Ideal { ours: true } => "improved, ideal air".into(),
             System::Ideal { ours: false } => "Pacifier, ideal air".into(),
             System::Pacifier { knob } => format!("Pacifier, knob {}", f64::from(knob) / 100.0),
         }
