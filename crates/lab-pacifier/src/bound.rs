@@ -9,8 +9,7 @@ use chappe_sim::Rule;
 use serde::{Deserialize, Serialize};
 
 use super::Pacifier;
-use super::interference::ideal;
-use super::turns::NODES_MAX as TURNS_NODES_MAX;
+use super::interference::{self, ideal};
 
 /// Where fades outlast a frame, the bound separates the transmissions of two nodes only if each senses more than this
 /// share of the other's frames.
@@ -109,7 +108,7 @@ impl TransferBound {
         transfer: &Transfer,
     ) -> Result<Option<TransferBound>, RunError> {
         let rule = net.medium.profile().rule;
-        if net.medium.nodes() > TURNS_NODES_MAX || !matches!(rule, Rule::SnrThreshold(_)) {
+        if net.medium.nodes() > interference::NODES_MAX || !matches!(rule, Rule::SnrThreshold(_)) {
             return Ok(None);
         }
         let found = ideal(with, net, transfer, LOOSE)?;

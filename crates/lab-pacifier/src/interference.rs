@@ -7,6 +7,8 @@ use chappe_sim::{Fading, Rule};
 
 use super::Pacifier;
 
+/// Nodes of the largest network that the program is asked about: its tables grow with the third power of their number.
+pub(super) const NODES_MAX: usize = 100;
 /// Enough for a gap of 2 % on the indoor networks, a second each.
 const ROUNDS_MAX: usize = 400;
 const SETS_MAX: usize = 2_000_000;

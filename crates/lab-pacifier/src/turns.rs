@@ -9,6 +9,7 @@ use chappe_pacifier::improved::turns::{Channel, Chosen, Turns, faint};
 use chappe_pacifier::{Config, Links, NodeSet};
 use chappe_sim::{Fading, PathLoss, Profile, crossover};
 
+use super::interference::NODES_MAX;
 use super::{Pacifier, Prepared};
 
 /// How far a frame's power must exceed that of each other one with GloMoSim's fading, as a plain ratio. A receiver needs 10, but the program multiplies chances
@@ -20,8 +21,6 @@ const GAP: f64 = 0.2;
 /// The program takes a second or less on networks of so many nodes.
 const SMALL: usize = 30;
 const SMALL_GAP: f64 = 0.05;
-/// The program's tables grow with the third power of the nodes; larger networks take sets one by one ([`Turns::new`]).
-pub(super) const NODES_MAX: usize = 100;
 
 /// The turns of the transfer's source, if the members are to send in turns, there is one transfer, and turns pay on this network. Without an
 /// outer code all its batches must have a place at a relay: longer objects wait for batches that lack a few packets.
@@ -69,8 +68,8 @@ fn channel(profile: &Profile) -> Channel {
     }
 }
 
-/// What frames do to each other, by the delivery ratios of all links and what is known of `strong` ones; `None` if the network is too large for its
-/// tables.
+/// What frames do to each other, by the delivery ratios of all links and what is known of `strong` ones; `None` if the network is too large for the
+/// program, which then takes sets one by one ([`Turns::new`]).
 fn model(
     links: &Links,
     strong: &[Option<f64>],

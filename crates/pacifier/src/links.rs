@@ -4,6 +4,8 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::fmt;
 
+use crate::set::NodeSet;
+
 /// Most nodes in one network: frames name nodes by one octet (pacifier V-B, footnote 5).
 pub const NODES_MAX: usize = 256;
 
@@ -116,6 +118,16 @@ impl Links {
     /// know the forward loss only.
     pub fn etx_paths(&self, source: u16) -> Paths {
         self.shortest(source, |near, far| self.ratio(near, far))
+    }
+
+    /// Shortest paths from `source` over these nodes only.
+    pub fn etx_paths_among(&self, source: u16, nodes: &NodeSet) -> Paths {
+        self.shortest(source, |near, far| {
+            match (near == source || nodes.contains(near)) && nodes.contains(far) {
+                true => self.ratio(near, far),
+                false => 0.0,
+            }
+        })
     }
 
     /// Shortest paths from every node to `destination`, with the same cost: MORE's order of nodes.

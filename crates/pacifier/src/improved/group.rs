@@ -3,10 +3,10 @@
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use chappe_core::{Duration, Instant};
+use chappe_core::{Duration, Instant, Stream};
 
 use crate::improved::config::Settings;
-use crate::improved::header::{Done, ObjectId, Plan};
+use crate::improved::header::{Done, Gone, ObjectId, Plan};
 use crate::improved::neighbours::Neighbours;
 use crate::improved::shelf::Shelf;
 use crate::links::{Links, Paths};
@@ -15,6 +15,7 @@ use crate::set::NodeSet;
 mod access;
 mod done;
 mod flow;
+mod gone;
 mod hearing;
 mod recent;
 mod serving;
@@ -50,8 +51,14 @@ pub(crate) struct Group {
     payload: usize,
     links: Arc<Links>,
     settings: Settings,
-    /// Shortest ETX paths from the source.
+    /// Shortest ETX paths from the source over all members.
+    usual: Arc<Paths>,
+    /// The same without the members that have failed.
     paths: Arc<Paths>,
+    /// Members that have failed, as far as this node knows.
+    gone: Gone,
+    /// Those of which this node has said so, and which it has not heard since.
+    accused: NodeSet,
     neighbours: Neighbours,
     recent: Recent,
     /// Nodes that ask for packets although they are not members.
@@ -157,7 +164,10 @@ impl Group {
             recent: Recent::default(),
             links,
             settings,
+            usual: paths.clone(),
             paths,
+            gone: Gone::default(),
+            accused: NodeSet::EMPTY,
             guests: NodeSet::EMPTY,
             customers: Vec::new(),
             confirmed: NodeSet::EMPTY,
@@ -207,15 +217,16 @@ impl Group {
 
     /// Rebuilds the list of neighbours that may lack packets.
     fn recruit(&mut self) {
-        // Complete receivers need nothing, unless they ask again for a node behind them.
+        // Complete receivers need nothing, unless they ask again for a node behind them. For members that have failed no place waits.
         let mut served = self
             .plan
             .members
             .union(&self.guests)
-            .without(&self.complete.without(&self.agents));
+            .without(&self.complete.without(&self.agents))
+            .without(&self.gone.nodes);
         served.remove(self.me);
         served.remove(self.source);
-        let servers = self.plan.members;
+        let servers = self.plan.members.without(&self.gone.nodes);
         self.customers.clear();
         for node in served.iter() {
             let chance = self.links.ratio(self.me, node);
@@ -284,7 +295,7 @@ impl Group {
             .min_by_key(|(at, _)| *at)
     }
 
-    pub fn handle_timeout(&mut self, now: Instant) -> Option<&'static str> {
+    pub fn handle_timeout(&mut self, now: Instant, random: &mut Stream) -> Option<&'static str> {
         let (at, why) = self.deadline()?;
         if at > now {
             return None;
@@ -293,7 +304,7 @@ impl Group {
             self.due = true;
         }
         if self.doubt_at.is_some_and(|at| at <= now) {
-            self.doubt(now);
+            self.doubt(now, random);
         }
         self.advance_slots(now);
         self.evaluate(now);
@@ -301,13 +312,16 @@ impl Group {
         Some(why)
     }
 
-    /// Falls back to the last report of each neighbour that has been silent for its patience, and sets the next deadline.
-    fn doubt(&mut self, now: Instant) {
+    /// Falls back to the last report of each neighbour that has been silent for its patience, and sets the next deadline. The first time all its
+    /// batches are doubted. If it stays silent one batch is each time: a member that has failed would otherwise get the whole window again and
+    /// again, which fills the channel at 2 Mbit/s for as long as the others need it.
+    fn doubt(&mut self, now: Instant, random: &mut Stream) {
         self.doubt_at = None;
         // No timer may keep a finished network awake.
         if self.plan.closed || self.customers.is_empty() {
             return;
         }
+        self.look_for_gone(now, random);
         let mut next = now + self.settings.doubt_max;
         for place in 0..self.customers.len() {
             let Some(node) = self.customers.get(place).map(|customer| customer.node) else {
@@ -318,14 +332,16 @@ impl Group {
                 continue;
             };
             let due = neighbour.doubt_at <= now;
+            let patience = neighbour.patience.max(least);
             if due {
-                let patience = neighbour.patience.max(least);
                 neighbour.doubt_at = now + patience;
                 neighbour.patience = (patience * 2).min(most);
             }
             next = next.min(neighbour.doubt_at);
-            if due {
-                self.neighbours.doubt(node);
+            match due {
+                true if patience == least => self.neighbours.doubt(node),
+                true => self.neighbours.doubt_one(node),
+                false => {}
             }
         }
         self.doubt_at = Some(next);

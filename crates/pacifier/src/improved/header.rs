@@ -11,7 +11,7 @@
 //!  7        plan: which list of members
 //!  8        flags: 1 = closed, the source has finished; 2 = stamps follow the fixed part; 4 = a slot follows these;
 //!           8 = members contend, who sent in turns; 16 = batches of an outer code are among those of the object (`segments.rs`);
-//!           32 = what receivers have of the object's segments follows the two sets
+//!           32 = what receivers have of the object's segments follows the two sets; 64 = members that have failed follow these
 //!  9        urge of the sender, in 1/8 of an innovative reception
 //! 10..14    batches of the object, without those of the outer code
 //! 14        packets in every batch but the last, 1 to 96
@@ -23,6 +23,8 @@
 //!   ..+N    complete: receivers that are known to have the object
 //!   ..+2    only with flag 32: how many segments, from the first on, all receivers have
 //!   ..+N    only with flag 32: receivers that are known to have the segment after these
+//!   ..+1    only with flag 64: version of the next set, modulo 256
+//!   ..+N    only with flag 64: members that their neighbours do not hear any more
 //!   ..+4    report: its base
 //!   ..+1    S, octets of states, up to 64
 //!   ..+S    states
@@ -62,6 +64,7 @@ const SLOTTED: u8 = 4;
 const CONTEND: u8 = 8;
 const OUTER: u8 = 16;
 const SEGMENTED: u8 = 32;
+const GONE: u8 = 64;
 /// Octets before the two sets.
 const FIXED: usize = 17;
 /// Octets of base and number of states.
@@ -86,7 +89,8 @@ pub(crate) fn batch(sdu: &[u8]) -> Option<u32> {
     } else {
         DONE + sets
     };
-    let report = FIXED + times + slot + 2 * sets + done;
+    let gone = if flags & GONE == 0 { 0 } else { 1 + sets };
+    let report = FIXED + times + slot + 2 * sets + done + gone;
     let states = usize::from(*sdu.get(report + REPORT_HEAD - 1)?);
     let at = report + REPORT_HEAD + states;
     sdu.get(at..at + BATCH).map(crate::frame::big_endian)
@@ -213,6 +217,15 @@ pub struct Done {
     pub next: NodeSet,
 }
 
+/// Members that have failed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Gone {
+    /// Counts the changes of the set, modulo 256. A later one replaces an earlier one.
+    pub version: u8,
+    /// Members that their neighbours do not hear any more.
+    pub nodes: NodeSet,
+}
+
 /// When its sender wrote a frame, and which frames of a neighbour it had handled by then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Times {
@@ -237,6 +250,8 @@ pub struct Head<'a> {
     pub complete: NodeSet,
     /// What receivers have of the object's segments, if it has several.
     pub done: Option<Done>,
+    /// Members that have failed, as far as the sender knows, if it has heard of any.
+    pub gone: Option<Gone>,
     /// Whether the frame had room for members and complete receivers; otherwise both are empty.
     pub told: bool,
     /// Innovative receptions that the sender expects of its next frame, in eighths.
@@ -350,6 +365,15 @@ pub fn parse(sdu: &[u8]) -> Result<Frame<'_>, Malformed> {
             (Some(done), rest)
         }
     };
+    let (gone, rest) = match flags & GONE {
+        0 => (None, rest),
+        _ => {
+            let (&version, rest) = rest.split_first().ok_or(Malformed::Short)?;
+            let (nodes, rest) = rest.split_at_checked(width).ok_or(Malformed::Short)?;
+            let nodes = NodeSet::from_octets(nodes);
+            (Some(Gone { version, nodes }), rest)
+        }
+    };
     let (head, rest) = rest
         .split_first_chunk::<REPORT_HEAD>()
         .ok_or(Malformed::Short)?;
@@ -372,6 +396,7 @@ pub fn parse(sdu: &[u8]) -> Result<Frame<'_>, Malformed> {
         },
         complete: NodeSet::from_octets(complete),
         done,
+        gone,
         told: width > 0,
         urge,
         times,
@@ -489,6 +514,8 @@ pub struct HeadRepr<'a> {
     pub complete: &'a NodeSet,
     /// What receivers have of the object's segments ([`Head::done`]).
     pub done: Option<Done>,
+    /// Members that have failed ([`Head::gone`]).
+    pub gone: Option<Gone>,
     /// Expected innovative receptions in eighths ([`Head::urge`]).
     pub urge: u8,
     /// Stamps, if the network uses them ([`Head::times`]).
@@ -510,7 +537,8 @@ impl HeadRepr<'_> {
         let slot = self.slot.map_or(0, |_| SLOT);
         let width = self.nodes.div_ceil(8);
         let done = self.done.map_or(0, |_| done(self.nodes));
-        FIXED + times + slot + 2 * width + done + REPORT_HEAD + self.states.len()
+        let gone = self.gone.map_or(0, |_| 1 + width);
+        FIXED + times + slot + 2 * width + done + gone + REPORT_HEAD + self.states.len()
     }
 
     /// Octets of a data frame of `batch`.
@@ -600,6 +628,7 @@ impl HeadRepr<'_> {
                 | if self.plan.contend { CONTEND } else { 0 }
                 | if self.object.outer { OUTER } else { 0 }
                 | self.done.map_or(0, |_| SEGMENTED)
+                | self.gone.map_or(0, |_| GONE)
                 | self.times.map_or(0, |_| TIMED)
                 | self.slot.map_or(0, |_| SLOTTED),
             self.urge,
@@ -634,6 +663,14 @@ impl HeadRepr<'_> {
             let next;
             (next, rest) = rest.split_at_mut_checked(width)?;
             done.next.to_octets(next);
+        }
+        if let Some(gone) = &self.gone {
+            let version;
+            (version, rest) = rest.split_first_mut()?;
+            *version = gone.version;
+            let nodes;
+            (nodes, rest) = rest.split_at_mut_checked(width)?;
+            gone.nodes.to_octets(nodes);
         }
         let (head, rest) = rest.split_first_chunk_mut::<REPORT_HEAD>()?;
         let [r0, r1, r2, r3] = self.base.to_be_bytes();

@@ -41,6 +41,8 @@ pub(crate) struct Neighbour {
     pub doubt_at: Instant,
     /// The next interval of doubt.
     pub patience: Duration,
+    /// The batch whose estimate fell back last while it stayed silent.
+    doubted: u32,
     /// Its latest urge, and until when that counts.
     pub urge: u8,
     pub urge_until: Instant,
@@ -79,6 +81,7 @@ impl Neighbours {
             touched: vec![Instant::ZERO; self.window as usize],
             doubt_at: Instant::ZERO,
             patience: Duration::ZERO,
+            doubted: 0,
             urge: 0,
             urge_until: Instant::ZERO,
             stamp: None,
@@ -284,6 +287,32 @@ impl Neighbours {
         for slot in 0..neighbour.said.len() {
             let said = neighbour.said.get(slot).copied().unwrap_or(0);
             neighbour.say(slot, said);
+        }
+    }
+}
+
+impl Neighbours {
+    /// Falls back from the estimate of one batch to a neighbour's last report: of the next one after that of the last call, around its window.
+    /// A neighbour that is gone so costs a batch at a time, and one that is only not heard gets all of them in turn.
+    pub fn doubt_one(&mut self, node: u16) {
+        let window = self.window;
+        let Some(neighbour) = self.get_mut(node) else {
+            return;
+        };
+        let base = neighbour.base;
+        let from = neighbour.doubted.saturating_sub(base).saturating_add(1);
+        for ahead in 0..window {
+            let batch = base.saturating_add((from % window + ahead) % window);
+            let slot = (batch % window) as usize;
+            let (Some(&said), Some(&guess)) = (neighbour.said.get(slot), neighbour.guess.get(slot))
+            else {
+                continue;
+            };
+            if said != SATISFIED && guess > f32::from(said) {
+                neighbour.say(slot, said);
+                neighbour.doubted = batch;
+                return;
+            }
         }
     }
 }

@@ -453,7 +453,7 @@ impl LinkNode for Node {
     fn handle_timeout(&mut self, now: Instant) {
         self.now = now;
         for group in &mut self.groups {
-            if let Some(why) = group.handle_timeout(now) {
+            if let Some(why) = group.handle_timeout(now, &mut self.random) {
                 self.trace.push(TraceEvent::Timer { why });
             }
         }

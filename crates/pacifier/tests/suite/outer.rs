@@ -304,6 +304,7 @@ fn hostile_batches_are_refused() {
                 plan: &head.plan,
                 complete: &NodeSet::EMPTY,
                 done: None,
+                gone: None,
                 urge: 0,
                 nodes: 2,
                 base: batch.min(object.all()),

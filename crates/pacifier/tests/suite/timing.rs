@@ -56,6 +56,7 @@ fn timed(links: &Arc<Links>) -> (Node, impl Fn(Times, u8) -> Vec<u8>) {
             plan: &head.plan,
             complete: &NodeSet::EMPTY,
             done: None,
+            gone: None,
             urge: 0,
             nodes: 2,
             base: 0,

@@ -1,6 +1,6 @@
 //! Frames in: what a node learns from the frames of an object, and which of their packets it keeps.
 
-use chappe_core::{Instant, Stream};
+use chappe_core::{Duration, Instant, Stream};
 
 use super::{Group, Role};
 use crate::improved::header::{Coded, Done, Head, Plan};
@@ -31,6 +31,10 @@ impl Group {
             }
         }
         self.on_state(now, from, head);
+        self.take_back(now, from, random);
+        if let (Some(gone), true) = (&head.gone, head.told) {
+            self.on_gone(now, gone, random);
+        }
         if self.is_agent(now) && self.report_at.is_none() {
             self.speak_after(now, self.settings.report_interval, random);
         }
@@ -63,7 +67,7 @@ impl Group {
                 self.neighbours.forget();
                 self.since = now;
             }
-            self.recruit();
+            self.find_ways(now, random);
         }
         // Either the sender follows an older plan and should hear of this one, or this node has just adopted the plan and
         // nodes farther away may not have it yet.
@@ -267,8 +271,13 @@ impl Group {
     /// Whether a neighbour was heard lately. The limit grows with its link's ETX, up to 100 times `absent`: few of its frames
     /// arrive over a bad link.
     pub(super) fn is_alive(&self, node: u16, now: Instant) -> bool {
+        self.is_heard_within(node, self.settings.absent, now)
+    }
+
+    /// Whether a neighbour was heard within a time, which grows with its link's ETX up to a hundred times, or this node takes part for less.
+    pub(super) fn is_heard_within(&self, node: u16, time: Duration, now: Instant) -> bool {
         let heard_one_in = 1.0 / self.links.ratio(node, self.me).max(0.01);
-        let since = now.saturating_before(self.settings.absent.mul_f64(heard_one_in));
+        let since = now.saturating_before(time.mul_f64(heard_one_in));
         let neighbour = self.neighbours.get(node);
         self.since >= since || neighbour.is_some_and(|neighbour| neighbour.heard_since(since))
     }

@@ -8,7 +8,7 @@ use super::serving::urge;
 use super::slots::Slots;
 use super::{Group, Role};
 use crate::improved::K_MAX;
-use crate::improved::header::{Done, HeadRepr, Times};
+use crate::improved::header::{Done, Gone, HeadRepr, Times};
 use crate::improved::narrow;
 use crate::improved::report::{self, STATES_MAX, State};
 use crate::improved::slot;
@@ -96,9 +96,10 @@ impl Group {
         let mut states = [0; STATES_MAX];
         let (base, used) = self.states(now, &mut states);
         let times = self.times(now);
-        let len = self
-            .head((self.named(), base, states.get(..used)?, (times, None)))
-            .emit_report(sdu)?;
+        let mut repr = self.head((self.named(), base, states.get(..used)?, (times, None)));
+        // Data frames have no room for it.
+        repr.gone = self.told_gone();
+        let len = repr.emit_report(sdu)?;
         self.draw_access(now + self.span());
         self.untold = false;
         self.spoken(now, random);
@@ -108,7 +109,7 @@ impl Group {
     /// One more than the largest number in the sets.
     fn named(&self) -> usize {
         let both = self.plan.members.union(&self.complete);
-        let both = both.union(&self.done.next);
+        let both = both.union(&self.done.next).union(&self.gone.nodes);
         both.iter().last().map_or(1, |node| usize::from(node) + 1)
     }
 
@@ -154,6 +155,7 @@ impl Group {
             plan: &self.plan,
             complete: &self.complete,
             done: self.told_done(),
+            gone: None,
             urge: self.offer.map_or(0, |offer| urge(offer.worth)),
             times,
             slot,
@@ -258,7 +260,7 @@ impl Group {
         }
     }
 
-    fn serve(&mut self, now: Instant, members: NodeSet, random: &mut Stream) {
+    pub(super) fn serve(&mut self, now: Instant, members: NodeSet, random: &mut Stream) {
         self.plan.number = self.plan.number.wrapping_add(1);
         self.plan.members = members;
         self.plan.closed = false;
@@ -312,7 +314,10 @@ impl Group {
     /// Replaces delivery ratios and distances.
     pub fn relink(&mut self, links: Arc<Links>, paths: Arc<Paths>) {
         self.neighbours.resize(links.nodes());
-        (self.links, self.paths) = (links, paths);
+        self.links = links;
+        (self.usual, self.paths) = (paths.clone(), paths);
+        self.gone = Gone::default();
+        self.accused = NodeSet::EMPTY;
         self.recruit();
     }
 

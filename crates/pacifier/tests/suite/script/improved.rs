@@ -64,6 +64,7 @@ impl Frames for Improved {
             plan: &plan,
             complete: &set(frame.get("complete").unwrap_or_default(), place),
             done: None,
+            gone: None,
             urge: frame.number("urge", 0),
             slot: None,
             times: None,
