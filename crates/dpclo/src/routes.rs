@@ -295,10 +295,13 @@ impl Routes {
                 .get_mut(place)
                 .is_some_and(|destination| destination.on_sequence(now, route.seq));
         let reach = self.rank(now, place, links);
-        // A number that is awaited may have been heard before, by a neighbour whose route is no use.
-        let awaited =
-            || self.routing.renews && self.get(place).is_some_and(Destination::has_awaited);
-        match (reach, newer || awaited()) {
+        // The number may have been heard before, by a neighbour whose route is no use or not the best. It is news as soon as this node's
+        // own route has it.
+        let own_news = || {
+            let owes = |known: &Destination| known.has_awaited() || known.has_news_of(neighbour);
+            self.routing.renews && self.get(place).is_some_and(owes)
+        };
+        match (reach, newer || own_news()) {
             (true, _) => RouteChange::Reach,
             (_, true) => RouteChange::Newer,
             _ => RouteChange::None,
@@ -748,6 +751,12 @@ impl Destination {
             (Some(seq), Some(best)) => !newer(seq, best.seq),
             _ => false,
         }
+    }
+
+    /// Whether the best route is this neighbour's, with a newer sequence number than this node has advertised.
+    fn has_news_of(&self, neighbour: u8) -> bool {
+        let best = self.hops().first();
+        best.is_some_and(|best| best.place == neighbour && newer(best.seq, self.advertised.seq))
     }
 
     /// Whether there is a route with this sequence number or a newer one.

@@ -191,6 +191,40 @@ fn a_metric_is_advertised_with_the_number_it_came_with() {
     assert_eq!(entry, route(9, 2, 2.0, 1));
 }
 
+/// Defect: a number that another neighbour told first was advertised with the next full update, up to 15 s later at every hop, since it was
+/// no news when the best next hop told it.
+#[test]
+fn a_number_is_news_when_the_best_next_hop_tells_it() {
+    for renews in [false, true] {
+        let routing = crate::config::Routing {
+            renews,
+            ..Settings::paper().routing
+        };
+        let mut routes = Routes::new(0, routing, true, 4, 4);
+        on_route(&mut routes, NOW, 0, route(9, 2, 1.0, 9));
+        on_route(&mut routes, NOW, 2, route(9, 2, 1.5, 9));
+        let place = routes.find(9).unwrap();
+        routes.on_advertised(NOW, place, &links());
+        let first = on_route(&mut routes, NOW, 2, route(9, 4, 1.5, 9));
+        assert_eq!(first, RouteChange::Newer);
+        // The best route is still the one with the old number.
+        let entry = routes.entry(place, &links()).unwrap();
+        assert_eq!((entry.seq, entry.via), (2, 1));
+        routes.on_advertised(NOW, place, &links());
+        let want = match renews {
+            true => RouteChange::Newer,
+            false => RouteChange::None,
+        };
+        assert_eq!(on_route(&mut routes, NOW, 0, route(9, 4, 1.0, 9)), want);
+        assert_eq!(routes.entry(place, &links()).unwrap().seq, 4);
+        routes.on_advertised(NOW, place, &links());
+        assert_eq!(
+            on_route(&mut routes, NOW, 0, route(9, 4, 1.0, 9)),
+            RouteChange::None
+        );
+    }
+}
+
 #[test]
 fn next_hops_must_be_nearer_than_all_that_was_advertised() {
     for feasible_only in [true, false] {
