@@ -32,9 +32,10 @@
 //!
 //! # Liveness
 //!
-//! Estimates stay wrong if a neighbour's frames do not arrive. A node therefore *doubts* a silent neighbour: at growing
-//! intervals, its estimates fall back to the neighbour's last report. A node that lacks something repeats its report. Both
-//! end with completion, so a finished network is silent.
+//! Estimates stay wrong if a neighbour's frames do not arrive. A node therefore *doubts* a silent neighbour: its estimates fall back to the neighbour's
+//! last report, at first of all batches and then of one at growing intervals. A node that lacks something repeats its report. Both
+//! end with completion, so a finished network is silent. Members that have failed are named in reports, and the others find ways without them
+//! (`group/gone.rs`).
 //!
 //! # Late receivers
 //!
