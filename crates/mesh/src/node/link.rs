@@ -208,10 +208,15 @@ impl Node {
         }
     }
 
+    /// Whether turns are put off after a burst: on a shared channel where many contend.
+    fn puts_off(&self) -> bool {
+        self.gate.is_shared() && !self.has_few_neighbours()
+    }
+
     /// By how much this node's next turn is put off after a neighbour's burst, at random, where many wait for its end: cards draw their
     /// back-off from 32 slots only, and of eight that begin at once two collide in one of three cases. It is drawn once for each burst.
     fn spread(&self, from: u16, burst: u8) -> Duration {
-        if !self.gate.is_shared() || self.has_few_neighbours() {
+        if !self.puts_off() {
             return Duration::ZERO;
         }
         let most =
@@ -251,19 +256,31 @@ impl Node {
         let len = send.map_or(0, |send| send.len);
         self.longest = self.longest.max(len);
         if send.is_none() || self.burst.rest == 0 {
-            self.end_burst();
+            self.end_burst(now, len);
         }
         send
     }
 
-    /// The last frame of a burst has been handed down: the neighbours go on with it.
-    fn end_burst(&mut self) {
-        let end = self.gate.open_at();
+    /// The last frame of a burst, of `last` octets, is handed down: the neighbours go on with it. Where many wait for its end, its sender
+    /// waits for as long as they do, and does not begin before them: that takes an eighth to a quarter from the time of pings, and nothing
+    /// from TCP (docs/studies/mesh.md).
+    fn end_burst(&mut self, now: Instant, last: usize) {
+        let (end, spread) = match self.longest >= SMALL && self.puts_off() {
+            true => {
+                let takes = match last {
+                    0 => Duration::ZERO,
+                    octets => self.config.air.exchange(octets),
+                };
+                let spread = self.spread(self.config.number, self.burst.number);
+                (self.gate.open_at().max(now) + takes, spread)
+            }
+            false => (self.gate.open_at(), Duration::ZERO),
+        };
         let onward = Burst {
             rest: 0,
             ..self.burst
         };
-        self.gate.follow(end, self.longest, onward, Duration::ZERO);
+        self.gate.follow(end, self.longest, onward, spread);
         self.burst.rest = 0;
     }
 
@@ -515,5 +532,43 @@ impl Node {
             ..arrival
         };
         self.router.handle_link(now, LinkEvent::Received(routed));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::air::Air;
+    use crate::packet::Net;
+    use crate::settings::NodeConfig;
+    use chappe_core::{Bitrate, Seed};
+
+    /// Goal: where many wait for the end of a burst, its sender does not begin before they may; few neighbours change nothing.
+    #[test]
+    fn a_sender_waits_as_those_around_do() {
+        let air = Air::dot11b(Bitrate(11_000_000));
+        let config = NodeConfig {
+            number: 1,
+            networks: vec![Net::parse("10.77.0.0/16").unwrap()],
+            behind: Vec::new(),
+            air,
+            hop: Hop::Broadcast,
+            size: 12,
+            mtu: 1300,
+            groups: false,
+            video: false,
+        };
+        let mut node = Node::new(config, 1470, Instant::ZERO, Seed(1), 0).unwrap();
+        let now = Instant::from_millis(1000);
+        let mut held = |neighbours: u16| {
+            node.neighbours = (2..2 + neighbours).collect();
+            node.longest = 1400;
+            node.end_burst(now, 1400);
+            node.gate.data_at().saturating_since(now)
+        };
+        assert_eq!(held(4), Duration::ZERO);
+        let least = air.exchange(1400);
+        let most = least + air.exchange(1300) * u64::from(air.burst_max()) + least;
+        assert!((least..most).contains(&held(5)));
     }
 }
