@@ -15,7 +15,7 @@ use chappe_core::{
     Seed, Stream,
 };
 use chappe_live::{Neighbour, Statistics};
-use chappe_pacifier::improved::header::{self, Head, HeadRepr, Plan};
+use chappe_pacifier::improved::header::{self, Gone, Head, HeadRepr, Plan};
 use chappe_pacifier::{NodeSet, Object};
 
 const FRAME_MAX: usize = 1442;
@@ -228,6 +228,11 @@ impl Air {
             plan,
             complete,
             done: None,
+            // It also names all members as failed.
+            gone: Some(Gone {
+                version: 9,
+                nodes: (0..self.members.len() as u16).collect(),
+            }),
             urge,
             slot: None,
             times: head.times,
