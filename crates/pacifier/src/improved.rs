@@ -33,7 +33,7 @@
 //! # Liveness
 //!
 //! Estimates stay wrong if a neighbour's frames do not arrive. A node therefore *doubts* a silent neighbour: its estimates fall back to the neighbour's
-//! last report, at first of all batches and then of one at growing intervals. A node that lacks something repeats its report. Both
+//! last report, at first of all batches and then of one at growing intervals (in turns of all). A node that lacks something repeats its report. Both
 //! end with completion, so a finished network is silent. Members that have failed are named in reports, and the others find ways without them
 //! (`group/gone.rs`).
 //!

@@ -322,6 +322,8 @@ impl Group {
             return;
         }
         self.look_for_gone(now, random);
+        // Members in turns hear each other seldom, and frames in their own slots take no air from others.
+        let turns = self.in_turns();
         let mut next = now + self.settings.doubt_max;
         for place in 0..self.customers.len() {
             let Some(node) = self.customers.get(place).map(|customer| customer.node) else {
@@ -339,7 +341,7 @@ impl Group {
             }
             next = next.min(neighbour.doubt_at);
             match due {
-                true if patience == least => self.neighbours.doubt(node),
+                true if patience == least || turns => self.neighbours.doubt(node),
                 true => self.neighbours.doubt_one(node),
                 false => {}
             }
