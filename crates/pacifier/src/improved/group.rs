@@ -96,6 +96,8 @@ pub(crate) struct Group {
     slots: Option<Slots>,
     /// When this node tries to send, once members that sent in turns contend.
     access: Access,
+    /// Since when they do.
+    contends_from: Instant,
 }
 
 /// A neighbour that may lack something.
@@ -190,6 +192,7 @@ impl Group {
             echoed: 0,
             slots: None,
             access: Access::default(),
+            contends_from: now,
         };
         group.recruit();
         group

@@ -31,11 +31,16 @@ impl Group {
         if self.settings.timed || self.in_turns() {
             return;
         }
+        let long = self.settings.absent * SILENCES;
+        // In turns members speak seldom, so silence counts from when they contend.
+        if now.saturating_since(self.contends_from) < long {
+            return;
+        }
         let silent = |&node: &u16| {
             node != self.me
                 && node != self.source
                 && self.links.ratio(node, self.me) >= self.settings.link_min
-                && !self.is_heard_within(node, self.settings.absent * SILENCES, now)
+                && !self.is_heard_within(node, long, now)
         };
         // Complete receivers have nothing to report.
         let members = self.plan.members.without(&self.complete);

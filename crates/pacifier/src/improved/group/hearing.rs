@@ -58,6 +58,9 @@ impl Group {
             let anew = plan.epoch != self.plan.epoch;
             // The sender may not have heard yet that members contend.
             let contend = plan.contend || !anew && self.plan.contend;
+            if contend && !self.plan.contend {
+                self.contends_from = now;
+            }
             self.plan = Plan { contend, ..*plan };
             if anew {
                 self.complete = NodeSet::EMPTY;

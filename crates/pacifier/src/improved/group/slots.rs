@@ -312,6 +312,7 @@ impl Group {
             false => slots.drained = None,
             true if now.saturating_since(since) >= after => {
                 self.plan.contend = true;
+                self.contends_from = now;
                 self.plan.number = self.plan.number.wrapping_add(1);
                 self.recruit();
                 self.due = true;
