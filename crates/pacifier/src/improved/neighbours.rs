@@ -251,7 +251,9 @@ impl Neighbours {
             neighbour.overheard.uncovered(now),
         );
         let mut states = report.states();
-        for batch in (report.base()..).take(window as usize) {
+        // A forged frame may name the last numbers that there are.
+        let batches = (0..window).map_while(|ahead| report.base().checked_add(ahead));
+        for batch in batches {
             let said = match states.next() {
                 Some(State::Satisfied) => SATISFIED,
                 Some(State::Rank(rank)) => rank,

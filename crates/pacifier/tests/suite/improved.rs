@@ -581,7 +581,7 @@ fn bad_frames_are_counted_and_dropped() {
     assert!(relay.counters().drops.iter().any(|(_, count)| count > 100));
 }
 
-/// A frame can name any number of batches; the configuration bounds memory.
+/// A frame can name any number of batches; the configuration bounds memory, and no number overflows.
 #[test]
 fn frames_that_name_billions_of_batches_take_no_memory() {
     let links = graph(3, &[(0, 1, 0.9), (1, 2, 0.9)]);
@@ -614,6 +614,13 @@ fn frames_that_name_billions_of_batches_take_no_memory() {
         states: &[],
     };
     let mut sdu = [0; 200];
+    // Reports whose window would reach beyond the last number.
+    for base in [u32::MAX, u32::MAX - 1, u32::MAX - 70] {
+        let repr = HeadRepr { base, ..repr };
+        let len = repr.emit_report(&mut sdu).unwrap();
+        hear(&mut relay, ms(1), 2, &sdu[..len]);
+        hear(&mut relay, ms(1), 0, &sdu[..len]);
+    }
     for batch in [u32::MAX - 69, u32::MAX - 1, 0] {
         let open = repr.emit_data(batch, PAYLOAD, &mut sdu).unwrap();
         open.vector.fill(1);
