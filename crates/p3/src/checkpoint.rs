@@ -55,7 +55,8 @@ impl Checkpoint {
         let mut have = Window::new(u32_at(octets, 0)?);
         let known = octets.get(8).copied().filter(|known| *known < 2)?;
         let bits = octets.get(13..)?;
-        for (packet, at) in (have.base()..).zip(0..WINDOW) {
+        for at in 0..WINDOW {
+            let packet = have.base().checked_add(at)?;
             let octet = bits.get(at as usize / 8)?;
             have.set(packet, octet >> (at % 8) & 1 == 1);
         }
@@ -90,6 +91,10 @@ mod tests {
             let mut octets = point.to_octets();
             assert_eq!(Checkpoint::from_octets(&octets), Some(point));
             octets[8] = 7;
+            assert_eq!(Checkpoint::from_octets(&octets), None);
+            // A window that would reach beyond the last number.
+            octets[8] = 0;
+            octets[..4].fill(0xff);
             assert_eq!(Checkpoint::from_octets(&octets), None);
         }
     }
