@@ -19,7 +19,7 @@ const SENSES: f64 = 0.99;
 const GAP: f64 = 1e-2;
 /// Rows of all programs of a bound. Fifty nodes and nine receivers take up to 31,000, dense networks more; then the bound is less tight.
 const WORK: usize = 100_000;
-/// The gap of the bound under interference: a third of the time of one of 10 %.
+/// The gap of the bound under interference. A closer proof takes longer, and `chappe sim` waits for it. A choice; not measured against others.
 const LOOSE: f64 = 0.25;
 
 /// The bounds of one transfer, in bits of payload per second.

@@ -8,8 +8,8 @@ use chappe_scenario::Network;
 
 use super::{Pacifier, Prepared, TransferBound};
 
-/// Fails if a run carried more than its bound allows. Such a run is a defect of Chappe: the bound holds for every protocol whose nodes defer to
-/// frames that they sense. Members in turns do not, so it says nothing of them.
+/// Fails if a run carried more than the bound of carrier sense allows, which is a defect of Chappe. Members in turns do not defer to frames that they
+/// sense, so their runs are not checked here.
 pub fn check(with: &Pacifier, prepared: &Prepared, run: &Run) -> Result<(), RunError> {
     if with.protocol.turns {
         return Ok(());

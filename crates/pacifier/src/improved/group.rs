@@ -51,9 +51,9 @@ pub(crate) struct Group {
     payload: usize,
     links: Arc<Links>,
     settings: Settings,
-    /// Shortest ETX paths from the source over all members.
+    /// Shortest ETX paths from the source over all nodes.
     usual: Arc<Paths>,
-    /// The same without the members that have failed.
+    /// Those in use: the usual ones, or over the members that are left when some have failed.
     paths: Arc<Paths>,
     /// Members that have failed, as far as this node knows.
     gone: Gone,

@@ -51,6 +51,7 @@ struct Word<'a> {
     states: &'a [State],
     urge: u8,
     complete: &'a [u16],
+    gone: Option<Gone>,
 }
 
 impl Word<'_> {
@@ -67,7 +68,7 @@ impl Word<'_> {
             plan: &head.plan,
             complete: &complete,
             done: None,
-            gone: None,
+            gone: self.gone,
             urge: self.urge,
             nodes,
             base: self.base,
@@ -126,6 +127,7 @@ fn reported_ranks_bound_transmissions() {
             states,
             urge,
             complete,
+            gone: None,
         }
         .octets(2)
     };
@@ -167,6 +169,7 @@ fn the_batch_with_the_most_expected_gain_goes_first() {
             states: &[],
             urge: 0,
             complete: &[],
+            gone: None,
         };
         hear(&mut source, ms(1), receiver, &word.octets(4));
     }
@@ -188,6 +191,7 @@ fn nodes_yield_to_larger_urges() {
             states: &[],
             urge,
             complete: &[],
+            gone: None,
         }
         .octets(3)
     };
@@ -222,6 +226,7 @@ fn relays_collect_only_what_nodes_behind_them_lack() {
             states: &[],
             urge: 0,
             complete: &[],
+            gone: None,
         }
         .octets(3)
     };
@@ -351,25 +356,16 @@ fn a_member_that_lives_is_taken_back() {
         Some(Gone { version, nodes })
     };
     let report = |gone| {
-        let head = header::parse(&like).unwrap().head;
-        let repr = HeadRepr {
-            slot: None,
-            times: None,
-            source: head.source,
-            object: head.object,
-            plan: &head.plan,
-            complete: &NodeSet::EMPTY,
-            done: None,
-            gone,
-            urge: 0,
-            nodes: 4,
+        let word = Word {
+            like: &like,
             base: 0,
             states: &[],
+            urge: 0,
+            complete: &[],
+            gone,
         };
-        let mut sdu = vec![0; 300];
-        let len = repr.emit_report(&mut sdu).unwrap();
-        assert_eq!(header::parse(&sdu[..len]).unwrap().head.gone, gone);
-        sdu.truncate(len);
+        let sdu = word.octets(4);
+        assert_eq!(header::parse(&sdu).unwrap().head.gone, gone);
         sdu
     };
     let mut relay = nodes(&config(), &links, 2).remove(1);
