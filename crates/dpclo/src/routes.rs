@@ -68,8 +68,8 @@ pub(crate) struct Destination {
     pub k: u8,
     /// Must be in the next update.
     pub changed: bool,
-    /// Must be in the one after it, too.
-    pub again: bool,
+    /// In how many updates after that one it must be, too.
+    pub again: u8,
     /// While nothing that the ranking depends on has changed: the version of the links, and until when all routes are fresh.
     ranked: Option<(u32, Instant)>,
 }
@@ -692,7 +692,7 @@ impl Destination {
             used: None,
             k: 1,
             changed: false,
-            again: false,
+            again: 0,
             ranked: None,
         }
     }

@@ -34,7 +34,7 @@ impl Settings {
                 jitter: Duration::from_millis(10),
                 lost_after: 3,
                 hop_limit: 32,
-                reach_twice: false,
+                reach_repeats: 0,
                 renews: false,
                 patience: Duration::ZERO,
             },

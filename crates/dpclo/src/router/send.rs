@@ -131,8 +131,9 @@ impl Router {
             };
             let fitted = done < written;
             rest |= !fitted;
-            (known.changed, again) = (!fitted || known.again, again || fitted && known.again);
-            known.again &= !fitted;
+            let repeats = known.again > 0;
+            (known.changed, again) = (!fitted || repeats, again || fitted && repeats);
+            known.again = known.again.saturating_sub(u8::from(fitted));
             if let Some(place) = self.routes.place_at(at).filter(|_| done < written) {
                 self.routes.on_advertised(now, place, &self.links);
             }
@@ -495,9 +496,9 @@ impl Router {
 
     /// A destination became reachable or unreachable: neighbours must know.
     pub(super) fn advertise_reach(&mut self, now: Instant, place: u16) {
-        let twice = self.settings.routing.reach_twice;
+        let repeats = self.settings.routing.reach_repeats;
         if let Some(known) = self.routes.get_mut(place) {
-            (known.changed, known.again) = (true, twice);
+            (known.changed, known.again) = (true, repeats);
             self.request_update(now, Duration::ZERO);
         }
     }

@@ -30,8 +30,9 @@ fn a_line_carries_most_of_what_its_links_can() {
     assert!(all.iter().all(|one| one.first_s < 4.0));
 }
 
-/// Goal: the first answer comes within three seconds of the start. Method: a hundred networks. (Of five, an update that was lost delayed
-/// it to six seconds, since neighbours knew nothing of the route until the next.)
+/// Goal: the first answer comes within three seconds of the start. Method: a hundred networks, and the nine of a thousand on which it took up to
+/// 3.9 s when nodes reported only twice that a destination became reachable: who missed both waited for the next full update. (Reported once,
+/// five of a hundred took up to six seconds.)
 #[test]
 fn the_first_answer_does_not_wait_for_a_lost_update() {
     let first = |seed| {
@@ -41,10 +42,11 @@ fn the_first_answer_does_not_wait_for_a_lost_update() {
         let first = radios.card(0).programs.pings.first;
         first.map_or(f64::INFINITY, |at| at.as_secs_f64())
     };
-    let mut all: Vec<f64> = (1..=100).map(first).collect();
+    let late = [319, 352, 371, 472, 531, 780, 843, 893, 985];
+    let mut all: Vec<f64> = (1..=100).chain(late).map(first).collect();
     all.sort_by(f64::total_cmp);
     println!("{all:.1?}");
-    assert!(all[98] <= 3.0 && all[99] <= 4.0);
+    assert!(all[107] <= 3.0 && all[108] <= 4.0);
 }
 
 /// Goal: a mesh of twelve finds its routes as soon as a small one. Method: ten of them. (It took 3.2 s in the mean, and 4.6 s at most, since
