@@ -1,7 +1,7 @@
 //! The mesh over simulated 802.11b with a model of Linux's TCP, in virtual time: nothing depends on the machine.
 //!
 //! ```text
-//! cargo run --release -p chappe-mesh --example in_virtual_time -- [line] [diamond] [--edca|--video] [--seeds 20]
+//! cargo run --release -p chappe-mesh --example in_virtual_time -- [line] [diamond] [five] [--edca|--video] [--seeds 20] [--from 1]
 //! cargo run --release -p chappe-mesh --example in_virtual_time -- twelve [--shipped] [--edca|--video] [--seeds 10] [--from 1] [--unicast]     # four flows on twelve nodes, and over static routes
 //! cargo run --release -p chappe-mesh --example in_virtual_time -- ceiling [--shipped] [--seeds 10] [--from 1]     # what no routing and no schedule exceeds there
 //! cargo run --release -p chappe-mesh --example in_virtual_time -- control     # what 200 nodes send when no one uses them
@@ -11,6 +11,8 @@
 
 #[path = "../tests/suite/radio/mod.rs"]
 mod radio;
+
+use std::ops::Range;
 
 use chappe_bound::graph::Graph;
 use chappe_bound::{Mesh, MeshFlow, MeshLink, MeshOptions, Objective, mesh_bound};
@@ -22,7 +24,7 @@ use chappe_testkit::Words;
 use radio::measure::{ACK_S, BACKOFF_S, Measured, ceilings};
 use radio::{FRAME_MAX, Host, Pings, Places, Plain, Radios, quantile};
 
-const USAGE: &str = "in_virtual_time [line] [diamond] [--edca|--video] [--seeds N] | twelve [--shipped] [--edca|--video] [--seeds N] [--from SEED] [--unicast] | ceiling [--shipped] [--seeds N] [--from SEED] | control [--seeds N]";
+const USAGE: &str = "in_virtual_time [line] [diamond] [five] [--edca|--video] [--seeds N] [--from SEED] | twelve [--shipped] [--edca|--video] [--seeds N] [--from SEED] [--unicast] | ceiling [--shipped] [--seeds N] [--from SEED] | control [--seeds N]";
 /// The flows on twelve nodes.
 const FLOWS: [(usize, usize); 4] = [(0, 6), (1, 7), (2, 8), (3, 9)];
 
@@ -66,35 +68,34 @@ fn main() {
         words.end();
         return twelve(hop, places, from, seeds.unwrap_or(10));
     }
-    let [line, diamond] = ["line", "diamond"].map(|name| words.flag(name));
+    let [line, diamond, five] = ["line", "diamond", "five"].map(|name| words.flag(name));
+    let from = words.option("--from").unwrap_or(1);
     words.end();
-    let both = !line && !diamond;
-    if both || line {
-        compare(
-            "line",
-            &Places::line().with_categories(edca, video),
-            seeds.unwrap_or(20),
-            3.0,
-        );
-    }
-    if both || diamond {
-        compare(
-            "diamond",
-            &Places::diamond().with_categories(edca, video),
-            seeds.unwrap_or(20),
-            2.0,
-        );
+    let both = !line && !diamond && !five;
+    let seeds = from..from + seeds.unwrap_or(20);
+    for (name, chosen, places, hops) in [
+        ("line", both || line, Places::line(), 3.0),
+        ("diamond", both || diamond, Places::diamond(), 2.0),
+        ("five", five, Places::five(), 3.0),
+    ] {
+        if chosen {
+            let places = places.with_categories(edca, video);
+            compare(name, &places, seeds.clone(), hops);
+        }
     }
 }
 
-fn compare(name: &str, places: &Places, seeds: u64, hops: f64) {
+fn compare(name: &str, places: &Places, seeds: Range<u64>, hops: f64) {
     let [broadcast, without, unicast] = ceilings(hops, 0.8);
     println!(
         "{name}: at most {broadcast:.0} kbit/s by broadcasts, {without:.0} without back-off, {unicast:.0} by unicasts"
     );
-    println!("seed | TCP kbit/s  flood | ping ms median, 95 % | first s | sent again %");
-    let all: Vec<Measured> = (1..=seeds).map(|seed| Measured::of(places, seed)).collect();
-    for (seed, one) in (1..).zip(&all) {
+    println!(
+        "seed | TCP kbit/s  flood | ping ms median, 95 % | first s | sent again % | s without a route"
+    );
+    let each = seeds.clone().map(|seed| Measured::of(places, seed));
+    let all: Vec<Measured> = each.collect();
+    for (seed, one) in seeds.zip(&all) {
         row(&format!("{seed:4}"), one);
     }
     let mean = |value: fn(&Measured) -> f64| all.iter().map(value).sum::<f64>() / all.len() as f64;
@@ -104,6 +105,7 @@ fn compare(name: &str, places: &Places, seeds: u64, hops: f64) {
             tcp_kbps: mean(|one| one.tcp_kbps),
             flood_kbps: mean(|one| one.flood_kbps),
             ping_s: (mean(|one| one.ping_s.0), mean(|one| one.ping_s.1)),
+            stood_s: mean(|one| one.stood_s),
             first_s: mean(|one| one.first_s),
             again: mean(|one| one.again),
         },
@@ -276,13 +278,14 @@ fn links(places: &Places, (used, extra_s): (usize, f64), answer_s: f64) -> Mesh 
 
 fn row(name: &str, one: &Measured) {
     println!(
-        "{name} | {:10.0} {:6.0} | {:6.0} {:13.0} | {:7.2} | {:.1}",
+        "{name} | {:10.0} {:6.0} | {:6.0} {:13.0} | {:7.2} | {:12.1} | {:.2}",
         one.tcp_kbps,
         one.flood_kbps,
         1e3 * one.ping_s.0,
         1e3 * one.ping_s.1,
         one.first_s,
-        100.0 * one.again
+        100.0 * one.again,
+        one.stood_s
     );
 }
 

@@ -58,6 +58,12 @@ impl Places {
         })
     }
 
+    /// `examples/mesh-five.toml`: two relays side by side, one behind them, and two ends that do not hear each other.
+    pub fn five() -> Places {
+        let text = include_str!("../../../../../examples/mesh-five.toml");
+        Places::planned("mesh-five", text)
+    }
+
     /// Nodes at random in a square, as dense as those of `examples/mesh-12.toml`: twelve on 1.44 square kilometres.
     pub fn random(nodes: usize, seed: u64) -> Places {
         let side = 1200.0 * (nodes as f64 / 12.0).sqrt();
@@ -72,7 +78,11 @@ impl Places {
     /// `examples/mesh-12-flows.toml`: the twelve nodes of the emulator's measurements.
     pub fn twelve() -> Places {
         let text = include_str!("../../../../../examples/mesh-12-flows.toml");
-        let plan = NetworkPlan::parse(&[&IDLE], "mesh-12-flows", text).unwrap();
+        Places::planned("mesh-12-flows", text)
+    }
+
+    fn planned(name: &str, text: &str) -> Places {
+        let plan = NetworkPlan::parse(&[&IDLE], name, text).unwrap();
         Places::on(plan.medium(FRAME_MAX).unwrap())
     }
 
