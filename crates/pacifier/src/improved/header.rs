@@ -45,17 +45,18 @@
 //! In a narrow one the vector has two bits for each packet (`narrow.rs`).
 
 mod fields;
+mod object;
 
 use chappe_core::Duration;
 
 use fields::{Fields, Room};
+pub use object::ObjectId;
 
 use crate::frame::{Malformed, VERSION, octet};
 use crate::improved::K_MAX;
 use crate::improved::narrow::{self, Vector};
 use crate::improved::report::Report;
 pub use crate::improved::segments::CODED;
-use crate::improved::segments::{Place, SEGMENT, Segments};
 use crate::set::NodeSet;
 
 const DATA: u8 = VERSION << 4 | 4;
@@ -101,103 +102,6 @@ const fn report_at(flags: u8, width: usize) -> usize {
     let stamps = of(flags, TIMED, TIMES) + of(flags, SLOTTED, SLOT);
     let more = of(flags, SEGMENTED, DONE + width) + of(flags, GONE, VERSIONED + width);
     FIXED + stamps + 2 * width + more
-}
-
-/// Which object, and how it is cut.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ObjectId {
-    /// A checksum of the octets and of the cut: a source that starts over with the same object has the same tag.
-    pub tag: u32,
-    /// Batches, at least 1.
-    pub batches: u32,
-    /// Packets in every batch but the last, 1 to 96.
-    pub k: u8,
-    /// Packets in the last batch, 1 to k.
-    pub last: u8,
-    /// Whether batches of an outer code are among those of the object (`segments.rs`).
-    pub outer: bool,
-}
-
-impl ObjectId {
-    /// Packets of a batch; 0 beyond the object.
-    pub fn packets(&self, batch: u32) -> usize {
-        // Asked thousands of times for each choice of a batch, so without its place.
-        let (last, all) = match self.segments() {
-            Some(segments) => (
-                segments.number(self.batches.saturating_sub(1)),
-                segments.all(),
-            ),
-            None => (self.batches.saturating_sub(1), self.batches),
-        };
-        match batch {
-            _ if batch >= all => 0,
-            _ if batch == last => self.last.into(),
-            _ => self.k.into(),
-        }
-    }
-
-    /// All batches that may be sent, with those of the outer code: their numbers are below this.
-    pub fn all(&self) -> u32 {
-        let segments = self.segments();
-        segments.map_or(self.batches, |segments| segments.all())
-    }
-
-    /// Packets of the object.
-    pub fn sources(&self) -> usize {
-        let full = self.batches.saturating_sub(1) as usize;
-        full.saturating_mul(self.k.into())
-            .saturating_add(self.last.into())
-    }
-}
-
-/// For objects of several segments.
-impl ObjectId {
-    /// The segments, if the object is sent with an outer code.
-    pub(super) fn segments(&self) -> Option<Segments> {
-        self.outer.then(|| Segments::of(self.batches))
-    }
-
-    /// Whether it has more than one segment.
-    pub(super) fn is_cut(&self) -> bool {
-        self.outer && self.batches > SEGMENT
-    }
-
-    /// Where a batch belongs.
-    pub fn place(&self, batch: u32) -> Place {
-        match self.segments() {
-            Some(segments) => segments.place(batch),
-            None if batch < self.batches => Place::Own { segment: 0, batch },
-            None => Place::Beyond,
-        }
-    }
-
-    /// The number in the object of a batch that is not coded.
-    pub fn own(&self, batch: u32) -> Option<u32> {
-        match self.place(batch) {
-            Place::Own { batch, .. } => Some(batch),
-            Place::Coded { .. } | Place::Beyond => None,
-        }
-    }
-
-    /// Whether a batch is one of the coded ones that come after all others.
-    pub(super) fn is_late(&self, batch: u32) -> bool {
-        self.segments()
-            .is_some_and(|segments| segments.is_late(batch))
-    }
-
-    /// Whether the segment of a batch has coded batches from `front` on.
-    pub(super) fn is_before_end(&self, batch: u32, front: u32) -> bool {
-        let segment = self.segments().zip(self.segment(batch));
-        segment.is_some_and(|(segments, segment)| front < segments.late_of(segment).end)
-    }
-
-    /// The segment of a batch.
-    pub fn segment(&self, batch: u32) -> Option<u32> {
-        match self.place(batch) {
-            Place::Own { segment, .. } | Place::Coded { segment, .. } => Some(segment),
-            Place::Beyond => None,
-        }
-    }
 }
 
 /// The source's decisions, which spread from node to node away from it.
@@ -339,8 +243,7 @@ pub fn parse(sdu: &[u8]) -> Result<Frame<'_>, Malformed> {
         last,
         outer: flags & OUTER != 0,
     };
-    let sound = object.batches > 0 && usize::from(k) <= K_MAX && (1..=k).contains(&last);
-    if !sound {
+    if !object.is_sound() {
         return Err(Malformed::Empty);
     }
     let mut fields = Fields {
@@ -353,11 +256,7 @@ pub fn parse(sdu: &[u8]) -> Result<Frame<'_>, Malformed> {
     let (members, complete) = (fields.set()?, fields.set()?);
     let done = fields.numbered_set(SEGMENTED)?.map(Done::of);
     let gone = fields.numbered_set(GONE)?.map(Gone::of);
-    let [r0, r1, r2, r3, states] = fields.octets::<REPORT_HEAD>()?;
-    let states = fields.slice(states.into())?;
-    let base = u32::from_be_bytes([r0, r1, r2, r3]);
-    // A base of `batches` is in range: the sender wants nothing.
-    let report = Report::new(base, states).filter(|_| base <= object.all());
+    let report = parse_report(&mut fields, &object)?;
     let head = Head {
         source: source.into(),
         object,
@@ -375,7 +274,7 @@ pub fn parse(sdu: &[u8]) -> Result<Frame<'_>, Malformed> {
         urge,
         times,
         slot,
-        report: report.ok_or(Malformed::Empty)?,
+        report,
     };
     let data = match kind {
         DATA => Some(Coded::parse(&object, fields.rest)?),
@@ -384,6 +283,15 @@ pub fn parse(sdu: &[u8]) -> Result<Frame<'_>, Malformed> {
         _ => None,
     };
     Ok(Frame { head, data })
+}
+
+fn parse_report<'a>(fields: &mut Fields<'a>, object: &ObjectId) -> Result<Report<'a>, Malformed> {
+    let [r0, r1, r2, r3, states] = fields.octets::<REPORT_HEAD>()?;
+    let states = fields.slice(states.into())?;
+    let base = u32::from_be_bytes([r0, r1, r2, r3]);
+    // A base of `batches` is in range: the sender wants nothing.
+    let report = Report::new(base, states).filter(|_| base <= object.all());
+    report.ok_or(Malformed::Empty)
 }
 
 impl Done {
