@@ -124,7 +124,7 @@ struct Ranges<'a> {
 }
 
 impl<'a> Ranges<'a> {
-    /// Those before `end`.
+    /// Runs of the packets that are missing before `end`.
     fn of(have: &'a Window, end: u32) -> Ranges<'a> {
         let at = have.base();
         Ranges { have, at, end }

@@ -1,4 +1,4 @@
-//! Transfers that have ended: the command for what has arrived, and what the sender is told.
+//! Transfers that have ended: the command for what has arrived, and what this member reports to the sender.
 
 use std::path::PathBuf;
 
