@@ -1,23 +1,31 @@
 //! The receiver: stores offered files, checks them, and installs them. And the relay, which only forwards.
 
+mod active;
+mod ended;
+mod opening;
+
 use std::ops::ControlFlow;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::thread::JoinHandle;
 
 use chappe_core::{Duration, Instant};
 use chappe_live::Statistics;
 use litemap::LiteMap;
 
-use crate::disk::{self, Finished, Incoming, Policy, Put, unix_ms};
-use crate::error::{Error, Kind, Result};
-use crate::event::{Event, Progress, Summary};
-use crate::manifest::{Digest, Kind as EntryKind, Manifest, Ticket};
+use active::Active;
+use ended::Ended;
+use opening::Opening;
+
+use crate::disk;
+use crate::error::{Error, Result};
+use crate::event::Event;
+use crate::manifest::{Digest, Ticket};
 use crate::member::Member;
 use crate::reason::Reason;
-use crate::receipt::{Command, Receipt};
+use crate::receipt::Command;
 use crate::roster::{Roles, State};
 use crate::session::{Ending, Options, Role, Session, Watch};
-use crate::then::{Arrival, Then};
+use crate::then::Then;
 use crate::work::{Rope, Work};
 
 /// The options of a receiver.
@@ -39,23 +47,8 @@ pub struct Receiving {
     pub keep_parts: Duration,
 }
 
-/// Interval between syncs to the disk.
-const FLUSH: Duration = Duration::from_secs(5);
-/// How long a sender may take to cut its files for a receiver with a smaller MTU, before the receiver refuses them: as long as it waits
-/// for those who are not ready.
-const RECUT: Duration = Duration::from_secs(3);
-/// Interval between progress reports.
-const TELL: Duration = Duration::from_secs(1);
-
-/// With `keep`, a sender that has offered nothing for this long loses its place to others. Its data stay on the disk for
-/// when it returns.
-const GONE: Duration = Duration::from_secs(60);
-
 /// Interval between searches for abandoned data, with `keep`.
 const CLEANING: Duration = Duration::from_secs(3600);
-
-/// Largest number of ended transfers that are remembered, with `keep`.
-const ENDED_MAX: usize = 1000;
 
 /// Receives files until one transfer is complete and its sender has finished, or, with `keep`, until stopped.
 pub fn receive(options: &Options, receiving: &Receiving, watch: &mut dyn Watch) -> Result<Ending> {
@@ -128,73 +121,6 @@ pub(crate) struct Receiver<'a> {
     failure: Option<(Digest, Error)>,
     /// How a command has failed. It does not end the session before the sender has the receipt.
     command_failure: Option<Error>,
-}
-
-/// A transfer that has ended, and what this member reports of it.
-struct Ended {
-    source: u16,
-    id: u64,
-    state: State,
-    batches: u32,
-    receipt: Option<Receipt>,
-}
-
-impl Ended {
-    /// The transfer of this ticket, whose files are there.
-    fn working(ticket: &Ticket) -> Ended {
-        Ended {
-            source: ticket.source,
-            id: ticket.id(),
-            state: State::Working,
-            batches: ticket.cut.batches(),
-            receipt: None,
-        }
-    }
-
-    fn offer(&self) -> (u16, u64) {
-        (self.source, self.id)
-    }
-
-    /// Tells the sender, unless this member does so already.
-    fn tell(&self, now: Instant, member: &mut Member) {
-        if member.state(self.id) != Some(self.state) {
-            member.report(now, self.id, self.state, self.batches);
-        }
-        if let Some(receipt) = self.receipt
-            && !member.gives_receipt(self.source, self.id)
-        {
-            member.give_receipt(now, self.source, receipt);
-        }
-    }
-}
-
-/// A transfer whose stored data are checked on a separate thread. Reading large files takes a while, and a member that is
-/// silent for 10 s counts as gone.
-struct Opening {
-    ticket: Ticket,
-    opened: Work<Result<Opened>>,
-}
-
-/// The result of that check.
-struct Opened {
-    names: Vec<String>,
-    sizes: LiteMap<PathBuf, u64>,
-    incoming: Incoming,
-}
-
-/// A transfer in progress.
-struct Active {
-    ticket: Ticket,
-    incoming: Option<Incoming>,
-    finishing: Option<Work<Result<Finished>>>,
-    /// Octets of each file, by its final path.
-    sizes: LiteMap<PathBuf, u64>,
-    begun: Instant,
-    flushed: Instant,
-    told: Instant,
-    /// When its sender last offered it.
-    offered: Instant,
-    held_before: u64,
 }
 
 impl Role for Receiver<'_> {
@@ -383,263 +309,6 @@ impl<'a> Receiver<'a> {
         tickets.any(|ticket| ticket.manifest == *manifest)
     }
 
-    /// Starts the check of stored data for an offered transfer, once its manifest has arrived.
-    fn begin(&mut self, now: Instant, member: &mut Member, ticket: Ticket, watch: &mut dyn Watch) {
-        let Some(manifest) = member.manifest(ticket.source).map(<[u8]>::to_vec) else {
-            return;
-        };
-        if self.may_be_shortened(now, &ticket) {
-            return;
-        }
-        if let Err(error) = self.check_frames(&ticket) {
-            return self.refuse_ticket(now, member, &ticket, error, watch);
-        }
-        let folder = self.receiving.folder.clone();
-        let group = member.roster().seat().group.clone();
-        let entry = group.members.get(&ticket.source);
-        let policy = Policy {
-            overwrite: self.receiving.overwrite,
-            whole: self.receiving.whole,
-            rollback: self.receiving.rollback,
-            key: entry.map(|entry| entry.public.sign.clone()),
-            owner: Some(group.owner.clone()),
-        };
-        let open = move || open(&folder, &ticket, &manifest, &policy);
-        let opened = self.rope.spawn("the thread that checks stored data", open);
-        self.opening
-            .insert(ticket.source, Opening { ticket, opened });
-    }
-
-    /// Joins the transfers whose stored data have been checked.
-    fn take_opened(&mut self, now: Instant, member: &mut Member, watch: &mut dyn Watch) {
-        let taken = |(of, opening): (&u16, &mut Opening)| Some((*of, opening.opened.take()?));
-        let done: Vec<_> = self.opening.iter_mut().filter_map(taken).collect();
-        for (source, opened) in done {
-            let Some(Opening { ticket, .. }) = self.opening.remove(&source) else {
-                continue;
-            };
-            // If the transfer is no longer offered, the check is repeated when it is offered again.
-            if !member.tickets().any(|known| known.id() == ticket.id()) {
-                continue;
-            }
-            match opened.and_then(|opened| opened) {
-                Ok(opened) => self.join(now, member, ticket, opened, watch),
-                Err(error) => self.refuse_ticket(now, member, &ticket, error, watch),
-            }
-        }
-    }
-
-    /// Joins a transfer, unless the files are complete.
-    fn join(
-        &mut self,
-        now: Instant,
-        member: &mut Member,
-        ticket: Ticket,
-        opened: Opened,
-        watch: &mut dyn Watch,
-    ) {
-        let incoming = opened.incoming;
-        let held = incoming.held().iter();
-        watch.event(Event::Offered {
-            transfer: ticket.name(),
-            source: ticket.source,
-            files: opened.names,
-            bytes: ticket.cut.len,
-            batches: ticket.cut.batches(),
-            held: held.filter(|held| **held).count() as u32,
-        });
-        if incoming.was_present() {
-            let transfer = ticket.name();
-            watch.event(Event::Present { transfer });
-            return self.complete(now, member, &ticket, (true, Command::None));
-        }
-        if let Some(error) = incoming.refused() {
-            let what = format!("{}; the other files are received", error.what);
-            watch.event(Event::Warning { what });
-        }
-        member.join(now, ticket.source, incoming.held().to_vec());
-        let active = Active {
-            ticket,
-            held_before: incoming.octets(),
-            incoming: Some(incoming),
-            finishing: None,
-            sizes: opened.sizes,
-            begun: now,
-            flushed: now,
-            told: Instant::ZERO,
-            offered: now,
-        };
-        self.active.insert(ticket.source, active);
-    }
-
-    /// Whether a transfer's frames are too long, and its sender may still cut the files anew: it does so before it begins, when it has
-    /// this member's record.
-    fn may_be_shortened(&mut self, now: Instant, ticket: &Ticket) -> bool {
-        if self.check_frames(ticket).is_ok() {
-            self.long.remove(&ticket.source);
-            return false;
-        }
-        let first = self.long.entry(ticket.source).or_insert((ticket.id(), now));
-        if first.0 != ticket.id() {
-            *first = (ticket.id(), now);
-        }
-        now < first.1 + RECUT
-    }
-
-    /// Rejects a transfer whose data frames are too long for this link, since they would never arrive.
-    fn check_frames(&self, ticket: &Ticket) -> Result<()> {
-        let needed = usize::from(ticket.cut.payload) + usize::from(ticket.cut.k) + 17;
-        if needed <= self.frame_max {
-            return Ok(());
-        }
-        let what = format!(
-            "the sender's frames have {needed} octets, more than this link carries ({})",
-            self.frame_max
-        );
-        let todo = format!(
-            "a receiver that is there before the sender begins gets shorter frames: send again, or start the sender with `--mtu {}`",
-            self.mtu
-        );
-        let error = Error::environment(what, todo);
-        Err(error.because(Reason::FrameTooLong))
-    }
-
-    /// Stores decoded batches of a transfer, and installs the files when all have arrived.
-    fn go_on(
-        &mut self,
-        now: Instant,
-        member: &mut Member,
-        source: u16,
-        watch: &mut dyn Watch,
-    ) -> Result<()> {
-        let Some(active) = self.active.get_mut(&source) else {
-            return Ok(());
-        };
-        if let Some(incoming) = &mut active.incoming {
-            while let Some(batch) = member
-                .decoded(source, &mut self.buffer)
-                .or_else(|| member.mended(source, &mut self.buffer))
-            {
-                match incoming.put(batch, &self.buffer)? {
-                    Put::Kept => member.accept(now, source, batch),
-                    Put::Polluted => {
-                        member.reject(now, source, batch);
-                        let transfer = active.ticket.name();
-                        watch.event(Event::Polluted { transfer, batch });
-                    }
-                }
-            }
-            if now >= active.flushed + FLUSH {
-                active.flushed = now;
-                incoming.flush();
-            }
-            active.report_progress(now, self.node, member, watch);
-        }
-        let whole = |incoming: &mut Incoming| incoming.is_whole();
-        if let Some(incoming) = active.incoming.take_if(whole) {
-            // Otherwise it would seem to deny that it is complete while the files are installed.
-            let (id, batches) = (active.ticket.id(), active.ticket.cut.batches());
-            member.report(now, id, State::Receiving, batches);
-            watch.event(active.progress(self.node, State::Receiving, batches));
-            let finish = move || incoming.finish();
-            let finish = self
-                .rope
-                .spawn("the thread that installs the files", finish);
-            active.finishing = Some(finish);
-        }
-        let Some(finished) = active.finishing.as_mut().and_then(Work::take) else {
-            return Ok(());
-        };
-        active.finishing = None;
-        let finished = finished??;
-        let Some(active) = self.active.remove(&source) else {
-            return Ok(());
-        };
-        for path in &finished.installed {
-            let bytes = active.sizes.get(path).copied().unwrap_or(0);
-            let path = path.clone();
-            watch.event(Event::Installed { path, bytes });
-        }
-        match finished.refused {
-            Some(error) => self.refuse_ticket(now, member, &active.ticket, error, watch),
-            None => {
-                active.installed(now, self.node, watch);
-                self.work(now, member, active.ticket, finished.installed);
-            }
-        }
-        Ok(())
-    }
-
-    /// Runs the command for what has arrived on a separate thread; without one, the transfer is complete.
-    fn work(&mut self, now: Instant, member: &mut Member, ticket: Ticket, files: Vec<PathBuf>) {
-        let Some(then) = self.receiving.then.clone() else {
-            return self.complete(now, member, &ticket, (false, Command::None));
-        };
-        let arrival = Arrival {
-            transfer: ticket.name(),
-            sender: member.roster().seat().group.name_of(ticket.source),
-            folder: self.receiving.folder.clone(),
-            files,
-        };
-        self.end(now, member, Ended::working(&ticket));
-        let run = move || then.run(&arrival);
-        let run = self.rope.spawn("the thread that runs the command", run);
-        self.working.push((ticket, run));
-    }
-
-    /// Reports the commands that have ended.
-    fn take_worked(&mut self, now: Instant, member: &mut Member, watch: &mut dyn Watch) {
-        let mut done = Vec::new();
-        self.working.retain_mut(|(ticket, run)| {
-            let end = run.take();
-            let over = end.is_some();
-            done.extend(end.map(|end| (*ticket, end.unwrap_or(Command::NotStarted))));
-            !over
-        });
-        for (ticket, end) in done {
-            let words = end.words().unwrap_or_default();
-            let what = format!("transfer {}: {words}", ticket.name());
-            if !end.is_good() {
-                let todo = "the files are there; run the command by hand to see why";
-                self.command_failure = Some(Error::failed(what.clone(), todo));
-            }
-            watch.event(Event::Warning { what });
-            self.complete(now, member, &ticket, (false, end));
-        }
-    }
-
-    /// Announces that this member has the files of a transfer, and gives the sender a receipt.
-    fn complete(
-        &mut self,
-        now: Instant,
-        member: &mut Member,
-        ticket: &Ticket,
-        end: (bool, Command),
-    ) {
-        let seat = member.roster().seat();
-        let who = (seat.node, seat.key.sign());
-        let receipt = Receipt::sign(&seat.group, ticket, who, unix_ms(), end);
-        let ended = Ended {
-            state: State::Complete,
-            receipt: Some(receipt),
-            ..Ended::working(ticket)
-        };
-        // The same files of another sender, who may have taken them back.
-        self.failure.take_if(|failed| failed.0 == ticket.manifest);
-        self.end(now, member, ended);
-    }
-
-    /// Tells the sender that a transfer has ended, and remembers it. If it drops out of the memory and is offered again, it is checked
-    /// again.
-    fn end(&mut self, now: Instant, member: &mut Member, ended: Ended) {
-        ended.tell(now, member);
-        self.ended.retain(|known| known.offer() != ended.offer());
-        if self.ended.len() >= ENDED_MAX {
-            self.ended.remove(0);
-        }
-        self.ended.push(ended);
-    }
-
     /// Frees the places of senders that have left.
     fn let_go(&mut self, now: Instant, member: &mut Member) {
         for (&source, active) in &mut self.active {
@@ -655,129 +324,12 @@ impl<'a> Receiver<'a> {
             !gone
         });
     }
-
-    fn refuse(
-        &mut self,
-        now: Instant,
-        member: &mut Member,
-        source: u16,
-        error: Error,
-        watch: &mut dyn Watch,
-    ) {
-        if let Some(active) = self.active.remove(&source) {
-            self.refuse_ticket(now, member, &active.ticket, error, watch);
-        }
-    }
-
-    /// Refuses a transfer and reports why. A fault in the input becomes a failed transfer: the command line was right.
-    fn refuse_ticket(
-        &mut self,
-        now: Instant,
-        member: &mut Member,
-        ticket: &Ticket,
-        error: Error,
-        watch: &mut dyn Watch,
-    ) {
-        watch.event(Event::Refused {
-            transfer: ticket.name(),
-            why: error.what.clone(),
-            todo: error.todo.clone(),
-        });
-        let ended = Ended {
-            state: State::Failed(error.reason),
-            batches: 0,
-            ..Ended::working(ticket)
-        };
-        self.end(now, member, ended);
-        let kind = match error.kind {
-            Kind::Input => Kind::Failed,
-            kind => kind,
-        };
-        self.failure = Some((ticket.manifest, Error { kind, ..error }));
-    }
-}
-
-impl Active {
-    /// Whether its sender has been gone for a minute. Complete transfers are installed nevertheless.
-    fn is_gone(&self, now: Instant) -> bool {
-        self.finishing.is_none() && now > self.offered + GONE
-    }
-
-    /// Reports that the files are installed.
-    fn installed(&self, now: Instant, node: u16, watch: &mut dyn Watch) {
-        let batches = self.ticket.cut.batches();
-        watch.event(self.progress(node, State::Complete, batches));
-        let seconds = now.saturating_since(self.begun).as_secs_f64();
-        let bytes = self.ticket.cut.len;
-        let lacked = bytes.saturating_sub(self.held_before);
-        watch.event(Event::Done(Summary {
-            transfer: self.ticket.name(),
-            bytes,
-            seconds,
-            wall_seconds: now.as_secs_f64(),
-            lacked_max: lacked,
-            lacked_min: lacked,
-            goodput_bps: lacked as f64 * 8.0 / seconds.max(1e-9),
-            complete: vec![node],
-            ..Summary::default()
-        }));
-    }
-
-    fn report_progress(
-        &mut self,
-        now: Instant,
-        node: u16,
-        member: &mut Member,
-        watch: &mut dyn Watch,
-    ) {
-        let Some(incoming) = &self.incoming else {
-            return;
-        };
-        if now < self.told + TELL && self.told != Instant::ZERO {
-            return;
-        }
-        self.told = now;
-        let done = incoming.held().iter().filter(|held| **held).count() as u32;
-        member.report(now, self.ticket.id(), State::Receiving, done);
-        watch.event(self.progress(node, State::Receiving, done));
-    }
-
-    fn progress(&self, node: u16, state: State, batches_done: u32) -> Event {
-        Event::Progress {
-            transfer: self.ticket.name(),
-            receivers: vec![Progress {
-                node,
-                name: "here".into(),
-                state: state.word(),
-                why: None,
-                batches_done,
-                batches: self.ticket.cut.batches(),
-            }],
-        }
-    }
 }
 
 /// Whether a sender's record offers a transfer.
 fn is_offered(now: Instant, member: &Member, (source, id): (u16, u64)) -> bool {
     let record = member.roster().get(now, source);
     record.is_some_and(|record| matches!(record.transfer(id), Some((State::Offering, _))))
-}
-
-/// Checks which data of a transfer are stored, and that there is room for the rest.
-fn open(folder: &Path, ticket: &Ticket, manifest: &[u8], policy: &Policy) -> Result<Opened> {
-    let decoded = Manifest::decode(manifest, &ticket.cut);
-    let manifest = decoded.map_err(|error| error.because(Reason::Manifest))?;
-    let files = manifest.files().iter();
-    let files = files.filter(|entry| entry.kind == EntryKind::File);
-    let names = files.clone().map(|file| file.name.clone()).collect();
-    let sizes = files
-        .map(|file| (folder.join(&file.name), file.size))
-        .collect();
-    Ok(Opened {
-        names,
-        sizes,
-        incoming: Incoming::open(folder, ticket, manifest, policy)?,
-    })
 }
 
 #[cfg(test)]

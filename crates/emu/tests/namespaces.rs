@@ -10,7 +10,7 @@ use std::process::{Child, Command, Stdio};
 
 use chappe_core::{Address, Class, Duration, OverMac, Rate, Seed};
 use chappe_emu::{Bridge, Emulator, Ending, Host, INTERFACE, Joint, Network, Shape, stations};
-use chappe_mac::dot11::{Category, Config, Edca};
+use chappe_mac::dot11::{Config, Edca};
 use chappe_sim::{Matrix, Medium};
 use chappe_sys::namespace::isolate_by_any_means;
 use chappe_sys::{Endpoint, Interface, Received, Socket, packet, process, wireless};
@@ -76,9 +76,8 @@ fn line(nodes: usize, prr: f64, (joint, card): (Joint, Card)) -> Option<Emulator
     };
     let mtu = Bridge::mtu_of(config.caps().frame_max);
     let medium = Medium::matrix(&matrix).unwrap();
-    let simulator = stations(medium, mtu, Seed(1), |own, random| match card {
-        Card::Dcf => Edca::single(config, own, random),
-        Card::Edca => Edca::edca(config, Category::DSSS, own, random),
+    let simulator = stations(medium, mtu, Seed(1), |own, random| {
+        Edca::or_dcf(config, card == Card::Edca, own, random)
     });
     let mut simulator = simulator.unwrap();
     for node in (0..nodes).filter(|_| card == Card::Edca) {

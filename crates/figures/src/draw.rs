@@ -112,8 +112,9 @@ fn key(figure: &Figure) -> Vec<String> {
     let letters = ((WIDTH - 24.0) / LETTER) as usize;
     let mut whose: Vec<String> = Vec::new();
     for panel in figure.panels.iter().filter(|panel| drawn(panel)) {
-        if panel.bound.iter().any(Option::is_some) && !whose.contains(&bound_of(panel)) {
-            whose.push(bound_of(panel));
+        let bound = bound_of(panel);
+        if panel.bound.iter().any(Option::is_some) && !whose.contains(&bound) {
+            whose.push(bound);
         }
     }
     key.extend(whose.iter().flat_map(|words| wrapped(words, letters)));

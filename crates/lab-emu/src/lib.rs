@@ -38,7 +38,7 @@ use std::net::Ipv4Addr;
 
 use chappe_core::{Address, OverMac, Purpose, Seed, Stream};
 use chappe_emu::{Bridge, Host, Joint, Shape};
-use chappe_mac::dot11::{Category, Config, Edca};
+use chappe_mac::dot11::{Config, Edca};
 use chappe_sim::{AirTime, Medium, Recorder, Simulator, World};
 
 use chappe_lab::run::RunError;
@@ -262,15 +262,7 @@ struct StationFactory {
 
 impl Card {
     fn mac(&self, address: Address, random: Stream) -> Edca {
-        match self.categories {
-            true => Edca::edca(
-                self.mac,
-                Category::of_rate(self.mac.data.rate),
-                address,
-                random,
-            ),
-            false => Edca::single(self.mac, address, random),
-        }
+        Edca::or_dcf(self.mac, self.categories, address, random)
     }
 
     fn bridge(&self, address: Address) -> Bridge {

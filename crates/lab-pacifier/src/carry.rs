@@ -19,7 +19,7 @@ use chappe_trace::Labeller;
 use super::label::label;
 use super::proven::Proven;
 use super::turns::turns;
-use super::{Depth, Pacifier, Prepared, SYSTEM, TransferBound, prepare};
+use super::{Depth, Pacifier, Prepared, SYSTEM, prepare};
 
 /// A Pacifier node on 802.11.
 type Station = OverMac<Dot11, Node>;
@@ -139,7 +139,8 @@ struct PacifierRun {
     links: Arc<Links>,
     seed: Seed,
     transfers: Arc<[Transfer]>,
-    bounds: Arc<[TransferBound]>,
+    /// The time that the slowest transfer takes at its bound, in seconds.
+    least_s: f64,
     proven: Proven,
     forwarders: usize,
     /// The source of the transfer whose members send in turns, and the turns.
@@ -162,7 +163,7 @@ impl PacifierRun {
             links: prepared.links.clone(),
             seed: Seed(prepared.network.seed),
             transfers: prepared.network.transfers.clone().into(),
-            bounds: prepared.bounds.clone().into(),
+            least_s: least_s(prepared),
             proven: match turns {
                 Some(_) => Proven::nothing(),
                 None => Proven::by_carrier_sense(prepared),
@@ -177,14 +178,15 @@ impl PacifierRun {
         let offered = station.link.offer(transfer.object.clone(), &receivers);
         offered.map_err(|error| RunError::Defect(format!("offer: {error:?}")))
     }
+}
 
-    /// The time that the slowest transfer must take, in seconds.
-    fn least_s(&self) -> f64 {
-        let pairs = self.transfers.iter().zip(self.bounds.iter());
-        let each = pairs
-            .map(|(transfer, bound)| transfer.object.len() as f64 * 8.0 / bound.worst_bps.max(1.0));
-        each.fold(0.0, f64::max)
-    }
+/// The time that the slowest transfer takes at the bound of carrier sense, in seconds. Where members send in turns it may take less: it
+/// says how long to wait for a run, not what a run can do.
+fn least_s(prepared: &Prepared) -> f64 {
+    let pairs = prepared.network.transfers.iter().zip(&prepared.bounds);
+    let each = pairs
+        .map(|(transfer, bound)| transfer.object.len() as f64 * 8.0 / bound.worst_bps.max(1.0));
+    each.fold(0.0, f64::max)
 }
 
 /// Channel access for frames in slots of their own, as FreeBSD's TDMA sets it on Atheros cards: no back-off, and no waiting after
@@ -322,8 +324,8 @@ impl Carry for PacifierRun {
     }
 
     fn limits(&self, plan: &Plan) -> Limits {
-        let least = self.least_s();
-        Limits::of(plan, least).stalling(plan, STALL_S + STALL_FACTOR * least.min(60.0))
+        Limits::of(plan, self.least_s)
+            .stalling(plan, STALL_S + STALL_FACTOR * self.least_s.min(60.0))
     }
 
     fn count(&self, running: &dyn Running<Station>, report: &mut Report) {

@@ -267,11 +267,64 @@ fn plan(
     check: &Check<'_>,
 ) -> Result<ProtocolPlan, InputError> {
     let mut plan = ProtocolPlan::paper(variant);
+    refuse_misplaced(protocol, variant, check)?;
+    if let Some(knob) = &protocol.knob {
+        plan.config = paper::Variant::Pacifier { knob: **knob }.into();
+    }
+    if let Some(Prune::Share(prune)) = protocol.prune.as_deref() {
+        plan.config = paper::Variant::More { prune: *prune }.into();
+        plan.tuned = false;
+    }
+    plan.turns = protocol.turns.as_deref().copied().unwrap_or(false);
+    let common = plan.config.common_mut();
+    common.mode = mode;
+    common.frame_max = mac.caps().frame_max;
+    if let Some(batch) = &protocol.batch {
+        common.k = **batch;
+    }
+    if let Some(size) = &protocol.payload {
+        common.payload = size.value() as usize;
+    }
+    if let Config::Paper(config) = &mut plan.config {
+        set_paper(protocol, config);
+    }
+    plan.knowledge = protocol.links.as_deref().copied().unwrap_or_default();
+    if let Some(probing) = &protocol.probing {
+        plan.probing = check.time(probing)?;
+        if plan.probing < Duration::from_secs(1) {
+            return Err(check
+                .at(probing, "too short", "a node probes once a second")
+                .help("at least \"1 s\""));
+        }
+    }
+    let checked = plan
+        .config
+        .check()
+        .and_then(|()| plan.config.check_link(&mac.caps()));
+    checked.map_err(|error| invalid(protocol, &error, check))?;
+    if let (true, Config::Improved(config), Some(turns)) =
+        (plan.turns, &plan.config, &protocol.turns)
+        && !config.has_room_for_turns()
+    {
+        let message = "frames that name their slot do not fit the link";
+        return Err(check
+            .at(turns, "not possible", message)
+            .help("make `payload` four octets shorter"));
+    }
+    Ok(plan)
+}
+
+/// Refuses keys that mean nothing for a variant.
+fn refuse_misplaced(
+    protocol: &PacifierKeys,
+    variant: Variant,
+    check: &Check<'_>,
+) -> Result<(), InputError> {
     let misplaced = |given: Option<std::ops::Range<usize>>, what: &str, owners: &[Variant]| {
-        let Some(span) = given.filter(|_| !owners.contains(&plan.variant)) else {
+        let Some(span) = given.filter(|_| !owners.contains(&variant)) else {
             return Ok(());
         };
-        let name = plan.variant.name();
+        let name = variant.name();
         let message = format!("`{what}` means nothing for the variant {name}");
         let owners: Vec<String> = owners
             .iter()
@@ -303,65 +356,27 @@ fn plan(
     ] {
         misplaced(span_of(given), what, &acknowledging)?;
     }
-    if let Some(knob) = &protocol.knob {
-        plan.config = paper::Variant::Pacifier { knob: **knob }.into();
+    Ok(())
+}
+
+/// The paper's parameters that a scenario gives.
+fn set_paper(protocol: &PacifierKeys, config: &mut paper::Config) {
+    if let Some(frames) = &protocol.ack_overheard_next_hop {
+        config.ack_overheard_next_hop = **frames;
     }
-    if let Some(Prune::Share(prune)) = protocol.prune.as_deref() {
-        plan.config = paper::Variant::More { prune: *prune }.into();
-        plan.tuned = false;
+    if let Some(frames) = &protocol.ack_overheard_other {
+        config.ack_overheard_other = **frames;
     }
-    plan.turns = protocol.turns.as_deref().copied().unwrap_or(false);
-    let common = plan.config.common_mut();
-    common.mode = mode;
-    common.frame_max = mac.caps().frame_max;
-    if let Some(batch) = &protocol.batch {
-        common.k = **batch;
+    if let Some(rule) = &protocol.pacing {
+        config.pacing = match **rule {
+            PacingRule::Triggered => Pacing::TRIGGERED,
+            PacingRule::Printed => Pacing::PRINTED,
+            PacingRule::Queued => Pacing::QUEUED,
+        };
     }
-    if let Some(size) = &protocol.payload {
-        common.payload = size.value() as usize;
+    if let Some(batches) = &protocol.relay_batches {
+        config.relay_batches = **batches;
     }
-    if let Config::Paper(config) = &mut plan.config {
-        if let Some(frames) = &protocol.ack_overheard_next_hop {
-            config.ack_overheard_next_hop = **frames;
-        }
-        if let Some(frames) = &protocol.ack_overheard_other {
-            config.ack_overheard_other = **frames;
-        }
-        if let Some(rule) = &protocol.pacing {
-            config.pacing = match **rule {
-                PacingRule::Triggered => Pacing::TRIGGERED,
-                PacingRule::Printed => Pacing::PRINTED,
-                PacingRule::Queued => Pacing::QUEUED,
-            };
-        }
-        if let Some(batches) = &protocol.relay_batches {
-            config.relay_batches = **batches;
-        }
-    }
-    plan.knowledge = protocol.links.as_deref().copied().unwrap_or_default();
-    if let Some(probing) = &protocol.probing {
-        plan.probing = check.time(probing)?;
-        if plan.probing < Duration::from_secs(1) {
-            return Err(check
-                .at(probing, "too short", "a node probes once a second")
-                .help("at least \"1 s\""));
-        }
-    }
-    let checked = plan
-        .config
-        .check()
-        .and_then(|()| plan.config.check_link(&mac.caps()));
-    checked.map_err(|error| invalid(protocol, &error, check))?;
-    if let (true, Config::Improved(config), Some(turns)) =
-        (plan.turns, &plan.config, &protocol.turns)
-        && !config.has_room_for_turns()
-    {
-        let message = "frames that name their slot do not fit the link";
-        return Err(check
-            .at(turns, "not possible", message)
-            .help("make `payload` four octets shorter"));
-    }
-    Ok(plan)
 }
 
 /// Points to the key that caused a configuration error.

@@ -172,9 +172,13 @@ impl Edca {
         Dot11::with_functions(config, categories, NoClaims, true, address, random)
     }
 
-    /// A station that does what one of the DCF ([`Dot11::new`]) does, by one of the four functions: for programs that choose at run
-    /// time.
-    pub fn single(config: Config, address: Address, random: Stream) -> Edca {
+    /// A station with the default categories of its rate, if it has categories; else one that does what one of the DCF
+    /// ([`Dot11::new`]) does, by one of the four functions. For programs that choose at run time.
+    pub fn or_dcf(config: Config, has_categories: bool, address: Address, random: Stream) -> Edca {
+        if has_categories {
+            let categories = Category::of_rate(config.data.rate);
+            return Edca::edca(config, categories, address, random);
+        }
         let unused = Category {
             classes: Classes::NONE,
             ..only(&config)

@@ -9,6 +9,8 @@
 //!
 //! With `--edca` cards have the access categories of EDCA, and with `--video` all data contend as video there, those over static routes, too. With `--shipped` the twelve nodes are those of `examples/mesh-12-flows.toml`, for each seed; else each seed has a network of its own.
 
+#[path = "../tests/suite/flows.rs"]
+mod flows;
 #[path = "../tests/suite/radio/mod.rs"]
 mod radio;
 
@@ -21,12 +23,11 @@ use chappe_mesh::air::Air;
 use chappe_mesh::node::mtu_of;
 use chappe_mesh::settings::Hop;
 use chappe_testkit::Words;
+use flows::TWELVE;
 use radio::measure::{ACK_S, BACKOFF_S, Measured, ceilings};
 use radio::{FRAME_MAX, Host, Pings, Places, Plain, Radios, quantile};
 
 const USAGE: &str = "in_virtual_time [line] [diamond] [five] [--edca|--video] [--seeds N] [--from SEED] | twelve [--shipped] [--edca|--video] [--seeds N] [--from SEED] [--unicast] | ceiling [--shipped] [--seeds N] [--from SEED] | control [--seeds N]";
-/// The flows on twelve nodes.
-const FLOWS: [(usize, usize); 4] = [(0, 6), (1, 7), (2, 8), (3, 9)];
 
 fn main() {
     let mut words = Words::of_process(USAGE);
@@ -121,7 +122,7 @@ struct Four {
 impl Four {
     /// Pings go over each path first, as in `beside_babeld`. Ten seconds after the start twelve are counted.
     fn of<H: Host>(mut radios: Radios<(), H>) -> Four {
-        for (flow, (from, to)) in (0..).zip(FLOWS) {
+        for (flow, (from, to)) in (0..).zip(TWELVE) {
             let begin = Duration::from_millis(2000 + 300 * flow);
             radios.run(begin);
             radios.ping(from, to, Duration::from_millis(100));
@@ -129,20 +130,21 @@ impl Four {
             radios.with(from, |host, _| host.programs().pings = Pings::default());
         }
         radios.run(Duration::from_secs(8));
-        for (from, to) in FLOWS {
+        for (from, to) in TWELVE {
             radios.connect(from, to);
         }
         radios.run(Duration::from_secs(10));
         let octets = |radios: &mut Radios<(), H>| {
-            FLOWS.map(|(_, to)| radios.with(to, |host, _| host.programs().flows[0].octets()))
+            TWELVE.map(|(_, to)| radios.with(to, |host, _| host.programs().flows[0].octets()))
         };
         let before = octets(&mut radios);
-        radios.ping(0, 6, Duration::from_millis(200));
+        let (first, to) = TWELVE[0];
+        radios.ping(first, to, Duration::from_millis(200));
         radios.run(Duration::from_secs(22));
         let after = octets(&mut radios);
         Four {
             kbps: [0, 1, 2, 3].map(|flow| (after[flow] - before[flow]) as f64 * 8e-3 / 12.0),
-            pings: radios.with(0, |host, _| host.programs().pings.round_trips.clone()),
+            pings: radios.with(first, |host, _| host.programs().pings.round_trips.clone()),
         }
     }
 
@@ -232,13 +234,13 @@ fn ceiling(places: &Places, seed: u64) {
         ),
     ] {
         let mesh = links(places, (octets, extra), answer_s);
-        let flows = FLOWS.map(|(source, sink)| MeshFlow { source, sink });
+        let flows = TWELVE.map(|(source, sink)| MeshFlow { source, sink });
         let options = MeshOptions::default();
         let bound = mesh_bound(&mesh, &flows, Objective::SumLog, &options).expect("a bound");
         let kbps: Vec<f64> = bound.rates_bps.iter().map(|rate| rate / 1e3).collect();
         println!(
             "{seed:4} | {name:32} | at most {:.0} kbit/s in the geometric mean | as by {kbps:.0?}",
-            (bound.bound / FLOWS.len() as f64).exp() / 1e3
+            (bound.bound / TWELVE.len() as f64).exp() / 1e3
         );
     }
 }
@@ -253,7 +255,7 @@ fn links(places: &Places, (used, extra_s): (usize, f64), answer_s: f64) -> Mesh 
     let air = Air::dot11b(Bitrate(11_000_000));
     let takes = air.exchange(FRAME_MAX).as_secs_f64() - BACKOFF_S + extra_s;
     let bits = used as f64 * 8.0;
-    let ends = FLOWS.map(|(_, sink)| sink);
+    let ends = TWELVE.map(|(_, sink)| sink);
     let pairs = (0..nodes * nodes).map(|pair| (pair / nodes, pair % nodes));
     let octets = Plain::mtu() + air.below;
     let links = pairs.filter_map(|(from, to)| {

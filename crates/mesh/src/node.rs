@@ -1,6 +1,7 @@
 //! A node of the mesh without I/O: the host's packets above, the router in the middle, a link with recovery below.
 
 mod link;
+mod routed;
 
 use std::net::IpAddr;
 

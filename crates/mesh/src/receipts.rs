@@ -207,10 +207,10 @@ impl Receipts {
 
     /// Writes the next receipt that is due; the end that it is for.
     pub fn write(&mut self, receipt: &mut [u8; RECEIPT]) -> Option<u16> {
-        let (&to, end) = self.ends.iter_mut().find(|(_, end)| end.due)?;
-        end.due = false;
-        self.written += 1;
-        end.written = self.written;
+        let (&to, _) = self.ends.iter().find(|(_, end)| end.due)?;
+        let number = self.number();
+        let end = self.ends.get_mut(&to)?;
+        (end.due, end.written) = (false, number);
         receipt[0] = KIND;
         let words = [end.written, end.arrived, end.told.number];
         for (place, word) in receipt[1..BODY]

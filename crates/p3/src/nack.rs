@@ -41,28 +41,8 @@ pub(crate) fn write(
     plan: &Plan,
     out: &mut Outbox,
 ) {
-    // What the tag leaves for bits or ranges.
-    let bits = NACK_BITS.saturating_sub(frames.tag_len() * 8);
     let base = have.base();
-    let span = end.saturating_sub(base) as usize;
-    let ranges = Ranges {
-        have,
-        at: base,
-        end,
-    }
-    .count();
-    let short = shape.shortest && ranges * RANGE_LEN < span.div_ceil(8);
-    let fits = ranges * RANGE_LEN <= bits / 8;
-    // Bits first: they cover a segment at any loss. Ranges where the window is longer than the bits, or shorter to send.
-    let (form, covered, told) = if short && fits {
-        (Form::Ranges, span, ranges * RANGE_LEN)
-    } else if span <= bits {
-        (Form::Vector, span, span.div_ceil(8))
-    } else if fits {
-        (Form::Ranges, span, ranges * RANGE_LEN)
-    } else {
-        (Form::Vector, bits, bits / 8)
-    };
+    let (form, covered, told) = chosen(have, end, shape.shortest, frames);
     let shown = base.saturating_add(covered as u32);
     let missing = (base..shown).filter(|&packet| !have.contains(packet));
     let missing = shape.deficit.unwrap_or(missing.count() as u16);
@@ -92,29 +72,48 @@ pub(crate) fn write(
     let [missing_low, missing_high] = missing.to_le_bytes();
     fields.copy_from_slice(&[base_low, base_high, missing_low, missing_high]);
     match form {
-        Form::Ranges => {
-            let ranges = Ranges {
-                have,
-                at: base,
-                end,
-            };
-            for (place, (first, len)) in told.chunks_exact_mut(RANGE_LEN).zip(ranges) {
-                let [low, high] = first.to_le_bytes();
-                place.copy_from_slice(&[low, high, len]);
-            }
-        }
-        Form::Vector => {
-            let octets = covered.div_ceil(8);
-            let received = have.octets().take(octets);
-            for ((at, place), received) in told.iter_mut().enumerate().zip(received) {
-                let used = covered.saturating_sub(at * 8).min(8) as u32;
-                // Past the last packet the bits are 0: a packet that was never sent is not missing.
-                *place = !received & (0xffu16 >> (8 - used)) as u8;
-            }
-        }
+        Form::Ranges => tell_ranges(Ranges::of(have, end), told),
+        Form::Vector => tell_bits(have, covered, told),
     }
     let nack = Nack::told(base as u16, covered as u16, missing);
     frames.seal(out, &Nonce::of_nack(plan, &header, &nack));
+}
+
+/// How a NACK tells what is missing before `end`: its form, the packets that it covers, and the octets that this takes.
+fn chosen(have: &Window, end: u32, shortest: bool, frames: &Frames) -> (Form, usize, usize) {
+    // What the tag leaves for bits or ranges.
+    let bits = NACK_BITS.saturating_sub(frames.tag_len() * 8);
+    let span = end.saturating_sub(have.base()) as usize;
+    let ranges = Ranges::of(have, end).count() * RANGE_LEN;
+    let short = shortest && ranges < span.div_ceil(8);
+    let fits = ranges <= bits / 8;
+    // Bits first: they cover a segment at any loss. Ranges where the window is longer than the bits, or shorter to send.
+    if short && fits {
+        (Form::Ranges, span, ranges)
+    } else if span <= bits {
+        (Form::Vector, span, span.div_ceil(8))
+    } else if fits {
+        (Form::Ranges, span, ranges)
+    } else {
+        (Form::Vector, bits, bits / 8)
+    }
+}
+
+fn tell_ranges(ranges: Ranges<'_>, told: &mut [u8]) {
+    for (place, (first, len)) in told.chunks_exact_mut(RANGE_LEN).zip(ranges) {
+        let [low, high] = first.to_le_bytes();
+        place.copy_from_slice(&[low, high, len]);
+    }
+}
+
+fn tell_bits(have: &Window, covered: usize, told: &mut [u8]) {
+    let octets = covered.div_ceil(8);
+    let received = have.octets().take(octets);
+    for ((at, place), received) in told.iter_mut().enumerate().zip(received) {
+        let used = covered.saturating_sub(at * 8).min(8) as u32;
+        // Past the last packet the bits are 0: a packet that was never sent is not missing.
+        *place = !received & (0xffu16 >> (8 - used)) as u8;
+    }
 }
 
 /// Runs of missing packets as (first one after the base, count up to 255: a range has one octet for it).
@@ -122,6 +121,14 @@ struct Ranges<'a> {
     have: &'a Window,
     at: u32,
     end: u32,
+}
+
+impl<'a> Ranges<'a> {
+    /// Runs of the packets that are missing before `end`.
+    fn of(have: &'a Window, end: u32) -> Ranges<'a> {
+        let at = have.base();
+        Ranges { have, at, end }
+    }
 }
 
 impl Iterator for Ranges<'_> {

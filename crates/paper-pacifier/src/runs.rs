@@ -330,11 +330,7 @@ impl Runs {
 
     /// Data frames sent by the source, as a multiple of the file's, by scenario.
     pub fn redundancy(&self, site: Site, system: System) -> Vec<f64> {
-        let here = self
-            .networks
-            .iter()
-            .find(|((at, _), _)| *at == site.shared_network());
-        let payload = here.map_or(1.0, |(_, facts)| facts.payload as f64);
+        let payload = self.facts_of(site).next().map_or(1, |facts| facts.payload) as f64;
         self.each(site, system, |run| {
             let file = run
                 .flows
@@ -366,12 +362,8 @@ impl Runs {
         site: Site,
         value: impl Fn(&TransferBound) -> Option<f64>,
     ) -> Vec<Option<f64>> {
-        let here = self
-            .networks
-            .iter()
-            .filter(|((at, _), _)| *at == site.shared_network());
-        let mut bounds: Vec<Option<f64>> = here
-            .map(|(_, facts)| Some(value(&facts.bound)? / 1e3))
+        let mut bounds: Vec<Option<f64>> = (self.facts_of(site))
+            .map(|facts| Some(value(&facts.bound)? / 1e3))
             .collect();
         let known: Vec<f64> = bounds.iter().copied().flatten().collect();
         let whole = known.len() == bounds.len() && !known.is_empty();
@@ -381,11 +373,7 @@ impl Runs {
 
     /// The link statistics of a site as its probes found them, one for each scenario.
     pub fn links(&self, site: Site) -> Vec<LinkStatistics> {
-        let here = self
-            .networks
-            .iter()
-            .filter(|((at, _), _)| *at == site.shared_network());
-        here.map(|(_, facts)| facts.links).collect()
+        self.facts_of(site).map(|facts| facts.links).collect()
     }
 
     /// The share of a paced source's waits that reached the time limit, in per cent, by scenario: the source heard no

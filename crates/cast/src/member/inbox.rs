@@ -150,13 +150,7 @@ impl Member {
             return;
         }
         if !self.is_trusted(&ticket) {
-            // The sender gets to know it, unless the record has no room: it is the sender's mistake or this receiver's.
-            let room = self.roster.own().transfers.len() < TRANSFERS_MAX;
-            if self.settings.roles.receives && room {
-                let state = State::Failed(Reason::Unsigned);
-                self.report(now, ticket.id(), state, 0);
-            }
-            return;
+            return self.report_unsigned(now, &ticket);
         }
         let me = self.node;
         let others = self.transfers.keys().filter(|&&of| of != me).count();
@@ -165,9 +159,31 @@ impl Member {
             self.counts.refused += 1;
             return;
         }
+        self.enter(now, ticket);
+        self.urgent = self.urgent.max(1);
+        // A transfer that was forgotten and is offered again may still be in this member's record.
+        let told = self.roster.own().transfer(ticket.id()).is_some();
+        if self.settings.roles.receives && !told {
+            self.report(now, ticket.id(), State::Preparing, 0);
+        }
+        self.make_nodes(now);
+    }
+
+    /// Tells the sender that its ticket is not signed as it must be, unless the record has no room: it is the sender's mistake or this
+    /// receiver's.
+    fn report_unsigned(&mut self, now: Instant, ticket: &Ticket) {
+        let room = self.roster.own().transfers.len() < TRANSFERS_MAX;
+        if self.settings.roles.receives && room {
+            let state = State::Failed(Reason::Unsigned);
+            self.report(now, ticket.id(), state, 0);
+        }
+    }
+
+    /// Notes the transfer of a ticket.
+    fn enter(&mut self, now: Instant, ticket: Ticket) {
         // A restarted sender offers the same files under a new ticket. What this member has of them stays.
         let alike = |known: &&mut Transfer| known.ticket.is_alike(&ticket);
-        match self.transfers.get_mut(&source).filter(alike) {
+        match self.transfers.get_mut(&ticket.source).filter(alike) {
             Some(known) => {
                 let former = known.ticket.id();
                 (known.ticket, known.withdrawn) = (ticket, None);
@@ -186,16 +202,9 @@ impl Member {
                     withdrawn: None,
                     denials: LiteMap::new(),
                 };
-                self.transfers.insert(source, transfer);
+                self.transfers.insert(ticket.source, transfer);
             }
         }
-        self.urgent = self.urgent.max(1);
-        // A transfer that was forgotten and is offered again may still be in this member's record.
-        let told = self.roster.own().transfer(ticket.id()).is_some();
-        if self.settings.roles.receives && !told {
-            self.report(now, ticket.id(), State::Preparing, 0);
-        }
-        self.make_nodes(now);
     }
 
     /// Whether a ticket is signed by its sender, and that member may send.

@@ -233,16 +233,23 @@ fn one_station_is_arithmetic() {
     }
 }
 
-/// A station of four functions that uses one of them as the DCF does is the DCF's, frame by frame.
+/// A station of four functions that has no categories uses one function as the DCF does: it is the DCF's, frame by frame. With
+/// categories it has those of its rate.
 #[test]
-fn a_single_function_is_the_dcf() {
+fn a_station_without_categories_is_the_dcf() {
     let scene = cell((3, 2), (Class::Urgent, Class::Background));
     let limits = (1, 20);
+    let chosen = |has_categories| {
+        let make =
+            move |_, address, random| Edca::or_dcf(config(), has_categories, address, random);
+        run_with(&scene, make, Radios::default(), SDU, limits)
+    };
     let dcf = |_, address, random| Dot11::new(config(), address, random);
     let dcf = run_with(&scene, dcf, Radios::default(), SDU, limits);
-    let single = |_, address, random| Edca::single(config(), address, random);
-    let single = run_with(&scene, single, Radios::default(), SDU, limits);
-    assert_eq!(format!("{dcf:?}"), format!("{single:?}"));
+    let edca = run(&scene, Category::DSSS, limits);
+    assert_eq!(format!("{dcf:?}"), format!("{:?}", chosen(false)));
+    assert_eq!(format!("{edca:?}"), format!("{:?}", chosen(true)));
+    assert_ne!(format!("{edca:?}"), format!("{dcf:?}"));
     assert!(dcf.iter().all(|flow| flow.kbps > 0.0));
 }
 

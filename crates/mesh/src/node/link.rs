@@ -4,11 +4,9 @@ use chappe_core::{
     Address, Arrival, Class, Classes, Duration, Instant, LinkEvent, LinkNode, LinkSend,
 };
 
-use chappe_dpclo::header;
-
-use super::{Node, RECEIPTS, ROUTED, address};
+use super::routed::Routed;
+use super::{Node, ROUTED, address};
 use crate::frame::{self, ACKS_MAX, ALL, Ack, Burst, Frame, Kind, PART, Part};
-use crate::packet;
 use crate::recovery::Weight;
 use crate::settings::Hop;
 
@@ -41,49 +39,6 @@ const HASTE: Duration = Duration::from_secs(2);
 const SMALL: usize = 600;
 /// Full frames in whose time the next burst to this node should be over.
 const QUIET: u64 = 12;
-
-/// Whether a frame of the router has a packet that its receiver forwards.
-fn goes_on(body: &[u8], to: u16) -> bool {
-    match header::parse(body) {
-        Ok(header::Frame::Data(data, _) | header::Frame::Priced(data, _, _)) => {
-            data.destination != to
-        }
-        _ => false,
-    }
-}
-
-/// The ends of an urgent packet, source first: of a host, and going first; receipts wait for no answer.
-fn urgent(body: &[u8]) -> Option<[u16; 2]> {
-    match header::parse(body) {
-        Ok(header::Frame::Data(data, _) | header::Frame::Priced(data, _, _)) => {
-            let urgent = data.first && data.flow != RECEIPTS;
-            urgent.then_some([data.source, data.destination])
-        }
-        _ => None,
-    }
-}
-
-/// What a body of the router weighs in recovery.
-fn weight_of(body: &[u8]) -> Weight {
-    match header::parse(body) {
-        Ok(header::Frame::Data(data, packet) | header::Frame::Priced(data, _, packet)) => {
-            match (
-                packet::pure_ack(packet),
-                data.first && data.flow != RECEIPTS,
-            ) {
-                (Some(_), _) => Weight::Replaced,
-                (None, true) => Weight::Awaited,
-                (None, false) => Weight::Usual,
-            }
-        }
-        _ => Weight::Usual,
-    }
-}
-
-/// Whether a frame of the router is a request that no packet waits for: it is not repeated, since the router asks again.
-fn is_idle_request(body: &[u8]) -> bool {
-    matches!(header::parse(body), Ok(header::Frame::Request(request)) if request.idle)
-}
 
 /// A frame that is being written.
 struct Draft {
@@ -228,8 +183,8 @@ impl Node {
     }
 
     /// Notes a body that was sent or heard, if it is an urgent packet on a long path. A path without a route counts as long.
-    fn note_urgent(&mut self, now: Instant, body: &[u8]) {
-        let Some(ends) = urgent(body) else {
+    fn note_urgent(&mut self, now: Instant, body: &Routed<'_>) {
+        let Some(ends) = body.urgent() else {
             return;
         };
         let me = self.config.number;
@@ -362,7 +317,7 @@ impl Node {
         let body = draft.at + PART..draft.at + PART + repeat.body.len();
         let len = body.len();
         sdu.get_mut(body)?.copy_from_slice(repeat.body);
-        let goes = goes_on(repeat.body, repeat.to);
+        let goes = Routed::of(repeat.body).goes_on(repeat.to);
         let (to, class) = ((repeat.to, repeat.number), repeat.class);
         self.finish_part(draft, to, (class, len, goes), sdu)
     }
@@ -403,20 +358,21 @@ impl Node {
         }
         let send = self.router.poll_link(now, allowed, room)?;
         let body = sdu.get(begin..begin + send.len)?;
-        self.note_urgent(now, body);
+        let routed = Routed::of(body);
+        self.note_urgent(now, &routed);
         let (to, goes) = match send.to.node_number() {
-            // Number 0: the neighbour does not acknowledge it.
-            Some(to) if is_idle_request(body) => ((to, 0), false),
+            // Number 0: the neighbour does not acknowledge it. It is not repeated, since the router asks again.
+            Some(to) if matches!(routed, Routed::IdleRequest) => ((to, 0), false),
             Some(to) => {
                 // On a cable nothing depends on it.
                 let weight = match self.gate.is_shared() {
-                    true => weight_of(body),
+                    true => routed.weight(),
                     false => Weight::Usual,
                 };
                 let about = (send.token, send.class, weight);
                 let burst = self.burst.number;
                 let number = self.recovery.send(now, to, about, burst, body);
-                ((to, number), goes_on(body, to))
+                ((to, number), routed.goes_on(to))
             }
             None => ((ALL, 0), false),
         };
@@ -484,7 +440,7 @@ impl Node {
                 self.gate.hold(now + rest);
                 if !self.gate.is_shared() {
                     self.over = now + rest.min(TURN);
-                } else if !goes_on(first.body, first.to) {
+                } else if !Routed::of(first.body).goes_on(first.to) {
                     let over = now + rest;
                     self.answer.slot = (over, over + self.config.air.exchange(SMALL));
                     let full = self.config.air.exchange(self.config.mtu);
@@ -509,13 +465,14 @@ impl Node {
         (from, life, rest): (u16, u8, Duration),
         part: &Part<'_>,
     ) {
-        self.note_urgent(now, part.body);
+        let routed = Routed::of(part.body);
+        self.note_urgent(now, &routed);
         let mine = part.to == self.config.number;
         // Bodies with number 0 are recovered by the card.
         if mine && part.number != 0 {
             let full = self.config.air.exchange(self.config.mtu);
             // What goes on carries the acknowledgement.
-            let wait = match goes_on(part.body, part.to) {
+            let wait = match routed.goes_on(part.to) {
                 true => rest + full * u64::from(self.config.air.burst_max()),
                 false => rest + self.turn(),
             };

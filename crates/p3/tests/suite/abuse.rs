@@ -7,7 +7,7 @@ use crate::common;
 use chappe_core::{Channel, DropReason, Duration, Purpose, Seed};
 use chappe_p3::config::CHANNELS;
 use chappe_p3::{Config, Ended, Key};
-use common::faults::{all_at_once, assert_right, power_fails};
+use common::faults::{assert_right, power_fails, under_faults};
 use common::{Bytes, CAPS, DESTINATION, Flight, Net, Node, SOURCE, Setting, finish, object, start};
 
 const KEY: Key = Key::new(*b"not a secret key");
@@ -327,26 +327,9 @@ fn a_restarted_destination_resumes_from_its_checkpoint() {
 /// Losses, failures, restarts, jammers and drift at once: the object is correct, or reported incomplete.
 #[test]
 fn faults_never_corrupt_an_object() {
-    let (mut complete, mut incomplete) = (0, 0);
-    for seed in 0..120 {
-        let mut random = Seed(seed).stream(Purpose::Fault);
-        let hops = 2 + random.below(5) as usize;
-        let paths = 1 + random.below(32 / (hops as u64 - 1).max(5)) as usize;
-        let payload = 12 + random.below(107) as u8;
-        let setting = Setting {
-            hops,
-            paths,
-            payload,
-            seed,
-            repair: random.below(9) as u8,
-            ..setting(1 + (seed % 3) as u8)
-        };
-        let setting = Setting { paths, ..setting };
-        let object = object(random.below(30_000) as usize, seed);
-        let done = all_at_once(&setting, &mut random, object);
-        complete += u32::from(done);
-        incomplete += u32::from(!done);
-    }
-    println!("{complete} complete, {incomplete} reported incomplete");
+    let (complete, incomplete) = under_faults(0..120, (32, 5), |seed, random| Setting {
+        repair: random.below(9) as u8,
+        ..setting(1 + (seed % 3) as u8)
+    });
     assert!(complete > 25 && incomplete > 10, "{complete} {incomplete}");
 }

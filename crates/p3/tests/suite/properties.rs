@@ -6,7 +6,7 @@ use crate::common;
 use chappe_core::{Channel, Duration, Purpose, Seed};
 use chappe_p3::planner::{LinkGraph, Measurement, choose_length, largest_path_set};
 use chappe_p3::{ChannelOrder, Plan, Profile, Wanted};
-use common::faults::{all_at_once, assert_right};
+use common::faults::{assert_right, under_faults};
 use common::{DESTINATION, Net, SOURCE, Setting, finish, object, start};
 
 /// Nodes in a square; links fade with distance, differently on each channel. Half of all nodes are not in the plan.
@@ -107,24 +107,6 @@ fn planned_transfers_over_random_networks_complete() {
 
 #[test]
 fn faults_never_corrupt_an_object() {
-    let (mut complete, mut incomplete) = (0, 0);
-    for seed in 0..150 {
-        let mut random = Seed(seed).stream(Purpose::Fault);
-        let hops = 2 + random.below(5) as usize;
-        let paths = 1 + random.below(35 / (hops as u64 - 1).max(4)) as usize;
-        let payload = 12 + random.below(107) as u8;
-        let setting = Setting {
-            hops,
-            paths,
-            payload,
-            seed,
-            ..Setting::default()
-        };
-        let object = object(random.below(30_000) as usize, seed);
-        let done = all_at_once(&setting, &mut random, object);
-        complete += u32::from(done);
-        incomplete += u32::from(!done);
-    }
-    println!("{complete} complete, {incomplete} reported incomplete");
+    let (complete, incomplete) = under_faults(0..150, (35, 4), |_, _| Setting::default());
     assert!(complete > 30 && incomplete > 10, "{complete} {incomplete}");
 }

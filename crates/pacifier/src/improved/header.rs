@@ -44,14 +44,19 @@
 //! and a plain one, whose payload is an uncoded packet, has one octet in place of the vector: the packet's index in the batch.
 //! In a narrow one the vector has two bits for each packet (`narrow.rs`).
 
+mod fields;
+mod object;
+
 use chappe_core::Duration;
+
+use fields::{Fields, Room};
+pub use object::ObjectId;
 
 use crate::frame::{Malformed, VERSION, octet};
 use crate::improved::K_MAX;
 use crate::improved::narrow::{self, Vector};
 use crate::improved::report::Report;
 pub use crate::improved::segments::CODED;
-use crate::improved::segments::{Place, SEGMENT, Segments};
 use crate::set::NodeSet;
 
 const DATA: u8 = VERSION << 4 | 4;
@@ -76,121 +81,27 @@ pub const TIMES: usize = 5;
 pub const SLOT: usize = 4;
 /// Octets of the number of segments.
 const DONE: usize = 2;
+/// Octets of the version of a set.
+const VERSIONED: usize = 1;
 /// The unit of stamps, which wrap after 2^16 of them, 16 s.
 pub const STAMP: Duration = Duration::from_micros(250);
 
 /// The batch of a data frame or a plain one, without further checks; `None` if the octets end before it.
 pub(crate) fn batch(sdu: &[u8]) -> Option<u32> {
-    let (flags, sets) = (*sdu.get(8)?, usize::from(*sdu.get(16)?));
-    let times = if flags & TIMED == 0 { 0 } else { TIMES };
-    let slot = if flags & SLOTTED == 0 { 0 } else { SLOT };
-    let done = if flags & SEGMENTED == 0 {
-        0
-    } else {
-        DONE + sets
-    };
-    let gone = if flags & GONE == 0 { 0 } else { 1 + sets };
-    let report = FIXED + times + slot + 2 * sets + done + gone;
+    let report = report_at(*sdu.get(8)?, usize::from(*sdu.get(16)?));
     let states = usize::from(*sdu.get(report + REPORT_HEAD - 1)?);
     let at = report + REPORT_HEAD + states;
     sdu.get(at..at + BATCH).map(crate::frame::big_endian)
 }
 
-/// Which object, and how it is cut.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ObjectId {
-    /// A checksum of the octets and of the cut: a source that starts over with the same object has the same tag.
-    pub tag: u32,
-    /// Batches, at least 1.
-    pub batches: u32,
-    /// Packets in every batch but the last, 1 to 96.
-    pub k: u8,
-    /// Packets in the last batch, 1 to k.
-    pub last: u8,
-    /// Whether batches of an outer code are among those of the object (`segments.rs`).
-    pub outer: bool,
-}
-
-impl ObjectId {
-    /// Packets of a batch; 0 beyond the object.
-    pub fn packets(&self, batch: u32) -> usize {
-        // Asked thousands of times for each choice of a batch, so without its place.
-        let (last, all) = match self.segments() {
-            Some(segments) => (
-                segments.number(self.batches.saturating_sub(1)),
-                segments.all(),
-            ),
-            None => (self.batches.saturating_sub(1), self.batches),
-        };
-        match batch {
-            _ if batch >= all => 0,
-            _ if batch == last => self.last.into(),
-            _ => self.k.into(),
-        }
+/// Octets before the report in frames with these flags, whose sets have `width` octets.
+const fn report_at(flags: u8, width: usize) -> usize {
+    const fn of(flags: u8, flag: u8, octets: usize) -> usize {
+        if flags & flag == 0 { 0 } else { octets }
     }
-
-    /// All batches that may be sent, with those of the outer code: their numbers are below this.
-    pub fn all(&self) -> u32 {
-        let segments = self.segments();
-        segments.map_or(self.batches, |segments| segments.all())
-    }
-
-    /// Packets of the object.
-    pub fn sources(&self) -> usize {
-        let full = self.batches.saturating_sub(1) as usize;
-        full.saturating_mul(self.k.into())
-            .saturating_add(self.last.into())
-    }
-}
-
-/// For objects of several segments.
-impl ObjectId {
-    /// The segments, if the object is sent with an outer code.
-    pub(super) fn segments(&self) -> Option<Segments> {
-        self.outer.then(|| Segments::of(self.batches))
-    }
-
-    /// Whether it has more than one segment.
-    pub(super) fn is_cut(&self) -> bool {
-        self.outer && self.batches > SEGMENT
-    }
-
-    /// Where a batch belongs.
-    pub fn place(&self, batch: u32) -> Place {
-        match self.segments() {
-            Some(segments) => segments.place(batch),
-            None if batch < self.batches => Place::Own { segment: 0, batch },
-            None => Place::Beyond,
-        }
-    }
-
-    /// The number in the object of a batch that is not coded.
-    pub fn own(&self, batch: u32) -> Option<u32> {
-        match self.place(batch) {
-            Place::Own { batch, .. } => Some(batch),
-            Place::Coded { .. } | Place::Beyond => None,
-        }
-    }
-
-    /// Whether a batch is one of the coded ones that come after all others.
-    pub(super) fn is_late(&self, batch: u32) -> bool {
-        self.segments()
-            .is_some_and(|segments| segments.is_late(batch))
-    }
-
-    /// Whether the segment of a batch has coded batches from `front` on.
-    pub(super) fn is_before_end(&self, batch: u32, front: u32) -> bool {
-        let segment = self.segments().zip(self.segment(batch));
-        segment.is_some_and(|(segments, segment)| front < segments.late_of(segment).end)
-    }
-
-    /// The segment of a batch.
-    pub fn segment(&self, batch: u32) -> Option<u32> {
-        match self.place(batch) {
-            Place::Own { segment, .. } | Place::Coded { segment, .. } => Some(segment),
-            Place::Beyond => None,
-        }
-    }
+    let stamps = of(flags, TIMED, TIMES) + of(flags, SLOTTED, SLOT);
+    let more = of(flags, SEGMENTED, DONE + width) + of(flags, GONE, VERSIONED + width);
+    FIXED + stamps + 2 * width + more
 }
 
 /// The source's decisions, which spread from node to node away from it.
@@ -332,58 +243,20 @@ pub fn parse(sdu: &[u8]) -> Result<Frame<'_>, Malformed> {
         last,
         outer: flags & OUTER != 0,
     };
-    let sound = object.batches > 0 && usize::from(k) <= K_MAX && (1..=k).contains(&last);
-    if !sound {
+    if !object.is_sound() {
         return Err(Malformed::Empty);
     }
-    let (times, rest) = match flags & TIMED {
-        0 => (None, rest),
-        _ => {
-            let (times, rest) = rest.split_first_chunk().ok_or(Malformed::Short)?;
-            (Some(Times::parse(*times)), rest)
-        }
+    let mut fields = Fields {
+        flags,
+        width: width.into(),
+        rest,
     };
-    let (slot, rest) = match flags & SLOTTED {
-        0 => (None, rest),
-        _ => {
-            let (slot, rest) = rest.split_first_chunk().ok_or(Malformed::Short)?;
-            (Some(u32::from_be_bytes(*slot)), rest)
-        }
-    };
-    let width = usize::from(width);
-    let (members, rest) = rest.split_at_checked(width).ok_or(Malformed::Short)?;
-    let (complete, rest) = rest.split_at_checked(width).ok_or(Malformed::Short)?;
-    let (done, rest) = match flags & SEGMENTED {
-        0 => (None, rest),
-        _ => {
-            let (segments, rest) = rest.split_first_chunk().ok_or(Malformed::Short)?;
-            let (next, rest) = rest.split_at_checked(width).ok_or(Malformed::Short)?;
-            let done = Done {
-                segments: u16::from_be_bytes(*segments),
-                next: NodeSet::from_octets(next),
-            };
-            (Some(done), rest)
-        }
-    };
-    let (gone, rest) = match flags & GONE {
-        0 => (None, rest),
-        _ => {
-            let (&version, rest) = rest.split_first().ok_or(Malformed::Short)?;
-            let (nodes, rest) = rest.split_at_checked(width).ok_or(Malformed::Short)?;
-            let nodes = NodeSet::from_octets(nodes);
-            (Some(Gone { version, nodes }), rest)
-        }
-    };
-    let (head, rest) = rest
-        .split_first_chunk::<REPORT_HEAD>()
-        .ok_or(Malformed::Short)?;
-    let &[r0, r1, r2, r3, states] = head;
-    let (states, rest) = rest
-        .split_at_checked(usize::from(states))
-        .ok_or(Malformed::Short)?;
-    let base = u32::from_be_bytes([r0, r1, r2, r3]);
-    // A base of `batches` is in range: the sender wants nothing.
-    let report = Report::new(base, states).filter(|_| base <= object.all());
+    let times = fields.announced(TIMED)?.map(Times::parse);
+    let slot = fields.announced(SLOTTED)?.map(u32::from_be_bytes);
+    let (members, complete) = (fields.set()?, fields.set()?);
+    let done = fields.numbered_set(SEGMENTED)?.map(Done::of);
+    let gone = fields.numbered_set(GONE)?.map(Gone::of);
+    let report = parse_report(&mut fields, &object)?;
     let head = Head {
         source: source.into(),
         object,
@@ -392,24 +265,54 @@ pub fn parse(sdu: &[u8]) -> Result<Frame<'_>, Malformed> {
             number,
             closed: flags & CLOSED != 0,
             contend: flags & CONTEND != 0,
-            members: NodeSet::from_octets(members),
+            members,
         },
-        complete: NodeSet::from_octets(complete),
+        complete,
         done,
         gone,
         told: width > 0,
         urge,
         times,
         slot,
-        report: report.ok_or(Malformed::Empty)?,
+        report,
     };
     let data = match kind {
-        DATA => Some(Coded::parse(&object, rest)?),
-        NARROW => Some(Coded::parse_narrow(&object, rest)?),
-        PLAIN => Some(Coded::parse_plain(&object, rest)?),
+        DATA => Some(Coded::parse(&object, fields.rest)?),
+        NARROW => Some(Coded::parse_narrow(&object, fields.rest)?),
+        PLAIN => Some(Coded::parse_plain(&object, fields.rest)?),
         _ => None,
     };
     Ok(Frame { head, data })
+}
+
+fn parse_report<'a>(fields: &mut Fields<'a>, object: &ObjectId) -> Result<Report<'a>, Malformed> {
+    let [r0, r1, r2, r3, states] = fields.octets::<REPORT_HEAD>()?;
+    let states = fields.slice(states.into())?;
+    let base = u32::from_be_bytes([r0, r1, r2, r3]);
+    // A base of `batches` is in range: the sender wants nothing.
+    let report = Report::new(base, states).filter(|_| base <= object.all());
+    report.ok_or(Malformed::Empty)
+}
+
+impl Done {
+    fn of((segments, next): ([u8; DONE], NodeSet)) -> Done {
+        let segments = u16::from_be_bytes(segments);
+        Done { segments, next }
+    }
+
+    fn parts(self) -> ([u8; DONE], NodeSet) {
+        (self.segments.to_be_bytes(), self.next)
+    }
+}
+
+impl Gone {
+    fn of(([version], nodes): ([u8; VERSIONED], NodeSet)) -> Gone {
+        Gone { version, nodes }
+    }
+
+    fn parts(self) -> ([u8; VERSIONED], NodeSet) {
+        ([self.version], self.nodes)
+    }
 }
 
 impl Times {
@@ -421,7 +324,7 @@ impl Times {
         }
     }
 
-    fn octets(&self) -> [u8; TIMES] {
+    fn octets(self) -> [u8; TIMES] {
         let [s0, s1] = self.stamp.to_be_bytes();
         let [e0, e1] = self.echo.to_be_bytes();
         [s0, s1, octet(self.of), e0, e1]
@@ -446,9 +349,7 @@ impl<'a> Coded<'a> {
             payload,
         })
     }
-}
 
-impl<'a> Coded<'a> {
     fn parse_narrow(object: &ObjectId, octets: &'a [u8]) -> Result<Coded<'a>, Malformed> {
         let (batch, rest) = octets.split_first_chunk().ok_or(Malformed::Short)?;
         let batch = u32::from_be_bytes(*batch);
@@ -533,12 +434,18 @@ pub struct HeadRepr<'a> {
 impl HeadRepr<'_> {
     /// Octets of a report frame.
     pub fn report_len(&self) -> usize {
-        let times = self.times.map_or(0, |_| TIMES);
-        let slot = self.slot.map_or(0, |_| SLOT);
-        let width = self.nodes.div_ceil(8);
-        let done = self.done.map_or(0, |_| done(self.nodes));
-        let gone = self.gone.map_or(0, |_| 1 + width);
-        FIXED + times + slot + 2 * width + done + gone + REPORT_HEAD + self.states.len()
+        report_at(self.flags(), self.nodes.div_ceil(8)) + REPORT_HEAD + self.states.len()
+    }
+
+    fn flags(&self) -> u8 {
+        let of = |there: bool, flag: u8| if there { flag } else { 0 };
+        of(self.plan.closed, CLOSED)
+            | of(self.plan.contend, CONTEND)
+            | of(self.object.outer, OUTER)
+            | of(self.done.is_some(), SEGMENTED)
+            | of(self.gone.is_some(), GONE)
+            | of(self.times.is_some(), TIMED)
+            | of(self.slot.is_some(), SLOTTED)
     }
 
     /// Octets of a data frame of `batch`.
@@ -624,13 +531,7 @@ impl HeadRepr<'_> {
             t3,
             self.plan.epoch,
             self.plan.number,
-            if self.plan.closed { CLOSED } else { 0 }
-                | if self.plan.contend { CONTEND } else { 0 }
-                | if self.object.outer { OUTER } else { 0 }
-                | self.done.map_or(0, |_| SEGMENTED)
-                | self.gone.map_or(0, |_| GONE)
-                | self.times.map_or(0, |_| TIMED)
-                | self.slot.map_or(0, |_| SLOTTED),
+            self.flags(),
             self.urge,
             b0,
             b1,
@@ -640,43 +541,16 @@ impl HeadRepr<'_> {
             self.object.last,
             u8::try_from(width).ok()?,
         ];
-        let mut rest = rest;
-        if let Some(times) = &self.times {
-            let place;
-            (place, rest) = rest.split_first_chunk_mut::<TIMES>()?;
-            *place = times.octets();
-        }
-        if let Some(slot) = self.slot {
-            let place;
-            (place, rest) = rest.split_first_chunk_mut::<SLOT>()?;
-            *place = slot.to_be_bytes();
-        }
-        let (members, rest) = rest.split_at_mut_checked(width)?;
-        self.plan.members.to_octets(members);
-        let (complete, rest) = rest.split_at_mut_checked(width)?;
-        self.complete.to_octets(complete);
-        let mut rest = rest;
-        if let Some(done) = &self.done {
-            let segments;
-            (segments, rest) = rest.split_first_chunk_mut::<DONE>()?;
-            *segments = done.segments.to_be_bytes();
-            let next;
-            (next, rest) = rest.split_at_mut_checked(width)?;
-            done.next.to_octets(next);
-        }
-        if let Some(gone) = &self.gone {
-            let version;
-            (version, rest) = rest.split_first_mut()?;
-            *version = gone.version;
-            let nodes;
-            (nodes, rest) = rest.split_at_mut_checked(width)?;
-            gone.nodes.to_octets(nodes);
-        }
-        let (head, rest) = rest.split_first_chunk_mut::<REPORT_HEAD>()?;
-        let [r0, r1, r2, r3] = self.base.to_be_bytes();
-        *head = [r0, r1, r2, r3, u8::try_from(self.states.len()).ok()?];
-        let (states, rest) = rest.split_at_mut_checked(self.states.len())?;
-        states.copy_from_slice(self.states);
-        Some(rest)
+        let mut room = Room { width, rest };
+        room.announced(self.times.map(Times::octets))?;
+        room.announced(self.slot.map(u32::to_be_bytes))?;
+        room.put_set(&self.plan.members)?;
+        room.put_set(self.complete)?;
+        room.numbered_set(self.done.map(Done::parts))?;
+        room.numbered_set(self.gone.map(Gone::parts))?;
+        room.put(&self.base.to_be_bytes())?;
+        room.put(&[u8::try_from(self.states.len()).ok()?])?;
+        room.put(self.states)?;
+        Some(room.rest)
     }
 }

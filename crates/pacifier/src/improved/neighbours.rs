@@ -291,9 +291,7 @@ impl Neighbours {
             neighbour.say(slot, said);
         }
     }
-}
 
-impl Neighbours {
     /// Falls back from the estimate of one batch to a neighbour's last report: of the next one after that of the last call, around its window.
     /// A neighbour that is gone so costs a batch at a time, and one that is only not heard gets all of them in turn.
     pub fn doubt_one(&mut self, node: u16) {

@@ -119,6 +119,16 @@ pub fn parse_channels(file: &FileText, reading: &Reading) -> Result<Option<Chann
             powers.entry(number).or_default().value(from, to, dbm);
         }
     }
+    channels(file, shares, powers, reading.undirected).map(Some)
+}
+
+/// The tables of all channels, from the links that were read: shares of frames that arrive, and powers.
+fn channels(
+    file: &FileText,
+    mut shares: BTreeMap<u8, Collector>,
+    mut powers: BTreeMap<u8, Collector>,
+    undirected: bool,
+) -> Result<Channels, InputError> {
     // As without channels, a node is one of a link with a quality: a name has one number whatever reads the list.
     let named: BTreeSet<Name> = shares.values().flat_map(|of| of.names.clone()).collect();
     let names: Vec<Name> = named.into_iter().collect();
@@ -127,7 +137,7 @@ pub fn parse_channels(file: &FileText, reading: &Reading) -> Result<Option<Chann
         both: sum.both + of.both,
         one: sum.one + of.one,
     });
-    if reading.undirected {
+    if undirected {
         let all = shares.values_mut().chain(powers.values_mut());
         all.for_each(Collector::mirror);
     }
@@ -155,11 +165,11 @@ pub fn parse_channels(file: &FileText, reading: &Reading) -> Result<Option<Chann
         }
         (channel, table)
     };
-    Ok(Some(Channels {
+    Ok(Channels {
         tables: shares.iter().map(table).collect(),
         names: names.iter().map(Name::text).collect(),
         directions,
-    }))
+    })
 }
 
 fn said(select: &Select) -> String {

@@ -1,10 +1,14 @@
 //! `[network]`: where the nodes stand, or which links they have.
 
+mod generated;
+
 use std::cell::Cell;
 use std::sync::Arc;
 
 use chappe_core::{Mode, Seed};
 use chappe_sim::{Matrix, Motion, Position, Profile, RandomWaypoint, topology};
+
+use generated::{generated, unused};
 
 use super::channels::{ChannelGround, Origin};
 use super::imported::{self, Given};
@@ -12,7 +16,6 @@ use crate::check::Check;
 use crate::format::{Generator, Links, Located, NetworkTable, span_of};
 use crate::import;
 use crate::input::InputError;
-use crate::quantity::{Length, Speed, Time};
 use crate::radios::Radios;
 
 /// Share of frames above which two nodes of a measured network sense each other, unless the scenario says
@@ -21,9 +24,6 @@ const SENSES_ABOVE: f64 = 0.1;
 
 /// Links of this share, both ways, connect a generated building unless the scenario says otherwise.
 const CONNECTED: f64 = 0.9;
-
-/// The greatest speed in metres per second: that of a satellite in a low orbit, with room to spare.
-const SPEED_MAX: f64 = 10_000.0;
 
 /// How often places are drawn before giving up on connected ones.
 const DRAWS: u64 = 1000;
@@ -330,165 +330,6 @@ pub fn plan(
     measured(network, radios, check)
 }
 
-fn generated(
-    network: &Located<NetworkTable>,
-    generator: Generator,
-    radios: Radios,
-    check: &Check<'_>,
-) -> Result<Topology, InputError> {
-    let missing = |key: &str, example: &str| {
-        let message = format!("this generator needs `{key}`");
-        check
-            .at(network, "in this table", message)
-            .help(format!("for example {key} = {example}"))
-    };
-    let nodes = *network
-        .nodes
-        .as_deref()
-        .ok_or_else(|| missing("nodes", "50"))?;
-    let area = || -> Result<[f64; 2], InputError> {
-        let area = network
-            .area
-            .as_ref()
-            .ok_or_else(|| missing("area", "[\"1000 m\", \"1000 m\"]"))?;
-        Ok([
-            positive(&area.replaced(area[0]), check)?,
-            positive(&area.replaced(area[1]), check)?,
-        ])
-    };
-    let spacing = || {
-        let spacing = network
-            .spacing
-            .as_ref()
-            .ok_or_else(|| missing("spacing", "\"100 m\""))?;
-        positive(spacing, check)
-    };
-    let rule = match generator {
-        Generator::Building if radios == Radios::Dot15d4 => {
-            return channels(network, Origin::Building, nodes, check);
-        }
-        Generator::Building => {
-            let span = network
-                .generator
-                .as_ref()
-                .map_or(network.span(), Located::span);
-            return Err(channels_only(span, check));
-        }
-        Generator::Random => Placing::Random { area: area()? },
-        Generator::RandomWaypoint => {
-            let speed = network.speed.as_ref();
-            let speed = speed.ok_or_else(|| missing("speed", "[\"1 m/s\", \"5 m/s\"]"))?;
-            Placing::RandomWaypoint(RandomWaypoint {
-                area: area()?,
-                speed: speeds(speed, check)?,
-                pause: pauses(network.pause.as_ref(), check)?,
-            })
-        }
-        Generator::Grid => Placing::Grid {
-            spacing: spacing()?,
-        },
-        Generator::Line => Placing::Line {
-            spacing: spacing()?,
-        },
-        Generator::Clustered => Placing::Clustered {
-            area: area()?,
-            clusters: *network
-                .clusters
-                .as_deref()
-                .ok_or_else(|| missing("clusters", "5"))?,
-            spread: positive(
-                network
-                    .spread
-                    .as_ref()
-                    .ok_or_else(|| missing("spread", "\"60 m\""))?,
-                check,
-            )?,
-        },
-    };
-    if let Some(unused) = unused(network, generator) {
-        let message = "this generator does not use this key";
-        return Err(check.error(unused, "no use here", message));
-    }
-    let connected = network.connected.as_ref();
-    if let Some(share) = connected.filter(|share| !(0.0..=1.0).contains(&***share)) {
-        return Err(check.at(
-            share,
-            "out of range",
-            "a delivery ratio lies between 0 and 1",
-        ));
-    }
-    Ok(Topology::Generated {
-        nodes,
-        rule,
-        seed: network.seed,
-        connected: connected.map(|share| **share),
-    })
-}
-
-/// Least and greatest speed in metres per second.
-fn speeds(speed: &Located<[Speed; 2]>, check: &Check<'_>) -> Result<[f64; 2], InputError> {
-    let [least, greatest] = speed.map(|speed| speed.value());
-    if least.is_nan() || least <= 0.0 {
-        let message = "the least speed must be above zero";
-        let error = check.at(speed, "too slow", message);
-        return Err(
-            error.help("a node that hardly moves never arrives; give `pause` for nodes that stay")
-        );
-    }
-    // Faster than light, delays would make no sense; nothing that carries a radio comes near this.
-    if greatest > SPEED_MAX {
-        let message = format!("{} is too fast", speed[1]);
-        return Err(check.at(speed, "too fast", message));
-    }
-    in_order(speed, [least, greatest], check)
-}
-
-/// Shortest and longest stay in seconds.
-fn pauses(pause: Option<&Located<[Time; 2]>>, check: &Check<'_>) -> Result<[f64; 2], InputError> {
-    let Some(pause) = pause else {
-        return Ok([0.0; 2]);
-    };
-    for one in **pause {
-        check.time(&pause.replaced(one))?;
-    }
-    in_order(pause, pause.map(|pause| pause.value()), check)
-}
-
-fn in_order<T>(
-    place: &Located<T>,
-    [from, to]: [f64; 2],
-    check: &Check<'_>,
-) -> Result<[f64; 2], InputError> {
-    match from <= to {
-        true => Ok([from, to]),
-        false => Err(check.at(
-            place,
-            "the wrong way round",
-            "the smaller value stands first",
-        )),
-    }
-}
-
-/// A key that belongs to another generator.
-fn unused(network: &NetworkTable, generator: Generator) -> Option<std::ops::Range<usize>> {
-    let bad_links = span_of(&network.bad_links);
-    if let Some(span) = bad_links.filter(|_| generator != Generator::Building) {
-        return Some(span);
-    }
-    let area = span_of(&network.area);
-    let spacing = span_of(&network.spacing);
-    let clusters = span_of(&network.clusters);
-    let spread = span_of(&network.spread);
-    let moving = span_of(&network.speed).or(span_of(&network.pause));
-    match generator {
-        Generator::Random => spacing.or(clusters).or(spread).or(moving),
-        Generator::RandomWaypoint => spacing.or(clusters).or(spread),
-        Generator::Grid | Generator::Line => area.or(clusters).or(spread).or(moving),
-        Generator::Clustered => spacing.or(moving),
-        Generator::Building => area.or(spacing).or(clusters).or(spread).or(moving),
-    }
-}
-
 /// Refuses a key that belongs to another way of saying where the nodes are.
 fn refuse_unused(network: &NetworkTable, way: &str, check: &Check<'_>) -> Result<(), InputError> {
     const OF_GENERATORS: [&str; 6] = ["area", "clusters", "pause", "spacing", "speed", "spread"];
@@ -546,17 +387,6 @@ fn channels(
         seed: network.seed,
         connected: share(&network.connected, connected)?,
     }))
-}
-
-fn positive(length: &Located<Length>, check: &Check<'_>) -> Result<f64, InputError> {
-    if length.value() > 0.0 {
-        return Ok(length.value());
-    }
-    Err(check.at(
-        length,
-        "not above zero",
-        format!("{} is not a distance between nodes", **length),
-    ))
 }
 
 /// Links from the scenario, a matrix file, or an imported map.

@@ -183,28 +183,8 @@ impl Screen {
                 batches,
                 held,
             } => {
-                self.bytes = *bytes;
-                self.sends = *source == self.me;
-                let what = match &files[..] {
-                    [file] => file.clone(),
-                    files => format!("{} files", files.len()),
-                };
-                let from = match *source == self.me {
-                    true => String::new(),
-                    false => format!(" from {}", self.name(*source)),
-                };
-                let rest = match *held {
-                    0 => String::new(),
-                    held => format!(", {held} of them received earlier"),
-                };
-                let batches = match *batches {
-                    1 => "1 batch".to_string(),
-                    batches => format!("{batches} batches"),
-                };
-                let size = octets(*bytes);
-                self.say(&format!(
-                    "transfer {transfer}{from}: {what}, {size} in {batches}{rest}"
-                ));
+                (self.bytes, self.sends) = (*bytes, *source == self.me);
+                self.say_offered((transfer, *source, files), *bytes, (*batches, *held));
             }
             Event::Begun {
                 receivers,
@@ -260,6 +240,35 @@ impl Screen {
                 self.sum_up(summary);
             }
         }
+    }
+
+    /// Says what is offered, by whom, and how many of its batches were received earlier.
+    fn say_offered(
+        &self,
+        (transfer, source, files): (&str, u16, &[String]),
+        bytes: u64,
+        (batches, held): (u32, u32),
+    ) {
+        let what = match files {
+            [file] => file.clone(),
+            files => format!("{} files", files.len()),
+        };
+        let from = match self.sends {
+            true => String::new(),
+            false => format!(" from {}", self.name(source)),
+        };
+        let rest = match held {
+            0 => String::new(),
+            held => format!(", {held} of them received earlier"),
+        };
+        let batches = match batches {
+            1 => "1 batch".to_string(),
+            batches => format!("{batches} batches"),
+        };
+        let size = octets(bytes);
+        self.say(&format!(
+            "transfer {transfer}{from}: {what}, {size} in {batches}{rest}"
+        ));
     }
 
     fn advance(&mut self, receivers: &[Progress]) {
@@ -329,100 +338,114 @@ impl Screen {
     }
 
     fn sum_up(&self, summary: &Summary) {
-        if self.json {
-            return;
+        if !self.json {
+            // A closed standard output does not make the transfer fail.
+            let _ = terminal::print(&self.summary(summary));
         }
+    }
+
+    fn summary(&self, summary: &Summary) -> String {
         let mut text = String::new();
-        let all = summary.complete.len() + summary.incomplete.len();
+        let _ = match self.sends {
+            true => self.sum_up_sent(&mut text, summary),
+            false => self.sum_up_received(&mut text, summary),
+        };
+        text
+    }
+
+    fn sum_up_received(&self, text: &mut String, summary: &Summary) -> std::fmt::Result {
+        let files = match self.installed {
+            0 | 1 => String::new(),
+            files => format!(" in {files} files"),
+        };
         let (size, rate) = (octets(summary.bytes), speed(summary.goodput_bps));
-        if !self.sends {
-            let files = match self.installed {
-                0 | 1 => String::new(),
-                files => format!(" in {files} files"),
-            };
-            let _ = writeln!(
-                text,
-                "received {size}{files} in {:.1} s, {rate}",
-                summary.seconds
-            );
-        } else if summary.complete.is_empty() {
-            let _ = writeln!(text, "none of {all} receivers has received the files");
+        let seconds = summary.seconds;
+        writeln!(text, "received {size}{files} in {seconds:.1} s, {rate}")
+    }
+
+    fn sum_up_sent(&self, text: &mut String, summary: &Summary) -> std::fmt::Result {
+        let all = summary.complete.len() + summary.incomplete.len();
+        if summary.complete.is_empty() {
+            writeln!(text, "none of {all} receivers has received the files")?;
         } else {
-            let _ = writeln!(
+            writeln!(
                 text,
-                "sent {size} to {} of {all} receivers in {:.1} s ({:.1} s with measuring): {rate} to all",
+                "sent {} to {} of {all} receivers in {:.1} s ({:.1} s with measuring): {} to all",
+                octets(summary.bytes),
                 summary.complete.len(),
                 summary.seconds,
                 summary.wall_seconds,
-            );
-            let pace = Bitrate(summary.pace_max_bps.max(1));
-            let airtime = summary.octets_sent as f64 * 8.0 / pace.0 as f64;
-            let _ = writeln!(
+                speed(summary.goodput_bps)
+            )?;
+            self.sum_up_air(text, summary)?;
+            self.sum_up_receipts(text, summary)?;
+        }
+        for node in &summary.incomplete {
+            let why = self.failed.get(node);
+            let why = why.map_or(String::new(), |why| format!(": {why}"));
+            writeln!(text, "  incomplete: {}{why}", self.name(*node))?;
+        }
+        Ok(())
+    }
+
+    /// What the files took of the air, and what decided the pace.
+    fn sum_up_air(&self, text: &mut String, summary: &Summary) -> std::fmt::Result {
+        let pace = Bitrate(summary.pace_max_bps.max(1));
+        let airtime = summary.octets_sent as f64 * 8.0 / pace.0 as f64;
+        writeln!(
+            text,
+            "  {} data frames, {:.2} times the files; {airtime:.1} s of airtime at {}; {} frames of other members",
+            summary.data_frames,
+            summary.redundancy,
+            speed(pace.0 as f64),
+            summary.frames_of_others
+        )?;
+        if summary.pace_min_bps < summary.pace_max_bps {
+            writeln!(
                 text,
-                "  {} data frames, {:.2} times the files; {airtime:.1} s of airtime at {}; {} frames of other members",
-                summary.data_frames,
-                summary.redundancy,
-                speed(pace.0 as f64),
-                summary.frames_of_others
-            );
-            if summary.pace_min_bps < summary.pace_max_bps {
-                let _ = writeln!(
-                    text,
-                    "  slowed down to {} at times, because frames were delayed or lost, or a member could not read all of them",
-                    speed(summary.pace_min_bps as f64)
-                );
-            }
-            if let Some(node) = summary.pace_decided_by {
-                let _ = writeln!(
-                    text,
-                    "  for {:.1} s the path to {} decided the pace, as that member tells of it",
-                    summary.pace_decided_seconds,
-                    self.name(node)
-                );
-            }
-            let frame = self.frame_max + self.headers;
-            let capacity =
-                self.capacity
-                    .bps(self.me, &summary.complete, self.frame_max, frame, pace);
-            if let Some(bound) = capacity.filter(|_| summary.lacked_min > 0) {
-                let got = summary.lacked_min as f64 * 8.0 / summary.seconds.max(1e-9);
-                let share = got / bound * 100.0;
-                let _ = writeln!(
-                    text,
-                    "  at this pace the measured links carry at most {} to all of them: {share:.0} % of it",
-                    speed(bound)
-                );
-            }
+                "  slowed down to {} at times, because frames were delayed or lost, or a member could not read all of them",
+                speed(summary.pace_min_bps as f64)
+            )?;
         }
-        if self.sends && !summary.complete.is_empty() {
-            let lacking = summary
-                .complete
-                .len()
-                .saturating_sub(summary.receipts.len());
-            let _ = match lacking {
-                0 => {
-                    let kept = self
-                        .fleet
-                        .as_ref()
-                        .map_or(String::new(), |folder| format!(", in {}", folder.display()));
-                    let count = summary.complete.len();
-                    writeln!(text, "  signed receipts of all {count}{kept}")
-                }
-                lacking => writeln!(text, "  {lacking} of them gave no signed receipt"),
-            };
-            for node in &summary.commands_failed {
-                let _ = writeln!(text, "  the command of {} failed", self.name(*node));
-            }
+        if let Some(node) = summary.pace_decided_by {
+            writeln!(
+                text,
+                "  for {:.1} s the path to {} decided the pace, as that member tells of it",
+                summary.pace_decided_seconds,
+                self.name(node)
+            )?;
         }
-        if self.sends {
-            for node in &summary.incomplete {
-                let why = self.failed.get(node);
-                let why = why.map_or(String::new(), |why| format!(": {why}"));
-                let _ = writeln!(text, "  incomplete: {}{why}", self.name(*node));
-            }
+        let frame = self.frame_max + self.headers;
+        let sinks = &summary.complete;
+        let capacity = (self.capacity).bps(self.me, sinks, self.frame_max, frame, pace);
+        if let Some(bound) = capacity.filter(|_| summary.lacked_min > 0) {
+            let got = summary.lacked_min as f64 * 8.0 / summary.seconds.max(1e-9);
+            let share = got / bound * 100.0;
+            writeln!(
+                text,
+                "  at this pace the measured links carry at most {} to all of them: {share:.0} % of it",
+                speed(bound)
+            )?;
         }
-        // A closed standard output does not make the transfer fail.
-        let _ = terminal::print(&text);
+        Ok(())
+    }
+
+    /// What those who have the files say of them.
+    fn sum_up_receipts(&self, text: &mut String, summary: &Summary) -> std::fmt::Result {
+        let count = summary.complete.len();
+        match count.saturating_sub(summary.receipts.len()) {
+            0 => {
+                let kept = self.fleet.as_ref();
+                let kept =
+                    kept.map_or(String::new(), |folder| format!(", in {}", folder.display()));
+                writeln!(text, "  signed receipts of all {count}{kept}")?;
+            }
+            lacking => writeln!(text, "  {lacking} of them gave no signed receipt")?,
+        }
+        for node in &summary.commands_failed {
+            writeln!(text, "  the command of {} failed", self.name(*node))?;
+        }
+        Ok(())
     }
 }
 
@@ -497,5 +520,80 @@ fn share(done: u32, all: u32) -> f64 {
     match all {
         0 => 100.0,
         all => f64::from(done) / f64::from(all) * 100.0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn screen(sends: bool) -> Screen {
+        Screen {
+            json: false,
+            quiet: true,
+            rate: Bitrate(1_000_000),
+            bars: None,
+            of: BTreeMap::new(),
+            now: Instant::ZERO,
+            me: 1,
+            names: BTreeMap::from([(2, "kitchen".into())]),
+            capacity: Capacity::default(),
+            shown: None,
+            bytes: 0,
+            frame_max: 1400,
+            headers: 72,
+            installed: 3,
+            receivers: Vec::new(),
+            failed: BTreeMap::from([(3, "no room".into())]),
+            sends,
+            metrics: None,
+            door: None,
+            fleet: Some("/fleet".into()),
+        }
+    }
+
+    fn summary() -> Summary {
+        Summary {
+            bytes: 2_000_000,
+            seconds: 20.0,
+            wall_seconds: 25.5,
+            lacked_max: 2_000_000,
+            lacked_min: 2_000_000,
+            goodput_bps: 8e5,
+            data_frames: 1500,
+            frames_of_others: 12,
+            pace_min_bps: 500_000,
+            pace_max_bps: 1_000_000,
+            pace_decided_by: Some(2),
+            pace_decided_seconds: 3.0,
+            redundancy: 1.05,
+            octets_sent: 2_200_000,
+            complete: vec![2, 4],
+            incomplete: vec![3],
+            receipts: vec![2],
+            commands_failed: vec![2],
+            ..Summary::default()
+        }
+    }
+
+    #[test]
+    fn a_sender_sums_up() {
+        let text = screen(true).summary(&summary());
+        let expected = "\
+sent 2.0 MB to 2 of 3 receivers in 20.0 s (25.5 s with measuring): 0.80 Mbit/s to all
+  1500 data frames, 1.05 times the files; 17.6 s of airtime at 1.00 Mbit/s; 12 frames of other members
+  slowed down to 0.50 Mbit/s at times, because frames were delayed or lost, or a member could not read all of them
+  for 3.0 s the path to 2 (kitchen) decided the pace, as that member tells of it
+  1 of them gave no signed receipt
+  the command of 2 (kitchen) failed
+  incomplete: 3: no room
+";
+        assert_eq!(text, expected);
+    }
+
+    #[test]
+    fn a_receiver_sums_up() {
+        let text = screen(false).summary(&summary());
+        assert_eq!(text, "received 2.0 MB in 3 files in 20.0 s, 0.80 Mbit/s\n");
     }
 }

@@ -13,7 +13,7 @@ use chappe_core::{
     Address, Bitrate, Dbm, Duration, Instant, LinkNode, OverMac, Purpose, RadioNode, Rate, Seed,
 };
 use chappe_live::Membership;
-use chappe_mac::dot11::{Category, Config, Edca};
+use chappe_mac::dot11::{Config, Edca};
 use chappe_mesh::air::Air;
 use chappe_mesh::node::{Node, mtu_of};
 use chappe_mesh::packet::Net;
@@ -219,10 +219,7 @@ impl<R: Recorder, H: Host> Radios<R, H> {
             };
             let address = Address::node(place as u16 + 1);
             let random = Seed(seed).stream(Purpose::Node(place as u32));
-            let mac = match places.categories {
-                true => Edca::edca(mac, Category::DSSS, address, random),
-                false => Edca::single(mac, address, random),
-            };
+            let mac = Edca::or_dcf(mac, places.categories, address, random);
             Box::new(OverMac::new(mac, host(place)))
         };
         let stations = (0..places.medium.nodes()).map(station).collect();

@@ -4,6 +4,8 @@
 #![allow(dead_code, reason = "each program uses a part")]
 
 mod cell;
+#[path = "../flows.rs"]
+mod flows;
 mod forwarder;
 mod iperf3;
 mod routers;
@@ -60,7 +62,7 @@ impl Place {
         match self {
             Place::Line | Place::Diamond => &[(0, 3)],
             Place::Five => &[(0, 4)],
-            Place::Twelve => &[(0, 6), (1, 7), (2, 8), (3, 9)],
+            Place::Twelve => &flows::TWELVE,
         }
     }
 }

@@ -1,5 +1,7 @@
 //! Transfers in which nodes fail and restart.
 
+use std::ops::Range;
+
 use chappe_core::{Duration, Purpose, Seed, Stream};
 use chappe_p3::config::CHANNELS;
 use chappe_p3::{Checkpoint, Destination, Ended};
@@ -43,9 +45,39 @@ pub fn power_fails(setting: &Setting, len: usize, at: Duration) {
     assert!(sent < rest * 2 + 60, "{sent} sent for {rest}");
 }
 
+/// Transfers over networks of random shape, each under faults of its own ([`all_at_once`]): how many were complete, and how many were
+/// reported incomplete. A network has two to six hops and at most `relays` relays; each path counts for `stages` of them at least.
+/// `setting` draws what else is random.
+pub fn under_faults(
+    seeds: Range<u64>,
+    (relays, stages): (u64, u64),
+    setting: impl Fn(u64, &mut Stream) -> Setting,
+) -> (u32, u32) {
+    let (mut complete, mut incomplete) = (0, 0);
+    for seed in seeds {
+        let mut random = Seed(seed).stream(Purpose::Fault);
+        let hops = 2 + random.below(5) as usize;
+        let paths = 1 + random.below(relays / (hops as u64 - 1).max(stages)) as usize;
+        let payload = 12 + random.below(107) as u8;
+        let setting = Setting {
+            hops,
+            paths,
+            payload,
+            seed,
+            ..setting(seed, &mut random)
+        };
+        let object = object(random.below(30_000) as usize, seed);
+        let done = all_at_once(&setting, &mut random, object);
+        complete += u32::from(done);
+        incomplete += u32::from(!done);
+    }
+    println!("{complete} complete, {incomplete} reported incomplete");
+    (complete, incomplete)
+}
+
 /// Losses, failures, restarts, a jammer and drift at once, drawn from the setting's seed and `random`. Asserts that the
 /// stored packets are correct and that both ends report the truth. Returns whether the object is complete.
-pub fn all_at_once(setting: &Setting, random: &mut Stream, object: Bytes) -> bool {
+fn all_at_once(setting: &Setting, random: &mut Stream, object: Bytes) -> bool {
     let seed = setting.seed;
     let mut net = setting.net(object);
     net.drift(40.0, seed);
