@@ -21,6 +21,11 @@ use crate::header::Share;
 /// A node that uses less of the channel is idle. 0.01 (ours: five packets of 200 octets a second; control frames take 0.003).
 const IDLE: f64 = 0.01;
 
+/// A node that uses as much of the channel sends. 0.03 (ours: 16 packets of 200 octets a second).
+const SENDS: f64 = 0.03;
+/// A node that was idle for so long begins to send anew. 30 s (ours: next hops that are used now and then do not).
+const RESTS: Duration = Duration::from_secs(30);
+
 /// A node's airtime, its price, and those of the nodes around it.
 #[derive(Clone, Debug)]
 pub(crate) struct Airtime {
@@ -44,6 +49,8 @@ pub(crate) struct Airtime {
     next: Instant,
     /// When a packet ended here last.
     ended: Option<Instant>,
+    /// When this node was busy last, once it has begun to send.
+    sent_at: Option<Instant>,
 }
 
 /// A node within three hops.
@@ -72,6 +79,7 @@ impl Airtime {
             updated: now,
             next: now + law.interval,
             ended: None,
+            sent_at: None,
         }
     }
 
@@ -102,6 +110,11 @@ impl Airtime {
     /// A packet ended at this node.
     pub fn on_end(&mut self, now: Instant) {
         self.ended = Some(now);
+    }
+
+    /// Whether this node asks more than an idle one.
+    pub fn asks(&self) -> bool {
+        self.own.price() > Share::new(0.0, 2.0 * self.law.least()).price()
     }
 
     /// The active nodes two hops away, and three where packets end: see [`AirtimeLaw::repeats`].
@@ -150,10 +163,10 @@ impl Airtime {
         self.next
     }
 
-    /// Updates share and price, if it is time. `queue` packets wait here.
-    pub fn update(&mut self, now: Instant, queue: f64) {
+    /// Updates share and price, if it is time. `queue` packets wait here. True if the node began to send.
+    pub fn update(&mut self, now: Instant, queue: f64) -> bool {
         if now < self.next {
-            return;
+            return false;
         }
         let law = self.law;
         let span = now.saturating_since(self.updated).as_secs_f64().max(1e-3);
@@ -183,6 +196,17 @@ impl Airtime {
         let prices = self.known.iter().map(beyond);
         self.around = asked + prices.sum::<f64>();
         (self.updated, self.next) = (now, now + law.interval);
+        self.begins(now)
+    }
+
+    /// Whether the node sends and did not lately.
+    fn begins(&mut self, now: Instant) -> bool {
+        let lately = |at| now.saturating_since(at) < RESTS;
+        let begins = self.share >= SENDS && !self.sent_at.is_some_and(lately);
+        if begins || self.share >= IDLE && self.sent_at.is_some() {
+            self.sent_at = Some(now);
+        }
+        begins
     }
 
     /// The cost of one transmission of a frame of `octets` by this node.

@@ -100,7 +100,7 @@
 //! | thresholds of the priorities | half and a fifth of the queue limit | [`Priorities`] |
 //! | periods and intervals | De Couto's for probes, ns-2's for DSDV, ours for the rest | [`Settings`] |
 //! | which queue length a packet carries | that of its destination, without itself | [`header`] |
-//! | a silent neighbour's queue lengths | valid for three seconds, then the queue counts as empty; probes carry the 8 longest | [`Queues`] |
+//! | a silent neighbour's queue lengths | valid for three seconds (half a second in the improved variant), then the queue counts as empty; probes carry the 8 longest | [`Queues`] |
 //! | an unknown ETX | three probes each way are needed; the first full window is not damped | `links.rs` |
 //! | loops | Babel's feasibility condition for the best next hop, in the improved variant for all; the hop limit for the rest | `distance.rs`, `routes.rs` |
 //! | MAC retry limit reached | the packet is queued again at the head once, then dropped; the link's ETX grows | `router/send.rs` |

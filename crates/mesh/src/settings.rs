@@ -133,6 +133,7 @@ impl NodeConfig {
             probes: Probes {
                 interval: self.probe_interval(),
                 first: self.first_probes(),
+                first_again: false,
                 jitter: 0.2,
                 window: 16,
                 octets: 0,
@@ -169,6 +170,7 @@ impl NodeConfig {
             queues: Queues {
                 limit: burst.max(8),
                 reserve: 8,
+                backlog_life: Duration::from_secs(3),
                 age_max: Duration::from_secs(3),
                 ..improved.queues
             },
@@ -190,6 +192,8 @@ impl NodeConfig {
                 at_once: 0.0,
                 ahead: Duration::ZERO,
                 repeats: false,
+                // Probes are more frequent here than in the simulator.
+                life: Duration::from_secs(3),
                 bucket: if self.air.is_shared() {
                     2.0
                 } else {

@@ -306,6 +306,12 @@ fn set(settings: &mut Settings, change: &str) -> Result<(), Box<dyn std::error::
         "attempts" => {
             settings.probes.attempts = Settings::improved().probes.attempts.filter(|_| value > 0.0)
         }
+        // In seconds: how long probes are a second apart at first, and after a node began to send.
+        "first" => {
+            let lasts = Duration::from_secs_f64(value);
+            settings.probes.first = Some((Duration::from_secs(1), lasts));
+        }
+        "again" => settings.probes.first_again = value > 0.0,
         // In seconds: the mean time between probes, the period of updates, the waits of a request that no packet needs and of a newer
         // sequence number, the gap between updates.
         "probe" => settings.probes.interval = Duration::from_secs_f64(value),

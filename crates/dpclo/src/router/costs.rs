@@ -124,8 +124,9 @@ impl Router {
             return;
         }
         let waiting = self.waiting_here() as f64;
-        if let Some(airtime) = &mut self.airtime {
-            airtime.update(now, waiting);
+        let airtime = self.airtime.as_mut();
+        if airtime.is_some_and(|airtime| airtime.update(now, waiting)) {
+            self.on_begin(now);
         }
     }
 }

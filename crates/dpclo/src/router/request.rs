@@ -44,6 +44,19 @@ impl Router {
         self.ask_some(now, |queue| !queue.has_something());
     }
 
+    /// The same as [`Self::ask`] and [`Self::renew`] for destinations of packets only.
+    pub(super) fn ask_for_packets(&mut self, now: Instant) {
+        self.ask_some(now, Queue::has_something);
+        for at in 0..self.active.len() {
+            let Some(&place) = self.active.get(at) else {
+                return;
+            };
+            if let Some(seq) = self.routes.renewal(now, place, true) {
+                self.ask_for(now, place, seq);
+            }
+        }
+    }
+
     fn ask_some(&mut self, now: Instant, which: impl Fn(&Queue) -> bool) {
         for at in 0..self.routes.starved().len() {
             let Some(&place) = self.routes.starved().get(at) else {

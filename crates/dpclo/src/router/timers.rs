@@ -12,21 +12,28 @@ use crate::price;
 /// The deadlines that belong to no other part.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Timers {
-    /// When the node began.
+    /// When the node began, or began to send.
     began: Instant,
     /// The next probe. Links are updated at the same time.
     probe: Instant,
     /// The next full update.
     period: Instant,
+    /// When routes that packets wait for are looked at next, while anything waits.
+    ask: Instant,
     /// The next update of any kind.
     pub update: Option<Instant>,
     /// The next review of K and of packets' ages, while anything waits.
     review: Option<Instant>,
 }
 
+/// How often routes that packets wait for are looked at. Probes may be rarer, and a route that is lost should not wait for one. 1 s: the
+/// usual time between probes.
+const ASK_EVERY: Duration = Duration::from_secs(1);
+
 const ROUND: &str = "round";
 const PROBE: &str = "probe";
 const PERIOD: &str = "full update";
+const ASK: &str = "routes of packets";
 const UPDATE: &str = "update";
 const REQUEST: &str = "request found no frame";
 const REVIEW: &str = "queues reviewed";
@@ -48,6 +55,7 @@ impl Router {
             began: now,
             probe: first,
             period: update,
+            ask: now,
             update: None,
             review: None,
         };
@@ -62,6 +70,7 @@ impl Router {
             (round, ROUND),
             (Some(self.timers.probe), PROBE),
             (Some(self.timers.period), PERIOD),
+            (self.ask_due(), ASK),
             (self.timers.update, UPDATE),
             (self.request_due(), REQUEST),
             (self.timers.review, REVIEW),
@@ -94,6 +103,11 @@ impl Router {
             self.fired(PERIOD);
             self.on_period(now);
         }
+        if self.ask_due().is_some_and(|at| at <= now) {
+            self.fired(ASK);
+            self.timers.ask = now + ASK_EVERY;
+            self.ask_for_packets(now);
+        }
         if self.timers.update.is_some_and(|at| at <= now) {
             self.fired(UPDATE);
             (self.timers.update, self.update_ready) = (None, true);
@@ -123,7 +137,9 @@ impl Router {
         let probes = self.settings.probes;
         let factor = 1.0 + probes.jitter * (2.0 * self.random.fraction() - 1.0);
         let interval = match probes.first {
-            Some((interval, lasts)) if now < self.timers.began + lasts => interval,
+            Some((interval, lasts)) if now < self.timers.began + lasts || self.hurries() => {
+                interval
+            }
             _ => probes.interval,
         };
         let next = self.timers.probe + interval.mul_f64(factor);
@@ -153,6 +169,30 @@ impl Router {
         if fresh {
             // A new neighbour has none of the routes that were advertised before.
             self.advertise_all(now, Duration::ZERO);
+        }
+    }
+
+    /// Whether the neighbours should hear of this node's price sooner: a starved node is heard in its probes only, and some are lost.
+    fn hurries(&self) -> bool {
+        let asks = self.airtime.as_ref().is_some_and(Airtime::asks);
+        self.settings.probes.first_again && asks
+    }
+
+    /// When routes that packets wait for are looked at, if requests renew routes.
+    fn ask_due(&self) -> Option<Instant> {
+        let asks = self.settings.routing.renews && !self.active.is_empty();
+        asks.then_some(self.timers.ask)
+    }
+
+    /// This node began to send: its neighbours should hear of its price sooner.
+    pub(super) fn on_begin(&mut self, now: Instant) {
+        let probes = self.settings.probes;
+        let Some((interval, _)) = probes.first.filter(|_| probes.first_again) else {
+            return;
+        };
+        self.timers.began = now;
+        if self.timers.probe > now + interval {
+            self.timers.probe = now + Duration::from_nanos(self.random.below(interval.nanos()));
         }
     }
 

@@ -11,6 +11,8 @@ use common::router;
 /// Times as short as those of the scripts.
 fn quick(mut settings: Settings) -> Settings {
     settings.probes.interval = Duration::from_millis(1);
+    let first = (Duration::from_micros(500), Duration::from_millis(10));
+    settings.probes.first = settings.probes.first.map(|_| first);
     settings.routing.period = Duration::from_millis(5);
     settings.routing.gap = Duration::from_micros(700);
     settings.routing.settle = Duration::from_micros(300);

@@ -264,3 +264,33 @@ fn a_run_can_be_repeated() {
     };
     assert_eq!(run(), run());
 }
+
+/// Goal: a node probes each second for ten seconds after its start, and again after it began to send, and each three seconds
+/// otherwise. Method: a chain of three, whose source begins at 60 s and pauses between 100 and 110 s, which is too short to begin anew.
+#[test]
+fn probes_are_frequent_when_prices_change() {
+    let mut mesh = Mesh::new(Settings::improved(), 3, &chain(3, 1.0), 1);
+    for (begin, end) in [(60, 100), (110, 130)] {
+        let flow = Flow::new(0, 2);
+        mesh.flows.push(Flow {
+            begin: at(begin),
+            end: at(end),
+            ..flow
+        });
+    }
+    let mut probes = |until: u64| {
+        let before: u64 = mesh.nodes[1].counters().probes_sent;
+        mesh.run_until(at(until));
+        mesh.nodes[1].counters().probes_sent - before
+    };
+    let frequent = 8..=12;
+    assert!(frequent.contains(&probes(10)), "after the start");
+    probes(15);
+    assert!((9..=13).contains(&probes(50)), "35 s of rest");
+    probes(60);
+    assert!(frequent.contains(&probes(70)), "it began to send");
+    probes(75);
+    assert!((4..=9).contains(&probes(95)), "20 s of the same load");
+    probes(110);
+    assert!((1..=5).contains(&probes(120)), "after a short pause");
+}

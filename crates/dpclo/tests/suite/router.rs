@@ -433,6 +433,51 @@ fn routes_in_use_are_renewed() {
     }
 }
 
+/// Defect: a neighbour whose queue was full, and whose last frames were not heard, held up all who waited for its room for three seconds.
+#[test]
+fn a_neighbour_that_is_not_heard_any_more_counts_as_empty_soon() {
+    let mut bench = Bench::new(Settings::improved(), &[(1, 10, 1.0)]);
+    bench.relay(3);
+    bench.overhear(1, 40.0);
+    assert!(!wants_data(&bench.node), "its queue is longer");
+    bench.wait(400);
+    assert!(!wants_data(&bench.node));
+    bench.wait(200);
+    assert!(wants_data(&bench.node));
+}
+
+/// Goal: a packet that finds no route asks for one within two seconds, although probes are three seconds apart. Method: neighbours
+/// withdraw their routes just after the node's probe.
+#[test]
+fn packets_do_not_wait_for_a_probe_to_ask() {
+    let neighbours = [(1, 10, 2.0), (2, 10, 8.0)];
+    let mut bench = Bench::new(Settings::improved(), &neighbours);
+    for _ in 0..30 {
+        bench.probe(&neighbours);
+        bench.wait(1000);
+    }
+    let probes = bench.node.counters().probes_sent;
+    while bench.node.counters().probes_sent == probes {
+        bench.wait(10);
+        bench.silence();
+    }
+    let gone = |via| Route {
+        destination: 9,
+        seq: 2,
+        metric: Metric::NONE,
+        via,
+    };
+    for neighbour in [1, 2] {
+        bench.hear(neighbour, |room| {
+            Routes::emit(&mut [gone(neighbour)].into_iter(), room)
+        });
+    }
+    let sent = bench.node.counters().requests_sent;
+    bench.relay(1);
+    bench.wait(2000);
+    assert!(bench.node.counters().requests_sent > sent);
+}
+
 /// Defect: a source whose route had expired before its first packet asked no node, and one whose neighbours had no route either, neither: it
 /// waited for the next update, up to a minute. Method: neighbours say nothing new for 50 s, and withdraw their routes or do not.
 #[test]
