@@ -114,12 +114,17 @@ impl Airtime {
 
     /// Whether this node asks more than an idle one.
     pub fn asks(&self) -> bool {
-        self.own.price() > Share::new(0.0, 2.0 * self.law.least()).price()
+        self.own.price() > self.idle_most()
+    }
+
+    /// Twice the least price: who asks no more counts as idle.
+    fn idle_most(&self) -> f64 {
+        Share::new(0.0, 2.0 * self.law.least()).price()
     }
 
     /// The active nodes two hops away, and three where packets end: see [`AirtimeLaw::repeats`].
     pub fn far(&self) -> impl Iterator<Item = (u16, Share)> + '_ {
-        let idle = Share::new(0.0, 2.0 * self.law.least());
+        let idle_most = self.idle_most();
         let recent = |at| self.updated.saturating_since(at) < self.law.life;
         let farthest = match self.law.repeats && self.ended.is_some_and(recent) {
             true => 3,
@@ -127,7 +132,7 @@ impl Airtime {
         };
         let active = move |known: &&Known| {
             (2..=farthest).contains(&known.hops)
-                && (known.share.airtime() > 0.0 || known.share.price() > idle.price())
+                && (known.share.airtime() > 0.0 || known.share.price() > idle_most)
         };
         let known = self.known.iter().filter(active);
         known.map(|known| (known.node, known.share))

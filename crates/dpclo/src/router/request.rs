@@ -51,9 +51,7 @@ impl Router {
             let Some(&place) = self.active.get(at) else {
                 return;
             };
-            if let Some(seq) = self.routes.renewal(now, place, true) {
-                self.ask_for(now, place, seq);
-            }
+            self.renew_one(now, place);
         }
     }
 
@@ -79,11 +77,15 @@ impl Router {
             let Some(place) = self.routes.place_at(at) else {
                 return;
             };
-            let queue = self.queues.get(usize::from(place));
-            let waits = queue.is_some_and(Queue::has_something);
-            if let Some(seq) = self.routes.renewal(now, place, waits) {
-                self.ask_for(now, place, seq);
-            }
+            self.renew_one(now, place);
+        }
+    }
+
+    fn renew_one(&mut self, now: Instant, place: u16) {
+        let queue = self.queues.get(usize::from(place));
+        let waits = queue.is_some_and(Queue::has_something);
+        if let Some(seq) = self.routes.renewal(now, place, waits) {
+            self.ask_for(now, place, seq);
         }
     }
 
