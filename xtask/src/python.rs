@@ -63,9 +63,12 @@ fn made(root: &Path) -> Outcome {
 struct Environment(PathBuf);
 
 impl Environment {
-    fn program(&self, name: &str) -> Command {
+    /// `python -m NAME`: scripts of an environment that was copied from elsewhere start the Python of the place it came from, with the
+    /// packages there.
+    fn module(&self, name: &str) -> Command {
         let programs = self.0.join("bin");
-        let mut command = Command::new(programs.join(name));
+        let mut command = Command::new(programs.join("python"));
+        command.args(["-m", name]);
         let mut path = programs.into_os_string();
         path.push(":");
         path.push(std::env::var_os("PATH").unwrap_or_default());
@@ -75,8 +78,8 @@ impl Environment {
     }
 
     fn pip<const N: usize>(&self, arguments: [&str; N]) -> Command {
-        let mut command = self.program("python");
-        command.args(["-m", "pip", "--disable-pip-version-check"]);
+        let mut command = self.module("pip");
+        command.arg("--disable-pip-version-check");
         command.args(arguments);
         command
     }
@@ -133,19 +136,19 @@ fn built(
 fn typed(root: &Path, environment: &Environment) -> Result<(), String> {
     let folder = root.join(FOLDER);
     let cache = root.join("target/mypy");
-    let mut types = environment.program("mypy");
+    let mut types = environment.module("mypy");
     types.arg("--cache-dir").arg(&cache);
     types.args(["python/chappe", "examples/trickle.py"]);
     process::show(types.current_dir(&folder)).map_err(|why| format!("mypy: {why}"))?;
-    let mut stubs = environment.program("python");
-    stubs.args(["-m", "mypy.stubtest", "chappe._chappe"]);
-    process::show(stubs.current_dir(&folder)).map_err(|why| format!("the stubs: {why}"))
+    let mut stubs = environment.module("mypy.stubtest");
+    process::show(stubs.arg("chappe._chappe").current_dir(&folder))
+        .map_err(|why| format!("the stubs: {why}"))
 }
 
 /// What the tests say in their last line.
 fn tested(root: &Path, environment: &Environment) -> Result<String, String> {
     typed(root, environment)?;
-    let mut test = environment.program("pytest");
+    let mut test = environment.module("pytest");
     // The examples in the package's own documentation run as well.
     test.args(["--quiet", "-p", "no:cacheprovider", "--doctest-modules"]);
     test.args(["--pyargs", "chappe", "tests"]);
