@@ -1,17 +1,19 @@
 //! Small networks in which 802.11 starves a flow, with routers above: packets a second of each flow.
 //!
 //! ```text
-//! cargo run --release -p chappe-dpclo --example small -- [SEEDS] [SCHEME]
+//! cargo run --release -p chappe-dpclo --example small -- [SEEDS] [SCHEME] [SETTING=VALUE]...
 //! ```
 //!
 //! The best schedule gives the poorest flow half of a link in the first four and a quarter in the paper's Fig. 2 (max-min,
 //! `crates/bound`); shares are of that, with a link alone carrying 533.6 packets of 200 octets a second at 2 Mbit/s. Radios hear as
-//! far as they sense, except in Fig. 2, where all sense all.
+//! far as they sense, except in Fig. 2, where all sense all. Settings that can be changed: see `many_to_one/settings.rs`.
 
 #[path = "../tests/suite/common/loaded.rs"]
 mod loaded;
 #[path = "../tests/suite/common/on_air.rs"]
 mod on_air;
+#[path = "many_to_one/settings.rs"]
+mod settings;
 #[path = "../tests/suite/common/slotted.rs"]
 mod slotted;
 
@@ -81,43 +83,54 @@ const CASES: [Case; 5] = [
     },
 ];
 
-#[allow(
-    clippy::disallowed_methods,
-    reason = "a program on the host, with arguments"
-)]
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let mut words = Words::of_process("small [SEEDS [shortest|dpclo|improved]]");
+    let mut words = Words::of_process("small [SEEDS] [SCHEME] [SETTING=VALUE]...");
     let seeds = words.next("number of seeds").unwrap_or(1u64);
-    let mut schemes = vec![
-        ("shortest", Settings::shortest_path()),
-        ("dpclo", Settings::paper()),
-        ("improved", Settings::improved()),
-    ];
-    if let Some(wanted) = words.next::<String>("scheme") {
-        schemes.retain(|(name, _)| *name == wanted);
-        if schemes.is_empty() {
-            words.refuse(&wanted, "is no scheme");
-        }
+    let mut wanted = vec!["shortest".to_owned(), "dpclo".into(), "improved".into()];
+    if let Some(scheme) = words.next::<String>("scheme") {
+        wanted = vec![scheme];
     }
-    words.end();
+    let changes: Vec<String> = words.rest();
+    let schemes: Vec<(&str, Settings)> = wanted
+        .iter()
+        .map(|name| scheme(name, &changes, &words))
+        .collect();
     for case in &CASES {
         for &(name, settings) in &schemes {
-            let mut accesses = vec![Access::Dcf, Access::Edca, Access::zmac(SLOTS_S)];
-            if name == "improved" {
-                accesses.push(Access::zmac_sparing(SLOTS_S));
-            }
-            for access in accesses {
+            for (mac, access) in accesses(name) {
                 let runs = (1..=seeds).map(|seed| case.run(settings, access, seed));
                 let runs: Vec<Vec<f64>> = runs.collect::<Result<_, chappe_sim::Error>>()?;
-                println!(
-                    "{}, {name} over {access:?}: {}",
-                    case.name,
-                    case.line(&runs)
-                );
+                println!("{}, {name} over {mac}: {}", case.name, case.line(&runs));
             }
         }
     }
     Ok(())
+}
+
+/// The scheme of this name with the changes.
+fn scheme(wanted: &str, changes: &[String], words: &Words) -> (&'static str, Settings) {
+    let mut schemes = settings::schemes().into_iter();
+    let Some((name, mut settings)) = schemes.find(|(name, _)| *name == wanted) else {
+        words.refuse(wanted, "is no scheme");
+    };
+    for change in changes {
+        let done = settings::set(&mut settings, change);
+        done.unwrap_or_else(|why| words.refuse(change, &format!("is no setting here: {why}")));
+    }
+    (name, settings)
+}
+
+/// What the scheme is tried over.
+fn accesses(scheme: &str) -> Vec<(&'static str, Access)> {
+    let mut all = vec![
+        ("DCF", Access::Dcf),
+        ("EDCA", Access::Edca),
+        ("ZMAC+", Access::zmac(SLOTS_S)),
+    ];
+    if scheme == "improved" {
+        all.push(("sparing ZMAC+", Access::zmac_sparing(SLOTS_S)));
+    }
+    all
 }
 
 impl Case {

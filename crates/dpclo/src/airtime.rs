@@ -117,6 +117,12 @@ impl Airtime {
         self.own.price() > self.idle_most()
     }
 
+    /// Whether packets ended here lately.
+    pub fn ends(&self) -> bool {
+        let recent = |at| self.updated.saturating_since(at) < self.law.life;
+        self.ended.is_some_and(recent)
+    }
+
     /// Twice the least price: who asks no more counts as idle.
     fn idle_most(&self) -> f64 {
         Share::new(0.0, 2.0 * self.law.least()).price()
@@ -125,8 +131,7 @@ impl Airtime {
     /// The active nodes two hops away, and three where packets end: see [`AirtimeLaw::repeats`].
     pub fn far(&self) -> impl Iterator<Item = (u16, Share)> + '_ {
         let idle_most = self.idle_most();
-        let recent = |at| self.updated.saturating_since(at) < self.law.life;
-        let farthest = match self.law.repeats && self.ended.is_some_and(recent) {
+        let farthest = match self.law.repeats && self.ends() {
             true => 3,
             false => 2,
         };

@@ -79,8 +79,8 @@ pub struct Probes {
     /// A shorter mean time between probes, and how long it lasts after the start: a node measures its links sooner. Default none (as
     /// there).
     pub first: Option<(Duration, Duration)>,
-    /// Whether the shorter time holds again after this node began to send, when prices of airtime change fastest, and while it asks more
-    /// than an idle one. Default no.
+    /// Whether the shorter time holds again after this node began to send, when prices of airtime change fastest, while it asks more
+    /// than an idle one, and while packets end there. Default no.
     pub first_again: bool,
     /// Each interval is up to this share shorter or longer, at random, so that two nodes do not collide permanently. Default
     /// 0.1 (as there).

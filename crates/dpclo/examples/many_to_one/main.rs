@@ -6,7 +6,7 @@
 //!
 //! Rates in packets of 200 octets a second and mean delays in seconds, sources ordered by distance, farthest first. Radios
 //! are ns-2's: 250 m to be heard, 550 m to be sensed, 2 Mbit/s. Places are drawn until all nodes are connected. Over ZMAC+ the
-//! nodes find their time slots by DRAND in the first minute. Settings that can be changed: see `set`. `bound` instead of a MAC
+//! nodes find their time slots by DRAND in the first minute. Settings that can be changed: see `settings.rs`. `bound` instead of a MAC
 //! prints what the best routes and schedule carry: when links whose ends are within 550 m cannot be used at the same time, and
 //! when only senders that sense each other and data that would be destroyed exclude each other. Over `zmac-sparing` notifications of
 //! contention reserve the time slots of the node that suffers alone, and a claim carries up to three frames, as the improved variant wants
@@ -30,16 +30,18 @@ mod on_air;
 mod optimum;
 mod planned;
 mod scene;
+mod settings;
 #[path = "../../tests/suite/common/slotted.rs"]
 mod slotted;
 
 use chappe_core::{Class, Duration, Rate};
-use chappe_dpclo::{Counters, KMax, Losses, PriceLaw, RateLaw, Settings};
+use chappe_dpclo::{Counters, Losses, Settings};
 use chappe_mac::dot11::Config;
 use chappe_mac::zmac::{self, Ecn};
 use chappe_testkit::Words;
 use on_air::{Access, Mesh, Played};
 use scene::{Scene, scene};
+use settings::{schemes, set};
 
 /// Over ZMAC+ time slots stand by then, in seconds.
 const SLOTS_S: u64 = 60;
@@ -233,105 +235,6 @@ fn set_trial(
         // Octets from which an RTS goes first.
         Some(("rts", octets)) => trial.station.rts_threshold = octets.parse()?,
         _ => return Err("class, climb, control, for, random, rts are".into()),
-    }
-    Ok(())
-}
-
-fn schemes() -> [(&'static str, Settings); 6] {
-    let mut single = Settings::paper();
-    single.next_hops.limit = KMax::Fixed(1);
-    [
-        ("dpclo", Settings::paper()),
-        ("single", single),
-        ("improved", Settings::improved()),
-        ("fusion", Settings::fusion()),
-        ("dclo", Settings::dclo()),
-        ("shortest", Settings::shortest_path()),
-    ]
-}
-
-/// Changes one value of the settings.
-fn set(settings: &mut Settings, change: &str) -> Result<(), Box<dyn std::error::Error>> {
-    let (name, value) = change.split_once('=').ok_or("want SETTING=VALUE")?;
-    let value: f64 = value.parse()?;
-    match name {
-        "limit" => settings.queues.limit = value as u16,
-        "reserve" => settings.queues.reserve = value as u16,
-        "credits" => settings.extras.credits = value as u8,
-        "reports" => {
-            let reports = settings.extras.reports.as_mut();
-            reports.ok_or("this scheme has no reports")?.share = value;
-        }
-        "gain" => {
-            settings.rate = RateLaw::Price(PriceLaw {
-                gain: value,
-                interval: Duration::from_millis(100),
-            });
-        }
-        "load" | "rise" | "fall" | "queue" | "queue-gain" | "gain-of-load" | "floor" | "start"
-        | "double" | "around" | "fairness" | "life" | "ceiling" | "at-once" | "early" | "ahead"
-        | "repeats" => {
-            let RateLaw::Airtime(law) = &mut settings.rate else {
-                return Err("this scheme has no prices of airtime".into());
-            };
-            match name {
-                "load" => law.load = value,
-                "repeats" => law.repeats = value > 0.0,
-                "start" => law.start = value,
-                "at-once" => law.at_once = value,
-                "rise" => law.rise = value,
-                "fall" => law.fall = value,
-                "queue" => law.queue = value,
-                "queue-gain" => law.queue_gain = value,
-                "ceiling" => law.ceiling = value,
-                "floor" => law.floor = value,
-                // In microseconds.
-                "around" => law.around = Duration::from_secs_f64(value * 1e-6),
-                "fairness" => law.fairness = value,
-                // In seconds.
-                "life" => law.life = Duration::from_secs_f64(value),
-                "early" => law.early = Duration::from_secs_f64(value),
-                "ahead" => law.ahead = Duration::from_secs_f64(value),
-                "double" => law.double = Duration::from_secs_f64(value),
-                _ => law.gain = value,
-            }
-        }
-        "age" => {
-            settings.extras.age_weight =
-                Some(Duration::from_millis(value as u64)).filter(|age| *age > Duration::ZERO)
-        }
-        "count" => settings.extras.count_sent = value > 0.0,
-        "renews" => settings.routing.renews = value > 0.0,
-        "feasible" => settings.next_hops.feasible_only = value > 0.0,
-        "attempts" => {
-            settings.probes.attempts = Settings::improved().probes.attempts.filter(|_| value > 0.0)
-        }
-        // In seconds: how long probes are a second apart at first, and after a node began to send.
-        "first" => {
-            let lasts = Duration::from_secs_f64(value);
-            settings.probes.first = Some((Duration::from_secs(1), lasts));
-        }
-        "again" => settings.probes.first_again = value > 0.0,
-        // In seconds: the mean time between probes, the period of updates, the waits of a request that no packet needs and of a newer
-        // sequence number, the gap between updates.
-        "probe" => settings.probes.interval = Duration::from_secs_f64(value),
-        "period" => settings.routing.period = Duration::from_secs_f64(value),
-        "patience" => settings.routing.patience = Duration::from_secs_f64(value),
-        "settle" => settings.routing.settle = Duration::from_secs_f64(value),
-        "gap" => settings.routing.gap = Duration::from_secs_f64(value),
-        "backlog-life" => settings.queues.backlog_life = Duration::from_secs_f64(value),
-        "octets" => settings.probes.octets = value as usize,
-        "high" => settings.next_hops.high = value,
-        "by-queue" => settings.priorities.by_queue = value > 0.0,
-        "urgent" => settings.priorities.high = value,
-        "medium" => settings.priorities.medium = value,
-        "hasty" => settings.priorities.hasty = Some(value).filter(|value| *value > 0.0),
-        "k" => settings.next_hops.limit = KMax::Fixed(value as u8),
-        "bias" => settings.extras.bias = value,
-        "smoothing" => settings.extras.smoothing = value,
-        _ => {
-            return Err("those of protocols are age, attempts, bias, count, credits, feasible, gain, high, k, limit, reports, reserve, smoothing".into());
-        }
     }
     Ok(())
 }

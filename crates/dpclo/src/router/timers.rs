@@ -172,10 +172,11 @@ impl Router {
         }
     }
 
-    /// Whether the neighbours should hear of this node's price sooner: a starved node is heard in its probes only, and some are lost.
+    /// Whether the neighbours should hear of prices sooner: a starved node is heard in its probes only, and some are lost. Where packets
+    /// end, no data frames tell of them, and the senders may not hear each other.
     fn hurries(&self) -> bool {
-        let asks = self.airtime.as_ref().is_some_and(Airtime::asks);
-        self.settings.probes.first_again && asks
+        let tells = |airtime: &Airtime| airtime.asks() || airtime.ends();
+        self.settings.probes.first_again && self.airtime.as_ref().is_some_and(tells)
     }
 
     /// When routes that packets wait for are looked at, if requests renew routes.

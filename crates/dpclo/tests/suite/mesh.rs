@@ -294,3 +294,26 @@ fn probes_are_frequent_when_prices_change() {
     probes(110);
     assert!((1..=5).contains(&probes(120)), "after a short pause");
 }
+
+/// Goal: a node probes each second while packets end there: of its neighbours those that do not hear each other learn each other's prices
+/// from its probes. Method: the end of a chain of three, before, in and after 40 s of packets.
+#[test]
+fn probes_are_frequent_where_packets_end() {
+    let mut mesh = Mesh::new(Settings::improved(), 3, &chain(3, 1.0), 1);
+    mesh.flows.push(Flow {
+        begin: at(60),
+        end: at(100),
+        ..Flow::new(0, 2)
+    });
+    let mut probes = |until: u64| {
+        let before: u64 = mesh.nodes[2].counters().probes_sent;
+        mesh.run_until(at(until));
+        mesh.nodes[2].counters().probes_sent - before
+    };
+    probes(20);
+    assert!((10..=17).contains(&probes(60)), "40 s of rest");
+    probes(65);
+    assert!((26..=34).contains(&probes(95)), "30 s of packets");
+    probes(115);
+    assert!((7..=13).contains(&probes(145)), "30 s of rest again");
+}
