@@ -133,8 +133,8 @@ pub struct Routing {
     pub lost_after: u8,
     /// The most times that a packet is forwarded. Default 32 (ns-2).
     pub hop_limit: u8,
-    /// How many updates more tell that a destination became reachable or unreachable, since a neighbour that misses one knows nothing
-    /// of it until the next full one (RFC 8966, 3.7.2). Default none (DSDV).
+    /// How many updates more tell that a destination became reachable or unreachable, or what a request of waiting packets asked for, since
+    /// a neighbour that misses one knows nothing of it until the next full one (RFC 8966, 3.7.2). Default none (DSDV).
     pub reach_repeats: u8,
     /// Whether a node asks for a newer number when that of a destination which it sends packets to has not changed for all periods but one
     /// of `lost_after`, and after that, too (RFC 8966, 3.8.2.3). Default no (DSDV).

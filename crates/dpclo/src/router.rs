@@ -74,6 +74,8 @@ pub struct Router {
     seq: u16,
     update_ready: bool,
     updated_at: Option<Instant>,
+    /// How many updates more tell of this node's own number, which packets of others wait for.
+    own_again: u8,
     /// Requests for sequence numbers that wait for the link.
     requests: Vec<Waiting>,
     /// Whether one of them must leave now.
@@ -247,6 +249,7 @@ impl Router {
             seq: 0,
             update_ready: false,
             updated_at: None,
+            own_again: 0,
             requests: Vec::with_capacity(request::ALL_MAX),
             request_ready: false,
             wrote_at: None,

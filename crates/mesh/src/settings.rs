@@ -51,8 +51,14 @@ const PROBING: f64 = 0.01;
 const AROUND_MAX: u16 = 41;
 /// The shortest interval between two probes: three make a link usable within a second.
 const PROBE_LEAST: Duration = Duration::from_millis(250);
-/// How long a node probes at that interval after its start, whatever the size of the mesh: eight probes, of which three suffice.
+/// How long a node probes more often after its start: eight probes and more, of which three suffice.
 const PROBE_FIRST: Duration = Duration::from_secs(2);
+/// The first probes of a neighbourhood that starts together may take this share of the channel, unless it is so large that this would be
+/// rarer than [`PROBE_LEAST`].
+const PROBING_FIRST: f64 = 0.05;
+/// The shortest interval between two of them. A link over which few of them arrive is late: with 250 ms and more the first answer over
+/// three lossy hops took 1.7 s in the mean, and more than 3 s in 9 of 3000 runs (docs/studies/mesh.md).
+const PROBE_FIRST_LEAST: Duration = Duration::from_millis(125);
 /// Octets of a usual probe: its head, the counts of some neighbours, what this program adds.
 const PROBE: usize = 120;
 /// The most packets a second at which a flow may start: the router's bound.
@@ -70,8 +76,8 @@ const UPDATE_LEAST: Duration = Duration::from_secs(1);
 const GAP_LEAST: Duration = Duration::from_millis(100);
 /// Updates of changed routes for each full one.
 const GAPS: u64 = 4;
-/// How often more an update tells that a destination became reachable or unreachable. Over three hops that lose a fifth the first answer
-/// took more than three seconds in 22 of 2000 runs with one, and in 8 with two (docs/studies/mesh.md).
+/// How often more an update tells that a destination became reachable or unreachable, or answers a request. Over three hops that lose a
+/// fifth the first answer took more than three seconds in 22 of 2000 runs with one, and in 8 with two (docs/studies/mesh.md).
 const REACH_REPEATS: u8 = 2;
 /// Updates without a newer number after which a route is lost. DSDV's 3 suits 15 s; of six, each over three hops that lose a fifth,
 /// all are lost once in 70 times.
@@ -80,15 +86,20 @@ const LOST_AFTER: u8 = 6;
 impl NodeConfig {
     /// The time between two probes of a node.
     pub fn probe_interval(&self) -> Duration {
-        let around = f64::from(self.size.min(AROUND_MAX));
-        let each = self.air.exchange(PROBE).as_secs_f64();
-        PROBE_LEAST.max(Duration::from_secs_f64(around * each / PROBING))
+        PROBE_LEAST.max(self.probes_take(PROBING))
     }
 
-    /// The time between the first probes, and how long they last, where the usual ones are rare.
-    fn first_probes(&self) -> Option<(Duration, Duration)> {
-        let rare = self.probe_interval() >= PROBE_LEAST * 2;
-        rare.then_some((PROBE_LEAST, PROBE_FIRST))
+    /// The time between the first probes, and how long they last.
+    fn first_probes(&self) -> (Duration, Duration) {
+        let interval = self.probes_take(PROBING_FIRST);
+        (interval.clamp(PROBE_FIRST_LEAST, PROBE_LEAST), PROBE_FIRST)
+    }
+
+    /// The time in which a probe of each node around takes a share of the channel.
+    fn probes_take(&self, share: f64) -> Duration {
+        let around = f64::from(self.size.min(AROUND_MAX));
+        let each = self.air.exchange(PROBE).as_secs_f64();
+        Duration::from_secs_f64(around * each / share)
     }
 
     /// The time between two full updates of a node. An update has eight octets for each destination.
@@ -132,7 +143,7 @@ impl NodeConfig {
         Settings {
             probes: Probes {
                 interval: self.probe_interval(),
-                first: self.first_probes(),
+                first: Some(self.first_probes()),
                 first_again: false,
                 jitter: 0.2,
                 window: 16,

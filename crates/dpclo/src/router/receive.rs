@@ -138,6 +138,11 @@ impl Router {
                         true => Duration::ZERO,
                         false => settle,
                     };
+                    if hurries
+                        && let Some(known) = place.and_then(|place| self.routes.get_mut(place))
+                    {
+                        known.again = known.again.max(self.settings.routing.reach_repeats);
+                    }
                     self.advertise_soon(now, route.destination, delay);
                     if hurries && self.settings.routing.renews {
                         self.hurry_update(now);

@@ -180,16 +180,18 @@ impl Router {
             if newer(request.seq, self.seq) {
                 self.seq = self.seq.wrapping_add(2);
             }
+            self.own_again = self.own_again.max(self.answers(request));
             return self.answer(now, request);
         }
         let Some(place) = self.routes.find(request.destination) else {
             return;
         };
+        let repeats = self.answers(request);
         let Some(known) = self.routes.get_mut(place) else {
             return;
         };
         if known.reaches(request.seq) {
-            known.changed = true;
+            (known.changed, known.again) = (true, known.again.max(repeats));
             return self.answer(now, request);
         }
         let gap = self.repeat(request.idle);
@@ -208,6 +210,15 @@ impl Router {
         let except = self.links.find(from);
         if self.pass(now, place, request, (0, except)) {
             self.counters.requests_sent += 1;
+        }
+    }
+
+    /// How many updates more answer a request: a lost answer costs the time until the next request or the next full update. A request that
+    /// no packet waits for is answered once.
+    fn answers(&self, request: Request) -> u8 {
+        match request.idle {
+            true => 0,
+            false => self.settings.routing.reach_repeats,
         }
     }
 

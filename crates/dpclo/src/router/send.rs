@@ -124,7 +124,8 @@ impl Router {
         };
         // Routes that fitted the frame are done; the rest goes into the next one.
         let written = (len.saturating_sub(header::ROUTES) / header::ROUTE).saturating_sub(1);
-        let (mut done, mut rest, mut again) = (0, false, false);
+        let (mut done, mut rest, mut again) = (0, false, self.own_again > 0);
+        self.own_again = self.own_again.saturating_sub(1);
         for at in 0..self.routes.count() {
             let Some(known) = self.routes.at_mut(at).filter(|known| known.changed) else {
                 continue;

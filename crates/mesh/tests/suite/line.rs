@@ -30,11 +30,11 @@ fn a_line_carries_most_of_what_its_links_can() {
     assert!(all.iter().all(|one| one.first_s < 4.0));
 }
 
-/// Goal: the first answer comes within three seconds of the start. Method: a hundred networks, and the nine of a thousand on which it took up to
-/// 3.9 s when nodes reported only twice that a destination became reachable: who missed both waited for the next full update. (Reported once,
-/// five of a hundred took up to six seconds.)
+/// Goal: the first answer comes within three seconds of the start. Method: a hundred networks, and eleven of 1500 on which it took 2.5 to
+/// 4.6 s with probes each 250 ms and more: where most of a link's first probes are lost it is late, and so are routes over it. (With two
+/// reports that a destination is reachable, and not three, nine of a thousand took up to 3.9 s, with one five of a hundred up to six.)
 #[test]
-fn the_first_answer_does_not_wait_for_a_lost_update() {
+fn the_first_answer_waits_for_no_lost_probe_or_update() {
     let first = |seed| {
         let mut radios = Radios::new(&Places::line(), Hop::Broadcast, seed);
         radios.ping(0, 3, Duration::from_millis(200));
@@ -42,11 +42,11 @@ fn the_first_answer_does_not_wait_for_a_lost_update() {
         let first = radios.card(0).programs.pings.first;
         first.map_or(f64::INFINITY, |at| at.as_secs_f64())
     };
-    let late = [319, 352, 371, 472, 531, 780, 843, 893, 985];
+    let late = [58, 152, 319, 352, 427, 810, 832, 985, 1099, 1104, 1207];
     let mut all: Vec<f64> = (1..=100).chain(late).map(first).collect();
     all.sort_by(f64::total_cmp);
     println!("{all:.1?}");
-    assert!(all[107] <= 3.0 && all[108] <= 4.0);
+    assert!(all[55] <= 1.0 && all[110] <= 2.5);
 }
 
 /// Goal: a mesh of twelve finds its routes as soon as a small one. Method: ten of them. (It took 3.2 s in the mean, and 4.6 s at most, since

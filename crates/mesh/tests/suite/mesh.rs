@@ -82,10 +82,11 @@ fn diamond() -> Vec<Vec<f64>> {
     ratios
 }
 
-/// The relay in use crashes: the gap at the receiver stays below two seconds. It returns, and packets still arrive once.
+/// The relay in use crashes: the gap at the receiver stays below two seconds. It returns, and packets still arrive once. (On the last two
+/// seeds it is 2.4 and 2.1 s if requests for a route are answered once, and the answer is lost.)
 #[test]
 fn a_crashed_relay_costs_less_than_two_seconds() {
-    for seed in 1..=10 {
+    for seed in (1..=10).chain([852, 650]) {
         let mut field = Field::new(diamond(), seed);
         stream(&mut field, (0, 3), (4.0, 6.0), Duration::from_millis(20));
         let used = field.node(0).router().next_hops(4).next().unwrap();
