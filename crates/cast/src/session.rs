@@ -1,19 +1,20 @@
 //! A member on network interfaces, from opening the link to leaving the group.
 
+mod reports;
+
 use std::ops::ControlFlow;
 
 use chappe_core::{Address, Bitrate, Duration, Instant, Purpose, Seed};
 use chappe_live::{Carrier, Config, Group as Audience, Hellos, Live, Loss, Pace, Port, Statistics};
 use chappe_sys::wireless;
-use litemap::LiteMap;
 
 use crate::error::{Error, Result};
 use crate::event::{Event, Link};
 use crate::group::Seat;
-use crate::member::{Counts, Member, Settings};
-use crate::pace::{self, Deciders};
+use crate::member::{Member, Settings};
 use crate::roster::{FRAME_MIN, Record, Roles};
 use crate::work::{Bell, Rope};
+use reports::Reports;
 
 /// The options of a member's link.
 #[derive(Clone, Debug)]
@@ -115,23 +116,12 @@ pub enum Ending {
 /// A member and its link.
 pub struct Session {
     live: Live<Member>,
-    /// Rings when work on another thread is done.
-    bell: Bell,
+    post: Post,
     /// The largest SDU in octets.
     frame_max: usize,
-    /// The largest that passes between all members, as far as they are known.
-    common: usize,
     /// The largest packet of the link in octets, all headers of IP included.
     mtu: usize,
     channel: Channel,
-    seat: Seat,
-    known: LiteMap<u16, (u64, String)>,
-    links_reported: Option<Instant>,
-    looked: Instant,
-    conflict: bool,
-    /// The counts at the last look, so that a warning comes once.
-    warned: Warned,
-    deciders: Deciders,
 }
 
 /// The ceiling of the pace if none is set: 10 Gbit/s, more than one member's processor can seal.
@@ -199,26 +189,25 @@ impl Session {
         live.watch(&bell)?;
         Ok(Session {
             live,
-            bell,
+            post: Post {
+                bell,
+                seat,
+                common: frame_max,
+                reports: Reports::default(),
+                looked: Instant::ZERO,
+                conflict: false,
+            },
             frame_max,
-            common: frame_max,
             mtu,
             channel,
-            seat,
-            known: LiteMap::new(),
-            links_reported: None,
-            looked: Instant::ZERO,
-            conflict: false,
-            warned: Warned::default(),
-            deciders: Deciders::default(),
         })
     }
 
     /// The first event of a session.
     pub(crate) fn started(&self, options: &Options) -> Event {
         Event::Started {
-            node: self.seat.node,
-            name: self.seat.name(),
+            node: self.post.seat.node,
+            name: self.post.seat.name(),
             interface: options.interfaces.join(", "),
             frame_max_bytes: self.frame_max,
             channel: self.channel.word(),
@@ -227,12 +216,12 @@ impl Session {
 
     /// What work on another thread rings when it is done.
     pub(crate) fn rope(&self) -> Rope {
-        self.bell.rope()
+        self.post.bell.rope()
     }
 
     /// The number of this member.
     pub fn node(&self) -> u16 {
-        self.seat.node
+        self.post.seat.node
     }
 
     /// The largest SDU of the link in octets.
@@ -242,100 +231,41 @@ impl Session {
 
     /// Runs a role until it is done, then leaves the group.
     pub(crate) fn play(&mut self, role: &mut dyn Role, watch: &mut dyn Watch) -> Result<Ending> {
-        let (mut failure, mut stopped) = (None, false);
-        let ending = loop {
-            let (mut list, mut shorter) = (None, false);
-            let Session {
-                live,
-                bell,
-                common,
-                known,
-                links_reported,
-                looked,
-                conflict,
-                warned,
-                seat,
-                deciders,
-                ..
-            } = self;
-            let ending = live.run(|member, now, statistics| {
-                if statistics.watched {
-                    bell.quiet();
-                }
-                if let Some(text) = &statistics.notice
-                    && let Some(renewed) = seat.renew(text)
-                {
-                    match renewed {
-                        Ok(()) => member.join_group(now, seat.clone()),
-                        Err(error) => failure = Some(error),
+        let halt = loop {
+            let mut halt = None;
+            let Session { live, post, .. } = self;
+            live.run(|member, now, statistics| {
+                match post.turn(now, member, statistics, role, watch) {
+                    ControlFlow::Continue(()) => ControlFlow::Continue(()),
+                    ControlFlow::Break(why) => {
+                        halt = Some(why);
+                        ControlFlow::Break(())
                     }
-                    let (serial, members) = (seat.group.serial, seat.group.members.len());
-                    list = Some((serial, members));
-                    return ControlFlow::Break(());
-                }
-                member.observe(now, statistics);
-                if *common != member.frame_max(now) {
-                    (*common, shorter) = (member.frame_max(now), true);
-                    return ControlFlow::Break(());
-                }
-                // One that has agreed on keys under this member's number has its key.
-                let contested =
-                    statistics.address_conflicts > 0 || member.roster().contested() > 20;
-                if !*conflict && contested {
-                    *conflict = true;
-                    failure = Some(conflicting(seat));
-                }
-                report_refused(member.counts(), statistics, warned, watch);
-                if let Some(node) = deciders.note(now, statistics) {
-                    let name = seat.group.name_of(node);
-                    let what = pace::warning(node, &name, statistics);
-                    watch.event(Event::Warning { what });
-                }
-                report_members(now, member, known, watch);
-                report_links(now, member, links_reported, watch);
-                match role.step(now, member, statistics, watch) {
-                    Ok(flow) if flow.is_break() => return flow,
-                    Ok(_) => {}
-                    Err(error) => failure = Some(error),
-                }
-                if now >= *looked + LOOK {
-                    *looked = now;
-                    let view = View {
-                        now,
-                        member,
-                        statistics,
-                    };
-                    watch.look(&view);
-                    stopped = watch.is_over();
-                }
-                match failure.is_some() || stopped {
-                    true => ControlFlow::Break(()),
-                    false => ControlFlow::Continue(()),
                 }
             })?;
-            match list {
-                Some((serial, members)) if failure.is_none() => {
-                    live.join(seat.membership())?;
+            match halt {
+                Some(Halt::List { serial, members }) => {
+                    live.join(post.seat.membership())?;
                     watch.event(Event::List { serial, members });
                 }
-                None if shorter && failure.is_none() => live.limit(*common),
-                _ => break ending,
+                Some(Halt::Shorter) => live.limit(post.common),
+                halt => break halt,
             }
         };
         self.say_goodbye()?;
-        match (failure, ending) {
-            (Some(error), _) => Err(error),
-            (None, chappe_live::Ending::Asked) if !stopped => Ok(Ending::Done),
+        match halt {
+            Some(Halt::Failed(error)) => Err(error),
+            Some(Halt::Done) => Ok(Ending::Done),
             _ => Ok(Ending::Stopped),
         }
     }
 
     fn say_goodbye(&mut self) -> Result<()> {
         let mut until = None;
-        let Session { live, bell, .. } = self;
+        let Session { live, post, .. } = self;
         live.run(|member, now, statistics| {
             if statistics.watched {
-                bell.quiet();
+                post.bell.quiet();
             }
             let until = *until.get_or_insert_with(|| {
                 member.leave(now);
@@ -366,6 +296,122 @@ impl Session {
     /// The counters of the link.
     pub fn statistics(&self) -> &Statistics {
         self.live.statistics()
+    }
+}
+
+/// What a session has at hand in each turn of its link.
+struct Post {
+    /// Rings when work on another thread is done.
+    bell: Bell,
+    seat: Seat,
+    /// The largest SDU in octets that passes between all members, as far as they are known.
+    common: usize,
+    reports: Reports,
+    looked: Instant,
+    conflict: bool,
+}
+
+/// Why a session stops its link. It goes on after the first two.
+enum Halt {
+    /// A later list of the group's members has arrived, which the link does not know yet.
+    List { serial: u32, members: usize },
+    /// A member takes shorter frames only.
+    Shorter,
+    /// The role is done.
+    Done,
+    /// The watcher says that the session is over ([`Watch::is_over`]).
+    Stopped,
+    /// The session cannot go on.
+    Failed(Error),
+}
+
+impl Post {
+    /// What is done after each wake-up.
+    fn turn(
+        &mut self,
+        now: Instant,
+        member: &mut Member,
+        statistics: &Statistics,
+        role: &mut dyn Role,
+        watch: &mut dyn Watch,
+    ) -> ControlFlow<Halt> {
+        if statistics.watched {
+            self.bell.quiet();
+        }
+        self.renew(now, member, statistics)?;
+        member.observe(now, statistics);
+        if self.common != member.frame_max(now) {
+            self.common = member.frame_max(now);
+            return ControlFlow::Break(Halt::Shorter);
+        }
+        let mut failure = self.dispute(member, statistics);
+        let own = (&*member, &self.seat);
+        self.reports.tell(now, own, statistics, watch);
+        let mut halt = None;
+        match role.step(now, member, statistics, watch) {
+            Ok(ControlFlow::Break(())) => halt = Some(Halt::Done),
+            Ok(ControlFlow::Continue(())) => {}
+            Err(error) => failure = Some(error),
+        }
+        if halt.is_none() && self.look(now, member, statistics, watch) {
+            halt = Some(Halt::Stopped);
+        }
+        match failure.map(Halt::Failed).or(halt) {
+            Some(halt) => ControlFlow::Break(halt),
+            None => ControlFlow::Continue(()),
+        }
+    }
+
+    /// Takes over a list of members that has arrived.
+    fn renew(
+        &mut self,
+        now: Instant,
+        member: &mut Member,
+        statistics: &Statistics,
+    ) -> ControlFlow<Halt> {
+        let text = statistics.notice.as_ref();
+        let Some(renewed) = text.and_then(|text| self.seat.renew(text)) else {
+            return ControlFlow::Continue(());
+        };
+        if let Err(error) = renewed {
+            return ControlFlow::Break(Halt::Failed(error));
+        }
+        member.join_group(now, self.seat.clone());
+        let group = &self.seat.group;
+        ControlFlow::Break(Halt::List {
+            serial: group.serial,
+            members: group.members.len(),
+        })
+    }
+
+    /// The failure when another host first shows that it has this member's key: one that has agreed on keys under its number does.
+    fn dispute(&mut self, member: &Member, statistics: &Statistics) -> Option<Error> {
+        let contested = statistics.address_conflicts > 0 || member.roster().contested() > 20;
+        if self.conflict || !contested {
+            return None;
+        }
+        self.conflict = true;
+        Some(conflicting(&self.seat))
+    }
+
+    /// Shows the state to the watcher now and then. Returns whether the watcher ends the session.
+    fn look(
+        &mut self,
+        now: Instant,
+        member: &Member,
+        statistics: &Statistics,
+        watch: &mut dyn Watch,
+    ) -> bool {
+        if now < self.looked + LOOK {
+            return false;
+        }
+        self.looked = now;
+        watch.look(&View {
+            now,
+            member,
+            statistics,
+        });
+        watch.is_over()
     }
 }
 
@@ -445,127 +491,8 @@ pub fn role_word(record: &Record) -> &'static str {
     }
 }
 
-/// What has been counted when a warning was last considered, so that each comes once.
-#[derive(Clone, Copy, Debug, Default)]
-struct Warned {
-    counts: Counts,
-    former: u64,
-    too_long: u64,
-    rewound: u64,
-    copies: u64,
-}
-
-/// Warns once of what others do that needs the user's attention.
-fn report_refused(
-    counts: Counts,
-    statistics: &Statistics,
-    warned: &mut Warned,
-    watch: &mut dyn Watch,
-) {
-    let before = warned.counts;
-    let cases = [
-        (
-            statistics.too_long,
-            warned.too_long,
-            "frames arrive that are longer than this interface's MTU, and are lost. Members that know this one send shorter ones; if files do not arrive, start the others with --mtu N, where N is this MTU",
-        ),
-        (
-            counts.unrelayed,
-            before.unrelayed,
-            "a transfer's frames are too long for this member, which cannot relay them. If the sender has begun already, send again, or start it with a smaller --mtu",
-        ),
-        (
-            counts.unsigned,
-            before.unsigned,
-            "a ticket is not signed by the sender that it names: a member may be lying, or lists of members differ",
-        ),
-        (
-            counts.unauthorised,
-            before.unauthorised,
-            "a member offers files, but may not send; the owner allows it by `chappe cast admit --sends`",
-        ),
-        (
-            counts.forged,
-            before.forged,
-            "a member has said something in another member's name; it was ignored",
-        ),
-        (
-            counts.disputed,
-            before.disputed,
-            "a member has said that a receiver was complete, which that receiver denies; it is served on",
-        ),
-        (
-            statistics.rewound,
-            warned.rewound,
-            "a member sends frames in the name of another, which shut out the other's own for a moment",
-        ),
-        (
-            statistics.copies,
-            warned.copies,
-            "another host runs a copy of this running process, such as a saved virtual machine: this one has begun anew with other keys. Until then both sealed frames under the same nonces, which may tell a listener their contents",
-        ),
-        (
-            counts.refused,
-            before.refused,
-            "a further transfer has to wait: a member takes part in at most four at a time",
-        ),
-        (
-            statistics.former,
-            warned.former,
-            "a member runs a former version of chappe cast, in which all shared one key; install the same version on all members",
-        ),
-    ];
-    for (now, before, what) in cases {
-        if now > 0 && before == 0 {
-            watch.event(Event::Warning { what: what.into() });
-        }
-    }
-    *warned = Warned {
-        counts,
-        former: statistics.former,
-        too_long: statistics.too_long,
-        rewound: statistics.rewound,
-        copies: statistics.copies,
-    };
-}
-
-fn report_members(
-    now: Instant,
-    member: &Member,
-    known: &mut LiteMap<u16, (u64, String)>,
-    watch: &mut dyn Watch,
-) {
-    for record in member.roster().others(now) {
-        let before = known.insert(record.node, (record.life, record.name.clone()));
-        if before.is_none_or(|(life, _)| life != record.life) {
-            let (node, name, role) = (record.node, record.name.clone(), role_word(record));
-            watch.event(Event::Joined { node, name, role });
-        }
-    }
-    known.retain(|&node, (_, name)| {
-        let here = member.roster().get(now, node).is_some();
-        if !here {
-            let name = name.clone();
-            watch.event(Event::Left { node, name });
-        }
-        here
-    });
-}
-
-/// Interval between link reports.
-const LINKS: Duration = Duration::from_secs(5);
 /// When the links are reported first, unless a sender that begins earlier does.
 pub(crate) const FIRST_LINKS: Instant = Instant::from_millis(1900);
-
-/// Reports the links once they are measured, then every few seconds.
-fn report_links(now: Instant, member: &Member, told: &mut Option<Instant>, watch: &mut dyn Watch) {
-    let due = told.map_or(FIRST_LINKS, |told| told + LINKS);
-    let links = member.links().filter(|_| now >= due);
-    if let Some(event) = links.and_then(|links| links_event(links)) {
-        *told = Some(now);
-        watch.event(event);
-    }
-}
 
 /// The links that carry anything; `None` if there is none.
 pub(crate) fn links_event(links: &chappe_pacifier::Links) -> Option<Event> {

@@ -1,6 +1,7 @@
 //! The process: a TUN device or streams, a socket, peers, and one event loop.
 
 mod host;
+mod inbox;
 mod outbox;
 mod peers;
 mod routes;
@@ -12,8 +13,7 @@ use std::net::IpAddr;
 use std::ops::ControlFlow;
 
 use chappe_core::{Bitrate, Duration, Instant, SPEED_OF_LIGHT};
-use chappe_session::{Gate, HANDSHAKE_MAX, Public, Reason, Secret, Verdict};
-use chappe_sys::tun::Joined;
+use chappe_session::{Gate, Public, Reason, Secret};
 use chappe_sys::{Clock, EventLoop, Interface, Ready, Received, Signal, packet, udp};
 
 use chappe_wildnet::Memory;
@@ -24,7 +24,7 @@ use crate::coverage::{Coverage, Judgement};
 use crate::hints::Hints;
 use crate::introduction;
 use crate::packing::JOINED_MAX;
-use crate::peer::{Peer, PeerConfig, of_place};
+use crate::peer::{Peer, PeerConfig};
 use crate::streams::{FIRST_TOKEN, StreamCounters, StreamsConfig};
 use host::Host;
 use routes::Routes;
@@ -122,7 +122,8 @@ pub struct Tunnel {
     hints: Hints,
     events: EventLoop,
     clock: Clock,
-    received: Received,
+    /// Room for a received datagram in octets.
+    slot: usize,
     /// Where a datagram is made.
     datagram: Vec<u8>,
     /// Whether the host may coalesce segments (every peer can carry the longest packet) if a peer is fast enough, and
@@ -214,7 +215,7 @@ impl Tunnel {
             carrier: config.carrier.clone(),
             events,
             clock,
-            received: Received::new(slot),
+            slot,
             datagram: vec![0; 1 << 16],
             joining: false,
             unmatched: UnmatchedTraffic::default(),
@@ -289,6 +290,7 @@ impl Tunnel {
     ) -> chappe_sys::Result<Ending> {
         let mut ready = Vec::new();
         let mut datagram = vec![0; 1 << 17];
+        let mut received = Received::new(self.slot);
         loop {
             self.rounds += 1;
             let now = self.clock.now();
@@ -309,7 +311,8 @@ impl Tunnel {
                         self.stream_ready(token);
                     }
                     Ready::Readable(token) => {
-                        self.take_datagrams((token - SOCKET) as usize, &mut datagram)?;
+                        let socket = (token - SOCKET) as usize;
+                        self.take_datagrams(socket, &mut received, &mut datagram)?;
                     }
                     Ready::Signal(Signal::Reload) => self.asked_to_reload = true,
                     Ready::Signal(signal) => return Ok(Ending::Signal(signal)),
@@ -453,95 +456,6 @@ impl Tunnel {
         }
         Ok(())
     }
-
-    fn take_datagrams(&mut self, socket: usize, packet: &mut [u8]) -> chappe_sys::Result<()> {
-        let Some(own) = self.sockets.get(socket) else {
-            return Ok(());
-        };
-        match own.receive(&mut self.received) {
-            Ok(_) => {}
-            Err(error) if error.is_gone() => {
-                return match self.sockets.close(socket, &self.events) {
-                    true => Ok(()),
-                    false => Err(error),
-                };
-            }
-            // An ICMP error for an earlier datagram, or the interface is down at present.
-            Err(_) => return Ok(()),
-        }
-        let now = self.clock.now();
-        let mut reply = [0; HANDSHAKE_MAX];
-        let mut told = Vec::new();
-        for heard in self.received.iter_aged() {
-            let Some((from, octets, age)) = heard else {
-                self.unmatched.datagrams += 1;
-                continue;
-            };
-            let (source, len) = crate::carrier::source(from);
-            let source = source.get(..len).unwrap_or_default();
-            let (number, call) = match self.gate.judge(now, source, octets, &mut reply) {
-                Verdict::Sessions(place) => (of_place(place as usize).0, None),
-                Verdict::Initiation(call) => match self.keys.get(&call.public) {
-                    Some(&number) => (number, Some(call)),
-                    None => {
-                        self.unmatched.datagrams += 1;
-                        self.unmatched.unknown_key += 1;
-                        self.hints.unknown_caller(now, from, call.public);
-                        continue;
-                    }
-                },
-                Verdict::Reply(len) => {
-                    self.unmatched.held_off += 1;
-                    let outbox = self.sockets.outbox(socket);
-                    if !outbox.is_full() {
-                        let room = outbox.room().iter_mut();
-                        room.zip(&reply)
-                            .take(len)
-                            .for_each(|(to, from)| *to = *from);
-                        outbox.add(len, from, false);
-                    }
-                    continue;
-                }
-                Verdict::Dropped(reason) => {
-                    self.unmatched.count(reason);
-                    continue;
-                }
-            };
-            let Some(Some(place)) = self.places.get_mut(number) else {
-                self.unmatched.datagrams += 1;
-                continue;
-            };
-            let peer = &mut place.peer;
-            let Some(call) = call else {
-                let Some(copy) = packet.get_mut(..octets.len()) else {
-                    continue;
-                };
-                copy.copy_from_slice(octets);
-                let arrived = now.saturating_before(Duration::from_nanos(age.as_nanos() as u64));
-                if !peer.take_datagram((now, arrived), from, copy) {
-                    continue;
-                }
-                if peer.has_said() {
-                    told.push(number);
-                }
-                self.turns.touch(number);
-                while let Some((len, joined)) = peer.deliver_joined(packet) {
-                    let packet = packet.get(..len).unwrap_or_default();
-                    let to = (&mut self.host, now, number);
-                    if let Some(foreign) = hand_up(to, peer, packet, joined)? {
-                        self.hints.foreign(now, &peer.config().name, foreign);
-                    }
-                }
-                continue;
-            };
-            peer.take_call(now, &self.gate, from, call);
-            self.turns.touch(number);
-        }
-        for number in told {
-            introduction::act(self, now, number, self.introduces);
-        }
-        Ok(())
-    }
 }
 
 impl UnmatchedTraffic {
@@ -555,26 +469,4 @@ impl UnmatchedTraffic {
             Reason::Strange | Reason::Repeated => {}
         }
     }
-}
-
-/// Passes a packet from the peer at a place to the host if its source is in the peer's networks. Returns the source otherwise.
-fn hand_up(
-    (host, now, place): (&mut Host, Instant, usize),
-    peer: &mut Peer,
-    packet: &[u8],
-    joined: Option<Joined>,
-) -> chappe_sys::Result<Option<IpAddr>> {
-    let source = facts(packet).map(|facts| facts.source);
-    let networks = &peer.config().networks;
-    let allowed = source.is_some_and(|source| networks.iter().any(|net| net.has(source)));
-    if !allowed {
-        peer.counters_mut().foreign += 1;
-        return Ok(source);
-    }
-    if host.take(now, place, packet, joined)? {
-        peer.counters_mut().octets_delivered += packet.len() as u64;
-    } else {
-        peer.counters_mut().host_full += 1;
-    }
-    Ok(None)
 }

@@ -138,39 +138,10 @@ impl NodeConfig {
     pub(crate) fn router(&self) -> Settings {
         let improved = Settings::improved();
         let full = self.air.exchange(self.mtu);
-        let size = self.size.max(8);
         let burst = u16::from(self.air.burst_max());
         Settings {
-            probes: Probes {
-                interval: self.probe_interval(),
-                first: Some(self.first_probes()),
-                first_again: false,
-                jitter: 0.2,
-                window: 16,
-                octets: 0,
-                attempts: improved.probes.attempts.map(|law| Attempts {
-                    instead_of_probes: LINK_MEMORY,
-                    time_constant: LINK_MEMORY,
-                    ..law
-                }),
-                ..improved.probes
-            },
-            routing: Routing {
-                period: self.update_interval(),
-                lost_after: LOST_AFTER,
-                gap: self.update_gap(),
-                settle: self.update_gap() * 2,
-                // Updates of a larger mesh fill their share of the air already.
-                reach_repeats: match self.size <= AROUND_MAX {
-                    true => REACH_REPEATS,
-                    false => 0,
-                },
-                // Gains too little here (docs/studies/mesh.md).
-                renews: false,
-                // Longer than the longest time between two probes, in which it rides.
-                patience: self.probe_interval() * 2,
-                ..improved.routing
-            },
+            probes: self.probes(improved.probes),
+            routing: self.routing(improved.routing),
             next_hops: NextHops {
                 high: 3.0,
                 low: 1.0,
@@ -185,33 +156,7 @@ impl NodeConfig {
                 age_max: Duration::from_secs(3),
                 ..improved.queues
             },
-            rate: RateLaw::Airtime(AirtimeLaw {
-                around: self.air.exchange(0),
-                octet: self.air.octet(),
-                // A fifth of a link at once: TCP's own start is slower (RFC 6928), and queues bound what is too much.
-                start: (0.2 / full.as_secs_f64()).min(START_MAX),
-                double: Duration::from_millis(200),
-                fairness: 1.0,
-                gain: 0.5,
-                queue_gain: 0.1,
-                rise: 2.0,
-                fall: 0.5,
-                load: LOAD,
-                floor: 0.1,
-                ceiling: 16.0,
-                // None gains anything here that shows (docs/studies/mesh.md).
-                at_once: 0.0,
-                ahead: Duration::ZERO,
-                repeats: false,
-                // Probes are more frequent here than in the simulator.
-                life: Duration::from_secs(3),
-                bucket: if self.air.is_shared() {
-                    2.0
-                } else {
-                    f64::from(burst)
-                },
-                ..AirtimeLaw::DOT11B
-            }),
+            rate: RateLaw::Airtime(self.prices()),
             extras: Extras {
                 credits: 8,
                 // TCP takes a gap for a loss, and sends again what is only late. A frame that four bursts in a row lost (once in
@@ -219,16 +164,93 @@ impl NodeConfig {
                 resequence: Some(Duration::from_millis(30).max(full * 240)),
                 ..improved.extras
             },
-            room: Room {
-                destinations: size.saturating_mul(2).max(64),
-                neighbours: size.min(64) as u8,
-                packets: 1024,
-                payload: self.mtu as u16,
-                flows: 512,
-                sources: size.min(256),
-                seen: 4096,
-            },
+            room: self.room(),
             ..improved
+        }
+    }
+
+    /// How a node measures its links.
+    fn probes(&self, usual: Probes) -> Probes {
+        Probes {
+            interval: self.probe_interval(),
+            first: Some(self.first_probes()),
+            first_again: false,
+            jitter: 0.2,
+            window: 16,
+            octets: 0,
+            attempts: usual.attempts.map(|law| Attempts {
+                instead_of_probes: LINK_MEMORY,
+                time_constant: LINK_MEMORY,
+                ..law
+            }),
+            ..usual
+        }
+    }
+
+    /// How nodes tell each other of routes.
+    fn routing(&self, usual: Routing) -> Routing {
+        Routing {
+            period: self.update_interval(),
+            lost_after: LOST_AFTER,
+            gap: self.update_gap(),
+            settle: self.update_gap() * 2,
+            // Updates of a larger mesh fill their share of the air already.
+            reach_repeats: match self.size <= AROUND_MAX {
+                true => REACH_REPEATS,
+                false => 0,
+            },
+            // Gains too little here (docs/studies/mesh.md).
+            renews: false,
+            // Longer than the longest time between two probes, in which it rides.
+            patience: self.probe_interval() * 2,
+            ..usual
+        }
+    }
+
+    /// The law of prices and rates.
+    fn prices(&self) -> AirtimeLaw {
+        let full = self.air.exchange(self.mtu);
+        let burst = self.air.burst_max();
+        AirtimeLaw {
+            around: self.air.exchange(0),
+            octet: self.air.octet(),
+            // A fifth of a link at once: TCP's own start is slower (RFC 6928), and queues bound what is too much.
+            start: (0.2 / full.as_secs_f64()).min(START_MAX),
+            double: Duration::from_millis(200),
+            fairness: 1.0,
+            gain: 0.5,
+            queue_gain: 0.1,
+            rise: 2.0,
+            fall: 0.5,
+            load: LOAD,
+            floor: 0.1,
+            ceiling: 16.0,
+            // None gains anything here that shows (docs/studies/mesh.md).
+            at_once: 0.0,
+            ahead: Duration::ZERO,
+            repeats: false,
+            // Probes are more frequent here than in the simulator.
+            life: Duration::from_secs(3),
+            bucket: if self.air.is_shared() {
+                2.0
+            } else {
+                f64::from(burst)
+            },
+            ..AirtimeLaw::DOT11B
+        }
+    }
+
+    /// What a node can remember.
+    fn room(&self) -> Room {
+        let size = self.size.max(8);
+        Room {
+            destinations: size.saturating_mul(2).max(64),
+            neighbours: size.min(64) as u8,
+            packets: 1024,
+            payload: self.mtu as u16,
+            flows: 512,
+            sources: size.min(256),
+            seen: 4096,
         }
     }
 }

@@ -1,17 +1,19 @@
 //! The state of a node for people and programs: text, JSON, NetJSON's NetworkGraph, Prometheus.
 
 mod json;
+mod table;
 
 use std::fmt::Write;
 use std::net::IpAddr;
 
-use chappe_core::{DropReason, Instant};
+use chappe_core::Instant;
 use chappe_live::Statistics;
 
 use crate::node::{Node, Whither, Why};
 use crate::packet::Net;
 use crate::settings::{Hop, NodeConfig};
 use json::Json;
+use table::{COUNTERS, Facts};
 
 /// The state of a node at one instant.
 #[derive(Clone, Debug, PartialEq)]
@@ -376,268 +378,16 @@ fn hop(hop: Hop) -> &'static str {
 /// All counters, with what they count.
 fn counters(node: &Node, statistics: &Statistics) -> Vec<(&'static str, &'static str, u64)> {
     let (own, router, host, recovery) = node.counters();
-    let losses = router.losses;
-    let mut counters = vec![
-        ("frames_sent", "Frames sent.", own.sent),
-        (
-            "octets_sent",
-            "Octets of these frames, sealing excluded.",
-            own.sent_octets,
-        ),
-        (
-            "control_frames",
-            "Frames sent without a packet.",
-            own.control_frames,
-        ),
-        (
-            "control_octets",
-            "Octets of these frames.",
-            own.control_octets,
-        ),
-        (
-            "receipts",
-            "Receipts of destinations that were taken.",
-            own.receipts,
-        ),
-        (
-            "receipts_forged",
-            "Receipts that were forged or repeated.",
-            own.forged,
-        ),
-        (
-            "next_hops_left",
-            "Next hops left because too little arrived by them.",
-            own.shunned,
-        ),
-        (
-            "warnings",
-            "Next hops left because another node warned of them.",
-            own.warned,
-        ),
-        (
-            "warnings_unheeded",
-            "Warnings that were forged, repeated or too many, or that do not concern this node.",
-            own.unheeded,
-        ),
-        (
-            "packets_queued",
-            "Packets of this host queued.",
-            host.queued,
-        ),
-        (
-            "packets_taken",
-            "Packets of this host that the mesh took.",
-            host.taken,
-        ),
-        (
-            "packets_first",
-            "Of these, packets of flows that send little.",
-            host.first,
-        ),
-        (
-            "packets_replaced",
-            "Segments of this host that only acknowledge, replaced by later ones.",
-            host.replaced,
-        ),
-        (
-            "packets_marked",
-            "Packets of this host marked because their queue stood.",
-            host.marked,
-        ),
-        (
-            "packets_relayed",
-            "Packets taken from neighbours for others.",
-            router.relayed,
-        ),
-        (
-            "packets_delivered",
-            "Packets given to this host.",
-            own.delivered,
-        ),
-        (
-            "lost_controlled",
-            "Packets of this host dropped because their queue stood.",
-            host.dropped,
-        ),
-        (
-            "lost_late",
-            "Packets of this host that waited too long.",
-            host.late,
-        ),
-        (
-            "lost_overflow",
-            "Packets of this host that found no memory.",
-            host.overflowed,
-        ),
-        (
-            "lost_not_ip",
-            "Packets of this host that are not IP.",
-            own.not_ip,
-        ),
-        (
-            "lost_group",
-            "Packets of this host to itself, or to a group, which it does not carry.",
-            own.not_unicast,
-        ),
-        (
-            "lost_unknown",
-            "Packets of this host to an address behind no known node.",
-            own.unknown,
-        ),
-        (
-            "lost_too_long",
-            "Packets of this host longer than the mesh carries.",
-            own.too_long,
-        ),
-        (
-            "lost_no_room",
-            "Packets of this host whose destination had no room.",
-            own.no_room,
-        ),
-        (
-            "lost_queue_full",
-            "Packets lost in a full queue.",
-            losses.queue_full + losses.store_full,
-        ),
-        (
-            "lost_no_destination",
-            "Packets whose destination had no room in the table.",
-            losses.no_destination,
-        ),
-        (
-            "lost_hop_limit",
-            "Packets at the end of their hop limit.",
-            losses.hop_limit,
-        ),
-        (
-            "lost_link",
-            "Packets that a link gave up.",
-            losses.link + losses.unanswered,
-        ),
-        (
-            "lost_age",
-            "Packets that waited too long in the mesh.",
-            losses.age,
-        ),
-        (
-            "lost_inbox",
-            "Packets that this host did not take.",
-            losses.inbox_full,
-        ),
-        (
-            "copies",
-            "Packets and frames received twice.",
-            losses.copies + recovery.copies,
-        ),
-        (
-            "old",
-            "Packets from before the window of numbers.",
-            losses.old,
-        ),
-        (
-            "frames_recovered",
-            "Frames that recovery sent for the first time.",
-            recovery.frames,
-        ),
-        (
-            "frames_repeated",
-            "Repeated transmissions.",
-            recovery.repeats,
-        ),
-        (
-            "frames_timed_out",
-            "Repeats because no answer came.",
-            recovery.timeouts,
-        ),
-        (
-            "frames_given_up",
-            "Frames that recovery gave up.",
-            recovery.given_up + statistics.given_up,
-        ),
-        (
-            "frames_acknowledging",
-            "Frames with nothing but acknowledgements.",
-            recovery.acks,
-        ),
-        (
-            "neighbours_silent",
-            "Neighbours that went silent under traffic.",
-            recovery.silent,
-        ),
-        (
-            "neighbours_deaf",
-            "Neighbours that were heard and acknowledged nothing.",
-            recovery.deaf,
-        ),
-        (
-            "routes_returned",
-            "Next hops given up because a packet came back.",
-            router.returned,
-        ),
-        ("probes_sent", "Probes sent.", router.probes_sent),
-        ("updates_sent", "Route updates sent.", router.updates_sent),
-        (
-            "requests_sent",
-            "Requests for newer routes sent.",
-            router.requests_sent,
-        ),
-        (
-            "dropped_malformed",
-            "Frames that are cut short or of another version.",
-            own.malformed
-                + statistics.dropped(DropReason::Malformed)
-                + router.drops.of(DropReason::Malformed),
-        ),
-        (
-            "dropped_announcements",
-            "Announcements that were malformed, old or too many.",
-            own.announcements,
-        ),
-        (
-            "dropped_neighbours",
-            "Frames of neighbours for which the table had no place.",
-            router.neighbours_refused,
-        ),
-        (
-            "dropped_in_queue",
-            "Frames lost in this host's receive queue.",
-            statistics.lost_in_queue,
-        ),
-        (
-            "unproved",
-            "Hellos of lives that had not proved to be alive.",
-            statistics.unproved,
-        ),
-        (
-            "address_conflicts",
-            "Times that another node proved itself under this number.",
-            statistics.address_conflicts,
-        ),
-        (
-            "kernel_refused",
-            "Frames that the kernel refused.",
-            statistics.refused,
-        ),
-    ];
-    let drops = [
-        (
-            "dropped_bad_authentication",
-            "Frames that were not sealed with the key.",
-            DropReason::Unauthentic,
-        ),
-        (
-            "dropped_duplicate",
-            "Sealed frames received twice: replays among them.",
-            DropReason::Duplicate,
-        ),
-        (
-            "dropped_stale",
-            "Sealed frames from before the window, or of another life.",
-            DropReason::Stale,
-        ),
-    ];
-    counters.extend(drops.map(|(name, help, why)| (name, help, statistics.dropped(why))));
-    counters
+    let facts = Facts {
+        own,
+        router,
+        host,
+        recovery,
+        live: statistics,
+    };
+    let rows = COUNTERS.iter();
+    rows.map(|row| (row.name, row.help, (row.read)(&facts)))
+        .collect()
 }
 
 /// The answer to `why ADDRESS`, for people.

@@ -99,9 +99,33 @@ pub fn make(context: &FigureContext<'_>) -> Result<Figure, RunError> {
         |trial, seed| trial.optimum(seed),
     )?;
     let optima = optima.concat();
-    let max_min = summary(&optima, |of| of.max_min_bps / 1e3);
-    let fair = summary(&optima, |of| of.geometric_mean_bps() / 1e3);
-    let named = || systems.iter().map(|(name, ..)| *name).zip(&runs);
+    let link_kbps = trials[0].link_kbps();
+    Ok(Figure {
+        id: "figure7",
+        title: "seven sources to one sink among 108 nodes".into(),
+        panels: vec![
+            goodput((systems, &runs), &optima, link_kbps),
+            delay((systems, &runs)),
+            fairness((systems, &runs), &optima),
+        ],
+        claims: [claims(&runs), goals(&runs, &optima)].concat(),
+        notes: vec![
+            format!("sources are numbered from the farthest to the nearest; packets of {PAYLOAD} octets; TCP over the DCF, Fusion over 802.11e, the others over ZMAC+ unless named otherwise"),
+            "bounds, at the rate of one ZMAC+ link: for the total, one link used by the nearest source alone; for the smallest, the max-min fair rate; for the geometric mean, that of the proportionally fair rates".into(),
+        ],
+    })
+}
+
+/// Systems, and the runs of each.
+type Compared<'a> = (&'a [System], &'a [Runs]);
+
+fn named<'a>((systems, runs): Compared<'a>) -> impl Iterator<Item = (&'static str, &'a Runs)> {
+    systems.iter().map(|(name, ..)| *name).zip(runs)
+}
+
+fn goodput(compared: Compared<'_>, optima: &[Optimum], link_kbps: f64) -> Panel {
+    let max_min = summary(optima, |of| of.max_min_bps / 1e3);
+    let fair = summary(optima, |of| of.geometric_mean_bps() / 1e3);
     let mut places = sources();
     places.extend(["total", "smallest", "geometric mean"].map(String::from));
     let goodput = |(name, runs): (&str, &Runs)| {
@@ -112,12 +136,23 @@ pub fn make(context: &FigureContext<'_>) -> Result<Figure, RunError> {
         series.paper.extend([None; 3]);
         series
     };
+    let series = named(compared).map(goodput).collect();
     let mut bound = vec![None; SOURCES];
-    bound.extend([
-        Some(trials[0].link_kbps()),
-        Some(max_min.mean),
-        Some(fair.mean),
-    ]);
+    bound.extend([Some(link_kbps), Some(max_min.mean), Some(fair.mean)]);
+    Panel::bars("7a", "goodput", "kbit/s", places, series)
+        .on("source")
+        .bounded(bound, vec![])
+}
+
+fn delay(compared: Compared<'_>) -> Panel {
+    let delay = |(name, runs): (&str, &Runs)| {
+        by_flow(name, runs, SOURCES, |run, flow| 1e3 * run.delays[flow])
+    };
+    let series = named(compared).map(delay).collect();
+    Panel::bars("7b", "mean delay", "ms", sources(), series).on("source")
+}
+
+fn fairness((systems, runs): Compared<'_>, optima: &[Optimum]) -> Panel {
     let share = |name: &str, value: &dyn Fn(&Measured, usize) -> f64| {
         let of = |runs: &Runs| {
             let values = runs
@@ -132,79 +167,43 @@ pub fn make(context: &FigureContext<'_>) -> Result<Figure, RunError> {
     let mean = |run: &Measured, network: usize| {
         1e5 * run.geometric_mean() / optima[network].geometric_mean_bps()
     };
-    Ok(Figure {
-        id: "figure7",
-        title: "seven sources to one sink among 108 nodes".into(),
-        panels: vec![
-            Panel::bars("7a", "goodput", "kbit/s", places, named().map(goodput).collect())
-                .on("source")
-                .bounded(bound, vec![]),
-            Panel::bars(
-                "7b",
-                "mean delay",
-                "ms",
-                sources(),
-                named()
-                    .map(|(name, runs)| by_flow(name, runs, SOURCES, |run, flow| 1e3 * run.delays[flow]))
-                    .collect(),
-            )
-            .on("source"),
-            Panel::bars(
-                "7c",
-                "fairness, and losses to full queues",
-                "%",
-                systems.iter().map(|(name, ..)| name.to_string()).collect(),
-                vec![
-                    share("Jain's index", &|run, _| 100.0 * run.jain()),
-                    share("slowest, of max-min", &least),
-                    share("geometric mean, of the best", &mean),
-                    share("lost to full queues", &|run, _| 100.0 * run.overflow),
-                ],
-            )
-            .on("system"),
+    Panel::bars(
+        "7c",
+        "fairness, and losses to full queues",
+        "%",
+        systems.iter().map(|(name, ..)| name.to_string()).collect(),
+        vec![
+            share("Jain's index", &|run, _| 100.0 * run.jain()),
+            share("slowest, of max-min", &least),
+            share("geometric mean, of the best", &mean),
+            share("lost to full queues", &|run, _| 100.0 * run.overflow),
         ],
-        claims: [claims(&runs), goals(&runs, &optima)].concat(),
-        notes: vec![
-            format!("sources are numbered from the farthest to the nearest; packets of {PAYLOAD} octets; TCP over the DCF, Fusion over 802.11e, the others over ZMAC+ unless named otherwise"),
-            "bounds, at the rate of one ZMAC+ link: for the total, one link used by the nearest source alone; for the smallest, the max-min fair rate; for the geometric mean, that of the proportionally fair rates".into(),
-        ],
-    })
+    )
+    .on("system")
 }
 
 fn claims(runs: &[Runs]) -> Vec<Claim> {
     let [dpclo, tcp, few, fusion, one, rest @ ..] = runs else {
         return Vec::new();
     };
+    [
+        rival_claims(tcp, few, fusion),
+        paper_claims(dpclo, &runs[1..]),
+        queue_claims(one, dpclo),
+        long_claims(dpclo, rest),
+    ]
+    .concat()
+}
+
+/// Claims about TCP and what is compared with it.
+fn rival_claims(tcp: &Runs, few: &Runs, fusion: &Runs) -> Vec<Claim> {
     let nearest = summary(tcp, |run| 100.0 * run.kbps[SOURCES - 1] / run.total());
     let starved = summary(tcp, |run| {
         100.0 * run.least() / (run.total() / SOURCES as f64)
     });
-    let kept = summary(dpclo, |run| {
-        100.0 * run.least() / (run.total() / SOURCES as f64)
-    });
     let less_biased = paired(few, tcp, |few, tcp| few.jain() - tcp.jain());
     let alike = paired(fusion, tcp, |fusion, tcp| fusion.jain() - tcp.jain());
-    let most = summary(dpclo, Measured::total);
-    let others = runs[1..]
-        .iter()
-        .map(|runs| summary(runs, Measured::total).mean);
-    let best_other = others.fold(0.0, f64::max);
-    let beaten = summary(dpclo, |run| {
-        run.kbps[..SOURCES - 1]
-            .iter()
-            .filter(|&&kbps| kbps > run.kbps[SOURCES - 1])
-            .count() as f64
-    });
-    let worst = summary(dpclo, |run| {
-        let worst = run
-            .delays
-            .iter()
-            .copied()
-            .filter(|delay| delay.is_finite())
-            .fold(0.0, f64::max);
-        worst / quantile(&run.delays, 0.5).unwrap_or(f64::NAN)
-    });
-    let mut claims = vec![
+    vec![
         Claim::new(
             "TCP favours the nearest source: it gets more than half of the total",
             None,
@@ -233,6 +232,35 @@ fn claims(runs: &[Runs]) -> Vec<Claim> {
             "more",
             alike.mean.abs() < 0.1,
         ),
+    ]
+}
+
+/// Claims about DPCLO beside the other systems.
+fn paper_claims(dpclo: &Runs, others: &[Runs]) -> Vec<Claim> {
+    let kept = summary(dpclo, |run| {
+        100.0 * run.least() / (run.total() / SOURCES as f64)
+    });
+    let most = summary(dpclo, Measured::total);
+    let others = others
+        .iter()
+        .map(|runs| summary(runs, Measured::total).mean);
+    let best_other = others.fold(0.0, f64::max);
+    let beaten = summary(dpclo, |run| {
+        run.kbps[..SOURCES - 1]
+            .iter()
+            .filter(|&&kbps| kbps > run.kbps[SOURCES - 1])
+            .count() as f64
+    });
+    let worst = summary(dpclo, |run| {
+        let worst = run
+            .delays
+            .iter()
+            .copied()
+            .filter(|delay| delay.is_finite())
+            .fold(0.0, f64::max);
+        worst / quantile(&run.delays, 0.5).unwrap_or(f64::NAN)
+    });
+    vec![
         Claim::new(
             "DPCLO starves no source: the slowest gets more than 0.3 of the mean",
             None,
@@ -270,11 +298,15 @@ fn claims(runs: &[Runs]) -> Vec<Claim> {
             "times",
             (5.0..=20.0).contains(&worst.mean),
         ),
-    ];
+    ]
+}
+
+/// Claims about queues of one packet.
+fn queue_claims(one: &Runs, dpclo: &Runs) -> Vec<Claim> {
     let delay = |run: &Measured| quantile(&finite(&run.delays), 0.5).unwrap_or(f64::NAN);
     let quick = paired(one, dpclo, |one, usual| 100.0 * delay(one) / delay(usual));
     let less = paired(one, dpclo, |one, usual| 100.0 * one.total() / usual.total());
-    claims.extend([
+    vec![
         Claim::new(
             "with queues of one packet, the median source's delay falls to less than half",
             None,
@@ -289,9 +321,7 @@ fn claims(runs: &[Runs]) -> Vec<Claim> {
             "% of that with ten",
             less.mean < 100.0,
         ),
-    ]);
-    claims.extend(long_claims(dpclo, rest));
-    claims
+    ]
 }
 
 /// Claims about systems that short runs omit.

@@ -4,6 +4,8 @@
 //! most are examined without leaving the loop, and nodes are notified from within it. It ends when a node that was notified wants
 //! something, or another event comes first.
 
+use std::slice;
+
 use crate::arrival::{Arrival, timely};
 use crate::event::Key;
 use crate::frame::{Edge, Frame, Frames};
@@ -61,39 +63,40 @@ pub(crate) struct Cursor<'a, R> {
     pub(crate) powers_are_real: bool,
 }
 
-impl<R: Recorder> Cursor<'_, R> {
+/// What holds at all receivers that a cursor visits.
+#[derive(Clone, Copy)]
+struct Terms {
+    /// Whether radios on the usual channel go by powers and bits alone.
+    is_plain: bool,
+    /// The channel that most radios are on.
+    home: u8,
+    /// How many channels away a radio's energy still counts.
+    reach: u8,
+    /// Signals of this power or more are examined.
+    examined: Power,
+    /// Whether weak signals are reported.
+    reports: bool,
+}
+
+impl<'a, R: Recorder> Cursor<'a, R> {
     /// Moves a frame's first cursor: signals begin. Returns the place of the next receiver, and why it stopped.
     #[inline]
     pub(crate) fn begin(&mut self) -> (u32, CursorEvent) {
         let frame = self.frames.get(self.slot);
-        let rules = &self.reception.rules;
-        let (carrier_sense, home) = (rules.carrier_sense, rules.home);
-        let reach = self.reception.rejection.reach();
         // Noise bursts cannot be received, but they decide what else is: every signal is examined.
         let examined = match frame.noise {
             true => Power::ZERO,
-            false => rules.examined,
+            false => self.reception.rules.examined,
         };
-        let reports = frame.counts() && self.ledger.reports_unheard();
+        let terms = Terms {
+            reports: frame.counts() && self.ledger.reports_unheard(),
+            ..self.terms(frame, examined)
+        };
         // A recorder hears of more than the nodes do, so nothing passes it unseen.
-        let unseen = frame.channel == home && !self.ledger.reports_frames();
-        let passage = Passage {
-            sent: frame.begin,
-            weaker: if unseen { examined } else { Power::ZERO },
-            carrier_sense,
-        };
+        let unseen = frame.channel == terms.home && !self.ledger.reports_frames();
+        let passage = self.passage(frame.begin, if unseen { examined } else { Power::ZERO });
         let first = frame.started as usize;
-        let count = timely(
-            (self.arrivals, frame.latest),
-            first,
-            frame.begin,
-            self.limits.last,
-        );
-        let mut rest = self.arrivals[..count]
-            .get(first..)
-            .unwrap_or_default()
-            .iter();
-        let is_plain = self.is_plain(frame);
+        let (count, mut rest) = self.in_time(frame, first, frame.begin);
         // Those that booked their losses themselves.
         let mut booked = 0;
         let stop = loop {
@@ -101,44 +104,7 @@ impl<R: Recorder> Cursor<'_, R> {
                 break None;
             };
             let edge = self.edge(arrival, count.wrapping_sub(rest.len() + 1), frame.begin);
-            let (at, node) = (edge.at, edge.node);
-            let radio = self.receivers.radio(node);
-            if is_plain && radio.hears(home) {
-                let is_locked = !radio.lock.is_none();
-                let is_heard = edge.power >= examined;
-                if is_locked != is_heard && (is_locked || !radio.is_deaf(at)) {
-                    booked += 1;
-                    let stop = match is_locked {
-                        true => self.disturb(frame, edge),
-                        false => self.find(frame, edge),
-                    };
-                    match stop {
-                        Some(event) => break Some(event),
-                        None => continue,
-                    }
-                }
-            }
-            if radio.is_away(frame.channel, reach) {
-                booked += 1;
-                self.pass_by(frame, edge);
-                continue;
-            }
-            if edge.power >= examined || !radio.is_idle(frame.channel, at) {
-                booked += 1;
-                match self.meet(frame, edge) {
-                    Some(event) => break Some(event),
-                    None => continue,
-                }
-            }
-            if reports {
-                self.ledger.report_weak(frame, beginning(edge, Power::ZERO));
-            }
-            // Too weak to lock on to: only the carrier can change.
-            let mut radio = self.receivers.look(node, carrier_sense);
-            radio.level.energy = radio.level.energy.plus(edge.power);
-            let is_due = radio.refresh_free(at, carrier_sense);
-            radio.look_away(at, &self.reception.rules);
-            if let Some(event) = self.tell_if(is_due, node, at) {
+            if let Some(event) = self.rise_at(frame, edge, terms, &mut booked) {
                 break Some(event);
             }
         };
@@ -150,6 +116,43 @@ impl<R: Recorder> Cursor<'_, R> {
             self.ledger.counters.lost.add(Loss::TooWeak, weak as u64);
         }
         (place as u32, event)
+    }
+
+    /// A signal begins at a radio that has to be looked at. `booked` counts those that book their losses themselves.
+    #[inline]
+    fn rise_at(
+        &mut self,
+        frame: &Frame,
+        edge: Edge,
+        terms: Terms,
+        booked: &mut usize,
+    ) -> Option<CursorEvent> {
+        let radio = self.receivers.radio(edge.node);
+        let is_heard = edge.power >= terms.examined;
+        if terms.is_plain && radio.hears(terms.home) {
+            let is_locked = !radio.lock.is_none();
+            if is_locked != is_heard && (is_locked || !radio.is_deaf(edge.at)) {
+                *booked += 1;
+                return match is_locked {
+                    true => self.disturb(frame, edge),
+                    false => self.find(frame, edge),
+                };
+            }
+        }
+        if radio.is_away(frame.channel, terms.reach) {
+            *booked += 1;
+            self.pass_by(frame, edge);
+            return None;
+        }
+        if is_heard || !radio.is_idle(frame.channel, edge.at) {
+            *booked += 1;
+            return self.meet(frame, edge);
+        }
+        if terms.reports {
+            self.ledger.report_weak(frame, beginning(edge, Power::ZERO));
+        }
+        // Too weak to lock on to: only the carrier can change.
+        self.shift_free(edge, Power::plus)
     }
 
     /// Goes on past the limit of other events, as long as the receivers are radios that are off or elsewhere.
@@ -177,67 +180,50 @@ impl<R: Recorder> Cursor<'_, R> {
     #[inline]
     pub(crate) fn end(&mut self) -> (u32, CursorEvent) {
         let frame = self.frames.get(self.slot);
-        let rules = &self.reception.rules;
-        let (carrier_sense, home) = (rules.carrier_sense, rules.home);
-        let (end, reach) = (frame.end(), self.reception.rejection.reach());
+        let (rules, end) = (&self.reception.rules, frame.end());
         // What a radio may have locked on to is examined, since its reception ends with it; unless radios that receive examine
         // everything anyway.
         let weaker = match rules.adds_up {
             true => NEVER,
             false => rules.examined,
         };
-        let unseen = frame.channel == home;
-        let passage = Passage {
-            sent: end,
-            weaker: if unseen { weaker } else { Power::ZERO },
-            carrier_sense,
-        };
-        let first = frame.ended as usize;
-        let count = timely((self.arrivals, frame.latest), first, end, self.limits.last);
-        let mut rest = self.arrivals[..count]
-            .get(first..)
-            .unwrap_or_default()
-            .iter();
-        let is_plain = self.is_plain(frame);
+        let terms = self.terms(frame, weaker);
+        let unseen = frame.channel == terms.home;
+        let passage = self.passage(end, if unseen { weaker } else { Power::ZERO });
+        let (count, mut rest) = self.in_time(frame, frame.ended as usize, end);
         let stop = loop {
             let Some(arrival) = passage.fall(self.receivers.levels(), &mut rest) else {
                 break None;
             };
             let edge = self.edge(arrival, count.wrapping_sub(rest.len() + 1), end);
-            let (at, node) = (edge.at, edge.node);
-            let radio = self.receivers.radio(node);
-            if is_plain && radio.channel == home && !radio.lock.is_none() {
-                let stop = match radio.lock == self.slot {
-                    true => self.complete(frame, edge),
-                    false => self.relieve(edge),
-                };
-                match stop {
-                    Some(event) => break Some(event),
-                    None => continue,
-                }
-            }
-            if radio.is_away(frame.channel, reach) {
-                self.shift_energy(frame, edge, Power::minus);
-                continue;
-            }
-            // A radio that receives or transmits must close a stretch first; another channel needs the rejection.
-            if !radio.is_free() || radio.channel != frame.channel {
-                match self.leave(frame, edge) {
-                    Some(event) => break Some(event),
-                    None => continue,
-                }
-            }
-            let mut radio = self.receivers.look(node, carrier_sense);
-            radio.level.energy = radio.level.energy.minus(edge.power);
-            let is_due = radio.refresh_free(at, carrier_sense);
-            radio.look_away(at, &self.reception.rules);
-            if let Some(event) = self.tell_if(is_due, node, at) {
+            if let Some(event) = self.fall_at(frame, edge, terms) {
                 break Some(event);
             }
         };
         let mut place = count - rest.len();
         let event = stop.unwrap_or_else(|| self.leave_away(frame, &mut place));
         (place as u32, event)
+    }
+
+    /// A signal ends at a radio that has to be looked at.
+    #[inline]
+    fn fall_at(&mut self, frame: &Frame, edge: Edge, terms: Terms) -> Option<CursorEvent> {
+        let radio = self.receivers.radio(edge.node);
+        if terms.is_plain && radio.channel == terms.home && !radio.lock.is_none() {
+            return match radio.lock == self.slot {
+                true => self.complete(frame, edge),
+                false => self.relieve(edge),
+            };
+        }
+        if radio.is_away(frame.channel, terms.reach) {
+            self.shift_energy(frame, edge, Power::minus);
+            return None;
+        }
+        // A radio that receives or transmits must close a stretch first; another channel needs the rejection.
+        if !radio.is_free() || radio.channel != frame.channel {
+            return self.leave(frame, edge);
+        }
+        self.shift_free(edge, Power::minus)
     }
 
     /// The same for signals that end.
@@ -261,6 +247,41 @@ impl<R: Recorder> Cursor<'_, R> {
     }
 
     #[inline]
+    fn terms(&self, frame: &Frame, examined: Power) -> Terms {
+        Terms {
+            is_plain: self.is_plain(frame),
+            home: self.reception.rules.home,
+            reach: self.reception.rejection.reach(),
+            examined,
+            reports: false,
+        }
+    }
+
+    /// How a bit that left its transmitter at `sent` passes radios that signals below `weaker` do not matter to.
+    #[inline]
+    fn passage(&self, sent: AirTime, weaker: Power) -> Passage {
+        Passage {
+            sent,
+            weaker,
+            carrier_sense: self.reception.rules.carrier_sense,
+        }
+    }
+
+    /// The receivers that a bit reaches before other events, from the place `first` on, and the place after them.
+    #[inline]
+    fn in_time(
+        &self,
+        frame: &Frame,
+        first: usize,
+        sent: AirTime,
+    ) -> (usize, slice::Iter<'a, Arrival>) {
+        let known = (self.arrivals, frame.latest);
+        let count = timely(known, first, sent, self.limits.last);
+        let rest = self.arrivals[..count].get(first..);
+        (count, rest.unwrap_or_default().iter())
+    }
+
+    #[inline]
     fn edge(&self, arrival: &Arrival, place: usize, sent: AirTime) -> Edge {
         Edge {
             slot: self.slot,
@@ -276,6 +297,23 @@ impl<R: Recorder> Cursor<'_, R> {
         let why = self.receivers.radio(edge.node).away_why();
         self.shift_energy(frame, edge, Power::plus);
         self.ledger.pass(frame, beginning(edge, Power::ZERO), why);
+    }
+
+    /// The energy changes at a radio that listens and locks on to nothing.
+    #[inline]
+    fn shift_free(
+        &mut self,
+        Edge {
+            node, at, power, ..
+        }: Edge,
+        shift: impl Fn(Power, Power) -> Power,
+    ) -> Option<CursorEvent> {
+        let carrier_sense = self.reception.rules.carrier_sense;
+        let mut radio = self.receivers.look(node, carrier_sense);
+        radio.level.energy = shift(radio.level.energy, power);
+        let is_due = radio.refresh_free(at, carrier_sense);
+        radio.look_away(at, &self.reception.rules);
+        self.tell_if(is_due, node, at)
     }
 
     /// The radio may be switched on while the signal lasts, so its energy must be right all the time.

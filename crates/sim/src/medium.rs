@@ -554,6 +554,28 @@ impl Medium {
     ) -> Spread {
         arrivals.clear();
         ratios.clear();
+        if let Space::Measured { .. } = self.space {
+            self.spread_measured(departure, arrivals, ratios);
+            return Spread::default();
+        }
+        match self.steady_row(departure, vanish) {
+            Some(row) => Spread {
+                row: Some(row),
+                latest: self.table(departure.channel).latest(departure.source.0),
+                vanished: 0,
+            },
+            None => self.spread_row(departure, vanish, arrivals),
+        }
+    }
+
+    /// The same without a measured medium, where powers have to be worked out.
+    #[inline]
+    fn spread_row(
+        &mut self,
+        departure: Departure,
+        vanish: Power,
+        arrivals: &mut Vec<Arrival>,
+    ) -> Spread {
         let Departure {
             source,
             channel,
@@ -561,21 +583,6 @@ impl Medium {
             scale,
             ..
         } = departure;
-        if let Space::Measured { .. } = self.space {
-            self.spread_measured(departure, arrivals, ratios);
-            return Spread::default();
-        }
-        if self.moving.is_none()
-            && scale == 1.0
-            && let Some(row) = self.steady_row(source, channel, vanish)
-        {
-            return Spread {
-                row: Some(row),
-                latest: self.table(channel).latest(source.0),
-                vanished: 0,
-            };
-        }
-        let fader = &self.fader;
         let (table, number) = match (&mut self.moving, &self.space) {
             (Some(moving), Space::Geometric { sources, .. }) => {
                 // A jammer's noise on all channels has the links of the usual one, as with nodes that stand.
@@ -594,40 +601,21 @@ impl Medium {
         let law = if source.index() >= self.nodes {
             Fading::None
         } else {
-            fader.law
+            self.fader.law
         };
-        let block = fader.block(begin, channel);
+        let block = self.fader.block(begin, channel);
         // The table's bounds on bits hold for the usual power and less. With more, every link is tested by its power.
         let (near, far) = match table.near_and_far(number) {
             (near, far) if scale > 1.0 => (near.start..far.end, far.end..far.end),
             parts => parts,
         };
+        let links = far.end - near.start;
         let row = Row {
             table,
             from: source,
             vanish,
         };
-        let links = far.end - near.start;
-        match law {
-            Fading::None if table.is_steady() => {
-                row.fill_steady(near.start..far.end, arrivals, scale);
-            }
-            Fading::None => row.fill(near.start..far.end, arrivals, |_, mean| mean * scale),
-            Fading::Rayleigh => {
-                let gain = |bits| fader.rayleigh(bits) * scale;
-                row.fill(near, arrivals, |pair, mean| {
-                    mean * gain(fader.bits(block, pair))
-                });
-                row.fill_far(far, arrivals, (fader, block), gain);
-            }
-            Fading::GlomosimRayleigh | Fading::Rician { .. } => {
-                let gain = |bits| fader.gain_of(bits) * scale;
-                row.fill(near, arrivals, |pair, mean| {
-                    mean * gain(fader.bits(block, pair))
-                });
-                row.fill_far(far, arrivals, (fader, block), gain);
-            }
-        }
+        row.fill_by(law, (near, far), arrivals, (&self.fader, block), scale);
         Spread {
             row: None,
             latest: arrivals.last().map_or(0, |arrival| arrival.delay),
@@ -635,9 +623,15 @@ impl Medium {
         }
     }
 
-    /// The row of a source whose signals do not fade, if none of the table vanishes.
+    /// The row of a source that stands and has its usual power, whose signals do not fade, if none of the table vanishes.
     #[inline]
-    fn steady_row(&self, source: NodeId, channel: u8, vanish: Power) -> Option<SteadyRow> {
+    fn steady_row(&self, departure: Departure, vanish: Power) -> Option<SteadyRow> {
+        let Departure {
+            source, channel, ..
+        } = departure;
+        if self.moving.is_some() || departure.scale != 1.0 {
+            return None;
+        }
         let table = self.table(channel);
         if !table.is_steady() || table.weakest < vanish {
             return None;

@@ -6,7 +6,7 @@ use crate::arrival::Arrival;
 use crate::fading::{Block, FEW, Fader, Pair};
 use crate::id::NodeId;
 use crate::links::Links;
-use crate::{AirTime, Power};
+use crate::{AirTime, Fading, Power};
 
 /// A transmission, as far as the medium must know it.
 #[derive(Clone, Copy, Debug)]
@@ -50,10 +50,50 @@ pub(crate) struct Row<'a> {
 }
 
 impl Row<'_> {
+    /// Appends the links whose power does not vanish under a law of fading: those near, and those far, whose signals mostly vanish.
+    #[inline]
+    pub(crate) fn fill_by(
+        &self,
+        law: Fading,
+        (near, far): (Range<usize>, Range<usize>),
+        arrivals: &mut Vec<Arrival>,
+        (fader, block): (&Fader, Block),
+        scale: f64,
+    ) {
+        match law {
+            Fading::None if self.table.is_steady() => {
+                self.fill_steady(near.start..far.end, arrivals, scale);
+            }
+            Fading::None => self.fill(near.start..far.end, arrivals, |_, mean| mean * scale),
+            Fading::Rayleigh => {
+                let gain = |bits| fader.rayleigh(bits) * scale;
+                self.fill_fading((near, far), arrivals, (fader, block), gain);
+            }
+            Fading::GlomosimRayleigh | Fading::Rician { .. } => {
+                let gain = |bits| fader.gain_of(bits) * scale;
+                self.fill_fading((near, far), arrivals, (fader, block), gain);
+            }
+        }
+    }
+
+    #[inline]
+    fn fill_fading(
+        &self,
+        (near, far): (Range<usize>, Range<usize>),
+        arrivals: &mut Vec<Arrival>,
+        (fader, block): (&Fader, Block),
+        gain: impl Fn(u64) -> f64,
+    ) {
+        self.fill(near, arrivals, |pair, mean| {
+            mean * gain(fader.bits(block, pair))
+        });
+        self.fill_far(far, arrivals, (fader, block), gain);
+    }
+
     /// Appends the links whose power does not vanish. No branch depends on the fade: which signals vanish is random, and a
     /// misprediction costs more than a store.
     #[inline]
-    pub(crate) fn fill(
+    fn fill(
         &self,
         links: Range<usize>,
         arrivals: &mut Vec<Arrival>,
@@ -82,7 +122,7 @@ impl Row<'_> {
     }
 
     /// The same for a table whose links do not fade.
-    pub(crate) fn fill_steady(&self, links: Range<usize>, arrivals: &mut Vec<Arrival>, scale: f64) {
+    fn fill_steady(&self, links: Range<usize>, arrivals: &mut Vec<Arrival>, scale: f64) {
         let table = self.table;
         let steady = table.steady[links.clone()].iter();
         let scaled = steady
@@ -97,7 +137,7 @@ impl Row<'_> {
     /// The same for links whose signals mostly vanish: their random bits show it, before any logarithm. The bits of the few
     /// others are worked out again.
     #[inline]
-    pub(crate) fn fill_far(
+    fn fill_far(
         &self,
         links: Range<usize>,
         arrivals: &mut Vec<Arrival>,

@@ -252,6 +252,28 @@ fn sort<T: Copy>(rows: &mut [T], time: impl Fn(&T) -> AirTime) {
 /// Steps back for each row, on average, that [`sort`] does before it gives up.
 const STEPS: usize = 32;
 
+/// A meeting that other signals may have disturbed.
+struct Case<'a> {
+    place: u32,
+    meeting: &'a Meeting,
+    frame: u32,
+    own: Signal,
+    /// Until when it can have been disturbed.
+    until: AirTime,
+    content: u32,
+}
+
+impl Case<'_> {
+    /// Whether another signal has the same octets at the same time, and so adds to this one.
+    #[inline(always)]
+    fn is_allied(&self, other: &Signal, air: &Air<'_>) -> bool {
+        self.content != 0
+            && other.start.saturating_since(self.own.start) <= ALLIED
+            && self.own.start.saturating_since(other.start) <= ALLIED
+            && self.content == air.content(air.frame(other))
+    }
+}
+
 /// All signals at one node: those of others, and its own frames. Meetings are asked for in the order of their starts, so a signal that ends
 /// before one of them matters to none that follows.
 #[derive(Debug)]
@@ -399,16 +421,17 @@ impl Signals {
         // A frame that was lost at its beginning is judged by what was there then.
         let until = meeting.at.max(own.start).min(own.end);
         self.pass((own.start, until), air);
-        let content = air.content(frame);
-        let allied = |other: &Signal| {
-            content != 0
-                && other.start.saturating_since(own.start) <= ALLIED
-                && own.start.saturating_since(other.start) <= ALLIED
-                && content == air.content(air.frame(other))
+        let case = Case {
+            place,
+            meeting,
+            frame,
+            own,
+            until,
+            content: air.content(frame),
         };
         let mut sum = Sum::new(own.start);
         self.others((place, until), |other| {
-            if !allied(other) {
+            if !case.is_allied(other, air) {
                 sum.add(other);
             }
         });
@@ -416,47 +439,58 @@ impl Signals {
         let mut culprit = NO_FRAME;
         // One by one only where it matters which they are, or when.
         if blames || (sum.power > others && !sum.at_once()) {
-            let hostile = &mut desk.hostile;
-            hostile.clear();
-            self.others((place, until), |other| {
-                if !allied(other) {
-                    hostile.push(*other);
-                }
-            });
-            if let (Err(Loss::Collision), true, Some(unheard)) =
-                (meeting.outcome, hostile.is_empty(), air.recorded.unheard)
-            {
-                hostile.extend(
-                    unheard
-                        .at((frame, meeting.node), own.start, until)
-                        .map(Signal::of),
-                );
-            }
-            let strongest = |signals: &mut dyn Iterator<Item = &Signal>| {
-                let best = signals.max_by(|a, b| a.power.total_cmp(&b.power));
-                best.map_or(NO_FRAME, |signal| air.frame(signal))
-            };
-            culprit = match meeting.outcome {
-                Err(Loss::Collision) => strongest(&mut hostile.iter()),
-                Err(Loss::Captured) => {
-                    strongest(&mut hostile.iter().filter(|other| other.start == meeting.at))
-                }
-                // The frame that the receiver was with began before, or is the one that this one adds to.
-                Err(Loss::PreambleMissed) => {
-                    let all = self.present.iter().flatten();
-                    strongest(&mut all.filter(|other| {
-                        other.from != Origin::Meeting(place) && other.start <= own.start
-                    }))
-                }
-                _ => NO_FRAME,
-            };
-            most = peak(hostile, own.start);
+            self.gather(&case, air, &mut desk.hostile);
+            culprit = self.culprit(&case, air, &desk.hostile);
+            most = peak(&desk.hostile, own.start);
         }
         let sinr_db = air.noise.map_or(f32::NAN, |noise| {
             let ratio = own.power / (noise + most.max(others));
             desk.decibels.of(ratio) as f32
         });
         found(culprit, sinr_db)
+    }
+
+    /// Collects the signals that a meeting had against it.
+    #[inline(always)]
+    fn gather(&self, case: &Case<'_>, air: &Air<'_>, hostile: &mut Vec<Signal>) {
+        hostile.clear();
+        self.others((case.place, case.until), |other| {
+            if !case.is_allied(other, air) {
+                hostile.push(*other);
+            }
+        });
+        if let (Err(Loss::Collision), true, Some(unheard)) = (
+            case.meeting.outcome,
+            hostile.is_empty(),
+            air.recorded.unheard,
+        ) {
+            let pair = (case.frame, case.meeting.node);
+            hostile.extend(unheard.at(pair, case.own.start, case.until).map(Signal::of));
+        }
+    }
+
+    /// The frame that destroyed another, if one did.
+    #[inline(always)]
+    fn culprit(&self, case: &Case<'_>, air: &Air<'_>, hostile: &[Signal]) -> u32 {
+        let strongest = |signals: &mut dyn Iterator<Item = &Signal>| {
+            let best = signals.max_by(|a, b| a.power.total_cmp(&b.power));
+            best.map_or(NO_FRAME, |signal| air.frame(signal))
+        };
+        match case.meeting.outcome {
+            Err(Loss::Collision) => strongest(&mut hostile.iter()),
+            Err(Loss::Captured) => {
+                let at = case.meeting.at;
+                strongest(&mut hostile.iter().filter(|other| other.start == at))
+            }
+            // The frame that the receiver was with began before, or is the one that this one adds to.
+            Err(Loss::PreambleMissed) => {
+                let all = self.present.iter().flatten();
+                strongest(&mut all.filter(|other| {
+                    other.from != Origin::Meeting(case.place) && other.start <= case.own.start
+                }))
+            }
+            _ => NO_FRAME,
+        }
     }
 
     /// The node's own frame on the air at `at`, or the last one before: a radio also turns around after sending.

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use chappe_cast::session::{View, role_word};
 use chappe_core::DropReason;
+use chappe_live::Statistics;
 
 use super::exposition::{escaped, family};
 use super::fleet_metrics::Source;
@@ -46,137 +47,161 @@ impl Metrics {
 }
 
 fn text(view: &View<'_>) -> String {
-    let (statistics, member) = (view.statistics, view.member);
     let mut text = String::new();
-    let mut put = |name: &str, kind: &str, help: &str, rows: &[(String, f64)]| {
-        family(&mut text, name, kind, help, rows);
-    };
-    let bare = |value: u64| [(String::new(), value as f64)];
-    put(
-        "frames_sent_total",
-        "counter",
-        "Frames that the kernel accepted.",
-        &bare(statistics.frames_sent),
-    );
-    put(
-        "bytes_sent_total",
-        "counter",
-        "Octets of these frames.",
-        &bare(statistics.octets_sent),
-    );
-    put(
+    put_sent(&mut text, view.statistics);
+    put_pace(&mut text, view);
+    put_received(&mut text, view.statistics);
+    put_others(&mut text, view);
+    put_batches(&mut text, view);
+    text
+}
+
+/// A family with a single value: name, help, value.
+type Single = (&'static str, &'static str, u64);
+
+fn put_counters(text: &mut String, counters: &[Single]) {
+    for &(name, help, value) in counters {
+        family(
+            text,
+            name,
+            "counter",
+            help,
+            &[(String::new(), value as f64)],
+        );
+    }
+}
+
+fn put_gauge(text: &mut String, name: &str, help: &str, rows: impl Iterator<Item = (String, f64)>) {
+    family(text, name, "gauge", help, &rows.collect::<Vec<_>>());
+}
+
+fn put_sent(text: &mut String, statistics: &Statistics) {
+    let counters = [
+        (
+            "frames_sent_total",
+            "Frames that the kernel accepted.",
+            statistics.frames_sent,
+        ),
+        (
+            "bytes_sent_total",
+            "Octets of these frames.",
+            statistics.octets_sent,
+        ),
+    ];
+    put_counters(text, &counters);
+}
+
+fn put_pace(
+    text: &mut String,
+    View {
+        member, statistics, ..
+    }: &View<'_>,
+) {
+    let bare = |value: u64| [(String::new(), value as f64)].into_iter();
+    put_gauge(
+        text,
         "pace_bps",
-        "gauge",
         "The present pace, at most --rate.",
-        &bare(statistics.rate),
+        bare(statistics.rate),
     );
     let decides = statistics.decider.map(|node| {
         let name = escaped(&member.roster().seat().group.name_of(node));
         (format!("{{node=\"{node}\",name=\"{name}\"}}"), 1.0)
     });
-    let decides: Vec<(String, f64)> = decides.into_iter().collect();
-    put(
+    put_gauge(
+        text,
         "pace_decided_by",
-        "gauge",
         "The neighbour whose path decides the pace, as it tells of it.",
-        &decides,
+        decides.into_iter(),
     );
-    put(
+    put_gauge(
+        text,
         "pace_of_half_bps",
-        "gauge",
         "The pace that half of the neighbours have let pass.",
-        &bare(statistics.carried),
+        bare(statistics.carried),
     );
-    put(
-        "frames_lost_in_queue_total",
-        "counter",
-        "Frames lost because the receive queue was full.",
-        &bare(statistics.lost_in_queue),
-    );
-    put(
-        "frames_received_total",
-        "counter",
-        "Frames that were decrypted and used.",
-        &bare(statistics.frames_received),
-    );
-    put(
-        "bytes_received_total",
-        "counter",
-        "Octets of authentic frames.",
-        &bare(statistics.octets_received),
-    );
-    put(
-        "refused_total",
-        "counter",
-        "Frames that the kernel refused.",
-        &bare(statistics.refused),
-    );
-    let dropped: Vec<(String, f64)> = DropReason::ALL
-        .iter()
-        .map(|why| {
-            (
-                format!("{{reason=\"{}\"}}", why.name()),
-                statistics.dropped(*why) as f64,
-            )
-        })
-        .collect();
-    put(
+}
+
+fn put_received(text: &mut String, statistics: &Statistics) {
+    let counters = [
+        (
+            "frames_lost_in_queue_total",
+            "Frames lost because the receive queue was full.",
+            statistics.lost_in_queue,
+        ),
+        (
+            "frames_received_total",
+            "Frames that were decrypted and used.",
+            statistics.frames_received,
+        ),
+        (
+            "bytes_received_total",
+            "Octets of authentic frames.",
+            statistics.octets_received,
+        ),
+        (
+            "refused_total",
+            "Frames that the kernel refused.",
+            statistics.refused,
+        ),
+    ];
+    put_counters(text, &counters);
+    let dropped = DropReason::ALL.iter().map(|why| {
+        let labels = format!("{{reason=\"{}\"}}", why.name());
+        (labels, statistics.dropped(*why) as f64)
+    });
+    family(
+        text,
         "dropped_total",
         "counter",
         "Frames that were not used, by reason.",
-        &dropped,
+        &dropped.collect::<Vec<_>>(),
     );
-    let members: Vec<(String, f64)> = member
-        .roster()
-        .others(view.now)
-        .map(|record| {
-            let (node, role) = (record.node, role_word(record));
-            let name = escaped(&record.name);
-            let labels = format!("{{node=\"{node}\",name=\"{name}\",role=\"{role}\"}}");
-            (labels, 1.0)
-        })
-        .collect();
-    put("member", "gauge", "Members that are alive.", &members);
-    let links: Vec<(String, f64)> = statistics
-        .neighbours
-        .iter()
-        .map(|near| {
-            (
-                format!("{{from=\"{}\"}}", near.address.node_number().unwrap_or(0)),
-                near.from,
-            )
-        })
-        .collect();
-    put(
+}
+
+/// The other members, and the links from them.
+fn put_others(text: &mut String, view: &View<'_>) {
+    let members = view.member.roster().others(view.now).map(|record| {
+        let (node, role) = (record.node, role_word(record));
+        let name = escaped(&record.name);
+        let labels = format!("{{node=\"{node}\",name=\"{name}\",role=\"{role}\"}}");
+        (labels, 1.0)
+    });
+    put_gauge(text, "member", "Members that are alive.", members);
+    let links = view.statistics.neighbours.iter().map(|near| {
+        let from = near.address.node_number().unwrap_or(0);
+        (format!("{{from=\"{from}\"}}"), near.from)
+    });
+    put_gauge(
+        text,
         "delivery_ratio",
-        "gauge",
         "Share of a neighbour's broadcasts that is received here.",
-        &links,
+        links,
     );
-    let done = member.roster().others(view.now).flat_map(|record| {
-        let row = |transfer: &(u64, _, u32)| {
+}
+
+/// The batches of transfers, and those that members have.
+fn put_batches(text: &mut String, View { now, member, .. }: &View<'_>) {
+    let all = member.tickets().map(|ticket| {
+        let labels = format!("{{transfer=\"{}\"}}", ticket.name());
+        (labels, f64::from(ticket.cut.batches()))
+    });
+    put_gauge(text, "batches", "Batches of a transfer.", all);
+    let done = member.roster().others(*now).flat_map(|record| {
+        record.transfers.iter().map(|transfer| {
             let labels = format!(
                 "{{node=\"{}\",transfer=\"{:016x}\"}}",
                 record.node, transfer.0
             );
             (labels, f64::from(transfer.2))
-        };
-        record.transfers.iter().map(row).collect::<Vec<_>>()
+        })
     });
-    let done: Vec<(String, f64)> = done.collect();
-    let all = member.tickets().map(|ticket| {
-        let labels = format!("{{transfer=\"{}\"}}", ticket.name());
-        (labels, f64::from(ticket.cut.batches()))
-    });
-    let all: Vec<(String, f64)> = all.collect();
-    put("batches", "gauge", "Batches of a transfer.", &all);
-    put(
+    put_gauge(
+        text,
         "batches_done",
-        "gauge",
         "Batches that a member has received.",
-        &done,
+        done,
     );
-    text
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::io::IsTerminal;
 use std::net::TcpListener;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use chappe_cast::event::{Event, Link as Measured, Progress, Summary};
@@ -156,10 +156,7 @@ impl Screen {
             } => {
                 (self.me, self.frame_max) = (*node, *frame_max_bytes);
                 self.names.insert(*node, name.clone());
-                let ceiling = match self.rate < CEILING {
-                    true => format!(", at most {}", self.rate),
-                    false => String::new(),
-                };
+                let ceiling = self.ceiling();
                 self.say(&format!(
                     "member {node} ({name}) on {interface} ({channel} channel){ceiling}"
                 ));
@@ -169,12 +166,7 @@ impl Screen {
                 self.say(&format!("  + {role} {node} ({name})"));
             }
             Event::Left { node, name } => self.say(&format!("  - {node} ({name}) has left")),
-            Event::Links { links } => {
-                if self.shown.is_none_or(|shown| self.now >= shown + AGAIN) {
-                    self.shown = Some(self.now);
-                    self.say(&table(links));
-                }
-            }
+            Event::Links { links } => self.show_links(links),
             Event::Offered {
                 transfer,
                 source,
@@ -189,36 +181,14 @@ impl Screen {
             Event::Begun {
                 receivers,
                 unreachable,
-            } => {
-                self.receivers.clone_from(receivers);
-                // Few frames were measured before the data began.
-                self.capacity = Capacity::default();
-                self.say(&format!("sending to {}", self.list(receivers)));
-                if !unreachable.is_empty() {
-                    self.say(&format!(
-                        "  no path to {}; place a relay in between",
-                        self.list(unreachable)
-                    ));
-                }
-            }
+            } => self.begin(receivers, unreachable),
             Event::Progress { receivers, .. } => self.advance(receivers),
             Event::Polluted { batch, .. } => {
                 self.say(&format!(
                     "  a member sent wrong packets of batch {batch}; requesting it again"
                 ));
             }
-            Event::Installed { path, bytes } => {
-                self.installed += 1;
-                match self.installed {
-                    0..NAMED => self.say(&format!(
-                        "  {} is complete, {}",
-                        path.display(),
-                        octets(*bytes)
-                    )),
-                    NAMED => self.say("  ..."),
-                    _ => {}
-                }
-            }
+            Event::Installed { path, bytes } => self.show_installed(path, *bytes),
             Event::Present { transfer } => {
                 self.installed += 1;
                 self.say(&format!("  transfer {transfer} is complete already"));
@@ -239,6 +209,50 @@ impl Screen {
                 self.finish();
                 self.sum_up(summary);
             }
+        }
+    }
+
+    /// The set ceiling of the pace, in words.
+    fn ceiling(&self) -> String {
+        match self.rate < CEILING {
+            true => format!(", at most {}", self.rate),
+            false => String::new(),
+        }
+    }
+
+    /// Shows the links now and then.
+    fn show_links(&mut self, links: &[Measured]) {
+        if self.shown.is_none_or(|shown| self.now >= shown + AGAIN) {
+            self.shown = Some(self.now);
+            self.say(&table(links));
+        }
+    }
+
+    /// The data begin to flow.
+    fn begin(&mut self, receivers: &[u16], unreachable: &[u16]) {
+        self.receivers = receivers.to_vec();
+        // Few frames were measured before the data began.
+        self.capacity = Capacity::default();
+        self.say(&format!("sending to {}", self.list(receivers)));
+        if !unreachable.is_empty() {
+            self.say(&format!(
+                "  no path to {}; place a relay in between",
+                self.list(unreachable)
+            ));
+        }
+    }
+
+    /// Counts a complete file, and names it if it is one of the first.
+    fn show_installed(&mut self, path: &Path, bytes: u64) {
+        self.installed += 1;
+        match self.installed {
+            0..NAMED => self.say(&format!(
+                "  {} is complete, {}",
+                path.display(),
+                octets(bytes)
+            )),
+            NAMED => self.say("  ..."),
+            _ => {}
         }
     }
 
