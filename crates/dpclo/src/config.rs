@@ -76,9 +76,8 @@ pub struct Settings {
 pub struct Probes {
     /// Mean time between probes. Default 1 s (De Couto and others, MobiCom 2003; the paper: "regular periods").
     pub interval: Duration,
-    /// A shorter mean time between probes, and how long it lasts after the start: a node measures its links sooner. Default none (as
-    /// there).
-    pub first: Option<(Duration, Duration)>,
+    /// More frequent probes after the start: a node measures its links sooner. Default none (as there).
+    pub first: Option<FirstProbes>,
     /// Whether the shorter time holds again after this node began to send, when prices of airtime change fastest, while it asks more
     /// than an idle one, and while packets end there. Default no.
     pub first_again: bool,
@@ -100,6 +99,28 @@ pub struct Probes {
     pub attempts: Option<Attempts>,
     /// Probes are padded to this size. Default 134 octets (that of De Couto and others).
     pub octets: usize,
+}
+
+/// More frequent probes for a while. The more neighbours a node has heard, the rarer they are, since these begin as well where a mesh
+/// starts together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FirstProbes {
+    /// The least mean time between two.
+    pub least: Duration,
+    /// What the node itself and each neighbour add to that time.
+    pub each: Duration,
+    /// The longest mean time, however many neighbours there are.
+    pub most: Duration,
+    /// How long they last.
+    pub lasts: Duration,
+}
+
+impl FirstProbes {
+    /// The mean time between two of a node that has heard so many neighbours.
+    pub fn interval(&self, neighbours: usize) -> Duration {
+        let shared = self.each * (neighbours as u64 + 1);
+        shared.max(self.least).min(self.most)
+    }
 }
 
 /// ETX from the transmissions of data frames, as in the four-bit link estimator (Fonseca and others, HotNets 2007): a window's

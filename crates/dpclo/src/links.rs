@@ -164,6 +164,11 @@ impl Links {
         }
     }
 
+    /// Probes are that far apart from now on.
+    pub fn set_interval(&mut self, interval: Duration) {
+        self.settings.interval = interval;
+    }
+
     /// All neighbours, with usable links or not.
     pub fn iter(&self) -> impl Iterator<Item = (u8, &Link)> + Clone {
         self.links

@@ -20,12 +20,15 @@ use crate::seen::{Flows, Seen};
 use crate::store::{List, Packet, Store};
 
 mod costs;
+mod pace;
 mod receive;
 mod report;
 mod request;
 mod schedule;
 mod send;
 mod timers;
+
+pub use pace::Pace;
 
 use report::Reporter;
 use request::Waiting;

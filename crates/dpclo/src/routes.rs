@@ -235,6 +235,11 @@ impl Routes {
         self.index.iter().map(|&(_, place)| place)
     }
 
+    /// Full updates are that far apart from now on.
+    pub fn set_period(&mut self, period: Duration) {
+        self.routing.period = period;
+    }
+
     /// The number of known destinations.
     pub fn count(&self) -> usize {
         self.index.len()

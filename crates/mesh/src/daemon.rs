@@ -16,6 +16,7 @@ use chappe_sys::{Error, Links};
 use crate::answers::Answers;
 use crate::exports::Exports;
 use crate::node::Node;
+use crate::pace::pace;
 use crate::packet::Net;
 use crate::segments::{self, Joiner};
 use crate::settings::{Hop, NodeConfig};
@@ -186,7 +187,8 @@ fn driver(config: &MeshConfig) -> Config {
         hellos: Hellos {
             first: Duration::from_millis(200),
             measuring: Duration::from_secs(1),
-            later: (config.node.probe_interval() * 8).max(Duration::from_secs(1)),
+            later: (pace(&config.node.air, usize::from(config.node.size)).probe * 8)
+                .max(Duration::from_secs(1)),
             // The router's probes do.
             measures: false,
         },

@@ -84,6 +84,7 @@ mod exports;
 pub mod frame;
 pub mod host;
 pub mod node;
+mod pace;
 pub mod packet;
 pub mod receipts;
 pub mod recovery;

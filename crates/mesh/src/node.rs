@@ -16,6 +16,7 @@ use crate::air::Gate;
 use crate::announce::Announcements;
 use crate::frame::{AROUND, Burst, PART};
 use crate::host::{Host, HostCounters};
+use crate::pace::pace;
 use crate::packet::{self, Facts, Net};
 use crate::receipts::{RECEIPT, Receipts};
 use crate::recovery::{Recovery, RecoveryCounters};
@@ -109,6 +110,8 @@ pub struct Node {
     /// On a cable: when the burst that arrives is over.
     over: Instant,
     life: u8,
+    /// How many nodes this one knew when it last chose how often to tell of itself.
+    known: usize,
     /// Acknowledgements, lost frames or announcements wait for the link.
     urgent: bool,
     /// The neighbours with a usable link at the last look.
@@ -271,6 +274,7 @@ impl Node {
             spreads: stream(3),
             over: now,
             life,
+            known: 1,
             urgent: false,
             neighbours: Vec::new(),
             gateway: None,
@@ -459,6 +463,15 @@ impl Node {
     fn hold_acks(&mut self, now: Instant) {
         let over = (self.over > now).then_some(self.over);
         self.host.hold_acks(self.answer.due.or(over));
+    }
+
+    /// The more nodes this one has heard of, the less often it tells of itself.
+    fn keep_pace(&mut self, now: Instant) {
+        let known = self.router.known();
+        if known != self.known {
+            self.known = known;
+            self.router.set_pace(now, pace(&self.config.air, known));
+        }
     }
 
     /// Passes packets of the host to the router, as its rates allow.
@@ -662,6 +675,7 @@ impl LinkNode for Node {
 
     fn handle_timeout(&mut self, now: Instant) {
         self.router.handle_timeout(now);
+        self.keep_pace(now);
         self.recovery.on_time(now);
         self.look_at_neighbours(now);
         self.look_at_receipts(now);

@@ -2,10 +2,11 @@
 
 use chappe_core::{Caps, Duration};
 use chappe_dpclo::{
-    AirtimeLaw, Attempts, Extras, NextHops, Probes, Queues, RateLaw, Room, Routing, Settings,
+    AirtimeLaw, Attempts, Extras, NextHops, Pace, Probes, Queues, RateLaw, Room, Routing, Settings,
 };
 
 use crate::air::Air;
+use crate::pace::{first_probes, pace};
 use crate::packet::Net;
 
 /// How lost frames of a hop are recovered.
@@ -32,7 +33,7 @@ pub struct NodeConfig {
     pub air: Air,
     /// How lost frames are recovered.
     pub hop: Hop,
-    /// About how many nodes the mesh has: it sets how often nodes tell of themselves and how much they remember.
+    /// About how many nodes the mesh has: it sets how much they remember. How often they tell of themselves follows from how many they know.
     pub size: u16,
     /// The longest IP packet in octets, the same on all nodes. 0: what frames carry beside a small packet, and enough for IPv6.
     pub mtu: usize,
@@ -43,24 +44,6 @@ pub struct NodeConfig {
     pub video: bool,
 }
 
-/// Probes of a neighbourhood may take this share of the channel, and updates half of it: 2 % of the air is the goal for all
-/// control traffic at 200 nodes.
-const PROBING: f64 = 0.01;
-/// Nodes that sense each other in a mesh of 200, as dense as that of `examples/mesh-12.toml`: 41 in the mean; and no more than there
-/// are nodes.
-const AROUND_MAX: u16 = 41;
-/// The shortest interval between two probes: three make a link usable within a second.
-const PROBE_LEAST: Duration = Duration::from_millis(250);
-/// How long a node probes more often after its start: eight probes and more, of which three suffice.
-const PROBE_FIRST: Duration = Duration::from_secs(2);
-/// The first probes of a neighbourhood that starts together may take this share of the channel, unless it is so large that this would be
-/// rarer than [`PROBE_LEAST`].
-const PROBING_FIRST: f64 = 0.05;
-/// The shortest interval between two of them. A link over which few of them arrive is late: with 250 ms and more the first answer over
-/// three lossy hops took 1.7 s in the mean, and more than 3 s in 9 of 3000 runs (docs/studies/mesh.md).
-const PROBE_FIRST_LEAST: Duration = Duration::from_millis(125);
-/// Octets of a usual probe: its head, the counts of some neighbours, what this program adds.
-const PROBE: usize = 120;
 /// The most packets a second at which a flow may start: the router's bound.
 const START_MAX: f64 = 1000.0;
 /// How fast the ETX of a link follows its data frames, and for how long these count instead of probes. With a few samples, and for
@@ -70,55 +53,11 @@ const LINK_MEMORY: Duration = Duration::from_secs(5);
 /// all that wait pass at once, and not all neighbours of a node hear each other. With 0.95 a mesh of twelve carried 5 % less, and more than
 /// 1.25 gave nothing (docs/studies/mesh.md).
 const LOAD: f64 = 1.25;
-/// The shortest interval between two full updates: a lost one must not delay the first packet by more.
-const UPDATE_LEAST: Duration = Duration::from_secs(1);
-/// The shortest time between two updates (ours: three hops in which a change is passed on within a second).
-const GAP_LEAST: Duration = Duration::from_millis(100);
-/// Updates of changed routes for each full one.
-const GAPS: u64 = 4;
-/// How often more an update tells that a destination became reachable or unreachable, or answers a request. Over three hops that lose a
-/// fifth the first answer took more than three seconds in 22 of 2000 runs with one, and in 8 with two (docs/studies/mesh.md).
-const REACH_REPEATS: u8 = 2;
 /// Updates without a newer number after which a route is lost. DSDV's 3 suits 15 s; of six, each over three hops that lose a fifth,
 /// all are lost once in 70 times.
 const LOST_AFTER: u8 = 6;
 
 impl NodeConfig {
-    /// The time between two probes of a node.
-    pub fn probe_interval(&self) -> Duration {
-        PROBE_LEAST.max(self.probes_take(PROBING))
-    }
-
-    /// The time between the first probes, and how long they last.
-    fn first_probes(&self) -> (Duration, Duration) {
-        let interval = self.probes_take(PROBING_FIRST);
-        (interval.clamp(PROBE_FIRST_LEAST, PROBE_LEAST), PROBE_FIRST)
-    }
-
-    /// The time in which a probe of each node around takes a share of the channel.
-    fn probes_take(&self, share: f64) -> Duration {
-        let around = f64::from(self.size.min(AROUND_MAX));
-        let each = self.air.exchange(PROBE).as_secs_f64();
-        Duration::from_secs_f64(around * each / share)
-    }
-
-    /// The time between two full updates of a node. An update has eight octets for each destination.
-    pub fn update_interval(&self) -> Duration {
-        UPDATE_LEAST.max(self.update_share())
-    }
-
-    /// The time in which full updates of all nodes around take their share of the channel.
-    fn update_share(&self) -> Duration {
-        let around = f64::from(self.size.min(AROUND_MAX));
-        let each = self.air.exchange(8 * usize::from(self.size)).as_secs_f64();
-        Duration::from_secs_f64(around * each / (PROBING / 2.0))
-    }
-
-    /// The least time between two updates of a node. Those of changed routes are short.
-    pub fn update_gap(&self) -> Duration {
-        GAP_LEAST.max(self.update_share() / GAPS)
-    }
-
     /// The capabilities of the link that the router sees.
     pub(crate) fn caps(&self, frame_max: usize) -> Caps {
         let broadcast = self.hop == Hop::Broadcast;
@@ -137,11 +76,13 @@ impl NodeConfig {
     /// this medium.
     pub(crate) fn router(&self) -> Settings {
         let improved = Settings::improved();
+        // A node that knows of no other. The node changes it as it hears of more.
+        let start = pace(&self.air, 1);
         let full = self.air.exchange(self.mtu);
         let burst = u16::from(self.air.burst_max());
         Settings {
-            probes: self.probes(improved.probes),
-            routing: self.routing(improved.routing),
+            probes: self.probes(improved.probes, start),
+            routing: self.routing(improved.routing, start),
             next_hops: NextHops {
                 high: 3.0,
                 low: 1.0,
@@ -170,10 +111,10 @@ impl NodeConfig {
     }
 
     /// How a node measures its links.
-    fn probes(&self, usual: Probes) -> Probes {
+    fn probes(&self, usual: Probes, start: Pace) -> Probes {
         Probes {
-            interval: self.probe_interval(),
-            first: Some(self.first_probes()),
+            interval: start.probe,
+            first: Some(first_probes(&self.air)),
             first_again: false,
             jitter: 0.2,
             window: 16,
@@ -188,21 +129,16 @@ impl NodeConfig {
     }
 
     /// How nodes tell each other of routes.
-    fn routing(&self, usual: Routing) -> Routing {
+    fn routing(&self, usual: Routing, start: Pace) -> Routing {
         Routing {
-            period: self.update_interval(),
+            period: start.period,
             lost_after: LOST_AFTER,
-            gap: self.update_gap(),
-            settle: self.update_gap() * 2,
-            // Updates of a larger mesh fill their share of the air already.
-            reach_repeats: match self.size <= AROUND_MAX {
-                true => REACH_REPEATS,
-                false => 0,
-            },
+            gap: start.gap,
+            settle: start.settle,
+            reach_repeats: start.reach_repeats,
             // Gains too little here (docs/studies/mesh.md).
             renews: false,
-            // Longer than the longest time between two probes, in which it rides.
-            patience: self.probe_interval() * 2,
+            patience: start.patience,
             ..usual
         }
     }

@@ -1,7 +1,7 @@
 //! Schemes by name, and settings that a word of the command line changes.
 
 use chappe_core::Duration;
-use chappe_dpclo::{KMax, PriceLaw, RateLaw, Settings};
+use chappe_dpclo::{FirstProbes, KMax, PriceLaw, RateLaw, Settings};
 
 /// The schemes by name.
 pub fn schemes() -> [(&'static str, Settings); 6] {
@@ -76,7 +76,8 @@ pub fn set(settings: &mut Settings, change: &str) -> Result<(), Box<dyn std::err
         // In seconds: how long probes are a second apart at first, and after a node began to send.
         "first" => {
             let lasts = Duration::from_secs_f64(value);
-            settings.probes.first = Some((Duration::from_secs(1), lasts));
+            let usual = Settings::improved().probes.first;
+            settings.probes.first = usual.map(|first| FirstProbes { lasts, ..first });
         }
         "again" => settings.probes.first_again = value > 0.0,
         // In seconds: the mean time between probes, the period of updates, the waits of a request that no packet needs and of a newer

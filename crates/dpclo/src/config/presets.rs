@@ -83,7 +83,12 @@ impl Settings {
             probes: Probes {
                 // A third of the probes carries 2 to 4 % more (docs/studies/dpclo.md). Prices change fastest after a node began to send.
                 interval: Duration::from_secs(3),
-                first: Some((Duration::from_secs(1), Duration::from_secs(10))),
+                first: Some(FirstProbes {
+                    least: Duration::from_secs(1),
+                    each: Duration::ZERO,
+                    most: Duration::from_secs(1),
+                    lasts: Duration::from_secs(10),
+                }),
                 first_again: true,
                 attempts: Some(Attempts {
                     window: 5,

@@ -49,7 +49,9 @@ impl Router {
         let mut within =
             |span: Duration| now + Duration::from_nanos(self.random.below(span.nanos()));
         let probes = self.settings.probes;
-        let interval = probes.first.map_or(probes.interval, |(first, _)| first);
+        let interval = probes
+            .first
+            .map_or(probes.interval, |first| first.interval(0));
         let (first, update) = (within(interval), within(interval));
         self.timers = Timers {
             began: now,
@@ -137,8 +139,8 @@ impl Router {
         let probes = self.settings.probes;
         let factor = 1.0 + probes.jitter * (2.0 * self.random.fraction() - 1.0);
         let interval = match probes.first {
-            Some((interval, lasts)) if now < self.timers.began + lasts || self.hurries() => {
-                interval
+            Some(first) if now < self.timers.began + first.lasts || self.hurries() => {
+                first.interval(self.links.iter().count())
             }
             _ => probes.interval,
         };
@@ -188,12 +190,26 @@ impl Router {
     /// This node began to send: its neighbours should hear of its price sooner.
     pub(super) fn on_begin(&mut self, now: Instant) {
         let probes = self.settings.probes;
-        let Some((interval, _)) = probes.first.filter(|_| probes.first_again) else {
+        let Some(first) = probes.first.filter(|_| probes.first_again) else {
             return;
         };
+        let interval = first.interval(self.links.iter().count());
         self.timers.began = now;
         if self.timers.probe > now + interval {
             self.timers.probe = now + Duration::from_nanos(self.random.below(interval.nanos()));
+        }
+    }
+
+    /// Probe and update come within their intervals, at random, if these have become shorter.
+    pub(super) fn come_sooner(&mut self, now: Instant) {
+        let (probe, period) = (self.settings.probes.interval, self.settings.routing.period);
+        let mut within =
+            |span: Duration| now + Duration::from_nanos(self.random.below(span.nanos()));
+        if self.timers.probe > now + probe {
+            self.timers.probe = within(probe);
+        }
+        if self.timers.period > now + period {
+            self.timers.period = within(period);
         }
     }
 

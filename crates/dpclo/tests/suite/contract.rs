@@ -5,14 +5,18 @@ use crate::common;
 
 use chappe_core::contract::check_link;
 use chappe_core::{Address, Arrival, Classes, Duration, Instant, LinkEvent, LinkNode, Outcome};
-use chappe_dpclo::{Router, Scheme, Settings};
+use chappe_dpclo::{FirstProbes, Router, Scheme, Settings};
 use common::router;
 
 /// Times as short as those of the scripts.
 fn quick(mut settings: Settings) -> Settings {
     settings.probes.interval = Duration::from_millis(1);
-    let first = (Duration::from_micros(500), Duration::from_millis(10));
-    settings.probes.first = settings.probes.first.map(|_| first);
+    settings.probes.first = settings.probes.first.map(|_| FirstProbes {
+        least: Duration::from_micros(500),
+        each: Duration::from_micros(200),
+        most: Duration::from_millis(1),
+        lasts: Duration::from_millis(10),
+    });
     settings.routing.period = Duration::from_millis(5);
     settings.routing.gap = Duration::from_micros(700);
     settings.routing.settle = Duration::from_micros(300);

@@ -179,7 +179,8 @@ impl<R: Recorder> Radios<R> {
                 behind: Vec::new(),
                 air: Air::dot11b(Bitrate(11_000_000)),
                 hop,
-                size: nodes as u16,
+                // The default of `chappe mesh`: users of small meshes do not change it.
+                size: 32.max(nodes as u16),
                 mtu: mtu_of(FRAME_MAX),
                 groups: false,
                 video: places.video,

@@ -110,7 +110,8 @@ pub fn serve(words: &[String]) {
                 _ => Air::dot11b(Bitrate(11_000_000)),
             },
             hop: Hop::Broadcast,
-            size: nodes,
+            // The default of `chappe mesh`.
+            size: 32.max(nodes),
             mtu: 0,
             groups: false,
             video: medium == "video",
