@@ -7,9 +7,11 @@ use super::Router;
 /// How often a node tells of itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pace {
-    /// The mean time between two probes: [`Probes::interval`](crate::Probes::interval). Of neighbours the same is expected: a probe of theirs that comes later counts as lost.
+    /// The mean time between two probes: [`Probes::interval`](crate::Probes::interval). Of neighbours the same is expected: a probe of
+    /// theirs that comes later counts as lost.
     pub probe: Duration,
-    /// The time between two full updates: [`Routing::period`](crate::Routing::period). Of all nodes the same is expected: their routes are lost after some periods.
+    /// The time between two full updates: [`Routing::period`](crate::Routing::period). Of all nodes the same is expected: their routes are
+    /// lost after some periods.
     pub period: Duration,
     /// The least time between two updates: [`Routing::gap`](crate::Routing::gap).
     pub gap: Duration,
