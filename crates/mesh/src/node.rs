@@ -110,7 +110,7 @@ pub struct Node {
     /// On a cable: when the burst that arrives is over.
     over: Instant,
     life: u8,
-    /// How many nodes this one knew when it last chose how often to tell of itself.
+    /// How many destinations the router knew when this node last chose how often it tells of itself.
     known: usize,
     /// Acknowledgements, lost frames or announcements wait for the link.
     urgent: bool,
@@ -296,6 +296,8 @@ impl Node {
     /// Takes over the list of members: from now on ends tell each other what arrives ([`crate::receipts`]).
     pub fn join(&mut self, membership: Membership) {
         self.receipts.join(membership);
+        // Others count now.
+        self.known = 0;
     }
 
     /// A packet of the host. What cannot be carried is dropped and counted.
@@ -465,12 +467,15 @@ impl Node {
         self.host.hold_acks(self.answer.due.or(over));
     }
 
-    /// The more nodes this one has heard of, the less often it tells of itself.
+    /// The more members this node has heard of, the less often it tells of itself. Who invents others slows no mesh down.
     fn keep_pace(&mut self, now: Instant) {
         let known = self.router.known();
         if known != self.known {
             self.known = known;
-            self.router.set_pace(now, pace(&self.config.air, known));
+            let others = self.router.destinations();
+            let members = others.filter(|&node| self.receipts.is_member(node)).count();
+            self.router
+                .set_pace(now, pace(&self.config.air, 1 + members));
         }
     }
 

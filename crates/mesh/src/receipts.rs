@@ -117,6 +117,12 @@ impl Receipts {
         self.keys.clear();
     }
 
+    /// Whether a node may be a member: without a list every one may.
+    pub fn is_member(&self, node: u16) -> bool {
+        let list = self.membership.as_ref();
+        list.is_none_or(|list| list.members.contains_key(&node))
+    }
+
     /// A packet for a destination was accepted by the router.
     pub fn sent(&mut self, now: Instant, to: u16) {
         if let Some(end) = self.end(now, to) {

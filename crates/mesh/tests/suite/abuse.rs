@@ -200,6 +200,34 @@ fn queues_for_the_unreachable_are_bounded() {
     );
 }
 
+/// Goal: a member that invents destinations does not make its mesh tell of itself less often. Method: probes of a line of three in ten seconds,
+/// before and while the node in the middle advertises sixty nodes that are no members. (Counted, they would be 4 instead of 40.)
+#[test]
+fn invented_nodes_slow_nobody_down() {
+    let mut field = Field::new(Field::line(3, 0.9), 3);
+    let invented: Vec<(u16, u16, u16)> = (1000..1060).map(|node| (node, 2, 20)).collect();
+    let lie = update(&invented);
+    let probes = |field: &mut Field, until: f64, lies: bool| {
+        let sent = |field: &mut Field| field.node(0).counters().1.probes_sent;
+        let before = sent(field);
+        let mut next = field.now;
+        field.run(secs(until), |field| {
+            while lies && field.now >= next {
+                field.inject(0, 2, &lie);
+                next += Duration::from_secs(1);
+            }
+        });
+        sent(field) - before
+    };
+    probes(&mut field, 4.0, false);
+    let usual = probes(&mut field, 14.0, false);
+    probes(&mut field, 16.0, true);
+    let known = field.node(0).router().known();
+    assert!(known > 40, "{known}");
+    let slowed = probes(&mut field, 26.0, true);
+    assert!(slowed * 4 > usual * 3, "{slowed} instead of {usual}");
+}
+
 /// Goal: a wormhole that passes what nodes say of themselves and drops packets is no black hole for long. Method: the ends of a line of
 /// five hear each other's frames below 200 octets, at once and without loss; the seal hides all but the length from the attacker. The
 /// direct link looks four times as good as the path.
