@@ -5,9 +5,11 @@
 use chappe_core::{Duration, Mode};
 
 mod check;
+mod pace;
 mod presets;
 
 pub use check::ConfigError;
+pub use pace::Pace;
 
 /// Most next hops that a node keeps for one destination.
 pub const NEXT_HOPS_MAX: usize = 8;

@@ -142,9 +142,9 @@ mod store;
 
 pub use config::{
     AirtimeLaw, Attempts, ConfigError, Drain, Extras, FirstProbes, Fusion, KMax, Matching,
-    NEXT_HOPS_MAX, NextHops, OverhearLaw, Pins, PriceLaw, Priorities, Probes, QueueLaw, Queues,
-    RateLaw, Reports, Room, Routing, Scheme, Settings,
+    NEXT_HOPS_MAX, NextHops, OverhearLaw, Pace, Pins, PriceLaw, Priorities, Probes, QueueLaw,
+    Queues, RateLaw, Reports, Room, Routing, Scheme, Settings,
 };
 pub use counters::{Counters, Losses};
-pub use router::{Delivery, Pace, Refused, Router};
+pub use router::{Delivery, Refused, Router};
 pub use routes::Way;

@@ -20,15 +20,12 @@ use crate::seen::{Flows, Seen};
 use crate::store::{List, Packet, Store};
 
 mod costs;
-mod pace;
 mod receive;
 mod report;
 mod request;
 mod schedule;
 mod send;
 mod timers;
-
-pub use pace::Pace;
 
 use report::Reporter;
 use request::Waiting;
@@ -480,6 +477,11 @@ impl Router {
         self.links
             .iter()
             .map(|(place, link)| (link.node, self.links.etx(place)))
+    }
+
+    /// The number of destinations that this node has heard of, reachable or not, with itself.
+    pub fn known(&self) -> usize {
+        self.routes.count()
     }
 
     /// The destinations that this node has heard of, reachable or not, itself excepted.

@@ -2,7 +2,7 @@
 
 use chappe_core::{Caps, Duration};
 use chappe_dpclo::{
-    AirtimeLaw, Attempts, Extras, NextHops, Pace, Probes, Queues, RateLaw, Room, Routing, Settings,
+    AirtimeLaw, Attempts, Extras, NextHops, Probes, Queues, RateLaw, Room, Routing, Settings,
 };
 
 use crate::air::Air;
@@ -33,7 +33,8 @@ pub struct NodeConfig {
     pub air: Air,
     /// How lost frames are recovered.
     pub hop: Hop,
-    /// About how many nodes the mesh has: it sets how much they remember. How often they tell of themselves follows from how many they know.
+    /// About how many nodes the mesh has: it sets how much they remember, and the time between hellos. Probes and updates follow
+    /// from how many they know.
     pub size: u16,
     /// The longest IP packet in octets, the same on all nodes. 0: what frames carry beside a small packet, and enough for IPv6.
     pub mtu: usize,
@@ -76,13 +77,11 @@ impl NodeConfig {
     /// this medium.
     pub(crate) fn router(&self) -> Settings {
         let improved = Settings::improved();
-        // A node that knows of no other. The node changes it as it hears of more.
-        let start = pace(&self.air, 1);
         let full = self.air.exchange(self.mtu);
         let burst = u16::from(self.air.burst_max());
-        Settings {
-            probes: self.probes(improved.probes, start),
-            routing: self.routing(improved.routing, start),
+        let mut settings = Settings {
+            probes: self.probes(improved.probes),
+            routing: self.routing(improved.routing),
             next_hops: NextHops {
                 high: 3.0,
                 low: 1.0,
@@ -107,13 +106,15 @@ impl NodeConfig {
             },
             room: self.room(),
             ..improved
-        }
+        };
+        // A node that knows of no other. The node changes it as it hears of more.
+        settings.set_pace(pace(&self.air, 1));
+        settings
     }
 
     /// How a node measures its links.
-    fn probes(&self, usual: Probes, start: Pace) -> Probes {
+    fn probes(&self, usual: Probes) -> Probes {
         Probes {
-            interval: start.probe,
             first: Some(first_probes(&self.air)),
             first_again: false,
             jitter: 0.2,
@@ -129,16 +130,11 @@ impl NodeConfig {
     }
 
     /// How nodes tell each other of routes.
-    fn routing(&self, usual: Routing, start: Pace) -> Routing {
+    fn routing(&self, usual: Routing) -> Routing {
         Routing {
-            period: start.period,
             lost_after: LOST_AFTER,
-            gap: start.gap,
-            settle: start.settle,
-            reach_repeats: start.reach_repeats,
             // Gains too little here (docs/studies/mesh.md).
             renews: false,
-            patience: start.patience,
             ..usual
         }
     }

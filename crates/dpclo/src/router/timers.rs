@@ -5,7 +5,7 @@ use chappe_core::{Duration, Instant, TraceEvent, Wake};
 use super::Router;
 use crate::airtime::Airtime;
 use crate::baseline::dclo::{Due, Rounds};
-use crate::config::NEXT_HOPS_MAX;
+use crate::config::{NEXT_HOPS_MAX, Pace};
 use crate::links::Change;
 use crate::price;
 
@@ -46,13 +46,11 @@ impl Router {
     /// Draws the times of the first probe and update at random within the probe interval, so that nodes that start together
     /// do not send together.
     pub(super) fn start_timers(&mut self, now: Instant) {
-        let mut within =
-            |span: Duration| now + Duration::from_nanos(self.random.below(span.nanos()));
         let probes = self.settings.probes;
         let interval = probes
             .first
             .map_or(probes.interval, |first| first.interval(0));
-        let (first, update) = (within(interval), within(interval));
+        let (first, update) = (self.within(now, interval), self.within(now, interval));
         self.timers = Timers {
             began: now,
             probe: first,
@@ -195,22 +193,31 @@ impl Router {
         };
         let interval = first.interval(self.links.iter().count());
         self.timers.began = now;
-        if self.timers.probe > now + interval {
-            self.timers.probe = now + Duration::from_nanos(self.random.below(interval.nanos()));
+        self.timers.probe = self.sooner(now, self.timers.probe, interval);
+    }
+
+    /// Changes how often the node tells of itself from now on. What is due later than the new times allow comes sooner, at random, so that
+    /// nodes which learn the same at once do not send together.
+    pub fn set_pace(&mut self, now: Instant, pace: Pace) {
+        self.settings.set_pace(pace);
+        let (probe, period) = (self.settings.probes.interval, self.settings.routing.period);
+        self.links.set_interval(probe);
+        self.routes.set_period(period);
+        self.timers.probe = self.sooner(now, self.timers.probe, probe);
+        self.timers.period = self.sooner(now, self.timers.period, period);
+    }
+
+    /// An instant that is due within `span`: the one that is planned, or else one at random.
+    fn sooner(&mut self, now: Instant, planned: Instant, span: Duration) -> Instant {
+        match planned > now + span {
+            true => self.within(now, span),
+            false => planned,
         }
     }
 
-    /// Probe and update come within their intervals, at random, if these have become shorter.
-    pub(super) fn come_sooner(&mut self, now: Instant) {
-        let (probe, period) = (self.settings.probes.interval, self.settings.routing.period);
-        let mut within =
-            |span: Duration| now + Duration::from_nanos(self.random.below(span.nanos()));
-        if self.timers.probe > now + probe {
-            self.timers.probe = within(probe);
-        }
-        if self.timers.period > now + period {
-            self.timers.period = within(period);
-        }
+    /// A random instant within `span`.
+    fn within(&mut self, now: Instant, span: Duration) -> Instant {
+        now + Duration::from_nanos(self.random.below(span.nanos()))
     }
 
     fn expire(&mut self, now: Instant) {

@@ -265,6 +265,13 @@ fn a_run_can_be_repeated() {
     assert_eq!(run(), run());
 }
 
+/// The probes of a node from now to a second.
+fn probes_until(mesh: &mut Mesh, node: usize, until: u64) -> u64 {
+    let before: u64 = mesh.nodes[node].counters().probes_sent;
+    mesh.run_until(at(until));
+    mesh.nodes[node].counters().probes_sent - before
+}
+
 /// Goal: a node probes each second for ten seconds after its start, and again after it began to send, and each three seconds
 /// otherwise. Method: a chain of three, whose source begins at 60 s and pauses between 100 and 110 s, which is too short to begin anew.
 #[test]
@@ -278,11 +285,7 @@ fn probes_are_frequent_when_prices_change() {
             ..flow
         });
     }
-    let mut probes = |until: u64| {
-        let before: u64 = mesh.nodes[1].counters().probes_sent;
-        mesh.run_until(at(until));
-        mesh.nodes[1].counters().probes_sent - before
-    };
+    let mut probes = |until: u64| probes_until(&mut mesh, 1, until);
     let frequent = 8..=12;
     assert!(frequent.contains(&probes(10)), "after the start");
     probes(15);
@@ -305,11 +308,7 @@ fn probes_are_frequent_where_packets_end() {
         end: at(100),
         ..Flow::new(0, 2)
     });
-    let mut probes = |until: u64| {
-        let before: u64 = mesh.nodes[2].counters().probes_sent;
-        mesh.run_until(at(until));
-        mesh.nodes[2].counters().probes_sent - before
-    };
+    let mut probes = |until: u64| probes_until(&mut mesh, 2, until);
     probes(20);
     assert!((10..=17).contains(&probes(60)), "40 s of rest");
     probes(65);

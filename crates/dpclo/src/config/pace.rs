@@ -1,8 +1,8 @@
 //! How often a node tells of itself: what changes with the size of a mesh while it runs.
 
-use chappe_core::{Duration, Instant};
+use chappe_core::Duration;
 
-use super::Router;
+use super::Settings;
 
 /// How often a node tells of itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,27 +24,17 @@ pub struct Pace {
 }
 
 impl Pace {
-    /// The shortest time between two probes or two full updates, as in [`Settings::check`](crate::Settings::check).
+    /// The shortest time between two probes or two full updates, as in [`Settings::check`](Settings::check).
     const LEAST: Duration = Duration::from_millis(1);
 }
 
-impl Router {
-    /// The number of destinations that this node has heard of, reachable or not, with itself.
-    pub fn known(&self) -> usize {
-        self.routes.count()
-    }
-
-    /// Changes how often the node tells of itself from now on. What is due later than the new times allow comes sooner, at random, so that
-    /// nodes which learn the same at once do not send together.
-    pub fn set_pace(&mut self, now: Instant, pace: Pace) {
-        let (probe, period) = (pace.probe.max(Pace::LEAST), pace.period.max(Pace::LEAST));
-        self.settings.probes.interval = probe;
-        let routing = &mut self.settings.routing;
-        routing.period = period;
+impl Settings {
+    /// Sets how often the node tells of itself.
+    pub fn set_pace(&mut self, pace: Pace) {
+        self.probes.interval = pace.probe.max(Pace::LEAST);
+        let routing = &mut self.routing;
+        routing.period = pace.period.max(Pace::LEAST);
         (routing.gap, routing.settle) = (pace.gap, pace.settle);
         (routing.patience, routing.reach_repeats) = (pace.patience, pace.reach_repeats);
-        self.links.set_interval(probe);
-        self.routes.set_period(period);
-        self.come_sooner(now);
     }
 }
